@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from engine.errors import InvariantBroken
+from engine.ports import Clock
 
 
 class LiveClock:
@@ -30,3 +31,15 @@ class BacktestClock:
         if to < self._now:
             raise InvariantBroken(f"a clock cannot go back from {self._now} to {to}")
         self._now = to
+
+
+class OffsetClock:
+    """Another clock, put forward or back by a fixed length: a broker whose time is not this machine's."""
+
+    def __init__(self, inner: Clock, offset: timedelta) -> None:
+        self._inner = inner
+        self._offset = offset
+
+    def now(self) -> datetime:
+        """The other clock's moment, moved."""
+        return self._inner.now() + self._offset

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
@@ -23,7 +23,7 @@ from engine.preset import AgentSettings
 PREFIX = "PAPERDESK_"
 NOT_CONFIG = frozenset({"PAPERDESK_HOME", "PAPERDESK_TEST_DATA", "PAPERDESK_CONFIG"})
 """Variables with our prefix that are no setting."""
-LISTS = frozenset({"symbols", "forms", "series"})
+LISTS = frozenset({"symbols", "forms", "series", "command"})
 """Keys whose value in the environment is a list, with commas."""
 
 
@@ -58,6 +58,41 @@ class DataConfig(_Section):
         description="Data folder with prices/, actions/, news/, filings/; none: the generated demo market.",
     )
     demo_seed: int = Field(7, ge=0, description="Seed of the demo market.")
+    refresh: bool = Field(
+        True, description="Whether a daily run on Alpaca first fetches new bars, actions and news into the folder."
+    )
+
+
+class BrokerConfig(_Section):
+    """Where orders go: the simulated market, or a paper account at Alpaca."""
+
+    kind: Literal["simulated", "alpaca"] = Field(
+        "simulated", description="simulated: books in the journal; alpaca: a paper account, or the sandbox."
+    )
+    mode: Literal["auto", "ask", "observe"] = Field(
+        "auto", description="auto: orders are sent; ask: they wait for approval; observe: nothing is sent."
+    )
+    clock: Literal["machine", "broker"] = Field(
+        "machine", description="Whose time it is; broker: for a sandbox with a clock of its own."
+    )
+    trading_url: str = Field(
+        "https://paper-api.alpaca.markets",
+        description="Address of the account: the paper host or loopback only (APCA_API_BASE_URL overrides it).",
+    )
+    data_url: str = Field(
+        "https://data.alpaca.markets", description="Address of market data (APCA_API_DATA_URL overrides it)."
+    )
+    feed: str = Field("iex", description="Which feed of stock prices the account may read: iex or sip.")
+    timeout: float = Field(15.0, gt=0, le=120, description="Seconds after which a request is given up.")
+
+
+class NotifyConfig(_Section):
+    """Who is told when a daily run has ended."""
+
+    command: tuple[str, ...] = Field(
+        (), description="Program with its arguments that gets the run's summary (JSON) on standard input."
+    )
+    webhook: str | None = Field(None, description="Address that the summary (JSON) is posted to.")
 
 
 class ExecutionConfig(_Section):
@@ -157,6 +192,8 @@ class Config(_Section):
 
     desk: DeskConfig = DeskConfig()
     data: DataConfig = DataConfig()
+    broker: BrokerConfig = BrokerConfig()
+    notify: NotifyConfig = NotifyConfig()
     execution: ExecutionConfig = ExecutionConfig()
     metrics: MetricsConfig = MetricsConfig()
     models: ModelsConfig = ModelsConfig()

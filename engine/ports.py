@@ -6,16 +6,17 @@ Times are aware UTC datetimes, sessions are dates of the symbol's trading calend
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
+from decimal import Decimal
 from typing import Protocol
 
+from engine.domain.brokerage import Activity, Asset, BrokerAccount, BrokerClock, BrokerOrder, SessionHours
 from engine.domain.chart import ChartSpec
 from engine.domain.macro import MacroSeries
 from engine.domain.market import CorporateAction, FilingBatch, NewsBatch, PriceHistory, Symbol
 from engine.domain.model_call import ModelRequest, ModelResult
-from engine.domain.order import Fill, Order, OrderUpdate
-from engine.domain.portfolio import Portfolio
+from engine.domain.order import Order, OrderUpdate
 
 
 class Clock(Protocol):
@@ -131,10 +132,19 @@ class ChartPainter(Protocol):
 
 
 class Account(Protocol):
-    """What the broker says we own."""
+    """What the broker says we own, and what moved it."""
 
-    async def portfolio(self) -> Portfolio:
-        """Cash and positions as the broker has them now."""
+    async def account(self) -> BrokerAccount:
+        """Cash, positions and what blocks trading, now."""
+        ...
+
+    async def activities(self, after: datetime) -> Sequence[Activity]:
+        """Everything that moved cash or shares since a moment, oldest first, all pages; a line may come again that
+        was there before (its id tells), none is left out."""
+        ...
+
+    async def equity_history(self, first: date, last: date) -> Mapping[date, Decimal]:
+        """The account's value at the close of each session, as far as the broker has it."""
         ...
 
 
@@ -142,13 +152,45 @@ class Orders(Protocol):
     """The order book at the broker, by our own order ids."""
 
     async def place(self, order: Order) -> OrderUpdate:
-        """Hands an order over. Raises TryAgainLater where the outcome is not known: look it up, never assume."""
+        """Hands an order over, once: no attempt of its own after a fault. A refusal is REJECTED with the broker's
+        words; an id that the broker has already is answered with how that order stands. Raises TryAgainLater where
+        the outcome is not known (look it up, never assume), CredentialsRefused where the keys are refused."""
         ...
 
-    async def lookup(self, order_id: str) -> OrderUpdate | None:
+    async def lookup(self, order_id: str) -> BrokerOrder | None:
         """How an order stands, or None where the broker has never seen its id."""
         ...
 
-    async def fills(self, session: date) -> Sequence[Fill]:
-        """All fills of a session, in order."""
+    async def open_orders(self) -> Sequence[BrokerOrder]:
+        """Every order that is not final, whoever placed it, all pages."""
+        ...
+
+    async def cancel(self, order_id: str) -> None:
+        """Asks for an order to be canceled; one that is final already is left as it is. What came of it is looked
+        up."""
+        ...
+
+
+class Exchange(Protocol):
+    """What the broker says of its market."""
+
+    async def clock(self) -> BrokerClock:
+        """The broker's time."""
+        ...
+
+    async def session_hours(self, first: date, last: date) -> Sequence[SessionHours]:
+        """The sessions of the broker's calendar, both days included."""
+        ...
+
+    async def asset(self, symbol: Symbol) -> Asset | None:
+        """An instrument, or None where the broker has none of that symbol."""
+        ...
+
+
+class Broker(Account, Orders, Exchange, Protocol):
+    """A broker's account, whole. Every method raises NetworkError where the broker cannot be reached, TryAgainLater
+    where it asks for patience, CredentialsRefused where it refuses the keys."""
+
+    async def aclose(self) -> None:
+        """Ends connections."""
         ...

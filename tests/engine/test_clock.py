@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from engine.clock import BacktestClock, LiveClock
+from engine.clock import BacktestClock, LiveClock, OffsetClock
 from engine.errors import InvariantBroken
 
 START = datetime(2024, 3, 1, 21, tzinfo=UTC)
@@ -28,3 +28,10 @@ def test_the_live_clock_is_aware_and_in_utc() -> None:
     first, second = clock.now(), clock.now()
     assert first.utcoffset() == timedelta(0)
     assert first <= second
+
+
+def test_an_offset_clock_is_as_far_from_the_other_as_it_was_told() -> None:
+    inner = BacktestClock(datetime(2024, 1, 2, 21, 0, tzinfo=UTC))
+    clock = OffsetClock(inner, timedelta(hours=-3))
+    inner.advance(datetime(2024, 1, 3, 21, 0, tzinfo=UTC))
+    assert clock.now() == datetime(2024, 1, 3, 18, 0, tzinfo=UTC)
