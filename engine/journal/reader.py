@@ -155,6 +155,21 @@ class JournalReader:
         rows = self._rows("SELECT * FROM commands WHERE done IS NULL ORDER BY seq")
         return tuple(command_of(row) for row in rows)
 
+    def commands(self, *kinds: type[Command]) -> tuple[tuple[datetime, Command], ...]:
+        """Every command of the kinds, in order, each with its time; carried out or not."""
+        from engine.journal.decision_rows import command_of
+
+        rows = self._rows(f"SELECT * FROM commands WHERE {_of_kinds(kinds)} ORDER BY seq", *_names(kinds))
+        return tuple(command_of(row)[1:] for row in rows)
+
+    def last_command(self, *kinds: type[Command]) -> tuple[datetime, Command] | None:
+        """The last command of the kinds with its time, or None: one quick look, whoever has written it."""
+        from engine.journal.decision_rows import command_of
+
+        last = f"SELECT * FROM commands WHERE {_of_kinds(kinds)} ORDER BY seq DESC LIMIT 1"
+        found = self._rows(last, *_names(kinds))
+        return command_of(found[0])[1:] if found else None
+
     # Decisions
 
     def decisions(
@@ -209,10 +224,10 @@ class JournalReader:
         from engine.domain.order import OrderState, is_final
         from engine.journal.book_rows import order_of
 
-        where, values = _where({"run": run, "symbol": symbol, "session": session})
-        found = self._all(order_of, f"SELECT * FROM orders{where} ORDER BY rowid", *values)
-        final = {state for state in OrderState if is_final(state)}
-        return tuple(entry for entry in found if not (open_only and entry.order.state in final))
+        final = [state.value for state in OrderState if is_final(state)] if open_only else []
+        still = [f"state NOT IN ({', '.join('?' * len(final))})"] if open_only else []
+        where, values = _where({"run": run, "symbol": symbol, "session": session}, *still)
+        return self._all(order_of, f"SELECT * FROM orders{where} ORDER BY rowid", *values, *final)
 
     def order_moves(self, order_id: str) -> tuple[OrderMove, ...]:
         """The life of an order."""
@@ -287,6 +302,14 @@ class JournalReader:
         except sqlite3.Error as error:
             raise in_words(error, self.path) from error
         return found
+
+
+def _of_kinds(kinds: tuple[type[Command], ...]) -> str:
+    return f"type IN ({', '.join('?' * len(kinds))})"
+
+
+def _names(kinds: tuple[type[Command], ...]) -> tuple[str, ...]:
+    return tuple(kind.__name__ for kind in kinds)
 
 
 def _where(narrow: Mapping[str, Any], *more: str) -> tuple[str, list[Any]]:

@@ -42,5 +42,32 @@ class StopBacktest(Command):
 
 
 @dataclass(frozen=True, slots=True)
+class Halt(Command):
+    """The kill switch: from now on nothing is sent, whoever runs; orders that wait go on waiting."""
+
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Resume(Command):
+    """What a halt stopped may go on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Approve(Command):
+    """An order that waits may be sent."""
+
+    order_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Veto(Command):
+    """An order that waits must not be sent."""
+
+    order_id: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Shutdown(Command):
     """Finish what is in flight and stop."""

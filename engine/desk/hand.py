@@ -1,0 +1,122 @@
+"""The person's hand on the desk: the kill switch, and the word on orders that wait for one.
+
+A word is a row of the journal's commands and takes effect by standing there: whoever trades reads it before every
+order, in whatever process it was said. The last word counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from pathlib import Path
+
+from engine.domain.market import Symbol, is_crypto
+from engine.domain.order import OrderState
+from engine.journal.entries import OrderEntry
+from engine.journal.reader import JournalReader
+from engine.journal.writer import JournalWriter
+from engine.market.trading_hours import AFTER_CLOSE, AroundTheClock
+from engine.messages.commands import Approve, Command, Halt, Resume, Veto
+from engine.ports import Calendar
+
+PATIENCE = 30.0
+"""Seconds that a word waits for the journal's write lock: longer than a run ever holds it."""
+
+NEXT_SESSION = timedelta(days=14)
+"""Within so many days a market opens again, whatever the holidays."""
+
+
+@dataclass(frozen=True, slots=True)
+class Halted:
+    """The desk sends nothing since then (UTC), and why; `reason` may be empty."""
+
+    since: datetime
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """The last word on an order: approved, or (False) vetoed, when (UTC), and the reason of a veto."""
+
+    approved: bool
+    time: datetime
+    reason: str = ""
+
+
+def halted(reader: JournalReader) -> Halted | None:
+    """Whether the desk is halted, by the journal as it stands at this moment, other processes' words included: one
+    query, for use before every order."""
+    last = reader.last_command(Halt, Resume)
+    if last is None or not isinstance(last[1], Halt):
+        return None
+    return Halted(last[0], last[1].reason)
+
+
+def approvals(reader: JournalReader) -> Mapping[str, Approval]:
+    """The last word on every order that anything was said about, by order id."""
+    words: dict[str, Approval] = {}
+    for time, command in reader.commands(Approve, Veto):
+        match command:
+            case Approve(order_id):
+                words[order_id] = Approval(True, time)
+            case Veto(order_id, reason):
+                words[order_id] = Approval(False, time, reason)
+    return words
+
+
+def not_sent(reader: JournalReader) -> tuple[OrderEntry, ...]:
+    """Orders that are meant and were never handed over: they wait for approval, for the end of a halt, or for the run
+    that is at work."""
+    return tuple(entry for entry in reader.orders(open_only=True) if entry.order.state is OrderState.INTENDED)
+
+
+def stays_until(calendar: Calendar, symbols: Iterable[Symbol], session: date) -> datetime:
+    """How long an order of a decision session may still be handed over, UTC: until the desk's next session is
+    completed, which with a coin among the symbols takes its UTC day as well."""
+    following = calendar.sessions(session + timedelta(days=1), session + NEXT_SESSION)[0]
+    closes = calendar.closes_at(following) + AFTER_CLOSE
+    return max(closes, AroundTheClock().closes_at(following)) if any(map(is_crypto, symbols)) else closes
+
+
+def halt(journal: Path, now: datetime, reason: str = "") -> tuple[Halted, bool]:
+    """Halts the desk of a journal, one that never ran included; how it is halted now, and whether it was not before
+    (a second halt changes nothing). Raises what JournalWriter raises."""
+    with JournalWriter(journal, wait=PATIENCE) as writer:
+        with JournalReader(journal) as reader:
+            before = halted(reader)
+        if before is not None:
+            return before, False
+        _say(writer, Halt(reason), now)
+    return Halted(now, reason), True
+
+
+def resume(journal: Path, now: datetime) -> Halted | None:
+    """Ends a halt; what it was, or None where the desk was not halted. Raises what JournalWriter raises."""
+    if not journal.exists():
+        return None
+    with JournalWriter(journal, wait=PATIENCE) as writer:
+        with JournalReader(journal) as reader:
+            before = halted(reader)
+        if before is not None:
+            _say(writer, Resume(), now)
+    return before
+
+
+def approve(journal: Path, order_ids: Iterable[str], now: datetime) -> None:
+    """Writes down that orders may be sent. Raises what JournalWriter raises."""
+    with JournalWriter(journal, wait=PATIENCE) as writer:
+        for order_id in order_ids:
+            _say(writer, Approve(order_id), now)
+
+
+def veto(journal: Path, order_ids: Iterable[str], now: datetime, reason: str = "") -> None:
+    """Writes down that orders must not be sent. Raises what JournalWriter raises."""
+    with JournalWriter(journal, wait=PATIENCE) as writer:
+        for order_id in order_ids:
+            _say(writer, Veto(order_id, reason), now)
+
+
+def _say(writer: JournalWriter, command: Command, now: datetime) -> None:
+    """A word takes effect by standing: it never waits for anybody to carry it out."""
+    writer.command_done(writer.command(command, now), now)
