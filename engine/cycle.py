@@ -25,7 +25,8 @@ from engine.messages.events import DecisionMade, Event
 from engine.ports import Calendar
 from engine.preset import Preset
 from engine.strategies.catalog import make_strategy
-from engine.thinking import Thinking
+from engine.thinking import deciding, observing, reflecting
+from engine.thinking.thought import Thought
 from engine.trading.limits import Approved, Batch, limit
 from engine.trading.sizing import Standing, size
 from engine.turn import Notebook, Observed, Opinion, Turn, Verdict
@@ -75,20 +76,20 @@ class Cycle:
         if not turn.market.count(symbol) or turn.market.last_session(symbol) != closed:
             return _abstaining(turn, symbol, owner, f"there is no bar of {symbol} for {closed}")
         observed = self._observe(turn, symbol, owner)
-        thinking = Thinking(observed, self.preset, self._asker, self._tools, self._memory, self._publish)
-        await thinking.digest_news()
-        await thinking.gather_intelligence()
-        await thinking.recall()
-        await thinking.read_chart()
-        thinking.use_tools()
-        await thinking.reflect_on_moves()
-        await thinking.reflect_on_decisions()
-        await thinking.reflect_on_performance("short")
-        await thinking.reflect_on_performance("medium")
-        await thinking.reflect_on_signals()
-        await thinking.reflect_on_period()
-        await thinking.reflect_immediately()
-        return await thinking.decide()
+        memory = self._memory if "memory" in self.preset.steps else None
+        thought = Thought(observed, self.preset, self._asker, self._tools, memory, self._publish)
+        await observing.news(thought)
+        await observing.intelligence_and_memories(thought)
+        await observing.chart(thought)
+        observing.tools(thought)
+        await reflecting.on_moves(thought)
+        await reflecting.on_decisions(thought)
+        await reflecting.on_performance(thought, "short")
+        await reflecting.on_performance(thought, "medium")
+        await reflecting.on_signals(thought)
+        await reflecting.on_period(thought)
+        await reflecting.immediately(thought)
+        return await deciding.opinion(thought)
 
     def _observe(self, turn: Turn, symbol: Symbol, owner: str) -> Observed:
         bars = turn.market.bars(symbol, self.preset.windows.chart + INDICATOR_ROWS)

@@ -1,0 +1,82 @@
+"""The steps that take in what there is today: news, intelligence, memories, the chart, the tools."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from engine.agents.chart_reading import ChartView, read_chart
+from engine.agents.market_intelligence import IntelligenceView, gather_intelligence
+from engine.agents.news_digest import NewsView, digest_news
+from engine.agents.past_intelligence import PastView, summarize_past
+from engine.agents.tools import tool_signals
+from engine.desk_memory import YEAR
+from engine.domain.market import Filing
+from engine.market.chart_specs import indicator_table, kline_chart
+from engine.market.moves import last_sessions
+from engine.thinking.thought import Thought
+
+
+async def news(thought: Thought) -> None:
+    """FinVision's summary of the news since the last decision. Source: FinVision §3.1 [V1]."""
+    seen = thought.seen
+    if not thought.wants("news"):
+        return
+    if not thought.news_items:
+        thought.absent.append("news: there was none")
+        return
+    thought.begin("news")
+    view = NewsView.of(seen.symbol, seen.turn.session, seen.owner, thought.news_items)
+    thought.news = thought.kept("news", await digest_news(thought.asker, view))
+
+
+async def intelligence_and_memories(thought: Thought) -> None:
+    """Every item judged, a summary for trading, queries for memory; then what memory holds on what is known today, and
+    its summary. After that today's items go into memory themselves.
+    Source: FinAgent §4.1, §4.2 [A1, A2, A3]; TradingGPT §4.1.1 [G2]."""
+    filings = _new_filings(thought)
+    await _intelligence(thought, filings)
+    if thought.memory is None:
+        return
+    seen = thought.seen
+    diversified = "diversified" in thought.preset.steps
+    thought.recollections = thought.memory.recall(thought.place, thought.queries(), diversified)
+    thought.memory.take_in(thought.place, thought.news_items, filings, thought.intelligence)
+    if not thought.recollections or not thought.wants("past"):
+        return
+    thought.begin("past-intelligence")
+    view = PastView(seen.symbol, seen.turn.session, seen.owner, thought.recollections)
+    thought.past = thought.kept("past-intelligence", await summarize_past(thought.asker, view))
+
+
+async def chart(thought: Thought) -> None:
+    """The chart of the last sessions, read. Source: FinVision §3.2 [V2]."""
+    seen = thought.seen
+    if not thought.wants("chart"):
+        return
+    thought.begin("chart")
+    drawn = kline_chart(seen.symbol, seen.bars, thought.preset.windows.chart)
+    view = ChartView(seen.symbol, seen.turn.session, seen.owner, drawn, indicator_table(seen.bars))
+    thought.chart = thought.kept("chart", await read_chart(thought.asker, view))
+
+
+def tools(thought: Thought) -> None:
+    """What the rule strategies say, with their explanation. Source: FinAgent §4.4 [A7]."""
+    if thought.wants("tools"):
+        thought.tool_signals = tool_signals(thought.tools, thought.seen.bars)
+
+
+async def _intelligence(thought: Thought, filings: Sequence[Filing]) -> None:
+    seen = thought.seen
+    if not thought.wants("intelligence"):
+        return
+    thought.begin("market-intelligence")
+    prices = last_sessions(seen.bars)
+    view = IntelligenceView.of(seen.symbol, seen.turn.session, seen.owner, thought.news_items, filings, prices)
+    thought.intelligence = thought.kept("market-intelligence", await gather_intelligence(thought.asker, view))
+
+
+def _new_filings(thought: Thought) -> Sequence[Filing]:
+    """Filings since the last decision; for a memory that knows nothing of the symbol yet, those of a year."""
+    market = thought.seen.turn.market
+    fresh = thought.memory is not None and not thought.memory.knows(thought.place)
+    return market.filings(thought.seen.symbol, market.now - YEAR if fresh else thought.seen.turn.news_after)
