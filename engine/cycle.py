@@ -109,7 +109,7 @@ class Cycle:
         sized = {o.symbol: size(o.proposal, o.standing, sizing) for o in opinions}
         batch = Batch(turn.desk, turn.session, turn.number, sizing)
         # `standing.cash` already leaves out what open buys may take.
-        verdicts = limit(batch, ((o.symbol, sized[o.symbol], o.standing) for o in opinions), queued=turn.queued)
+        verdicts = limit(batch, ((o.symbol, sized[o.symbol], o.standing) for o in opinions), turn.taken, turn.queued)
         decisions: list[Decision] = []
         orders: list[Order] = []
         recalled: dict[DecisionKey, tuple[Recollection, ...]] = {}

@@ -60,6 +60,12 @@ class DeskMemory:
         """The same memory in this process alone: what happens to one is not known to the other."""
         return DeskMemory(self._memory.copied_to(VolatileStore(self.embedder.dimension)), self._calendar)
 
+    def as_of(self, step: int) -> DeskMemory:
+        """The memory as it stood when a session was decided, in this process alone: what that session brought is
+        dated after its decision, so it is not there yet; what is written is lost with it."""
+        copied = self._memory.copied_to(VolatileStore(self.embedder.dimension), step)
+        return DeskMemory(copied, self._calendar)
+
     def write_to(self, store: Store) -> int:
         """Writes all of it into an empty store; returns how many records there are."""
         return self._memory.write_to(store)

@@ -50,7 +50,8 @@ class Turn:
 
     `step` counts sessions on the desk's calendar: the time of memory. `training` is the warm-up, in which reflections
     may see the moves that are known by `hindsight_until`, when the last session of the warm-up is decided on; decisions
-    never do.
+    never do. `taken` is cash that the orders of symbols before these have taken in the same batch, where only a part
+    of it is decided: it counts for the limits, and no agent sees it.
     """
 
     run: str
@@ -67,6 +68,7 @@ class Turn:
     queued: Mapping[Symbol, Decimal] = field(default_factory=dict)
     step: int = 0
     hindsight_until: datetime | None = None
+    taken: Decimal = ZERO
 
     @property
     def training(self) -> bool:

@@ -202,9 +202,22 @@ class LayeredMemory:
         store.append_touches(self._store.touches())
         return len(records)
 
-    def copied_to(self, store: Store) -> LayeredMemory:
-        """The same memory over an empty store: from there on neither knows of what happens to the other."""
-        self.write_to(store)
+    def copied_to(self, store: Store, step: float = math.inf) -> LayeredMemory:
+        """The same memory over an empty store, as it was at a step where one is given: from there on neither knows of
+        what happens to the other.
+
+        A row that is dated to the step or before and was written after one that is dated later came too late to have
+        been known then: it is left out.
+        """
+        if step == math.inf:
+            self.write_to(store)
+            return LayeredMemory(store, self._embedder, self.preset)
+        records, touches = self._store.records(), self._store.touches()
+        later = [r.sequence for r in records if r.born_step > step]
+        later += [t.sequence for t in touches if t.state.step > step]
+        first_later = min(later, default=math.inf)
+        store.append_records([r for r in records if r.born_step <= step and r.sequence < first_later])
+        store.append_touches([t for t in touches if t.state.step <= step and t.sequence < first_later])
         return LayeredMemory(store, self._embedder, self.preset)
 
     @property
