@@ -10,7 +10,6 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, model_validat
 from engine.agents.ask import Asker, Reply
 from engine.agents.character import Preference
 from engine.agents.citing import check_cited
-from engine.agents.debate import DebateComment
 from engine.agents.decision import DecisionView, TradeAnswer
 from engine.agents.extended_reflection import ExtendedReflection
 from engine.agents.high_level_reflection import HighLevelReflection
@@ -31,7 +30,7 @@ class EvidenceView(DecisionView):
     empty was not there. `preference` is the trader's [A8], `character` who he is and `profile` what he knows of the
     asset and its sector [I6], `guidance` standing instructions of the desk's user. Nothing in it may stem from after
     the session: what training showed to a reflection reaches it as a memory of earlier days at most.
-    Source: FinAgent §4.4 [A10]; InvestorBench A.1 [I5]; TradingGPT §4.2.2 [G6]."""
+    Source: FinAgent §4.4 [A10]; InvestorBench A.1 [I5]."""
 
     intelligence: MarketIntelligence | None = None
     past: PastSummary | None = None
@@ -39,7 +38,6 @@ class EvidenceView(DecisionView):
     high_level: HighLevelReflection | None = None
     immediate: ImmediateReflection | None = None
     extended: ExtendedReflection | None = None
-    debate: tuple[DebateComment, ...] = ()
     tools: tuple[ToolSignal, ...] = ()
     recollections: tuple[Recollection, ...] = ()
     preference: Preference = "moderate"

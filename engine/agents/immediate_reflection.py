@@ -12,7 +12,6 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, model_validat
 from engine.agents.ask import Asker, Reply
 from engine.agents.character import RISK_TEXTS, risk_of
 from engine.agents.citing import by_layer, check_cited
-from engine.agents.debate import DebateComment
 from engine.agents.extended_reflection import ExtendedReflection
 from engine.agents.text import Prose
 from engine.domain.decision import Outcome
@@ -57,7 +56,6 @@ class ImmediateView:
     character: str = ""
     outcomes: tuple[Outcome, ...] = ()
     extended: ExtendedReflection | None = None
-    debate: tuple[DebateComment, ...] = ()
     scale: Literal["three", "five"] = "three"
     next_move: float | None = None
 

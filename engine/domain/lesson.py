@@ -14,7 +14,7 @@ Source: InvestorBench A.2 and its test prompt [I1]."""
 class Recollection:
     """One retrieved memory. Decisions cite it by its `id`.
 
-    `kind` says what it is (news, 10-Q, 10-K, macro, a reflection, a debate comment), `layer` where it was found (one
+    `kind` says what it is (news, 10-Q, 10-K, macro, a reflection), `layer` where it was found (one
     of LAYERS), `session` when it was written down, `types` the retrieval types that brought it up. `recency` and
     `relevancy` are fractions of 1, `importance` is on the memory's scale (0 to 100), `score` their composite, `rank`
     counts from 1 within what was retrieved. Source: InvestorBench A.2 [I2]; FinAgent §4.2 [A2, A6].

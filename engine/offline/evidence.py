@@ -112,9 +112,8 @@ def _tools(view: EvidenceView) -> int:
 
 
 def _with_reviews(view: EvidenceView, lessons: Lessons) -> Lessons:
-    """Preference, the judged decisions and the debate make trades larger or smaller; named mistakes are heeded."""
+    """Preference and the judged decisions make trades larger or smaller; named mistakes are heeded."""
     caution = lessons.caution + _CAUTION[view.preference] + _poor_judgements(view.high_level)
-    caution += sum(comment.verdict == "disagree" for comment in view.debate)
     named = of_mistakes(view.high_level.improvements if view.high_level is not None else ())
     return Lessons(
         caution,
@@ -193,8 +192,6 @@ def _evidence_told(view: EvidenceView, weighed: _Weighed, cited: Sequence[Recoll
         yield f"Tools: {clean(_indicators(view, weighed), 800)}"
     for memory in cited:
         yield f"Memory {clean(memory.id, 80)}: {memory.session}, {_kind_and_text(memory)}"
-    for comment in view.debate:
-        yield f"Debate: {comment.verdict}, {clean(comment.counter_argument)}"
 
 
 def _kind_and_text(memory: Recollection) -> str:

@@ -18,8 +18,6 @@ FULL_MOMENTUM = 0.02
 """The log return from which momentum counts whole."""
 CITED = 3
 """Memories cited of each layer."""
-_DISAGREED = 0.7
-"""What is left of a leaning for each trader who disagrees with it."""
 _BARS: Mapping[str, tuple[float, float]] = {"risk-seeking": (0.4, 0.9), "risk-averse": (0.9, 0.4)}
 """How much must speak for a purchase, and against the share for a sale, by risk character."""
 _NEUTRAL = (0.65, 0.65)
@@ -57,10 +55,9 @@ _FIVE = {
 
 
 def _total(view: ImmediateView, layers: Sequence[LayerLeaning]) -> float:
-    """The leaning of all layers and of momentum, less for every trader who disagreed."""
+    """The leaning of all layers and of momentum."""
     moved = view.facts.momentum or 0.0
-    total = sum(layer.weighed for layer in layers) + 0.8 * max(-1.0, min(1.0, moved / FULL_MOMENTUM))
-    return total * _DISAGREED ** sum(comment.verdict == "disagree" for comment in view.debate)
+    return sum(layer.weighed for layer in layers) + 0.8 * max(-1.0, min(1.0, moved / FULL_MOMENTUM))
 
 
 def _evidence(layers: Sequence[LayerLeaning], way: int) -> Mapping[str, list[str]]:
@@ -77,9 +74,6 @@ def _reason(view: ImmediateView, layers: Sequence[LayerLeaning], way: int) -> It
         yield f"Held: {view.shares:.2f} shares, {signed_percent(view.profit)} against their cost."
     if view.extended is not None:
         yield f"The last period: {ended(clean(view.extended.self_evaluation, 200))}"
-    for comment in view.debate:
-        verb = "agrees" if comment.verdict == "agree" else "disagrees"
-        yield f"Another trader {verb}: {ended(clean(comment.comment, 200))}"
 
 
 def _explanation(view: ImmediateView, layers: Sequence[LayerLeaning], way: int) -> Iterator[str]:

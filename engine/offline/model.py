@@ -10,7 +10,6 @@ from typing import Any
 
 from engine.agents.ask import prompt_hash
 from engine.agents.chart_reading import ChartView
-from engine.agents.debate import DebateView
 from engine.agents.decision import DecisionView
 from engine.agents.evidence_decision import EvidenceView
 from engine.agents.extended_reflection import ExtendedView
@@ -25,7 +24,6 @@ from engine.agents.signal_reflection import SignalView
 from engine.domain.model_call import FailureKind, ModelFailure, ModelRequest, ModelResult
 from engine.offline import (
     chart,
-    debate,
     decision,
     evidence,
     immediate,
@@ -49,7 +47,6 @@ RULES: Mapping[type, Callable[[Any], Mapping[str, Any]]] = {
     HighLevelView: review.on_decisions,
     ImmediateView: immediate.reflect,
     ExtendedView: review.on_period,
-    DebateView: debate.comment,
     EvidenceView: evidence.decide,
 }
 """The rule that answers each kind of view."""

@@ -6,7 +6,6 @@ from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
 
-from engine.agents.debate import DebateComment, DebateView, Stance
 from engine.agents.evidence_decision import EvidenceView
 from engine.agents.extended_reflection import ExtendedReflection, ExtendedView
 from engine.agents.high_level_reflection import HighLevelReflection, HighLevelView, Judgement
@@ -91,9 +90,6 @@ EXTENDED = ExtendedReflection(
     trading_trend="Bought 10% in two trades.", self_evaluation="It earned 2%.", repeat=["Buy dips."], avoid=[],
     query="dips",
 )  # fmt: skip
-COMMENT = DebateComment(
-    comment="I would not add here.", verdict="disagree", counter_argument="The lawsuit is open.", evidence=["n2"]
-)
 IMMEDIATE = ThreeWayReflection(
     evidence=LayeredEvidence(shallow=["n1"], intermediate=[], deep=[], reflection=[]), reason="Momentum.", action="BUY"
 )
@@ -143,19 +139,6 @@ def extended_view(*outcomes: Outcome, memories: tuple[Recollection, ...] = ()) -
     return ExtendedView("MSFT", DAY, "desk", outcomes, memories)
 
 
-def stance(recommendation: str = "slightly increase", **changes: Any) -> Stance:
-    """What another trader thinks."""
-    values: dict[str, Any] = {
-        "owner": "keeper", "recommendation": recommendation, "trade_value": 3, "volume": Decimal(40),
-        "gain": Decimal("0.0275"), "reason": "The report was good.",
-    }  # fmt: skip
-    return Stance(**(values | changes))
-
-
-def debate_view(other: Stance, *memories: Recollection, **changes: Any) -> DebateView:
-    return DebateView("MSFT", DAY, "desk", other, memories, **changes)
-
-
 def evidence_view(**changes: Any) -> EvidenceView:
     """A decision with nothing but the portfolio to go by, unless more is given."""
     plain = decision_view()
@@ -164,7 +147,7 @@ def evidence_view(**changes: Any) -> EvidenceView:
 
 FULL: dict[str, Any] = {
     "intelligence": INTELLIGENCE, "past": PAST, "low_level": LOW_LEVEL, "high_level": HIGH_LEVEL,
-    "immediate": IMMEDIATE, "extended": EXTENDED, "debate": (COMMENT,), "tools": (TOOL,), "recollections": MEMORIES,
+    "immediate": IMMEDIATE, "extended": EXTENDED, "tools": (TOOL,), "recollections": MEMORIES,
     "character": "You know the cloud.", "profile": "Software and cloud services.",
     "guidance": "Nothing before earnings.", "outcomes": (outcome(1),),
 }  # fmt: skip

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from engine.agents.debate import comment_on
 from engine.agents.evidence_decision import EvidencedTrade, decide_with_evidence
 from engine.agents.extended_reflection import reflect_on_period
 from engine.agents.high_level_reflection import reflect_on_decisions
@@ -56,7 +55,6 @@ EXTENDED: dict[str, Any] = {
 LAYERS: dict[str, list[str]] = {"shallow": ["n1"], "intermediate": ["q1"], "deep": [], "reflection": ["r1"]}
 IMMEDIATE: dict[str, Any] = {"evidence": LAYERS, "reason": "Momentum.", "action": "BUY"}
 EXPLAINED: dict[str, Any] = {"evidence": LAYERS, "reason": "The news."}
-COMMENT: dict[str, Any] = {"comment": "No.", "verdict": "agree", "counter_argument": "Costs.", "evidence": ["n2"]}
 STEPS = dict.fromkeys(("sentiment", "price_view", "lessons", "indicators", "position"), "Said.")
 EVIDENCED: dict[str, Any] = {**TRADE, **STEPS, "evidence": ["n1", "k1"]}
 
@@ -76,7 +74,6 @@ GOOD: dict[str, tuple[Ask, Any, Mapping[str, Any]]] = {
     "three ways": (reflect_immediately, TEST, IMMEDIATE),
     "five levels": (reflect_immediately, FIVE, IMMEDIATE | {"action": "slightly decrease"}),
     "training": (reflect_immediately, TRAINING, EXPLAINED),
-    "debate": (comment_on, some.debate_view(some.stance(), *some.MEMORIES), COMMENT),
     "decision": (decide_with_evidence, WITH_MEMORIES, EVIDENCED),
 }
 
@@ -111,8 +108,6 @@ BAD: dict[str, tuple[str, Mapping[str, Any], str]] = {
     "three ways on the scale of five": ("five levels", {"action": "SELL"}, "action"),
     "an action in training": ("training", {"action": "BUY"}, "action"),
     "a layer left out": ("training", {"evidence": {"shallow": []}}, "evidence"),
-    "a comment on nothing": ("debate", {"evidence": ["x"]}, "not given: x"),
-    "neither for nor against": ("debate", {"verdict": "maybe"}, "verdict"),
     "evidence nobody gave": ("decision", {"evidence": ["n1", "made up"]}, "not given: made up"),
     "evidence twice": ("decision", {"evidence": ["n1", "n1"]}, "more than once: n1"),
     "a step left out": ("decision", {"sentiment": ""}, "sentiment"),
@@ -204,11 +199,3 @@ def test_reasons_belong_to_decisions() -> None:
 def test_a_period_knows_what_was_bought_and_sold() -> None:
     view = some.extended_view(outcome(4), outcome(3, some.SELL), outcome(2, some.HOLD), outcome(1))
     assert (view.bought, view.sold) == (10, 5)
-
-
-@pytest.mark.parametrize(
-    ("words", "way"),
-    [("BUY", 1), ("SELL", -1), ("HOLD", 0), ("slightly decrease", -1), ("significantly increase", 1), ("hold", 0)],
-)
-def test_a_stance_points_somewhere(words: str, way: int) -> None:
-    assert some.stance(words).direction == way

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from engine.agents.debate import DebateComment
 from engine.agents.evidence_decision import EvidencedTrade
 from engine.agents.extended_reflection import ExtendedReflection
 from engine.agents.high_level_reflection import HighLevelReflection
@@ -24,9 +23,7 @@ from tests.engine.agents.samples import outcome
 
 LESSON = some.MEMORIES[-1:]
 FOLLOWED = (PriceMove(1, -0.0125), PriceMove(7, 0.0234, hindsight=True))
-TEST = some.immediate_view(
-    *some.MEMORIES, outcomes=(outcome(1),), extended=some.EXTENDED, debate=(some.COMMENT,), profile="Software."
-)
+TEST = some.immediate_view(*some.MEMORIES, outcomes=(outcome(1),), extended=some.EXTENDED, profile="Software.")
 TRAINING = some.immediate_view(*some.MEMORIES, next_move=-0.0273)
 FIVE = some.immediate_view(scale="five")
 
@@ -52,8 +49,6 @@ CASES: dict[str, tuple[str, Any, type[BaseModel]]] = {
     "immediate": ("immediate-reflection", TEST, answer_to(TEST)),
     "immediate in training": ("immediate-reflection", TRAINING, answer_to(TRAINING)),
     "immediate in five levels": ("immediate-reflection", FIVE, answer_to(FIVE)),
-    "debate": ("debate", some.debate_view(some.stance(), *some.MEMORIES, own=some.stance("hold")), DebateComment),
-    "debate with nothing": ("debate", some.debate_view(some.stance()), DebateComment),
     "decision": ("evidence-decision", some.evidence_view(**some.FULL), EvidencedTrade),
     "decision with nothing": ("evidence-decision", some.evidence_view(), EvidencedTrade),
 }
@@ -117,7 +112,7 @@ def test_items_and_memories_are_told_with_the_ids_that_answers_name() -> None:
     _, user = told("intelligence")
     assert "- [a] 2023-06-01 news: It grew.\n- [b] 2023-06-01 news: It fell.\n" in user
     assert "- 2023-06-01: close 180.25, +1.25%" in user
-    for case in ("past", "immediate", "debate", "decision"):
+    for case in ("past", "immediate", "decision"):
         _, user = told(case)
         places = [user.index(f"- [{memory.id}] 2023-05-22 {memory.kind}: ") for memory in some.MEMORIES]
         assert places == sorted(places)
@@ -145,7 +140,6 @@ def test_the_decision_reads_all_that_it_may_rest_on() -> None:
         "Lesson: Purchases into strength paid.",
         "Recommends: BUY",
         "Evaluation: It earned 2%.",
-        "Disagrees: I would not add here.",
         "macd, buy: MACD at 1.234 stands above its signal line at 0.987: buy.",
         "Software and cloud services.",
         "BUY 5, close 180.25, reward +1.000%",
@@ -176,7 +170,6 @@ def test_foreign_text_cannot_leave_its_fence(first: str, second: str) -> None:
     for agent, view, answer in (
         ("market-intelligence", some.intelligence_view(first, second, prices=()), MarketIntelligence),
         ("past-intelligence", some.past_view(memory), PastSummary),
-        ("debate", some.debate_view(some.stance(reason=first, owner=second), memory), DebateComment),
     ):
         _, user = render(agent, view, answer, True)
         bare = render(agent, view, answer, True)[1].replace("<<<", "").replace(">>>", "")

@@ -10,7 +10,6 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.agents.debate import comment_on
 from engine.agents.evidence_decision import decide_with_evidence
 from engine.agents.extended_reflection import reflect_on_period
 from engine.agents.figures import unresolved_figures
@@ -25,7 +24,6 @@ from engine.agents.market_intelligence import (
 from engine.agents.past_intelligence import PastView, summarize_past
 from engine.agents.tools import ToolSignal
 from engine.domain.decision import Action, Outcome
-from engine.domain.five_level import Advice
 from engine.domain.lesson import LAYERS, Recollection
 from engine.market.chart_specs import indicator_table, kline_chart
 from engine.market.moves import PriceMove, SessionMove
@@ -46,7 +44,7 @@ MEMORIES = st.lists(
     st.builds(
         Recollection,
         st.sampled_from([f"m{n}" for n in range(9)]),
-        st.sampled_from(["news", "10-Q", "10-K", "macro", "low-level", "debate comment"]),
+        st.sampled_from(["news", "10-Q", "10-K", "macro", "low-level"]),
         st.sampled_from(LAYERS),
         DAYS,
         SAID,
@@ -71,12 +69,6 @@ ITEMS = st.lists(
 ).map(tuple)
 SESSIONS = st.lists(st.builds(SessionMove, DAYS, st.floats(0.01, 5000), FRACTIONS), max_size=6).map(tuple)
 MOVES = st.lists(st.builds(PriceMove, st.sampled_from([1, 7, 14]), FRACTIONS, st.booleans()), max_size=6).map(tuple)
-STANCES = st.builds(
-    some.stance,
-    st.sampled_from(["BUY", "SELL", "HOLD", *(level.value for level in Advice)]),
-    trade_value=st.integers(0, 20),
-    gain=st.decimals("-0.5", "0.5", places=4),
-)
 TOOLS = st.lists(
     st.builds(ToolSignal, SAID, st.sampled_from(["buy", "sell", "none", "guidance"]), SAID), max_size=4
 ).map(tuple)
@@ -150,13 +142,6 @@ async def test_any_facts_and_memories_get_a_valid_recommendation(
         assert "decrease" not in reply.answer.recommendation and reply.answer.recommendation != "SELL"
 
 
-@given(STANCES, st.none() | STANCES, MEMORIES)
-async def test_any_stance_gets_a_valid_comment(other: Any, own: Any, memories: Any) -> None:
-    reply = await answer_twice(comment_on, some.debate_view(other, *memories, own=own))
-    told = f"{reply.answer.comment} {reply.answer.counter_argument}"
-    assert unresolved_figures(told, reply.inputs) == ()
-
-
 @settings(max_examples=100)
 @given(
     st.fixed_dictionaries(
@@ -170,7 +155,6 @@ async def test_any_stance_gets_a_valid_comment(other: Any, own: Any, memories: A
             "high_level": st.sampled_from([None, some.HIGH_LEVEL]),
             "immediate": st.sampled_from([None, some.IMMEDIATE]),
             "extended": st.sampled_from([None, some.EXTENDED]),
-            "debate": st.sampled_from([(), (some.COMMENT,)]),
             "tools": TOOLS,
             "recollections": MEMORIES,
             "preference": st.sampled_from(["aggressive", "moderate", "conservative"]),

@@ -1,4 +1,4 @@
-"""The rules recommend, debate and decide from memories, and cite those that bear it out."""
+"""The rules recommend and decide from memories, and cite those that bear it out."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from engine.agents.debate import comment_on
 from engine.agents.evidence_decision import decide_with_evidence
 from engine.agents.immediate_reflection import MarketFacts, reflect_immediately
 from engine.agents.low_level_reflection import reflect_on_moves
@@ -79,13 +78,6 @@ async def test_advice_in_five_levels_grows_with_the_evidence() -> None:
     ]  # fmt: skip
 
 
-async def test_another_who_disagrees_makes_it_careful() -> None:
-    alone = await advised(facts=facts(0.02, "risk-neutral"))
-    doubted = await advised(facts=facts(0.02, "risk-neutral"), debate=(some.COMMENT,))
-    assert (alone.action, doubted.action) == ("BUY", "HOLD")
-    assert "Another trader disagrees: I would not add here." in doubted.reason
-
-
 @pytest.mark.parametrize(("move", "cited", "other"), [(0.02, "for", "against"), (-0.02, "against", "for")])
 async def test_in_training_the_move_is_explained_with_the_memories_that_foretold_it(
     move: float, cited: str, other: str
@@ -95,25 +87,6 @@ async def test_in_training_the_move_is_explained_with_the_memories_that_foretold
     assert f"{move * 100:+.2f}%" in told.reason and "Foretold by" in told.reason and "Against it spoke" in told.reason
     assert told.recommendation == ""
     assert "Nothing that memory holds foretold it" in (await advised(next_move=move)).reason
-
-
-async def commented(other: Any, *memories: Recollection, **view: Any) -> Any:
-    return (await answer_twice(comment_on, some.debate_view(other, *memories, **view))).answer
-
-
-async def test_a_comment_names_what_carries_the_advice_and_what_speaks_against_it() -> None:
-    agreed = await commented(some.stance("BUY"), FOR, AGAINST, own=some.stance("slightly increase"))
-    assert agreed.verdict == "agree" and agreed.evidence == ["for", "against"]
-    assert agreed.counter_argument.startswith("2023-05-22, 10-K: ") and "fraud" in agreed.counter_argument
-    against = await commented(some.stance("BUY"), AGAINST)
-    assert against.verdict == "disagree" and against.evidence == ["against"]
-    assert "I would hold less of MSFT" in against.comment
-
-
-async def test_too_large_a_trade_is_not_agreed_with() -> None:
-    told = await commented(some.stance("BUY", trade_value=9), FOR, own=some.stance("BUY", trade_value=3))
-    assert told.verdict == "disagree" and "9% of the portfolio is too much" in told.comment
-    assert "+2.75% up already" in told.counter_argument
 
 
 async def decided(**view: Any) -> Any:

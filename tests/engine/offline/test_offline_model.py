@@ -294,7 +294,7 @@ async def test_a_crossover_is_read_off_the_chart() -> None:
 
 
 async def test_what_there_is_no_rule_for_is_a_failure_and_not_an_invention() -> None:
-    request = ModelRequest("debate", "MSFT", DAY, "desk", "", (Message("user", "?"),), object(), "X", {})
+    request = ModelRequest("gossip", "MSFT", DAY, "desk", "", (Message("user", "?"),), object(), "X", {})
     result = await OfflineModel().answer(request)
     assert result.failure is not None and result.failure.kind is FailureKind.NOT_CONFIGURED
 
