@@ -19,7 +19,7 @@ from engine.assistant import Gate, Gated, Publish
 from engine.clock import LiveClock
 from engine.config import Config
 from engine.cycle import Cycle
-from engine.daily import KIND, DailyResult, DailySetting, run_daily, run_id
+from engine.desk.daily import KIND, DailyResult, DailySetting, run_daily, run_id
 from engine.domain.market import Symbol
 from engine.domain.run import DataSpec, RunSpec
 from engine.errors import MissingData, PaperdeskError, TryAgainLater, UsageError

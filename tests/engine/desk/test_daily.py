@@ -16,7 +16,7 @@ import pytest
 
 from engine.agents.ask import Asker
 from engine.cycle import Cycle
-from engine.daily import DailyResult, DailySetting, run_daily, run_id
+from engine.desk.daily import DailyResult, DailySetting, run_daily, run_id
 from engine.domain.decision import Action
 from engine.domain.execution import ExecutionRules
 from engine.domain.model_call import ModelRequest
