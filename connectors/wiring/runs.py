@@ -103,13 +103,16 @@ def run_backtest(
     stop: Stop = lambda: False,
     clock: Clock | None = None,
     on_baseline: OnBaseline = lambda name, result: None,
+    *,
+    market: Market | None = None,
+    baselines: Sequence[str] = BASELINES,
 ) -> Report:
-    """Runs a backtest and its baselines and keeps the run's journal. `publish` hears every event, `stop` is asked
-    before each session, `on_baseline` gets each baseline before the run begins. Raises UsageError, DataError,
-    ConfigError and CredentialsRefused before anything is kept."""
+    """Runs a backtest and its `baselines` and keeps the run's journal. `publish` hears every event, `stop` is asked
+    before each session, `on_baseline` gets each baseline before the run begins; `market` is the run's where it is
+    loaded already. Raises UsageError, DataError, ConfigError and CredentialsRefused before anything is kept."""
     wall = clock or LiveClock()
     check_spec(spec, wall.now())
-    return asyncio.run(_run(spec, config, publish, stop, wall, on_baseline))
+    return asyncio.run(_run(spec, config, publish, stop, wall, on_baseline, market, baselines))
 
 
 def check_spec(spec: RunSpec, now: datetime) -> None:
@@ -172,14 +175,21 @@ async def load_run(spec: RunSpec) -> Market:
 
 
 async def _run(
-    spec: RunSpec, config: Config, publish: Publish, stop: Stop, wall: Clock, on_baseline: OnBaseline
+    spec: RunSpec,
+    config: Config,
+    publish: Publish,
+    stop: Stop,
+    wall: Clock,
+    on_baseline: OnBaseline,
+    given: Market | None,
+    wanted: Sequence[str],
 ) -> Report:
     preset = None if spec.preset is None else load_preset(spec.preset).without(spec.without)
     models = None if preset is None else build_models(preset, config, spec.model)
-    market = await load_run(spec)
+    market = await load_run(spec) if given is None else given
     windows(spec, desk_calendar_of(market, spec.symbols))
     baselines: dict[str, Result] = {}
-    for name in BASELINES:
+    for name in wanted:
         baselines[name] = _baseline(spec, config, market, name)
         on_baseline(name, baselines[name])
     path = places.run_journal(spec.run)
@@ -282,7 +292,7 @@ def set_up(
     rules, cash = with_costs(spec, config)
     rules = replace(rules, allow_short=rules.allow_short and preset.sizing.allow_short)
     market = on_convention(spec, known, market)
-    asker = Asker(models.models, models.settings, heard, said, insisted=models.insisted)
+    asker = Asker(models.models, models.settings, heard, said, spec.sample, models.insisted)
     calendar = desk_calendar_of(market, spec.symbols)
     cycle = Cycle(preset, asker, market.calendars, publish, memory)
     return Setting(

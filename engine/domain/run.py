@@ -24,7 +24,8 @@ class DataSpec:
 @dataclass(frozen=True, slots=True)
 class RunSpec:
     """Everything that decides what a backtest does. `first` and `last` are the first and last session of filling
-    and valuing; exactly one of `preset` and `strategy` is set; None means the convention's or preset's value."""
+    and valuing; exactly one of `preset` and `strategy` is set; None means the convention's or preset's value. `sample`
+    tells repeats of one run apart: it goes into every question."""
 
     symbols: tuple[Symbol, ...]
     first: date
@@ -43,6 +44,7 @@ class RunSpec:
     seed: int = 0
     run: str = "run"
     journal: str | None = None
+    sample: int = 0
 
 
 @dataclass(frozen=True, slots=True)
