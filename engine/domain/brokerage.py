@@ -111,3 +111,21 @@ class Asset:
     status: str
     tradable: bool
     fractionable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One point in which the journal and the broker disagree: `what` is `cash`, a symbol, or `order ID`; both sides
+    are None where they know nothing of it (an order has `note` alone)."""
+
+    what: str
+    journal: Decimal | None
+    broker: Decimal | None
+    note: str = ""
+
+    @property
+    def amount(self) -> Decimal | None:
+        """How much more the broker has; None for an order."""
+        if self.journal is None and self.broker is None:
+            return None
+        return (self.broker or Decimal(0)) - (self.journal or Decimal(0))

@@ -49,13 +49,32 @@ class RunSpec:
 
 @dataclass(frozen=True, slots=True)
 class CashFlow:
-    """Cash that moved without a trade; `kind` is `dividend` or `cash in lieu` (of the part of a share that a split
-    left). A position that stopped trading is sold, so it is a fill."""
+    """Cash, or shares, that moved without a trade.
+
+    `kind` is `dividend` or `cash in lieu` (of the part of a share that a split left); in an account at a broker also
+    `split`, `fee`, `interest`, `transfer`, `rounding` or `other`, with the broker's `words`. `symbol` is empty where
+    it concerns the whole account, `quantity` the signed change of shares (a split's). A position that stopped trading
+    is sold, so it is a fill."""
 
     session: date
     symbol: Symbol
     kind: str
     amount: Decimal
+    quantity: Decimal = Decimal(0)
+    words: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Adoption:
+    """A difference between journal and broker in which a person took the broker's side: `symbol` is empty for cash,
+    `price` what a share is taken to have cost on average."""
+
+    session: date
+    symbol: Symbol
+    before: Decimal
+    after: Decimal
+    price: Decimal
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,12 +105,21 @@ def cash_flow_row(flow: CashFlow) -> Row:
         "symbol": flow.symbol,
         "kind": flow.kind,
         "amount": str(flow.amount),
+        "quantity": str(flow.quantity),
+        "words": flow.words,
     }
 
 
 def cash_flow_of(row: Mapping[str, Any]) -> CashFlow:
     """A cash flow from its row."""
-    return CashFlow(date.fromisoformat(row["session"]), row["symbol"], row["kind"], Decimal(row["amount"]))
+    return CashFlow(
+        date.fromisoformat(row["session"]),
+        row["symbol"],
+        row["kind"],
+        Decimal(row["amount"]),
+        Decimal(row["quantity"]),
+        row["words"],
+    )
 
 
 def equity_row(point: EquityPoint) -> Row:

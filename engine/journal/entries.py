@@ -104,6 +104,16 @@ class OrderMove:
 
 
 @dataclass(frozen=True, slots=True)
+class BoundAccount:
+    """The account at a broker that a desk trades in: `kind` is the broker's (`alpaca`), `account` its id, `time`
+    since when (UTC)."""
+
+    kind: str
+    account: str
+    time: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Note:
     """Something that a reader of a run has to know; `time` is None for one that was noted with the result."""
 

@@ -155,11 +155,41 @@ def m0004_recollections(db: Database) -> None:
         _refuse(db, table, "DELETE", f"{table} are never deleted")
 
 
+def m0005_accounts(db: Database) -> None:
+    """A broker's account behind a desk: which one, what its history has told, whose id an order has there, and what
+    was taken over from it. `booked` is 0 for what was there before the desk, or is nobody's order."""
+    _table(db, "accounts", {"seq": int, "kind": str, "account": str, "time": str}, "seq")
+    _table(
+        db,
+        "activities",
+        {"id": str, "run": str, "kind": str, "time": str, "symbol": str, "broker_id": str, "side": str}
+        | {"quantity": str, "price": str, "amount": str, "words": str, "booked": int},
+        "id",
+        nullable=["symbol", "side", "price"],
+    )
+    _table(db, "broker_orders", {"broker_id": str, "order_id": str}, "broker_id")
+    _table(
+        db,
+        "adoptions",
+        {"seq": int, "run": str, "time": str, "session": str, "symbol": str, "before": str, "after": str}
+        | {"price": str, "reason": str},
+        "seq",
+    )
+    db.execute("ALTER TABLE cash_flows ADD COLUMN quantity TEXT NOT NULL DEFAULT '0'")
+    db.execute("ALTER TABLE cash_flows ADD COLUMN words TEXT NOT NULL DEFAULT ''")
+    db.execute("ALTER TABLE cash_flows ADD COLUMN execution TEXT")
+    db.table("cash_flows").create_index(("execution",), index_name="one_flow_per_activity", unique=True)
+    for table in ("accounts", "activities", "broker_orders", "adoptions"):
+        _refuse(db, table, "UPDATE", f"{table} are never changed")
+        _refuse(db, table, "DELETE", f"{table} are never deleted")
+
+
 MIGRATIONS: tuple[Callable[[Database], None], ...] = (
     m0001_the_books,
     m0002_documents,
     m0003_evidence,
     m0004_recollections,
+    m0005_accounts,
 )
 VERSION = len(MIGRATIONS)
 """The version of a journal that this program writes: how many steps of the story it knows."""

@@ -24,8 +24,18 @@ if TYPE_CHECKING:
     from engine.domain.decision import Decision, DecisionKey, Outcome
     from engine.domain.market import Dropped
     from engine.domain.order import Fill
-    from engine.domain.run import CashFlow, EquityPoint
-    from engine.journal.entries import AnswerEntry, CallCost, Holding, Note, OrderEntry, OrderMove, Recalled, RunEntry
+    from engine.domain.run import Adoption, CashFlow, EquityPoint
+    from engine.journal.entries import (
+        AnswerEntry,
+        BoundAccount,
+        CallCost,
+        Holding,
+        Note,
+        OrderEntry,
+        OrderMove,
+        Recalled,
+        RunEntry,
+    )
     from engine.messages.commands import Command
     from engine.messages.events import Event
 
@@ -281,6 +291,31 @@ class JournalReader:
         session = date.fromisoformat(found[0]["session"])
         held = self.holdings(found[0]["run"], first=session, last=session)
         return tuple(holding for holding in held if holding.quantity)
+
+    # A broker's account
+
+    def account(self) -> BoundAccount | None:
+        """The account that the desk trades in, or None for one that never had any."""
+        from engine.journal.account_rows import bound_of
+
+        found = self._all(bound_of, "SELECT * FROM accounts ORDER BY seq DESC LIMIT 1")
+        return found[0] if found else None
+
+    def broker_orders(self) -> dict[str, str]:
+        """Our ids of orders by the broker's."""
+        return {row["broker_id"]: row["order_id"] for row in self._rows("SELECT * FROM broker_orders")}
+
+    def activities(self) -> dict[str, datetime]:
+        """The lines of the account's history that are known: time by id."""
+        from datetime import datetime
+
+        return {row["id"]: datetime.fromisoformat(row["time"]) for row in self._rows("SELECT id, time FROM activities")}
+
+    def adoptions(self) -> tuple[Adoption, ...]:
+        """Differences in which a person took the broker's side."""
+        from engine.journal.account_rows import adoption_of
+
+        return self._all(adoption_of, "SELECT * FROM adoptions ORDER BY seq")
 
     # How rows come from the file
 

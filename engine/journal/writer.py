@@ -15,16 +15,17 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from engine.domain.brokerage import Activity
 from engine.domain.decision import Decision, Outcome
 from engine.domain.lesson import Recollection
 from engine.domain.market import Dropped
 from engine.domain.order import MOVES, Fill, Order, OrderState
-from engine.domain.run import CashFlow, EquityPoint, ModelUse, Result, Stretch
+from engine.domain.run import Adoption, CashFlow, EquityPoint, ModelUse, Result, Stretch
 from engine.errors import InvariantBroken
-from engine.journal import book_rows, decision_rows
+from engine.journal import account_rows, book_rows, decision_rows
 from engine.journal.codec import moment, text_or_none, to_json
 from engine.journal.database import WAIT
-from engine.journal.entries import AnswerEntry, OrderEntry, OrderMove, RunEntry
+from engine.journal.entries import AnswerEntry, BoundAccount, OrderEntry, OrderMove, RunEntry
 from engine.journal.migrations import DECISION_KEY, LIVE, TEST, WARM_UP
 from engine.journal.store import RowStore
 from engine.messages.commands import Command
@@ -231,9 +232,10 @@ class JournalWriter:
         self._store.write(("fills", row))
         return True
 
-    def cash_flow(self, run: str, flow: CashFlow) -> None:
-        """Cash moved without a trade."""
-        self._store.write(("cash_flows", book_rows.cash_flow_row(flow) | {"run": run, "part": self._part(run)}))
+    def cash_flow(self, run: str, flow: CashFlow, execution: str | None = None) -> None:
+        """Cash, or shares, moved without a trade. `execution` is the broker's id of it, where there is one."""
+        row = book_rows.cash_flow_row(flow) | {"run": run, "part": self._part(run), "execution": execution}
+        self._store.write(("cash_flows", row))
 
     def session_settled(self, run: str, point: EquityPoint) -> bool:
         """A session's books are closed; False where they were closed alike already."""
@@ -244,6 +246,26 @@ class JournalWriter:
             return self._store.same("equity", row, known)
         self._store.write(("equity", row), *(("positions", p | key) for p in book_rows.position_rows(point)))
         return True
+
+    # A broker's account
+
+    def account_bound(self, account: BoundAccount) -> None:
+        """The desk trades in this account from now on."""
+        self._store.write(("accounts", account_rows.bound_row(account)))
+
+    def broker_order(self, order_id: str, broker_id: str) -> bool:
+        """The broker has an order under an id of its own; False where that is known."""
+        return self._store.write_once("broker_orders", {"broker_id": broker_id, "order_id": order_id}, ("broker_id",))
+
+    def activity(self, run: str, activity: Activity, booked: bool) -> None:
+        """The account's history told of something, for the first time; `booked` where a trade or a cash flow is made
+        of it. Raises InvariantBroken for one that is known."""
+        self._store.write(("activities", account_rows.activity_row(activity) | {"run": run, "booked": int(booked)}))
+
+    def adopted(self, run: str, adoption: Adoption, time: datetime) -> None:
+        """A person took the broker's side in a difference."""
+        row = account_rows.adoption_row(adoption) | {"run": run, "time": moment(time)}
+        self._store.write(("adoptions", row))
 
     def together(self) -> AbstractContextManager[None]:
         """A block whose writes are committed at its end as one, or not at all; they are not seen before."""

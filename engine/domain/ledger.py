@@ -1,0 +1,55 @@
+"""Books carried forward: what a portfolio becomes by trades, cash flows and adopted differences; addition, no market."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from decimal import Decimal
+
+from engine.domain.market import Symbol
+from engine.domain.order import Fill
+from engine.domain.portfolio import EXACT, ZERO, Portfolio, Position
+from engine.domain.run import Adoption, CashFlow
+
+
+def carried_forward(
+    portfolio: Portfolio,
+    fills: Iterable[Fill] = (),
+    flows: Iterable[CashFlow] = (),
+    adoptions: Iterable[Adoption] = (),
+) -> Portfolio:
+    """The portfolio after everything that happened in a session, or after it. Shares that moved without a trade come
+    first, since splits take place before the market opens, then trades, then cash; what was adopted comes last."""
+    known = tuple(flows)
+    for flow in known:
+        if flow.quantity:
+            portfolio = _with_shares(portfolio, flow.symbol, flow.quantity)
+    for fill in fills:
+        portfolio = portfolio.filled(fill)
+    paid = sum((portfolio.money(flow.amount) for flow in known), ZERO)
+    portfolio = replace(portfolio, cash=portfolio.cash + paid)
+    for adopted in adoptions:
+        portfolio = _adopting(portfolio, adopted)
+    return portfolio
+
+
+def _with_shares(portfolio: Portfolio, symbol: Symbol, change: Decimal) -> Portfolio:
+    """Shares that came or went by themselves: what the whole position cost stays what it was."""
+    before = portfolio.positions.get(symbol, Position(ZERO, ZERO))
+    held, after = dict(portfolio.positions), EXACT.add(before.quantity, change)
+    held.pop(symbol, None)
+    if after:
+        held[symbol] = Position(after, before.average_cost * before.quantity / after)
+    return replace(portfolio, positions=held)
+
+
+def _adopting(portfolio: Portfolio, adopted: Adoption) -> Portfolio:
+    change = EXACT.subtract(adopted.after, adopted.before)
+    if not adopted.symbol:
+        return replace(portfolio, cash=portfolio.cash + change)
+    held = dict(portfolio.positions)
+    after = EXACT.add(portfolio.quantity(adopted.symbol), change)
+    held.pop(adopted.symbol, None)
+    if after:
+        held[adopted.symbol] = Position(after, adopted.price)
+    return replace(portfolio, positions=held)
