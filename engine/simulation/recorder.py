@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from decimal import Decimal
 
 from engine.agents.ask import AnswerRecord
@@ -33,27 +34,7 @@ class JournalRecorder:
 
     def heard(self, record: AnswerRecord, cycle: int = 1) -> None:
         """A model was called."""
-        asked = record.asked
-        key = DecisionKey(self._run, asked.session, cycle, asked.symbol, asked.owner)
-        self._journal.answer(
-            AnswerEntry(
-                key=key,
-                time=self._clock.now(),
-                agent=asked.agent,
-                attempt=record.attempt,
-                prompt_hash=record.prompt_hash,
-                system=record.system,
-                messages=record.messages,
-                result=record.result,
-                outcome=record.outcome,
-                reason=record.reason,
-                answer=record.answer,
-                charts=record.charts,
-                seen=record.seen,
-                sample=asked.sample,
-                view=record.view_summary,
-            )
-        )
+        self._journal.answer(answer_entry(record, self._run, cycle, self._clock.now()))
 
     def decided(self, verdict: Verdict, cycle: int = 1) -> None:
         """A cycle's decisions stand, with what was recalled for them; its orders are intended and handed over."""
@@ -106,6 +87,28 @@ class JournalRecorder:
         """What decisions earned is known."""
         for row in rows:
             self._journal.outcome(self._run, row)
+
+
+def answer_entry(record: AnswerRecord, run: str, cycle: int, time: datetime) -> AnswerEntry:
+    """A call of a model as the journal keeps it."""
+    asked = record.asked
+    return AnswerEntry(
+        key=DecisionKey(run, asked.session, cycle, asked.symbol, asked.owner),
+        time=time,
+        agent=asked.agent,
+        attempt=record.attempt,
+        prompt_hash=record.prompt_hash,
+        system=record.system,
+        messages=record.messages,
+        result=record.result,
+        outcome=record.outcome,
+        reason=record.reason,
+        answer=record.answer,
+        charts=record.charts,
+        seen=record.seen,
+        sample=asked.sample,
+        view=record.view_summary,
+    )
 
 
 class Silent:
