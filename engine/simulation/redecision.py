@@ -1,0 +1,152 @@
+"""An old decision's occasion, put together again from the journal, so that it can be decided once more.
+
+The books, the notebook and what the rest of the batch ordered come from the journal; the market and the memory, each
+as it was then, are given. Nothing is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+
+from engine.domain.execution import ExecutionRules, FillAt
+from engine.domain.market import Symbol
+from engine.domain.order import Order
+from engine.domain.portfolio import ZERO, Portfolio
+from engine.domain.run import RunSpec
+from engine.errors import MissingData
+from engine.journal.entries import RunEntry
+from engine.journal.migrations import TEST, WARM_UP
+from engine.journal.reader import JournalReader
+from engine.market.as_of import Market
+from engine.market.trading_hours import decision_time
+from engine.ports import Calendar
+from engine.simulation.agent_run import windows
+from engine.simulation.simulated_broker import SimulatedBroker
+from engine.simulation.window import previous_session
+from engine.turn import Notebook, Turn
+
+
+@dataclass(frozen=True, slots=True)
+class Occasion:
+    """What stood when a batch was decided, as far as the journal has it; `orders` are what the batch came to.
+
+    `portfolio` are the books at the close of `closed`, None for books that begin with this decision; `hindsight_until`
+    as in Turn.
+    """
+
+    run: RunEntry
+    desk: str
+    session: date
+    cycle: int
+    symbols: tuple[Symbol, ...]
+    portfolio: Portfolio
+    closed: date | None
+    notebook: Notebook
+    orders: tuple[Order, ...]
+    hindsight_until: datetime | None = None
+
+
+def occasion_of_backtest(
+    reader: JournalReader,
+    entry: RunEntry,
+    spec: RunSpec,
+    session: date,
+    calendar: Calendar,
+    rules: ExecutionRules,
+    desk: str,
+) -> Occasion:
+    """The occasion of a backtest's decisions of a session; warm-up and test have books of their own, what was learned
+    goes over. `desk` is whose name the orders bear where there were none. Raises MissingData for a run that left no
+    such session."""
+    part = WARM_UP if reader.decisions(entry.id, first=session, last=session, part=WARM_UP) else TEST
+    begun = reader.stretches(entry.id)
+    if part not in begun:
+        raise MissingData(f"the journal {reader.path} does not say what the {part} of {entry.id} began with")
+    # Who decides at a close trades at it: the books then are the ones that the session opened with.
+    same_close = rules.fill_at is FillAt.SAME_CLOSE
+    points = [
+        point
+        for point in reader.equity(entry.id, part)
+        if point.session < session or (point.session == session and not same_close)
+    ]
+    until = windows(spec, calendar)[0][-1] if part == WARM_UP else None
+    notebook = Notebook()
+    notebook.remember([row for row in reader.outcomes(entry.id) if row.session <= session])
+    notebook.decided([made for made in reader.decisions(entry.id) if made.key.session < session])
+    orders = [one for one in reader.orders(entry.id, session=session) if one.cycle == 1]
+    return Occasion(
+        entry,
+        orders[0].desk if orders else desk,
+        session,
+        1,
+        spec.symbols,
+        points[-1].portfolio if points else Portfolio(begun[part], money_step=rules.money_step),
+        points[-1].session if points else None,
+        notebook,
+        tuple(one.order for one in orders),
+        None if until is None else decision_time(calendar, until),
+    )
+
+
+def occasion_of_desk(reader: JournalReader, entry: RunEntry, session: date, cycle: int, desk: str) -> Occasion:
+    """The occasion of a desk's decisions of a session: what its runs had written by then. What an earlier decision
+    earned counts as known where a run up to this one has written it down. Raises MissingData for a journal without
+    books of that session."""
+    points = [point for point in reader.equity() if point.session == session]
+    if not points:
+        raise MissingData(f"the journal {reader.path} has no books of {session}, with which it was decided")
+    notebook = Notebook()
+    for run in reader.runs(entry.kind):
+        if run.session is not None and run.session <= session:
+            notebook.remember(reader.outcomes(run.id))
+    notebook.decided([made for made in reader.decisions() if made.key.session < session])
+    orders = [one for one in reader.orders(entry.id, session=session) if one.cycle == cycle]
+    return Occasion(
+        entry,
+        desk,
+        session,
+        cycle,
+        entry.symbols,
+        points[-1].portfolio,
+        session,
+        notebook,
+        tuple(one.order for one in orders),
+    )
+
+
+def turn_of(occasion: Occasion, market: Market, calendar: Calendar) -> Turn:
+    """The whole batch's turn on a market that is on the price basis of its run; `calendar` is what the run decided
+    on. Its notebook is the occasion's, to which deciding adds."""
+    session, now = occasion.session, decision_time(calendar, occasion.session)
+    known, portfolio = market.at(now), occasion.portfolio
+    return Turn(
+        run=occasion.run.id,
+        desk=occasion.desk,
+        session=session,
+        number=occasion.cycle,
+        symbols=occasion.symbols,
+        market=known,
+        news_after=decision_time(calendar, previous_session(calendar, session)),
+        portfolio=portfolio,
+        value=portfolio.value({symbol: known.close(symbol) for symbol in portfolio.positions}),
+        notebook=occasion.notebook,
+        step=calendar.number(session),
+        hindsight_until=occasion.hindsight_until,
+    )
+
+
+def opened(occasion: Occasion, market: Market, rules: ExecutionRules) -> Occasion:
+    """The occasion of a decision that is taken at the close of a session which it trades in: splits and dividends of
+    that session are in its books."""
+    broker = SimulatedBroker(rules, occasion.portfolio, market.histories, market.actions, closed=occasion.closed)
+    broker.open_session(occasion.session)
+    return replace(occasion, portfolio=broker.portfolio)
+
+
+def part_of(turn: Turn, symbol: Symbol, orders: Sequence[Order]) -> Turn:
+    """The same turn for one symbol alone, beside the orders that the symbols before it in the batch had got."""
+    before = turn.symbols[: turn.symbols.index(symbol)]
+    taken = sum((order.notional for order in orders if order.symbol in before and order.notional is not None), ZERO)
+    return replace(turn, symbols=(symbol,), taken=taken)
