@@ -1,0 +1,88 @@
+"""What an answer that is no, or no answer, means: the errors that the desk knows, each with what to do."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from connectors.alpaca.settings import BASE_URL, KEY_ID, SECRET_KEY, AlpacaSettings
+from engine.errors import CredentialsRefused, NetworkError, PaperdeskError, TryAgainLater
+
+_LONGEST = 300
+
+
+class HttpRefusal(Exception):
+    """The broker answered with an error status. `wait` is what Retry-After asks for, in seconds."""
+
+    def __init__(self, status: int, text: str, wait: float | None = None) -> None:
+        super().__init__(f"HTTP {status}")
+        self.status = status
+        self.text = text
+        self.wait = wait
+
+
+class NoAnswer(Exception):
+    """Nothing came that can be read. `sent` is False only where the request certainly never left."""
+
+    def __init__(self, problem: str, *, sent: bool = True) -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.sent = sent
+
+
+def code_and_words(text: str) -> tuple[int | None, str]:
+    """The code (None where there is none) and the message of an error body, which may be anything."""
+    try:
+        found: Any = json.loads(text)
+    except ValueError:
+        return None, ""
+    if not isinstance(found, dict):
+        return None, ""
+    code, message = found.get("code"), found.get("message")
+    said = " ".join(str(message).split())[:_LONGEST] if message else ""
+    return code if isinstance(code, int) and not isinstance(code, bool) else None, said
+
+
+def refuses_keys(status: int, text: str) -> bool:
+    """Whether an error means the keys: 401 does, 403 where it is no refusal of an order (those carry a code) and no
+    page of something that stands between."""
+    if status == 401:
+        return True
+    return status == 403 and code_and_words(text)[0] is None and "<" not in text
+
+
+def credentials_refused(settings: AlpacaSettings, url: str, status: int) -> CredentialsRefused:
+    """The error for keys that the service does not know."""
+    return CredentialsRefused(
+        f"{KEY_ID} and {SECRET_KEY} were refused by {url} (HTTP {status}): check that both belong to this paper account"
+    )
+
+
+def question_refused(settings: AlpacaSettings, url: str, what: str, status: int, text: str) -> PaperdeskError:
+    """The error for a question (never an order) that was answered with an error status that waiting did not change."""
+    if refuses_keys(status, text):
+        return credentials_refused(settings, url, status)
+    words = settings.without_keys(code_and_words(text)[1])
+    said = f"HTTP {status}" + (f": {words}" if words else "")
+    if status == 429:
+        return TryAgainLater(f"{url} has had too many requests ({what}, {said}): try again in a minute")
+    if status >= 500:
+        return NetworkError(f"{url} could not answer ({what}, {said}): try again later")
+    if 300 <= status < 400:
+        return NetworkError(f"{url} sends elsewhere ({what}, {said}): check the address, {BASE_URL}")
+    return NetworkError(f"{url} refuses the question ({what}, {said}): check the address, {BASE_URL}")
+
+
+def question_unanswered(settings: AlpacaSettings, url: str, what: str, problem: str) -> NetworkError:
+    """The error for a question that nothing readable came back for."""
+    return NetworkError(
+        f"{url}: {settings.without_keys(problem)} ({what}): check the connection and the address, then try again"
+    )
+
+
+def outcome_unknown(settings: AlpacaSettings, order_id: str, problem: str) -> TryAgainLater:
+    """The error for an order that may have arrived, or not."""
+    return TryAgainLater(
+        f"order {order_id}: outcome not known ({settings.without_keys(problem)}): it is looked up under its id before "
+        f"anything else is sent; run again"
+    )

@@ -1,0 +1,86 @@
+"""What the broker says of its market: the time, sessions, instruments, and the account's value by session."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from connectors.alpaca.reading import Raw, an_object, flag, moment, needed_word, number_or_none, word
+from connectors.alpaca.symbols import from_wire
+from engine.domain.brokerage import Asset, BrokerClock, SessionHours
+from engine.errors import MalformedData
+
+NEW_YORK = ZoneInfo("America/New_York")
+"""The calendar's times are of this zone and do not say so."""
+
+
+def broker_clock(raw: Raw) -> BrokerClock:
+    """The market clock. Raises MalformedData."""
+    where = "the broker's clock"
+    return BrokerClock(
+        moment(raw, "timestamp", where),
+        flag(raw, "is_open"),
+        moment(raw, "next_open", where),
+        moment(raw, "next_close", where),
+    )
+
+
+def session_hours(raw: Raw) -> SessionHours:
+    """A session of the calendar. Raises MalformedData."""
+    where = "the broker's calendar"
+    session = date_of(needed_word(raw, "date", where), where)
+    opens, closes = (_at(session, needed_word(raw, name, where), where) for name in ("open", "close"))
+    return SessionHours(session, opens, closes)
+
+
+def asset(raw: Raw) -> Asset:
+    """An instrument; whether it trades has to be said. Raises MalformedData."""
+    where = f"the broker's instrument {word(raw, 'symbol')}"
+    if raw.get("tradable") is None:
+        raise MalformedData(f"{where}: tradable is missing; look at it at the broker")
+    return Asset(
+        from_wire(needed_word(raw, "symbol", where), word(raw, "class")),
+        word(raw, "name"),
+        word(raw, "status"),
+        flag(raw, "tradable"),
+        flag(raw, "fractionable"),
+    )
+
+
+def equity_by_session(document: Any) -> dict[date, Decimal]:
+    """Value by session, zeros before the account had money left out.
+
+    A point is stamped with a moment of its session in New York: by the published examples the evening after its close
+    (midnight UTC), by the sandbox its open. Raises MalformedData.
+    """
+    where = "the broker's equity history"
+    raw = an_object(document, where)
+    stamps, values = raw.get("timestamp"), raw.get("equity")
+    if not isinstance(stamps, list) or not isinstance(values, list) or len(stamps) != len(values):
+        raise MalformedData(f"{where}: timestamp and equity are no lists of one length; try again later")
+    found: dict[date, Decimal] = {}
+    for stamp, value in zip(stamps, values, strict=True):
+        if not isinstance(stamp, int) or isinstance(stamp, bool):
+            raise MalformedData(f"{where}: {str(stamp)[:40]!r} is no timestamp; try again later")
+        equity = number_or_none({"equity": value}, "equity", where)
+        if equity is not None and (equity or found):
+            found[datetime.fromtimestamp(stamp, UTC).astimezone(NEW_YORK).date()] = equity
+    return found
+
+
+def date_of(text: str, where: str) -> date:
+    """A date as ISO writes it. Raises MalformedData."""
+    try:
+        return date.fromisoformat(text[:10])
+    except ValueError:
+        raise MalformedData(f"{where}: {text[:40]!r} is no date; try again later") from None
+
+
+def _at(session: date, text: str, where: str) -> datetime:
+    try:
+        local = time.fromisoformat(text)
+    except ValueError:
+        raise MalformedData(f"{where}: {text[:40]!r} is no time of day; try again later") from None
+    return datetime.combine(session, local, NEW_YORK).astimezone(UTC)

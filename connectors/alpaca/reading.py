@@ -1,0 +1,101 @@
+"""Reads the broker's JSON: what money rests on has to be there, everything else may be missing or new."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from engine.errors import MalformedData
+
+Raw = Mapping[str, Any]
+
+
+def any_json(body: bytes) -> Any:
+    """A body as JSON; numbers with a point stay exact. Raises ValueError."""
+    return json.loads(body, parse_float=Decimal, parse_constant=_no_number)
+
+
+def an_object(document: Any, where: str) -> Raw:
+    """A document that has to be an object. Raises MalformedData."""
+    if not isinstance(document, dict):
+        raise MalformedData(f"{where}: not a JSON object but {_shown(document)}; {_ADVICE}")
+    return document
+
+
+def objects(document: Any, where: str) -> list[Raw]:
+    """A document that has to be a list of objects. Raises MalformedData."""
+    if not isinstance(document, list):
+        raise MalformedData(f"{where}: not a JSON list but {_shown(document)}; {_ADVICE}")
+    return [an_object(one, where) for one in document]
+
+
+def word(raw: Raw, name: str) -> str:
+    """A text, empty where there is none."""
+    value = raw.get(name)
+    return "" if value is None else str(value)
+
+
+def needed_word(raw: Raw, name: str, where: str) -> str:
+    """A text that something rests on. Raises MalformedData."""
+    found = word(raw, name)
+    if not found:
+        raise MalformedData(f"{where}: {name} is missing; {_ADVICE}")
+    return found
+
+
+def flag(raw: Raw, name: str) -> bool:
+    """Whether something is said to be so; what is missing is not."""
+    return str(raw.get(name)).lower() == "true"
+
+
+def number(raw: Raw, name: str, where: str) -> Decimal:
+    """A number that money rests on, written as text or not. Raises MalformedData naming it."""
+    found = number_or_none(raw, name, where)
+    if found is None:
+        raise MalformedData(f"{where}: {name} is missing; {_ADVICE}")
+    return found
+
+
+def number_or_none(raw: Raw, name: str, where: str) -> Decimal | None:
+    """As `number`; None where it is missing, null or empty."""
+    value = raw.get(name)
+    if value is None or value == "":
+        return None
+    try:
+        found = Decimal("NaN") if isinstance(value, bool) else Decimal(str(value))
+    except InvalidOperation:
+        found = Decimal("NaN")
+    if not found.is_finite():
+        raise MalformedData(f"{where}: {name} is no number but {_shown(value)}; {_ADVICE}")
+    return found
+
+
+def moment(raw: Raw, name: str, where: str) -> datetime:
+    """A moment in UTC; one without an offset is UTC already, a bare date its beginning. Raises MalformedData."""
+    found = moment_or_none(raw, name)
+    if found is None:
+        raise MalformedData(f"{where}: {name} is no time but {_shown(raw.get(name))}; {_ADVICE}")
+    return found
+
+
+def moment_or_none(raw: Raw, name: str) -> datetime | None:
+    """As `moment`; None where it is missing or cannot be read."""
+    try:
+        found = datetime.fromisoformat(word(raw, name))
+    except ValueError:
+        return None
+    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+
+
+_ADVICE = "the broker answered something else than it describes: look at the account there before trading goes on"
+
+
+def _shown(value: Any) -> str:
+    return repr(value)[:60]
+
+
+def _no_number(name: str) -> None:
+    raise ValueError(f"{name} among the numbers")

@@ -1,0 +1,127 @@
+"""Where the paper account is and who asks: two addresses, two keys, and the rule that only paper is traded."""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass, field
+from urllib.parse import SplitResult, urlsplit
+
+from engine.errors import ConfigError, CredentialsRefused
+
+KEY_ID, SECRET_KEY = "APCA_API_KEY_ID", "APCA_API_SECRET_KEY"
+BASE_URL, DATA_URL = "APCA_API_BASE_URL", "APCA_API_DATA_URL"
+PAPER_HOST, LIVE_HOST = "paper-api.alpaca.markets", "api.alpaca.markets"
+PAPER_URL = f"https://{PAPER_HOST}"
+HIDDEN = "(a key)"
+
+
+@dataclass(frozen=True, slots=True)
+class AlpacaSettings:
+    """Keys, addresses (without a slash at the end, without /v2), seconds that one request may take, and the feed of
+    stock prices that the account may read.
+
+    Raises ConfigError for a trading address that is neither the paper host nor this machine, or a data address over
+    which keys would travel in the open; CredentialsRefused for keys that are missing or cannot be keys.
+    """
+
+    key: str = field(repr=False)
+    secret: str = field(repr=False)
+    trading_url: str = PAPER_URL
+    data_url: str = "https://data.alpaca.markets"
+    timeout: float = 15.0
+    feed: str = "iex"
+
+    def __post_init__(self) -> None:
+        # Here, so that nobody holds settings that were not looked over.
+        object.__setattr__(self, "trading_url", checked_trading_url(self.trading_url))
+        object.__setattr__(self, "data_url", checked_data_url(self.data_url))
+        object.__setattr__(self, "key", _checked_key(KEY_ID, self.key))
+        object.__setattr__(self, "secret", _checked_key(SECRET_KEY, self.secret))
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What every request carries."""
+        return {"APCA-API-KEY-ID": self.key, "APCA-API-SECRET-KEY": self.secret}
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the account is on this machine: the sandbox, which no proxy stands before."""
+        return _is_loopback(urlsplit(self.trading_url))
+
+    def without_keys(self, text: str) -> str:
+        """A text of somebody else's with our keys taken out of it."""
+        return text.replace(self.secret, HIDDEN).replace(self.key, HIDDEN)
+
+
+def checked_trading_url(url: str) -> str:
+    """The address of an account, tidied. Raises ConfigError for anything but the paper host and this machine."""
+    parts = _split(url, "trading")
+    if _is_loopback(parts):
+        return _tidy(parts)
+    if parts.hostname == PAPER_HOST and parts.scheme == "https" and parts.port in (None, 443):
+        return PAPER_URL
+    if parts.hostname == LIVE_HOST:
+        raise ConfigError(f"{LIVE_HOST} trades real money and is never used: set the trading address to {PAPER_URL}")
+    raise ConfigError(
+        f"{_shown(parts)} is no trading address: only {PAPER_URL} or an address of this machine is used; correct "
+        f"broker.trading_url or {BASE_URL}"
+    )
+
+
+def checked_data_url(url: str) -> str:
+    """The address of market data, tidied. Raises ConfigError for one that is not https and not this machine."""
+    parts = _split(url, "data")
+    if parts.scheme != "https" and not _is_loopback(parts):
+        raise ConfigError(
+            f"{_shown(parts)} is no address for market data: keys are sent over https only; correct broker.data_url or "
+            f"{DATA_URL}"
+        )
+    return _tidy(parts)
+
+
+def _split(url: str, what: str) -> SplitResult:
+    problem = ""
+    try:
+        parts = urlsplit(url.strip())
+        _ = parts.port  # a port that is none raises here
+    except ValueError:
+        problem = "it cannot be read"
+    else:
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            problem = "it has to begin with https:// or http://, and to name a host"
+        elif parts.username or parts.password:
+            problem = "keys belong into the environment, not into it"
+        elif parts.query or parts.fragment:
+            problem = "it ends with the host, or a path"
+    if problem:
+        variable, setting = (BASE_URL, "trading_url") if what == "trading" else (DATA_URL, "data_url")
+        raise ConfigError(f"the {what} address means nothing: {problem}; correct broker.{setting} or {variable}")
+    return parts
+
+
+def _tidy(parts: SplitResult) -> str:
+    return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/').removesuffix('/v2').rstrip('/')}"
+
+
+def _shown(parts: SplitResult) -> str:
+    return f"{parts.scheme}://{parts.hostname}"
+
+
+def _is_loopback(parts: SplitResult) -> bool:
+    host = parts.hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _checked_key(variable: str, key: str) -> str:
+    key = key.strip()
+    if not key:
+        raise CredentialsRefused(
+            f"{variable} is not set: the paper account's keys come from the environment, {KEY_ID} and {SECRET_KEY}"
+        )
+    # A library that is handed such a header quotes it in its error.
+    if not (key.isascii() and key.isprintable()) or " " in key:
+        raise CredentialsRefused(f"{variable} holds characters that no key has: copy it again")
+    return key

@@ -1,0 +1,28 @@
+"""The configured broker: its addresses from configuration and environment, its keys from the environment alone."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from connectors.alpaca.broker import AlpacaBroker
+from connectors.alpaca.settings import BASE_URL, DATA_URL, KEY_ID, SECRET_KEY, AlpacaSettings
+from engine.config import Config
+
+
+def broker_settings(config: Config, environ: Mapping[str, str] = os.environ) -> AlpacaSettings:
+    """Where the paper account is and who asks. Raises ConfigError for an address that is not paper, CredentialsRefused
+    for a key that is missing."""
+    return AlpacaSettings(
+        key=environ.get(KEY_ID, ""),
+        secret=environ.get(SECRET_KEY, ""),
+        trading_url=environ.get(BASE_URL, "").strip() or config.broker.trading_url,
+        data_url=environ.get(DATA_URL, "").strip() or config.broker.data_url,
+        timeout=config.broker.timeout,
+        feed=config.broker.feed,
+    )
+
+
+def open_broker(config: Config, environ: Mapping[str, str] = os.environ) -> AlpacaBroker:
+    """The paper account. Nothing is asked yet. Raises as `broker_settings` does."""
+    return AlpacaBroker(broker_settings(config, environ))
