@@ -1,0 +1,245 @@
+"""An old decision, decided again: the same inputs, the memory as it was that day, and what is to be different."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import date
+
+from connectors.wiring.kept_memories import kept_by_run
+from connectors.wiring.memories import memory_errors, remembers, run_memory
+from connectors.wiring.models import ModelSet, build_models
+from connectors.wiring.reference import open_embedder
+from connectors.wiring.runs import load_run, on_convention, with_costs
+from connectors.wiring.sources import calendar_table, calendars, open_source
+from engine.agents.ask import AnswerRecord, Asker
+from engine.config import Config
+from engine.cycle import Cycle
+from engine.desk_memory import DeskMemory
+from engine.domain.decision import Decision
+from engine.domain.execution import FillAt
+from engine.domain.market import Symbol
+from engine.domain.run import DataSpec
+from engine.errors import MissingData, StaleData, UsageError
+from engine.journal.entries import AnswerEntry, OrderEntry, Recalled, RunEntry, Trail
+from engine.journal.reader import JournalReader
+from engine.journal.results import trail
+from engine.market.as_of import Market, load_market
+from engine.market.trading_hours import desk_calendar
+from engine.ports import Calendar
+from engine.preset import Preset, load_preset
+from engine.reports.conventions import convention
+from engine.reports.decision_changes import Comparison, compared
+from engine.simulation.recorder import answer_entry
+from engine.simulation.redecision import Occasion, occasion_of_backtest, occasion_of_desk, opened, part_of, turn_of
+from engine.turn import Turn, Verdict
+from memory.recall import LayeredMemory
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What is to be different from the run; None and nothing: as it was. `model` answers every agent, `replay` asks
+    the run's own from recorded answers alone; `without` are steps to leave out beside those that the run left out."""
+
+    preset: str | None = None
+    model: str | None = None
+    without: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Redecided:
+    """Both sides of a symbol's decision, by owner. `preset` and `label` are who decided now; `notes` are what a reader
+    has to know of the inputs."""
+
+    run: RunEntry
+    symbol: Symbol
+    session: date
+    preset: str
+    without: tuple[str, ...]
+    label: str
+    comparisons: tuple[Comparison, ...]
+    notes: tuple[str, ...] = ()
+
+
+def redecide(
+    reader: JournalReader, decisions: Sequence[Decision], config: Config, changes: Changes = Changes()
+) -> Redecided:
+    """Decides a symbol's decisions of one session (one per owner) again. Nothing is written but answers of models that
+    are newly asked, into the recorded ones.
+
+    Raises UsageError for a preset, step or model that there is not and for a rule strategy; DataError where data,
+    journal or memory lack what was decided with; what the models' wiring raises.
+    """
+    key = decisions[0].key
+    entry = reader.run(key.run)
+    preset = _preset(entry, config, changes)
+    models = build_models(preset, config, changes.model or (None if entry.spec is None else entry.spec.model))
+    asked = Asked(entry, key.session, key.cycle, preset, models, config)
+    again = asyncio.run(_again(reader, asked, key.symbol))
+    stood = [trail(reader, made.key) for made in decisions]
+    return Redecided(
+        entry,
+        key.symbol,
+        key.session,
+        preset.name,
+        changes.without,
+        models.label,
+        compared(stood, again.trails(key.symbol)),
+        again.notes,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Which batch is to be decided again, by whom."""
+
+    entry: RunEntry
+    session: date
+    cycle: int
+    preset: Preset
+    models: ModelSet
+    config: Config
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """What a batch, or a symbol of it, came to when it was decided again."""
+
+    turn: Turn
+    verdict: Verdict
+    answers: tuple[AnswerEntry, ...]
+    notes: tuple[str, ...]
+
+    def trails(self, symbol: Symbol) -> list[Trail]:
+        """A symbol's decisions as trails; nothing has come of them."""
+        now = self.turn.market.now
+        return [
+            Trail(
+                made,
+                tuple(answer for answer in self.answers if answer.key == made.key),
+                tuple(
+                    OrderEntry(order, made.key.run, self.turn.desk, made.key.cycle, now)
+                    for order in self.verdict.orders
+                    if order.symbol == symbol
+                ),
+                (),
+                (),
+                None,
+                (),
+                tuple(
+                    Recalled(memory, memory.id in made.evidence)
+                    for memory in {m.id: m for m in self.verdict.recollections.get(made.key, ())}.values()
+                ),
+            )
+            for made in self.verdict.decisions
+            if made.key.symbol == symbol
+        ]
+
+
+async def _again(reader: JournalReader, asked: Asked, symbol: Symbol | None) -> Again:
+    try:
+        occasion, market, calendar = await _occasion(reader, asked)
+        return await decide_again(asked, occasion, market, calendar, symbol)
+    finally:
+        await asked.models.aclose()
+
+
+async def decide_again(
+    asked: Asked, occasion: Occasion, market: Market, calendar: Calendar, symbol: Symbol | None
+) -> Again:
+    """The verdict on one symbol beside what the others ordered, or (None) on the whole batch."""
+    turn = turn_of(occasion, market, calendar)
+    if symbol is not None:
+        turn = part_of(turn, symbol, occasion.orders)
+    heard: list[AnswerRecord] = []
+    models = asked.models
+    asker = Asker(models.models, models.settings, heard.append, lambda asked, text: None, insisted=models.insisted)
+    with memory_then(asked, calendar, turn.step) as (memory, notes):
+        verdict = await Cycle(asked.preset, asker, market.calendars, memory=memory).run(turn)
+    now = turn.market.now
+    answers = tuple(answer_entry(record, asked.entry.id, asked.cycle, now) for record in heard)
+    return Again(turn, verdict, answers, notes)
+
+
+def _preset(entry: RunEntry, config: Config, changes: Changes) -> Preset:
+    if entry.spec is not None and entry.spec.preset is None:
+        raise UsageError(
+            f"{entry.id} is a run of the rule strategy {entry.name}: only decisions of agents are redecided"
+        )
+    if changes.preset is not None:
+        return load_preset(changes.preset).without(changes.without)
+    if entry.spec is not None and entry.spec.preset is not None:
+        return load_preset(entry.spec.preset).without((*entry.spec.without, *changes.without))
+    return _preset_of_desk(entry, config).without(changes.without)
+
+
+def _preset_of_desk(entry: RunEntry, config: Config) -> Preset:
+    """What a desk ran on that day: its configured preset, unless it has another name by now."""
+    configured = load_preset(config.desk.preset)
+    return configured if configured.name == entry.name else load_preset(entry.name)
+
+
+async def _occasion(reader: JournalReader, asked: Asked) -> tuple[Occasion, Market, Calendar]:
+    entry, config = asked.entry, asked.config
+    if entry.spec is None:
+        occasion = occasion_of_desk(reader, entry, asked.session, asked.cycle, config.desk.name)
+        return occasion, await desk_market(config, occasion), desk_calendar(entry.symbols, calendar_table())
+    spec = entry.spec
+    calendar = desk_calendar(spec.symbols, calendar_table())
+    rules, _ = with_costs(spec, config)
+    market = on_convention(spec, convention(spec.convention), await load_run(spec))
+    occasion = occasion_of_backtest(reader, entry, spec, asked.session, calendar, rules, config.desk.name)
+    if rules.fill_at is FillAt.SAME_CLOSE:
+        occasion = opened(occasion, market, rules)
+    return occasion, market, calendar
+
+
+async def desk_market(config: Config, occasion: Occasion) -> Market:
+    """What the desk's data say today of the symbols that were decided or held then. Raises what the source raises, and
+    StaleData where bars do not reach the session."""
+    source = open_source(DataSpec(config.data.folder, config.data.demo_seed), occasion.session)
+    symbols = tuple(dict.fromkeys((*occasion.symbols, *occasion.portfolio.positions)))
+    market = await load_market(source, source, source, symbols, calendars())
+    for symbol in occasion.symbols:
+        history = market.histories[symbol]
+        if not len(history) or history.session(-1) < occasion.session:
+            raise StaleData(
+                f"{symbol}: its bars do not reach {occasion.session}, when it was decided: fetch them again"
+            )
+    return market
+
+
+@contextmanager
+def memory_then(asked: Asked, calendar: Calendar, step: int) -> Iterator[tuple[DeskMemory | None, tuple[str, ...]]]:
+    """The memory of the run as it was before a decision, and what has to be said about it; what is written into it is
+    lost. An empty one where the run had none. Raises MissingData where one that it had is gone, and as
+    `memory_errors` says."""
+    if not remembers(asked.preset):
+        yield None, ()
+        return
+    kept = kept_by_run(asked.entry, asked.config)
+    original = _original(asked)
+    if not kept.there:
+        if remembers(original):
+            raise MissingData(f"what {asked.entry.id} remembered is gone from {kept.place}: put it back from a copy")
+        with run_memory(asked.preset, asked.config, calendar) as empty:
+            yield empty, (f"{asked.entry.name} has no memory: {asked.preset.name} begins with an empty one",)
+        return
+    from memory.lancedb_store import LanceStore
+
+    with memory_errors(), open_embedder(asked.config) as embedder:
+        store = LanceStore(kept.place, embedder, writing=False)
+        constants = original.memory if remembers(original) else kept.constants
+        with LayeredMemory(store, embedder, constants) as memory:
+            then = DeskMemory(memory, calendar).as_of(step)
+        yield then, ()
+
+
+def _original(asked: Asked) -> Preset:
+    spec = asked.entry.spec
+    if spec is None:
+        return _preset_of_desk(asked.entry, asked.config)
+    assert spec.preset is not None  # a rule strategy was refused
+    return load_preset(spec.preset).without(spec.without)

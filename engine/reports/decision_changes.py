@@ -1,0 +1,187 @@
+"""A decision as it stood beside the same one decided again: what came out otherwise, and what led to it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from engine.domain.decision import Decision
+from engine.domain.order import Order
+from engine.journal.entries import AnswerEntry, Recalled, Trail
+
+Field = str | tuple[str, ...]
+"""A field as text, or as a line for each of its entries."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One field that differs; empty where a side has none."""
+
+    what: str
+    stood: Field
+    now: Field
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerChange:
+    """An agent that said something else, or was asked on one side alone. `fields` differ between the two answers;
+    `same_question` tells whether it read the same words and charts."""
+
+    agent: str
+    stood: AnswerEntry | None
+    now: AnswerEntry | None
+    fields: tuple[Change, ...] = ()
+    same_question: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryChange:
+    """A memory that was recalled on one side alone, or stood elsewhere among those that were."""
+
+    stood: Recalled | None
+    now: Recalled | None
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One owner's decision on both sides, None where an owner had none there; `decision` is what differs in it and
+    its order."""
+
+    stood: Trail | None
+    now: Trail | None
+    decision: tuple[Change, ...]
+    answers: tuple[AnswerChange, ...]
+    memories: tuple[MemoryChange, ...]
+
+    @property
+    def same(self) -> bool:
+        """Whether the decision is the same, whatever led to it."""
+        return not self.decision
+
+    @property
+    def same_throughout(self) -> bool:
+        """Whether what led to it is the same too."""
+        return not (self.decision or self.answers or self.memories)
+
+
+def compared(stood: Sequence[Trail], now: Sequence[Trail]) -> tuple[Comparison, ...]:
+    """Both sides' decisions of a symbol, paired by owner; where there is one on each side, whoever it is."""
+    if len(stood) == len(now) == 1:
+        return (_comparison(stood[0], now[0]),)
+    before = {trail.decision.key.owner: trail for trail in stood}
+    after = {trail.decision.key.owner: trail for trail in now}
+    return tuple(_comparison(before.get(owner), after.get(owner)) for owner in dict.fromkeys((*before, *after)))
+
+
+def _comparison(stood: Trail | None, now: Trail | None) -> Comparison:
+    return Comparison(stood, now, _decision(stood, now), _answers(stood, now), _memories(stood, now))
+
+
+def order_changes(stood: Sequence[Order], now: Sequence[Order]) -> tuple[Change, ...]:
+    """Orders that are on one side alone, in words; `id` as the orders have it."""
+    before, after = {order.id: _order(order) for order in stood}, {order.id: _order(order) for order in now}
+    return tuple(
+        Change(name, before.get(name, ""), after.get(name, ""))
+        for name in dict.fromkeys((*before, *after))
+        if before.get(name) != after.get(name)
+    )
+
+
+def decision_fields(made: Decision) -> dict[str, Field]:
+    """All that a decision says, in words, in the order of telling."""
+    asked = made.proposal
+    return {
+        "action": f"{made.action.value} {_percent(made.size)}" if made.size else made.action.value,
+        "rule": "" if asked.rule is None else asked.rule.value,
+        "asked for": f"{asked.action.value} {asked.size} %" if asked.size else asked.action.value,
+        "limits": tuple(f"{_percent(c.asked)} to {_percent(c.allowed)} by {c.rule}: {c.reason}" for c in made.cuts),
+        "explanation": made.reason,
+        "unresolved figures": made.unresolved_figures,
+        "evidence": made.evidence,
+    }
+
+
+def _decision(stood: Trail | None, now: Trail | None) -> tuple[Change, ...]:
+    before, after = _told(stood), _told(now)
+    return tuple(
+        Change(what, before.get(what, ""), after.get(what, ""))
+        for what in dict.fromkeys((*before, *after))
+        if before.get(what) != after.get(what)
+    )
+
+
+def _told(trail: Trail | None) -> dict[str, Field]:
+    if trail is None:
+        return {}
+    return decision_fields(trail.decision) | {"order": tuple(_order(entry.order) for entry in trail.orders)}
+
+
+def _order(order: Order) -> str:
+    much = f"for {order.notional}" if order.notional is not None else f"of {(order.quantity or Decimal(0)):f} shares"
+    return f"{order.side.value} {order.symbol} {much}" + (f" ({order.reason})" if order.reason else "")
+
+
+def _answers(stood: Trail | None, now: Trail | None) -> tuple[AnswerChange, ...]:
+    before, after = _last_words(stood), _last_words(now)
+    changes = []
+    for place in dict.fromkeys((*before, *after)):
+        old, new = before.get(place), after.get(place)
+        if old is None or new is None:
+            changes.append(AnswerChange(place[0], old, new))
+        elif (old.answer, old.reason) != (new.answer, new.reason):
+            fields = _fields(old.answer or {"abstained": old.reason}, new.answer or {"abstained": new.reason})
+            changes.append(AnswerChange(place[0], old, new, fields, old.prompt_hash == new.prompt_hash))
+    return tuple(changes)
+
+
+def _last_words(trail: Trail | None) -> dict[tuple[str, int], AnswerEntry]:
+    """What each agent came to, by agent and how often it had been asked before: one is asked twice in a cycle."""
+    found: dict[tuple[str, int], AnswerEntry] = {}
+    asked: Counter[str] = Counter()
+    for entry in () if trail is None else trail.answers:
+        if entry.outcome != "sent back":
+            found[entry.agent, asked[entry.agent]] = entry
+            asked[entry.agent] += 1
+    return found
+
+
+def _fields(stood: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[Change, ...]:
+    return tuple(
+        Change(name.replace("_", " "), _text(stood.get(name)), _text(now.get(name)))
+        for name in dict.fromkeys((*stood, *now))
+        if stood.get(name) != now.get(name)
+    )
+
+
+def _text(value: Any) -> Field:
+    if isinstance(value, Mapping):
+        return tuple(f"{name.replace('_', ' ')}: {_line(part)}" for name, part in value.items() if _line(part))
+    if isinstance(value, (list, tuple)):
+        return tuple(_line(part) for part in value)
+    return _line(value)
+
+
+def _line(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name.replace('_', ' ')}: {_line(part)}" for name, part in value.items() if _line(part))
+    if isinstance(value, (list, tuple)):
+        return ", ".join(_line(part) for part in value)
+    return "" if value is None else str(value)
+
+
+def _memories(stood: Trail | None, now: Trail | None) -> tuple[MemoryChange, ...]:
+    before = {one.memory.id: one for one in (() if stood is None else stood.recalled)}
+    after = {one.memory.id: one for one in (() if now is None else now.recalled)}
+    pairs = ((before.get(name), after.get(name)) for name in dict.fromkeys((*before, *after)))
+    return tuple(MemoryChange(old, new) for old, new in pairs if _place(old) != _place(new))
+
+
+def _place(one: Recalled | None) -> tuple[Any, ...] | None:
+    return None if one is None else (one.memory.layer, one.memory.rank, one.memory.types)
+
+
+def _percent(size: Decimal) -> str:
+    return f"{size.normalize():f} %"
