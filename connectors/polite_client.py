@@ -47,10 +47,13 @@ class PoliteClient:
         attempts: int = 4,
         first_pause: float = 0.5,
         longest_wait: float = 60.0,
+        direct: bool = False,
     ) -> None:
         """`service` is its name in errors. Requests start at least `seconds_between` apart; one attempt may take
         `timeout` seconds as a whole. Pauses between attempts double from `first_pause`, or are what Retry-After
-        says; a wait longer than `longest_wait` is left to the user."""
+        says; a wait longer than `longest_wait` is left to the user. Where the service says that a minute's requests are
+        used up (X-RateLimit-Remaining and -Reset), the next one waits for the next minute. `direct` asks past any
+        proxy: for a service on this machine."""
         self._service = service
         self._seconds_between = seconds_between
         self._timeout = timeout
@@ -59,6 +62,8 @@ class PoliteClient:
         self._attempts = attempts
         self._first_pause = first_pause
         self._longest_wait = longest_wait
+        self._direct = direct
+        self._resumes = 0.0  # by the event loop's clock
         self._client: httpx.AsyncClient | None = None
         self._pace: AsyncLimiter | None = None
 
@@ -105,6 +110,8 @@ class PoliteClient:
             if response.status_code in _FAULTS:
                 problem = f"HTTP {response.status_code}"
                 asked = retry_after(response.headers)
+                if asked is None and response.status_code == 429:
+                    asked = until_reset(response.headers)
                 if asked is not None and asked > self._longest_wait:
                     raise TryAgainLater(f"{self._service} asks to wait {asked:.0f} s (HTTP {response.status_code})")
                 wait = wait if asked is None else asked
@@ -137,7 +144,7 @@ class PoliteClient:
         from aiolimiter import AsyncLimiter
 
         if self._client is None:
-            self._client = httpx.AsyncClient(headers=self._headers, timeout=self._timeout)
+            self._client = httpx.AsyncClient(headers=self._headers, timeout=self._timeout, trust_env=not self._direct)
         if self._pace is None:
             self._pace = AsyncLimiter(1, self._seconds_between)
         headers = {}
@@ -146,15 +153,31 @@ class PoliteClient:
         elif kept is not None and kept.changed:
             headers["if-modified-since"] = kept.changed
         await self._pace.acquire()
+        loop = asyncio.get_running_loop()
+        await asyncio.sleep(self._resumes - loop.time())
         try:
             async with asyncio.timeout(self._timeout):
-                return await self._client.get(url, params=params, headers=headers)
+                response = await self._client.get(url, params=params, headers=headers)
         except httpx.TimeoutException:
             raise TimeoutError from None
         except (httpx.InvalidURL, httpx.UnsupportedProtocol):
             raise ConfigError(f"the address of {self._service} is no http:// or https:// address; correct it") from None
         except (httpx.TransportError, httpx.DecodingError) as error:
             raise OSError(f"{type(error).__name__}: {str(error) or 'no reason given'}") from None
+        if response.headers.get("x-ratelimit-remaining", "").strip() == "0":
+            self._resumes = loop.time() + min(until_reset(response.headers) or 0.0, self._longest_wait)
+        return response
+
+
+def until_reset(headers: Mapping[str, str]) -> float | None:
+    """Seconds until more may be asked, by X-RateLimit-Reset (seconds since 1970, set against the response's own Date),
+    or None."""
+    text = headers.get("x-ratelimit-reset", "").strip()
+    try:
+        said_at = parsedate_to_datetime(headers.get("date", ""))
+        return max(0.0, float(text) - said_at.timestamp()) if text.isascii() and text.isdigit() else None
+    except (ValueError, TypeError):
+        return None
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

@@ -94,6 +94,11 @@ def edgar_responses() -> Path:
     return cache_dir() / "edgar"
 
 
+def market_folder() -> Path:
+    """The data folder of a desk at a broker that names none: what is fetched goes there."""
+    return data_dir() / "market"
+
+
 def _folder(kind: str, under_home: str) -> Path:
     own = home()
     if own is not None:

@@ -61,6 +61,7 @@ def read_news(path: Path, symbol: Symbol, availability: Availability) -> NewsBat
                     dates.first if isinstance(dates.first, datetime) else None,
                     text_of(record, "source"),
                     text_of(record, "sentiment"),
+                    text_of(record, "url"),
                 )
             )
         except ValueError as problem:

@@ -90,6 +90,8 @@ def news_line(item: NewsItem) -> str:
         record["time" if on_its_date else "created"] = _moment(item.published, only_time=on_its_date)
         if item.available_at > item.published:
             record["updated"] = _moment(item.available_at)
+    if item.url:
+        record["url"] = item.url
     return json_line(record)
 
 

@@ -146,7 +146,7 @@ class CorporateAction:
 @dataclass(frozen=True, slots=True)
 class NewsItem:
     """One item of news. `available_at` (UTC) is when the desk may first see it; `published` is None for an item
-    dated without a time."""
+    dated without a time; `url` is where it can be read in full."""
 
     id: str
     symbol: Symbol
@@ -157,6 +157,7 @@ class NewsItem:
     published: datetime | None = None
     source: str | None = None
     sentiment: str | None = None
+    url: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,18 @@
+"""Which of our symbols an answer speaks of: prices write BTC/USD, news BTCUSD."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from connectors.alpaca.symbols import to_wire
+from engine.domain.market import Symbol
+
+
+def compact(symbol: Symbol) -> str:
+    """A symbol as news has it."""
+    return to_wire(symbol).replace("/", "")
+
+
+def by_wire(symbols: Iterable[Symbol]) -> dict[str, Symbol]:
+    """Our symbols by every way in which Alpaca writes them."""
+    return {name: symbol for symbol in symbols for name in (to_wire(symbol), compact(symbol))}
