@@ -28,6 +28,8 @@ COMMANDS = {
     "positions": "lists what the desk holds",
     "orders": "lists the desk's orders",
     "equity": "prints value by session",
+    "halt": "stops the desk from sending orders, at once",
+    "resume": "ends a halt",
     "fetch": "downloads filings and macro series into the data folder",
     "import": "brings prices, actions, news or filings into the data folder",
     "sandbox": "runs a local Alpaca-compatible paper broker on loopback",

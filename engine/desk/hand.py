@@ -10,15 +10,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from engine.domain.market import Symbol, is_crypto
 from engine.domain.order import OrderState
-from engine.journal.entries import OrderEntry
 from engine.journal.reader import JournalReader
-from engine.journal.writer import JournalWriter
 from engine.market.trading_hours import AFTER_CLOSE, AroundTheClock
 from engine.messages.commands import Approve, Command, Halt, Resume, Veto
 from engine.ports import Calendar
+
+if TYPE_CHECKING:
+    from engine.journal.entries import OrderEntry
+    from engine.journal.writer import JournalWriter
 
 PATIENCE = 30.0
 """Seconds that a word waits for the journal's write lock: longer than a run ever holds it."""
@@ -82,7 +85,7 @@ def stays_until(calendar: Calendar, symbols: Iterable[Symbol], session: date) ->
 def halt(journal: Path, now: datetime, reason: str = "") -> tuple[Halted, bool]:
     """Halts the desk of a journal, one that never ran included; how it is halted now, and whether it was not before
     (a second halt changes nothing). Raises what JournalWriter raises."""
-    with JournalWriter(journal, wait=PATIENCE) as writer:
+    with _writing(journal) as writer:
         with JournalReader(journal) as reader:
             before = halted(reader)
         if before is not None:
@@ -95,7 +98,7 @@ def resume(journal: Path, now: datetime) -> Halted | None:
     """Ends a halt; what it was, or None where the desk was not halted. Raises what JournalWriter raises."""
     if not journal.exists():
         return None
-    with JournalWriter(journal, wait=PATIENCE) as writer:
+    with _writing(journal) as writer:
         with JournalReader(journal) as reader:
             before = halted(reader)
         if before is not None:
@@ -105,16 +108,23 @@ def resume(journal: Path, now: datetime) -> Halted | None:
 
 def approve(journal: Path, order_ids: Iterable[str], now: datetime) -> None:
     """Writes down that orders may be sent. Raises what JournalWriter raises."""
-    with JournalWriter(journal, wait=PATIENCE) as writer:
+    with _writing(journal) as writer:
         for order_id in order_ids:
             _say(writer, Approve(order_id), now)
 
 
 def veto(journal: Path, order_ids: Iterable[str], now: datetime, reason: str = "") -> None:
     """Writes down that orders must not be sent. Raises what JournalWriter raises."""
-    with JournalWriter(journal, wait=PATIENCE) as writer:
+    with _writing(journal) as writer:
         for order_id in order_ids:
             _say(writer, Veto(order_id, reason), now)
+
+
+def _writing(journal: Path) -> JournalWriter:
+    # Imported late: a command that only looks whether the desk is halted stays quick.
+    from engine.journal.writer import JournalWriter
+
+    return JournalWriter(journal, wait=PATIENCE)
 
 
 def _say(writer: JournalWriter, command: Command, now: datetime) -> None:

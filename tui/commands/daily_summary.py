@@ -7,12 +7,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from engine.desk.hand import halted
 from engine.domain.decimal_text import money, plain
 from engine.domain.run import EquityPoint
 from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
 from engine.reports import row_json
 from tui import amounts
+from tui.commands.desk_hand import halted_json, since_words
 from tui.commands.run_text import decided_by, first_line, model_words, order_words, trade_words
 from tui.console import Console, show, standard_output
 from tui.text_table import facts
@@ -32,7 +34,7 @@ def print_run(journal: Path, desk: str, run: str, outcome: str, as_json: bool) -
 
 def daily_document(reader: JournalReader, desk: str, run: str, outcome: str) -> dict[str, Any]:
     """A daily run as JSON's own types. `fills` and `cash_flows` are those since the run before it, `orders` wait for
-    the next open, `skipped` are sessions that passed without a run."""
+    the next open, `skipped` are sessions that passed without a run, `halted` says how the desk stands now."""
     entry = reader.run(run)
     books = _books(reader, entry)
     return {
@@ -41,6 +43,7 @@ def daily_document(reader: JournalReader, desk: str, run: str, outcome: str) -> 
         "run": run,
         "session": str(entry.session),
         "outcome": outcome,
+        "halted": halted_json(halted(reader)),
         "preset": entry.name,
         "label": entry.label,
         "decisions": [row_json.decision(made) for made in reader.decisions(run)],
@@ -85,6 +88,10 @@ def _lines(
     reader: JournalReader, desk: str, run: str, outcome: str, document: Mapping[str, Any], console: Console
 ) -> Iterator[str]:
     entry = reader.run(run)
+    stopped = halted(reader)
+    if stopped is not None:
+        yield f"{console.bold('HALTED')} {since_words(stopped)}"
+        yield "No order is sent until `paperdesk resume`."
     if outcome != "done":
         yield f"Nothing to do: the desk {desk} has decided for {entry.session} already (run {run})."
         yield "See `paperdesk status`, `paperdesk decisions`, `paperdesk orders`."

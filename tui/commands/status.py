@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @desk_options
 def command(invocation: Invocation, as_json: bool) -> None:
-    """Says how the desk stands: its last run, its value and what it holds, what waits, what it cost.
+    """Says how the desk stands: whether it is halted, its last run, its value, what waits, what it holds and cost.
 
     \b
     Examples:
@@ -48,6 +48,7 @@ class _State:
     """What there is to say about a desk or a run, read at once."""
 
     def __init__(self, look: Look) -> None:
+        from engine.desk.hand import halted
         from tui.commands.positions import last_books
 
         reader = look.reader
@@ -58,6 +59,7 @@ class _State:
         self.points: Sequence[EquityPoint] = reader.equity(whole, look.part)
         if self.books is not None:
             self.points = [point for point in self.points if point.session <= self.books.session]
+        self.halted = None if look.kind == "backtest" else halted(reader)
         self.waiting: Sequence[OrderEntry] = reader.orders(look.run, open_only=True)
         self.counts = reader.counts(look.run)
         self.initial = reader.stretches(look.run or "").get(look.part) if look.kind == "backtest" else None
@@ -79,13 +81,16 @@ def _undecided(invocation: Invocation, state: _State | None) -> date | None:
 
 def _document(state: _State | None) -> dict[str, Any]:
     if state is None:
-        return {"last_run": None, "value": None, "cash": None, "positions": {}, "open_orders": [], "model": None}
+        nothing = dict.fromkeys(("halted", "last_run", "value", "cash", "model"))
+        return {**nothing, "positions": {}, "open_orders": []}
     from engine.domain.decimal_text import money
     from engine.reports import row_json
     from tui.commands.daily_summary import positions
+    from tui.commands.desk_hand import halted_json
 
     run, books = state.run, state.books
     return {
+        "halted": halted_json(state.halted),
         "last_run": None if run is None else _run(run),
         "session": None if books is None else str(books.session),
         "initial_value": None if state.initial is None else money(state.initial),
@@ -118,6 +123,7 @@ def _run(run: RunEntry) -> dict[str, Any]:
 
 def _lines(look: Look, state: _State, due: date | None, console: Console) -> Iterator[str]:
     from tui import amounts
+    from tui.commands.desk_hand import since_words
     from tui.commands.positions import lines_of
     from tui.commands.run_text import decided_by, order_words
     from tui.text_table import facts
@@ -125,6 +131,8 @@ def _lines(look: Look, state: _State, due: date | None, console: Console) -> Ite
     yield console.bold(f"{look.title[0].upper()}{look.title[1:]}") + console.dim("   paper money")
     pairs = []
     run, books = state.run, state.books
+    if state.halted is not None:
+        pairs.append(("HALTED", f"{since_words(state.halted)}\nno order is sent: paperdesk resume"))
     if run is not None:
         pairs += [("Decided by", decided_by(run)), ("Last run" if look.run is None else "Run", _run_words(run))]
     if due is not None:
