@@ -115,6 +115,11 @@ class SimulatedBroker:
         return self._portfolio
 
     @property
+    def symbols(self) -> frozenset[Symbol]:
+        """What trades here."""
+        return frozenset(self._tapes)
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What a reader has to know: the positions that were sold because their symbol stopped trading."""
         return tuple(
@@ -314,29 +319,6 @@ class SimulatedBroker:
         self._standing[order.id] = update
         self._updates.append(update)
         return update
-
-
-class AsyncBroker:
-    """The simulated broker behind the ports Account and Orders; whoever drives the core lets sessions pass."""
-
-    def __init__(self, core: SimulatedBroker) -> None:
-        self.core = core
-
-    async def portfolio(self) -> Portfolio:
-        """Cash and positions now."""
-        return self.core.portfolio
-
-    async def place(self, order: Order) -> OrderUpdate:
-        """Hands an order over; the outcome is always known."""
-        return self.core.submit(order)
-
-    async def lookup(self, order_id: str) -> OrderUpdate | None:
-        """How an order stands, or None for an id that was never seen."""
-        return self.core.standing(order_id)
-
-    async def fills(self, session: date) -> Sequence[Fill]:
-        """All fills of a session, in order."""
-        return [fill for fill in self.core.fills if fill.session == session]
 
 
 def _by_ex_date(actions: Actions) -> list[CorporateAction]:
