@@ -13,6 +13,7 @@ from typing import Protocol
 
 from engine.domain.brokerage import Activity, Asset, BrokerAccount, BrokerClock, BrokerOrder, SessionHours
 from engine.domain.chart import ChartSpec
+from engine.domain.live import Heard
 from engine.domain.macro import MacroSeries
 from engine.domain.market import CorporateAction, FilingBatch, NewsBatch, PriceHistory, Symbol
 from engine.domain.model_call import ModelRequest, ModelResult
@@ -193,4 +194,13 @@ class Broker(Account, Orders, Exchange, Protocol):
 
     async def aclose(self) -> None:
         """Ends connections."""
+        ...
+
+
+class LiveFeed(Protocol):
+    """Quotes, trades, headlines and hints of orders as they happen."""
+
+    async def follow(self, symbols: Sequence[Symbol], hear: Callable[[Heard], None]) -> None:
+        """Tells `hear` of everything until it is cancelled. A feed that breaks is connected again and asked for in
+        the meantime, each told as a FeedState. Raises CredentialsRefused where the keys are refused."""
         ...

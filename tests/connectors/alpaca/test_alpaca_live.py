@@ -1,0 +1,178 @@
+"""The live feed against the sandbox's websockets: what arrives, what breaks, what stands in."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from decimal import Decimal
+
+import httpx
+import pytest
+
+from connectors.alpaca.live import AlpacaLive
+from connectors.alpaca.live.protocols import DataStream, TradingStream, stream_address
+from connectors.alpaca.sandbox import SandboxServer
+from connectors.alpaca.settings import AlpacaSettings
+from engine.clock import BacktestClock
+from engine.domain.live import Delivery, FeedState, Headline, Heard, LastTrade, OrderHint, Quote
+from engine.errors import CredentialsRefused
+from tests.connectors.alpaca.sandbox_markets import START, order
+
+SYMBOLS = ("AAA", "BTC-USD")
+Open = Callable[..., SandboxServer]
+
+
+def settings_of(server: SandboxServer) -> AlpacaSettings:
+    return AlpacaSettings(server.settings.key, server.settings.secret, server.url, server.url, timeout=2)
+
+
+class Ear:
+    """What was heard, and a way to wait for more."""
+
+    def __init__(self) -> None:
+        self.heard: list[Heard] = []
+        self._more = asyncio.Condition()
+
+    def take(self, heard: Heard) -> None:
+        self.heard.append(heard)
+
+    async def wait(self, kind: type[Heard], enough: Callable[[list[Heard]], bool] = bool) -> list[Heard]:
+        for _ in range(500):
+            found = [one for one in self.heard if isinstance(one, kind)]
+            if enough(found):
+                return found
+            await asyncio.sleep(0.02)
+        raise AssertionError(self.heard)
+
+    async def wait_for(self, feed: str, delivery: Delivery) -> FeedState:
+        def there(found: list[Heard]) -> bool:
+            return any(isinstance(one, FeedState) and (one.feed, one.delivery) == (feed, delivery) for one in found)
+
+        found = await self.wait(FeedState, there)
+        return [one for one in found if isinstance(one, FeedState) and (one.feed, one.delivery) == (feed, delivery)][-1]
+
+
+@asynccontextmanager
+async def following(settings: AlpacaSettings, ear: Ear, quick: bool = True) -> AsyncIterator[asyncio.Task[None]]:
+    async def sleep(seconds: float) -> None:
+        await asyncio.sleep(min(seconds, 0.05) if quick else seconds)
+
+    live = AlpacaLive(settings, BacktestClock(START), sleep=sleep)
+    task = asyncio.create_task(live.follow(SYMBOLS, ear.take))
+    try:
+        yield task
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def all_up(ear: Ear) -> None:
+    for feed in ("shares", "coins", "news", "orders"):
+        await ear.wait_for(feed, Delivery.STREAM)
+
+
+async def test_prices_news_and_orders_arrive_as_they_happen(broker: SandboxServer, http: httpx.Client) -> None:
+    ear = Ear()
+    async with following(settings_of(broker), ear):
+        await all_up(ear)
+        body = order("AAA", qty="10", client_order_id="demo-20240131-1-AAA-B-1")
+        await asyncio.to_thread(http.post, "/v2/orders", json=body)
+        await asyncio.to_thread(broker.advance, datetime(2024, 2, 1, 15, 0, tzinfo=UTC))
+        quotes = await ear.wait(Quote, lambda found: len({one.symbol for one in found}) == 2)
+        trades = await ear.wait(LastTrade)
+        news = await ear.wait(Headline, lambda found: len(found) >= 3)
+        hints = await ear.wait(OrderHint, lambda found: len(found) >= 3)
+    assert Quote("AAA", Decimal(31), Decimal(31), datetime(2024, 2, 1, 14, 30, tzinfo=UTC)) in quotes
+    assert {one.symbol for one in trades if isinstance(one, LastTrade)} == set(SYMBOLS)
+    assert [one.headline for one in news if isinstance(one, Headline)] == ["AAA 20", "AAA 21", "AAA 21"]
+    assert all(one.symbols == ("AAA",) for one in news if isinstance(one, Headline))
+    assert [(one.order_id, one.word) for one in hints if isinstance(one, OrderHint)][-1] == (
+        "demo-20240131-1-AAA-B-1",
+        "fill",
+    )
+
+
+async def test_a_stream_that_breaks_is_connected_again(broker: SandboxServer) -> None:
+    ear = Ear()
+    async with following(settings_of(broker), ear):
+        await all_up(ear)
+        await asyncio.to_thread(broker.fault, "disconnect", path="/v2/iex", event="q")
+        await asyncio.to_thread(broker.advance, datetime(2024, 2, 1, 14, 45, tzinfo=UTC))
+        await ear.wait_for("shares", Delivery.DOWN)
+
+        def twice(found: list[Heard]) -> bool:
+            up = [one for one in found if isinstance(one, FeedState)]
+            return [one.delivery for one in up if one.feed == "shares"].count(Delivery.STREAM) == 2
+
+        await ear.wait(FeedState, twice)
+        ear.heard.clear()
+        await asyncio.to_thread(broker.advance, datetime(2024, 2, 1, 15, 0, tzinfo=UTC))
+        await ear.wait(Quote, lambda found: any(isinstance(one, Quote) and one.symbol == "AAA" for one in found))
+
+
+async def test_prices_are_asked_for_while_another_program_has_the_stream(broker: SandboxServer) -> None:
+    """The service lets one connection of an account listen to a feed."""
+    first, second = Ear(), Ear()
+    settings = settings_of(broker)
+    await asyncio.to_thread(broker.advance, datetime(2024, 2, 1, 15, 0, tzinfo=UTC))
+    async with following(settings, first):
+        await all_up(first)
+        async with following(settings, second):
+            down = await second.wait_for("shares", Delivery.DOWN)
+            assert "connection limit exceeded" in down.detail
+            await second.wait_for("shares", Delivery.POLLING)
+            quotes = await second.wait(Quote, lambda found: len({one.symbol for one in found}) == 2)
+            share = next(one for one in quotes if isinstance(one, Quote) and one.symbol == "AAA")
+            assert Decimal(30) <= share.bid <= share.ask <= Decimal(34)  # the day's bar
+            assert not any(
+                isinstance(one, FeedState) and one.delivery is Delivery.STREAM and one.feed == "shares"
+                for one in second.heard
+            )
+
+
+async def test_refused_keys_end_the_feed(broker: SandboxServer) -> None:
+    stranger = replace(settings_of(broker), key="PKNOBODY")
+    async with following(stranger, Ear()) as task:
+        with pytest.raises(CredentialsRefused, match=r"stream refuses the keys.*APCA_API_KEY_ID") as refused:
+            await asyncio.wait_for(task, 5)
+    assert "PKNOBODY" not in str(refused.value)
+
+
+async def test_a_service_that_is_not_there_is_said_and_asked_again(broker: SandboxServer) -> None:
+    settings = replace(settings_of(broker), trading_url="http://127.0.0.1:9", data_url="http://127.0.0.1:9")
+    ear = Ear()
+    async with following(settings, ear) as task:
+        for feed in ("shares", "coins", "news", "orders"):
+            assert (await ear.wait_for(feed, Delivery.DOWN)).detail == "no connection can be made"
+        assert not task.done()
+
+
+def test_the_addresses_of_the_services_own_streams() -> None:
+    assert stream_address("https://data.alpaca.markets") == "wss://stream.data.alpaca.markets"
+    settings = AlpacaSettings("k", "s")
+    assert DataStream(settings, "shares", ["AAPL"]).url == "wss://stream.data.alpaca.markets/v2/iex"
+    assert TradingStream(settings).url == "wss://paper-api.alpaca.markets/stream"
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"T": "q", "S": "AAA", "bp": 1, "ap": 2},
+        {"T": "q", "S": "AAA", "bp": "1", "ap": 2, "t": "2024-02-01T15:00:00Z"},
+        {"T": "q", "S": "AAA", "bp": 0, "ap": 2, "t": "2024-02-01T15:00:00Z"},
+        {"T": "t", "S": "AAA", "p": -1, "t": "2024-02-01T15:00:00Z"},
+        {"T": "t", "S": "AAA", "p": 1, "t": "yesterday"},
+        {"T": "n", "symbols": None, "headline": "x"},
+        {"T": "something new", "S": "AAA"},
+    ],
+)
+def test_a_message_of_another_shape_is_left_out(message: dict[str, object]) -> None:
+    stream = DataStream(AlpacaSettings("k", "s"), "shares", ["AAA"])
+    good = {"T": "t", "S": "AAA", "p": Decimal("1.5"), "t": "2024-02-01T15:00:00.123456789Z"}
+    assert list(stream.read([message, good])) == [
+        LastTrade("AAA", Decimal("1.5"), datetime(2024, 2, 1, 15, 0, 0, 123456, tzinfo=UTC))
+    ]
+    assert list(stream.read(message)) == []
