@@ -1,42 +1,146 @@
-"""A published table with our figures beside the paper's: loads each symbol alone, so that one lacks no other."""
+"""A published table with our figures beside the paper's: rules and agents, in one document."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import date
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from pathlib import Path
 
-from connectors.wiring.runs import new_run_id, run_backtest
-from connectors.wiring.sources import Source, load_window, open_source
+from connectors.wiring.bench_agents import Backbone, Plan, agent_rows, backbones, plan, text_notes
+from connectors.wiring.bench_jobs import Job, Played, run_jobs
+from connectors.wiring.bench_rules import RuleRows, Say
+from connectors.wiring.runs import Stop
+from connectors.wiring.sources import open_source
 from engine.clock import LiveClock
 from engine.config import Config
 from engine.domain.market import Symbol
-from engine.domain.run import DataSpec, RunSpec
-from engine.errors import MissingData, StaleData, UsageError
+from engine.domain.run import DataSpec, ModelUse
+from engine.errors import MissingData, UsageError
 from engine.ports import Clock
-from engine.reports.metrics import Metrics
-from engine.reports.published import BENCHES, Cell, PublishedTable, compare, published
-from engine.simulation.published_runs import Override, measured, overrides, run_rule
+from engine.reports.comparison import AgentRow, Cell, agent_cells, compare
+from engine.reports.model_averages import Average, averages
+from engine.reports.published import BENCHES, PublishedTable, published
+from engine.reports.published_agents import Ablation, published_agents
+from engine.simulation.published_runs import overrides
 
-AGENT_ROWS = {"FinVision": "finvision", "FinVision w/o reflection": "finvision-no-reflection"}
-"""Rows of agents that we have a preset for, by the name that the paper prints."""
 
-WARM_UP_FROM = date(2023, 4, 1)
-"""Where FinVision's warm-up begins; its test follows. Source: FinVision §4.1 [V9]."""
+@dataclass(frozen=True, slots=True)
+class BenchRequest:
+    """What a bench is to come to. `models` are the specs that answer the agents, one after the other, empty for the
+    configured ones; `agents` may be False for the rules alone; `keep` writes a journal for every run."""
 
-Say = Callable[[str], None]
+    name: str
+    folder: str | None
+    symbols: tuple[Symbol, ...] = ()
+    params: tuple[tuple[str, str], ...] = ()
+    agents: bool = True
+    models: tuple[str, ...] = ()
+    ablations: tuple[Ablation, ...] = ()
+    repeats: int = 1
+    jobs: int = 1
+    keep: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """The cells of a bench, the notes on the whole of it, and the runs that were kept in journals."""
+    """What a bench came to: cells, averages, notes on the whole of it, the runs that were kept in journals, what the
+    models were asked. `interrupted` says what was not done, empty where all was."""
 
     name: str
     cells: tuple[Cell, ...]
+    averages: tuple[Average, ...] = ()
     notes: tuple[str, ...] = ()
     runs: tuple[str, ...] = ()
+    models: tuple[ModelUse, ...] = ()
+    interrupted: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedBench:
+    """A bench that can be run: all that could be refused has been looked at. `jobs` are the runs of its agents."""
+
+    request: BenchRequest
+    tables: tuple[PublishedTable, ...]
+    data: DataSpec
+    models: tuple[Backbone, ...] = ()
+    plan: Plan | None = None
+    jobs: Sequence[Job] = field(default=())
+
+
+def prepare(request: BenchRequest, config: Config, clock: Clock | None = None) -> PreparedBench:
+    """Looks at everything that a bench needs. Raises UsageError for an unknown bench, symbol, parameter or step,
+    MissingData without a folder, ConfigError and CredentialsRefused for a model that cannot be used."""
+    tables = bench_tables(request.name, request.symbols)
+    overrides(request.params, _rules(tables))
+    data = needed_folder(request.name, request.folder)
+    if not request.agents:
+        return PreparedBench(request, tables, data)
+    agents = published_agents(request.name)
+    models = backbones(agents, config, request.models)
+    seed = config.desk.seed
+    made = plan(
+        tables, agents, models, request.ablations, request.repeats, data, seed, request.keep, clock or LiveClock()
+    )
+    return PreparedBench(request, tables, data, models, made, tuple(made.jobs))
+
+
+def run_bench(
+    prepared: PreparedBench,
+    config: Config,
+    say: Say = lambda text: None,
+    stop: Stop = lambda: False,
+) -> Bench:
+    """Runs the rules, then the agents. A symbol or window that the folder lacks leaves its cells empty, and they say
+    why; after `stop` the rows that are done stay. Raises MissingData where no row can be had, MalformedData for a row
+    of a file that cannot be read, and what a run raises."""
+    request, tables, made = prepared.request, prepared.tables, prepared.plan
+    source = open_source(prepared.data, max(table.last for table in tables))
+    rules = RuleRows(source, overrides(request.params, _rules(tables)), say)
+    ruled = {table.name: rules.of(table) for table in tables}
+    if not rules.found:
+        why = next(iter(rules.missing.values()), "it has no symbols")
+        raise MissingData(f"bench {request.name}: no row of ours can be had: {why}")
+    rows: dict[str, list[AgentRow]] = {}
+    played: Mapping[int, Played] = {}
+    if made is not None:
+        played = run_jobs(made.jobs, config, request.jobs, stop, _telling(say, len(made.jobs)))
+        for table, row in agent_rows(made, played, asyncio.run(text_notes(source, tables))):
+            rows.setdefault(table.name, []).append(row)
+    cells: list[Cell] = []
+    for table in tables:
+        cells += [_explained(cell, rules.missing) for cell in compare(ruled[table.name], table)]
+        if made is not None:
+            cells += agent_cells(rows.get(table.name, ()), table)
+    done = Bench(request.name, tuple(cells))
+    return done if made is None else _with_agents(done, prepared, made, played, rows)
+
+
+def _with_agents(
+    bench: Bench,
+    prepared: PreparedBench,
+    made: Plan,
+    played: Mapping[int, Played],
+    rows: Mapping[str, Sequence[AgentRow]],
+) -> Bench:
+    notes = [f"{model.spec} decided our rows: {model.label}" for model in prepared.models]
+    if any(model.repeats_are_equal for model in prepared.models):
+        notes.append("rules decide otherwise than a model would: beside the paper's agents they reproduce nothing")
+    if made.agents.measured == "decisions":
+        notes.append("measured as the paper does, by the decisions: BUY is long, SELL short, HOLD flat")
+    if made.equal_repeats:
+        notes.append("offline answers alike every time: its rows were run once, and repeats would be equal")
+    rest = len(made.rows) - sum(map(len, rows.values()))
+    interrupted = f"interrupted: {len(made.rows) - rest} of {len(made.rows)} rows are done" if rest else ""
+    return replace(
+        bench,
+        averages=tuple(a for table in prepared.tables for a in averages(table, made.agents.models, bench.cells)),
+        notes=tuple(notes),
+        runs=tuple(made.jobs[n].spec.run for n, one in played.items() if one.result is not None and made.jobs[n].keep),
+        models=tuple(_used(one.result.model for one in played.values() if one.result is not None)),
+        interrupted=interrupted,
+    )
 
 
 def bench_tables(name: str, symbols: Sequence[Symbol] = ()) -> tuple[PublishedTable, ...]:
@@ -54,30 +158,6 @@ def bench_tables(name: str, symbols: Sequence[Symbol] = ()) -> tuple[PublishedTa
     return tuple(table for table in kept if table.cells)
 
 
-def run_baselines(
-    name: str,
-    folder: str | None,
-    params: Sequence[tuple[str, str]] = (),
-    symbols: Sequence[Symbol] = (),
-    say: Say = lambda text: None,
-) -> Bench:
-    """The rule rows of a bench. A symbol or window that the folder lacks leaves its cells empty, and they say why.
-
-    Raises UsageError for an unknown bench, symbol or parameter; MissingData without a folder, and where it has none
-    of the symbols; MalformedData for a row that cannot be read.
-    """
-    tables = bench_tables(name, symbols)
-    rules = tuple(dict.fromkeys(rule for table in tables for rule in table.strategies()))
-    changes = overrides(params, rules)
-    data = needed_folder(name, folder)
-    source = open_source(data, max(table.last for table in tables))
-    run = _Rules(source, changes, say)
-    cells = [cell for table in tables for cell in run.cells(table)]
-    if not run.found:
-        raise _nothing(name, run.missing)
-    return Bench(name, tuple(cells))
-
-
 def needed_folder(name: str, folder: str | None) -> DataSpec:
     """The data of a bench. Raises MissingData where there is no such folder, and for the demo market, whose companies
     no paper has traded."""
@@ -89,116 +169,39 @@ def needed_folder(name: str, folder: str | None) -> DataSpec:
     return DataSpec(folder)
 
 
-class _Rules:
-    """Runs the rules of tables; keeps which symbols there are prices for."""
+def _rules(tables: Sequence[PublishedTable]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(rule for table in tables for rule in table.strategies()))
 
-    def __init__(self, source: Source, changes: Sequence[Override], say: Say) -> None:
-        self.found: set[Symbol] = set()
-        self.missing: dict[Symbol, str] = {}
-        self._source, self._changes, self._say = source, changes, say
 
-    def cells(self, table: PublishedTable) -> list[Cell]:
-        """The table's rule rows beside ours."""
-        ours: dict[tuple[Symbol, str], Metrics] = {}
-        why: dict[Symbol, str] = {}
-        for symbol in table.symbols():
-            self._say(f"{table.name}: {symbol}")
-            try:
-                ours |= self._rows(table, symbol)
-                self.found.add(symbol)
-            except (MissingData, StaleData) as error:
-                ours |= {(symbol, rule): {} for rule in table.strategies()}
-                why[symbol] = self.missing[symbol] = str(error)
-        return [_explained(cell, why) for cell in compare(ours, table)]
-
-    def _rows(self, table: PublishedTable, symbol: Symbol) -> dict[tuple[Symbol, str], Metrics]:
-        market = asyncio.run(load_window(self._source, (symbol,), table.first, table.last))
-        wanted = {cell.strategy for cell in table.cells if cell.symbol == symbol and cell.strategy}
-        return {(symbol, rule): run_rule(table, symbol, rule, market, self._changes) for rule in sorted(wanted)}
+def _telling(say: Say, total: int) -> Callable[[Job, int], None]:
+    say(f"0 of {total} runs of agents are done")
+    return lambda job, count: say(f"{count} of {total} runs of agents are done, the last {job.title}")
 
 
 def _explained(cell: Cell, why: Mapping[Symbol, str]) -> Cell:
     reason = why.get(cell.symbol)
-    if reason is None:
+    if reason is None or cell.ours is not None:
         return cell
     return replace(cell, note=reason if cell.note is None else f"{reason}; {cell.note}")
 
 
-def _nothing(name: str, why: Mapping[Symbol, str]) -> MissingData:
-    return MissingData(f"bench {name}: no row of ours can be had: {next(iter(why.values()), 'it has no symbols')}")
-
-
-def run_agent_rows(
-    name: str,
-    config: Config,
-    folder: str | None,
-    *,
-    model: str | None = None,
-    ablations: bool = False,
-    symbols: Sequence[Symbol] = (),
-    say: Say = lambda text: None,
-    clock: Clock | None = None,
-) -> Bench:
-    """The agents' rows of a bench: FinVision's, and with `ablations` the one without reflections. Each symbol has a
-    portfolio of its own, as the paper's; every run keeps its journal.
-
-    Raises UsageError for a bench whose presets do not exist, MissingData without a folder, and what a backtest
-    raises.
-    """
-    tables = bench_tables(name, symbols)
-    if name != "finvision":
-        raise UsageError(
-            f"bench {name}: its agents' rows need a preset that is not there yet; --baselines prints the rules' rows"
+def _used(uses: Iterable[ModelUse | None]) -> Iterable[ModelUse]:
+    """What each model was asked in all, by its spec. A cost that is unknown once is unknown."""
+    total: dict[str, ModelUse] = {}
+    for use in uses:
+        if use is None:
+            continue
+        old = total.get(use.spec, ModelUse(use.spec))
+        cost: Decimal | None = None
+        if old.cost is not None and use.cost is not None:
+            cost = old.cost + use.cost
+        total[use.spec] = ModelUse(
+            use.spec,
+            old.calls + use.calls,
+            old.cached_calls + use.cached_calls,
+            old.abstentions + use.abstentions,
+            old.input_tokens + use.input_tokens,
+            old.output_tokens + use.output_tokens,
+            cost,
         )
-    data = needed_folder(name, folder)
-    rows = {row: preset for row, preset in AGENT_ROWS.items() if ablations or preset == name}
-    run = _Agents(config, data, model, rows, say, clock or LiveClock())
-    cells = [cell for table in tables for cell in run.cells(table)]
-    if not run.runs:
-        raise _nothing(name, run.missing)
-    return Bench(name, tuple(cells), (f"our rows were decided by {run.label}",), tuple(run.runs))
-
-
-class _Agents:
-    """Runs presets on the symbols of tables; keeps the runs' ids."""
-
-    def __init__(
-        self, config: Config, data: DataSpec, model: str | None, rows: Mapping[str, str], say: Say, clock: Clock
-    ) -> None:
-        self.runs: list[str] = []
-        self.missing: dict[Symbol, str] = {}
-        self.label = ""
-        self._config, self._data, self._model, self._rows = config, data, model, rows
-        self._say, self._clock = say, clock
-
-    def cells(self, table: PublishedTable) -> list[Cell]:
-        """The table's rows of our presets beside ours."""
-        ours: dict[tuple[Symbol, str], Metrics] = {}
-        why: dict[Symbol, str] = {}
-        for symbol in table.symbols():
-            for row, preset in self._rows.items():
-                self._say(f"{table.name}: {row} on {symbol}")
-                try:
-                    ours[symbol, row] = self._run(table, symbol, preset)
-                except (MissingData, StaleData) as error:
-                    ours[symbol, row] = {}
-                    why[symbol] = self.missing[symbol] = str(error)
-        return [_explained(cell, why) for cell in compare(ours, table)]
-
-    def _run(self, table: PublishedTable, symbol: Symbol, preset: str) -> Metrics:
-        spec = RunSpec(
-            symbols=(symbol,),
-            first=table.first,
-            last=table.last,
-            warm_up_from=WARM_UP_FROM,
-            preset=preset,
-            data=self._data,
-            model=self._model,
-            convention=table.convention,
-            seed=self._config.desk.seed,
-            run=new_run_id("bench", self._clock.now()),
-        )
-        report = run_backtest(spec, self._config, clock=self._clock)
-        self.runs.append(spec.run)
-        self.label = report.label or self.label
-        return measured(report.result, symbol, table.convention)
+    return total.values()

@@ -1,4 +1,4 @@
-"""The rows that the papers print, as data, and the comparison of ours with them, cell by cell.
+"""The rows that the papers print, as data; `engine.reports.comparison` puts ours beside them.
 
 The figures stand in `paper_tables/*.toml`, digit by digit, with a note where a row cannot be had and why.
 """
@@ -14,7 +14,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from engine.domain.market import Symbol
+from engine.domain.market import ActionKind, CorporateAction, Symbol
 from engine.errors import UsageError
 
 BENCHES = ("finvision", "finagent", "investorbench")
@@ -41,14 +41,18 @@ class PublishedCell:
 
 @dataclass(frozen=True, slots=True)
 class PublishedTable:
-    """A table of a paper. `first` and `last` are the test period that the paper gives; what of it is valued is
-    the convention's to say."""
+    """A table of a paper. `first` and `last` are the test period that the paper gives, `warm_up_from` begins the
+    training before it; what of the test is valued is the convention's to say. `averaged` are the symbols that its
+    averages are taken over, group by group; `dividends` what a row reinvests where the prices are not adjusted."""
 
     name: str
     convention: str
     first: date
     last: date
     cells: tuple[PublishedCell, ...]
+    warm_up_from: date
+    averaged: tuple[tuple[Symbol, ...], ...] = ()
+    dividends: tuple[CorporateAction, ...] = ()
 
     def symbols(self) -> tuple[Symbol, ...]:
         """The symbols of the table in its order."""
@@ -58,29 +62,13 @@ class PublishedTable:
         """The rule strategies of the table in its order."""
         return tuple(dict.fromkeys(cell.strategy for cell in self.cells if cell.strategy))
 
+    def models(self) -> tuple[str, ...]:
+        """The rows of models and agents in the table's order."""
+        return tuple(dict.fromkeys(cell.model for cell in self.cells if cell.model))
 
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """A printed figure beside ours. `rel_diff` is (ours - paper) / |paper|, None where there is no ours or the
-    paper prints zero."""
-
-    table: str
-    symbol: Symbol
-    strategy: str | None
-    model: str | None
-    metric: str
-    ours: float | None
-    paper: Decimal
-    rel_diff: float | None
-    note: str | None
-
-    @property
-    def as_printed(self) -> bool:
-        """Whether ours, rounded as the paper's figure is, lies within one unit of its last digit."""
-        if self.ours is None:
-            return False
-        unit = Decimal(1).scaleb(int(self.paper.as_tuple().exponent))
-        return abs(Decimal(repr(self.ours)) - self.paper) < unit
+    def metrics(self) -> tuple[str, ...]:
+        """The metrics of the table in its order."""
+        return tuple(dict.fromkeys(cell.metric for cell in self.cells))
 
 
 def published(bench: str) -> tuple[PublishedTable, ...]:
@@ -90,30 +78,17 @@ def published(bench: str) -> tuple[PublishedTable, ...]:
     return _tables(bench)
 
 
-def compare(ours: Mapping[tuple[Symbol, str], Mapping[str, float | None]], table: PublishedTable) -> list[Cell]:
-    """Our metrics, by symbol and strategy (or model), beside a table's, in its order.
-
-    Every strategy or model that we have for any symbol is compared for all symbols of the table; where ours
-    is missing it is None and the note says why, if that is known.
-    """
-    shown = {who for _, who in ours}
-    cells = []
-    for cell in table.cells:
-        if cell.who not in shown:
-            continue
-        value = ours.get((cell.symbol, cell.who), {}).get(cell.metric)
-        paper = float(cell.value)
-        apart = None if value is None or paper == 0.0 else (value - paper) / abs(paper)
-        where = (table.name, cell.symbol, cell.strategy, cell.model, cell.metric)
-        cells.append(Cell(*where, value, cell.value, apart, cell.note))
-    return cells
+@cache
+def paper_file(bench: str) -> Mapping[str, Any]:
+    """The data file of a bench that there is."""
+    folder = resources.files("engine.reports").joinpath("paper_tables")
+    # Decimal keeps the digits as printed, trailing zeros included.
+    return tomllib.loads(folder.joinpath(f"{bench}.toml").read_text("utf-8"), parse_float=Decimal)
 
 
 @cache
 def _tables(bench: str) -> tuple[PublishedTable, ...]:
-    folder = resources.files("engine.reports").joinpath("paper_tables")
-    # Decimal keeps the digits as printed, trailing zeros included.
-    data = tomllib.loads(folder.joinpath(f"{bench}.toml").read_text("utf-8"), parse_float=Decimal)
+    data = paper_file(bench)
     return tuple(_table(data, table) for table in data["table"])
 
 
@@ -121,7 +96,16 @@ def _table(paper: Mapping[str, Any], table: Mapping[str, Any]) -> PublishedTable
     window = table.get("window", paper["window"])
     cells = [cell for row in table["row"] for cell in _cells(row, paper.get("note", []))]
     name = f"{paper['paper']} Table {table['name']}"
-    return PublishedTable(name, paper["convention"], window["first"], window["last"], tuple(cells))
+    return PublishedTable(
+        name,
+        paper["convention"],
+        window["first"],
+        window["last"],
+        tuple(cells),
+        window["warm_up_from"],
+        tuple(map(tuple, table.get("averaged", ()))),
+        tuple(CorporateAction(kind=ActionKind.DIVIDEND, **paid) for paid in table.get("dividend", ())),
+    )
 
 
 def _cells(row: Mapping[str, Any], notes: list[dict[str, Any]]) -> list[PublishedCell]:

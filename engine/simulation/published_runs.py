@@ -1,17 +1,21 @@
-"""Our figures for the rule rows of a paper's table: each symbol run alone under the paper's convention."""
+"""Our figures for the rows of a paper's table: each symbol run alone under the paper's convention."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from decimal import Decimal
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
+import numpy as np
+
+from engine.domain.decision import Action
 from engine.domain.market import Symbol
 from engine.domain.run import Result, RunSpec
 from engine.errors import UsageError
 from engine.market.as_of import Market
 from engine.reports.conventions import convention
 from engine.reports.metrics import Metrics
+from engine.reports.metrics.track import Floats
 from engine.reports.published import PublishedTable
 from engine.reports.record import track_of
 from engine.simulation.price_basis import adjusted_by_actions
@@ -62,11 +66,8 @@ def rule_params(strategy: str, symbol: Symbol, changes: Sequence[Override]) -> d
 def run_rule(
     table: PublishedTable, symbol: Symbol, strategy: str, market: Market, changes: Sequence[Override] = ()
 ) -> Metrics:
-    """A rule's metrics on one symbol over a table's window, by the table's convention.
-
-    Where adj_close is unknown and the corporate actions are known, the dividends make it. Raises what
-    `run_strategy` raises.
-    """
+    """A rule's metrics on one symbol over a table's window, by the table's convention. Raises what `run_strategy`
+    raises."""
     spec = RunSpec(
         symbols=(symbol,),
         first=table.first,
@@ -75,12 +76,52 @@ def run_rule(
         params=tuple(rule_params(strategy, symbol, changes).items()),
         convention=table.convention,
     )
-    history = adjusted_by_actions(market.histories[symbol], market.actions[symbol], table.last)
-    alone = Market({symbol: history}, market.actions, market.news, market.filings, market.calendars)
-    return measured(run_strategy(spec, alone), symbol, table.convention)
+    return measured(run_strategy(spec, adjusted_market(table, symbol, market)), symbol, table.convention)
 
 
-def measured(result: Result, symbol: Symbol, name: str, model_cost: Decimal = Decimal(0)) -> Metrics:
-    """The metrics of a run of one symbol by a convention."""
+def adjusted_market(table: PublishedTable, symbol: Symbol, market: Market) -> Market:
+    """The market of one symbol. Where adj_close is unknown it is made from the corporate actions, if they are known, or
+    else from the dividends that the table names."""
+    known = market.actions[symbol]
+    named = tuple(paid for paid in table.dividends if paid.symbol == symbol)
+    history = adjusted_by_actions(market.histories[symbol], known if known is not None else named or None, table.last)
+    return replace(market, histories={symbol: history})
+
+
+def agent_spec(table: PublishedTable, symbol: Symbol, preset: str, **rest: Any) -> RunSpec:
+    """The run of a preset on one symbol as a table's agents were run: warm-up, window and convention are the table's.
+    `rest` are further fields of the RunSpec."""
+    return RunSpec(
+        symbols=(symbol,),
+        first=table.first,
+        last=table.last,
+        warm_up_from=table.warm_up_from,
+        preset=preset,
+        convention=table.convention,
+        **rest,
+    )
+
+
+def measured(result: Result, symbol: Symbol, name: str, by: Literal["books", "decisions"] = "books") -> Metrics:
+    """The metrics of a run of one symbol by a convention. By `decisions` the side held over a session is what the agent
+    decided at the close before: BUY long, SELL short, HOLD flat, and as before where it abstained, whatever the limits
+    and the books made of it. Source: InvestorBench A.2, equation 8 [I9]."""
     known = convention(name)
-    return known.metrics(track_of(result.test, known.periods_per_year(symbol), model_cost=model_cost))
+    track = track_of(result.test, known.periods_per_year(symbol))
+    if by == "decisions":
+        track = replace(track, positions=_decided(result))
+    return known.metrics(track)
+
+
+def _decided(result: Result) -> Floats:
+    """The side of every session of the test, as the decision at its close has it."""
+    actions = {decision.key.session: decision.proposal.action for decision in result.test.decisions}
+    sides, side = [], 0
+    for point in result.test.equity:
+        action = actions.get(point.session, Action.HOLD)
+        side = side if action is Action.ABSTAIN else _SIDES[action]
+        sides.append(side)
+    return np.asarray(sides, dtype=np.float64)
+
+
+_SIDES = {Action.BUY: 1, Action.SELL: -1, Action.HOLD: 0}

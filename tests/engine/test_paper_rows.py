@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from engine.reports.comparison import Cell, compare
 from engine.reports.conventions import convention
-from engine.reports.published import Cell, compare, published
+from engine.reports.published import published
 from engine.strategies.catalog import make_strategy
 from engine.strategies.finagent import tuned_params
 from tests.engine.paper_reference import load, replay

@@ -8,10 +8,11 @@ from decimal import Decimal
 import pytest
 
 from engine.errors import UsageError
+from engine.reports.comparison import compare
 from engine.reports.conventions import convention
 from engine.reports.metrics import Track
 from engine.reports.metrics.track import floats
-from engine.reports.published import BENCHES, compare, published
+from engine.reports.published import BENCHES, published
 from engine.strategies.catalog import CATALOG
 
 

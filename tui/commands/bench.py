@@ -1,11 +1,12 @@
-"""`paperdesk bench`: a paper's table with our figures beside the printed ones, cell by cell."""
+"""`paperdesk bench`: a paper's tables with our figures beside the printed ones, cell by cell."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,26 +14,32 @@ from tui.commands.run_options import key_values, symbol_list
 from tui.invocation import Invocation, desk_options
 
 if TYPE_CHECKING:
-    from connectors.wiring.bench import Bench
-    from engine.reports.published import Cell
+    from connectors.wiring.bench import Bench, PreparedBench
+    from engine.config import Config
+    from engine.reports.comparison import Cell
+    from engine.reports.published_agents import Ablation
 
 SCHEMA = 1
-CLOSE = 0.003
-"""Up to this relative difference a figure counts as reproduced."""
-
-Table = tuple[list[str], list[list[str]]]
 
 
 @click.command("bench")
 @click.argument("name", metavar="BENCH")
-@click.option("--baselines", is_flag=True, help="The rows of the rule strategies, by the authors' own parameters.")
+@click.option("--baselines", is_flag=True, help="The rows of the rule strategies alone, without agents.")
 @click.option(
     "--param", "params", multiple=True, metavar="[RULE.]KEY=VALUE", help="Changes a rule's parameter (repeatable)."
 )
 @click.option("--symbols", metavar="A,B", help="Only these of the table's symbols.")
 @click.option("--data", "folder", metavar="DIR", help="Data folder with prices of the paper's symbols.")
-@click.option("--model", metavar="SPEC", help="Model that answers the agents (default: the configured ones).")
+@click.option("--models", "--model", "models", metavar="SPEC,SPEC", help="Models that answer the agents, a row each.")
+@click.option("--repeats", type=click.IntRange(1, 99), default=1, show_default=True, metavar="N",
+              help="Runs of each row; the one with the median Sharpe stands for all.")  # fmt: skip
 @click.option("--ablations", is_flag=True, help="Also the rows of the paper's ablations.")
+@click.option("--ablations-from", type=click.Path(path_type=Path), metavar="FILE",
+              help="Also ablations of your own: a TOML file of [[ablation]] row, without.")  # fmt: skip
+@click.option("--jobs", type=click.IntRange(1, 64), default=1, show_default=True, metavar="N",
+              help="Runs at a time, each in a process of its own.")  # fmt: skip
+@click.option("--keep", is_flag=True, help="Keep a journal of every run (tens of megabytes each).")
+@click.option("--yes", is_flag=True, help="Do not ask before a model that costs money.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @desk_options
 def command(
@@ -42,130 +49,153 @@ def command(
     params: Sequence[str],
     symbols: str | None,
     folder: str | None,
-    model: str | None,
+    models: str | None,
+    repeats: int,
     ablations: bool,
+    ablations_from: Path | None,
+    jobs: int,
+    keep: bool,
+    yes: bool,
     as_json: bool,
 ) -> None:
-    """Prints the table of a paper with our figures beside the printed ones.
+    """Prints the tables of a paper with our figures beside the printed ones.
 
-    BENCH is finagent, investorbench or finvision. --baselines runs the rule strategies as the paper's authors did;
-    without it the paper's agents run.
+    BENCH is finagent, investorbench or finvision. The rule strategies run as the paper's authors ran them, then the
+    paper's agents, with its warm-up, window and costs, on each symbol alone. Ctrl-C keeps the rows that are done.
 
     \b
     Examples:
       paperdesk bench finagent --baselines --data DIR
-      paperdesk bench finvision --ablations --data DIR
+      paperdesk bench finvision --ablations --jobs 2 --data DIR
+      paperdesk bench investorbench --models openai:gpt-4o,offline --repeats 5 --symbols TSLA --data DIR
     """
-    from connectors.wiring.bench import run_agent_rows, run_baselines
-    from tui.console import show
+    from connectors.wiring.bench import BenchRequest, prepare
+    from engine.errors import Interrupted
+    from tui.bench_text import lines
+    from tui.console import show, standard_output
 
-    agents = not baselines or model is not None or ablations
-    if params and not baselines:
-        raise click.UsageError("--param changes a rule strategy: give it with --baselines")
+    agents = not baselines or models is not None or ablations or ablations_from is not None
     config = invocation.load().config
-    folder = folder or config.data.folder
-    wanted = () if symbols is None else symbol_list(symbols)
-    parts = []
-    if baselines:
-        parts.append(run_baselines(name, folder, key_values(params), wanted, _say))
-    if agents:
-        parts.append(run_agent_rows(name, config, folder, model=model, ablations=ablations, symbols=wanted, say=_say))
-    if sys.stderr.isatty():
-        click.echo("\r\x1b[K", nl=False, err=True)
-    show(_document(name, parts) if as_json else "\n".join(_lines(parts)))
+    request = BenchRequest(
+        name,
+        folder or config.data.folder,
+        () if symbols is None else symbol_list(symbols),
+        key_values(params),
+        agents,
+        () if models is None else _specs(models),
+        _ablations(name, ablations, ablations_from),
+        repeats,
+        jobs,
+        keep,
+    )
+    prepared = prepare(request, config)
+    if not _agreed(prepared, config, yes):
+        click.echo("nothing was run", err=True)
+        return
+    bench = _run(prepared, config)
+    show(_document(bench) if as_json else "\n".join(lines(bench, standard_output().width, agents)))
+    if bench.interrupted:
+        raise Interrupted(bench.interrupted)
+
+
+def _specs(text: str) -> tuple[str, ...]:
+    specs = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+    if not specs:
+        raise click.UsageError("--models names no model; write them as SPEC,SPEC")
+    return specs
+
+
+def _ablations(name: str, printed: bool, own: Path | None) -> tuple[Ablation, ...]:
+    from engine.reports.published import BENCHES
+    from engine.reports.published_agents import ablations_from, published_agents
+
+    # An unknown bench is refused, with the names that there are, when it is prepared.
+    ours = published_agents(name).ablations if printed and name in BENCHES else ()
+    return (*ours, *(() if own is None else ablations_from(own)))
+
+
+def _agreed(prepared: PreparedBench, config: Config, yes: bool) -> bool:
+    """Whether to go on: says what the models of a bench will be asked, and asks where a person can answer."""
+    from connectors.wiring.bench_forecast import forecast, is_free
+
+    if all(is_free(job, config) for job in prepared.jobs):
+        return True
+    for line in forecast(prepared.jobs, config, _say).lines():
+        click.echo(f"{_wiped()}{line}", err=True)
+    return yes or not sys.stdin.isatty() or click.confirm("Run it?", err=True)
+
+
+def _run(prepared: PreparedBench, config: Config) -> Bench:
+    from connectors.wiring.bench import run_bench
+    from tui.interruption import Interruption
+
+    with Interruption() as interruption:
+        bench = run_bench(prepared, config, _say, interruption.asked)
+    click.echo(_wiped(), nl=False, err=True)
+    return bench
 
 
 def _say(text: str) -> None:
     """What is being run, on a line of its own that the next one replaces, where somebody looks."""
     if sys.stderr.isatty():
-        click.echo(f"\r\x1b[K{text} ...", nl=False, err=True)
+        click.echo(f"{_wiped()}{text} ...", nl=False, err=True)
 
 
-def _document(name: str, parts: Sequence[Bench]) -> str:
-    cells = [
-        {
-            "table": cell.table,
-            "symbol": cell.symbol,
-            "strategy" if cell.strategy else "model": cell.strategy or cell.model,
-            "metric": cell.metric,
-            "ours": cell.ours,
-            # A binary float prints the paper's own digits back.
-            "paper": float(cell.paper),
-            "rel_diff": cell.rel_diff,
-            "note": cell.note,
-        }
-        for part in parts
-        for cell in part.cells
-    ]
-    notes = [note for part in parts for note in part.notes]
-    runs = [run for part in parts for run in part.runs]
-    plain = {"schema": SCHEMA, "bench": name, "cells": cells, "notes": notes, "runs": runs}
+def _wiped() -> str:
+    return "\r\x1b[K" if sys.stderr.isatty() else ""
+
+
+def _document(bench: Bench) -> str:
+    plain = {
+        "schema": SCHEMA,
+        "bench": bench.name,
+        "cells": list(map(_cell, bench.cells)),
+        "averages": [
+            {
+                "table": average.table,
+                "symbols": list(average.symbols),
+                "group": average.group,
+                "of": average.of,
+                "metric": average.metric,
+                "mean": average.mean,
+                "percent_of_buy_and_hold": average.percent,
+            }
+            for average in bench.averages
+        ],
+        "notes": list(bench.notes),
+        "runs": list(bench.runs),
+        "models": [
+            {
+                "spec": use.spec,
+                "calls": use.calls,
+                "cached_calls": use.cached_calls,
+                "abstentions": use.abstentions,
+                "input_tokens": use.input_tokens,
+                "output_tokens": use.output_tokens,
+                "cost": None if use.cost is None else str(use.cost),
+            }
+            for use in bench.models
+        ],
+        "interrupted": bench.interrupted or None,
+    }
     return json.dumps(plain, indent=2, allow_nan=False, ensure_ascii=False)
 
 
-def _lines(parts: Sequence[Bench]) -> Iterable[str]:
-    cells = [cell for part in parts for cell in part.cells]
-    for table in dict.fromkeys(cell.table for cell in cells):
-        yield from _table(table, [cell for cell in cells if cell.table == table])
-        yield ""
-    yield _summary(cells)
-    for part in parts:
-        yield from part.notes
-        if part.runs:
-            yield f"runs: {', '.join(part.runs)} (see `paperdesk report --run ID`)"
-
-
-def _table(name: str, cells: Sequence[Cell]) -> Iterable[str]:
-    yield name
-    notes = {note: n for n, note in enumerate(dict.fromkeys(c.note for c in cells if c.note), 1)}
-    rows = [["symbol", "row", "metric", "ours", "paper", "difference", "", "note"]]
-    rows += [_row(cell, notes) for cell in cells]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    right = {3, 4, 5}
-    before = ""
-    for row in rows:
-        who = f"{row[0]} {row[1]}"
-        if before and who != before and row is not rows[1]:
-            yield ""
-        before = who
-        padded = (c.rjust(w) if n in right else c.ljust(w) for n, (c, w) in enumerate(zip(row, widths, strict=True)))
-        yield ("  " + "  ".join(padded)).rstrip()
-    for note, number in notes.items():
-        yield f"  [{number}] {note}"
-
-
-def _row(cell: Cell, notes: dict[str, int]) -> list[str]:
-    digits = max(0, -int(cell.paper.as_tuple().exponent))
-    ours = "-" if cell.ours is None else f"{cell.ours:.{digits}f}"
-    apart = "-" if cell.rel_diff is None else f"{cell.rel_diff:+.3%}"
-    number = "" if cell.note is None else f"[{notes[cell.note]}]"
-    return [
-        cell.symbol,
-        cell.strategy or cell.model or "",
-        cell.metric,
-        ours,
-        f"{cell.paper:f}",
-        apart,
-        verdict(cell),
-        number,
-    ]
-
-
-def verdict(cell: Cell) -> str:
-    """How our figure stands to the printed one, in a word."""
-    if cell.ours is None:
-        return "none"
-    if cell.as_printed:
-        return "as printed"
-    if cell.rel_diff is not None and abs(cell.rel_diff) <= CLOSE:
-        return "close"
-    return "higher" if cell.ours > cell.paper else "lower"
-
-
-def _summary(cells: Sequence[Cell]) -> str:
-    words = [verdict(cell) for cell in cells]
-    printed, near, none = (words.count(word) for word in ("as printed", "close", "none"))
-    off = len(words) - printed - near - none
-    return (
-        f"{len(words)} cells: {printed} as printed, {near} within {CLOSE:.1%}, {off} further off, {none} without ours"
-    )
+def _cell(cell: Cell) -> dict[str, Any]:
+    plain: dict[str, Any] = {
+        "table": cell.table,
+        "symbol": cell.symbol,
+        "strategy" if cell.strategy else "model": cell.who,
+        "metric": cell.metric,
+        "ours": cell.ours,
+        # A binary float prints the paper's own digits back.
+        "paper": None if cell.paper is None else float(cell.paper),
+        "rel_diff": cell.rel_diff,
+        "note": cell.note,
+    }
+    if cell.model is not None:
+        plain["answered_by"] = cell.answered_by
+    if cell.spread is not None:
+        spread = cell.spread
+        plain |= {"repeats": spread.count, "low": spread.low, "median": spread.median, "high": spread.high}
+    return plain

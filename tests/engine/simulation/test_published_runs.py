@@ -12,7 +12,8 @@ from engine.domain.market import UNKNOWN, ActionKind, Bar, CorporateAction, Pric
 from engine.errors import UsageError
 from engine.market.as_of import Market
 from engine.market.trading_hours import exchange_calendar
-from engine.reports.published import compare, published
+from engine.reports.comparison import compare
+from engine.reports.published import published
 from engine.simulation.price_basis import adjusted_by_actions
 from engine.simulation.published_runs import Override, overrides, rule_params, run_rule
 from tests.engine.paper_reference import SPY_DIVIDENDS

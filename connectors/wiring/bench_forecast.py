@@ -1,0 +1,253 @@
+"""What a bench will ask its models, before it asks: an estimate of calls, tokens and dollars.
+
+The first sessions of every run are played with the offline rules; what they asked is taken for the rest. Answers that
+are recorded already are followed as far as they go, and not counted as to be paid.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from decimal import Decimal
+
+from connectors.charts.painter import MatplotlibPainter
+from connectors.llm.answer_store import AnswerStore
+from connectors.llm.pricing import load_prices
+from connectors.llm.replay import ReplayMode
+from connectors.llm.request_hash import request_hash
+from connectors.llm.specs import ModelKind, ModelSpec, parse_model_spec
+from connectors.wiring.bench_jobs import Job, job_market
+from connectors.wiring.memories import run_memory
+from connectors.wiring.models import build_models, chosen_models
+from connectors.wiring.runs import Stop, set_up
+from engine import places
+from engine.clock import BacktestClock
+from engine.config import Config
+from engine.domain.model_call import ModelRequest, ModelResult, Usage
+from engine.errors import MissingData, StaleData
+from engine.market.as_of import Market
+from engine.market.trading_hours import FIRST_SESSION
+from engine.messages.events import SessionOpened
+from engine.offline.model import OfflineModel
+from engine.ports import LanguageModel
+from engine.preset import load_preset
+from engine.simulation.agent_run import run_agents, windows
+from engine.simulation.recorder import Silent
+from engine.simulation.window import desk_calendar_of
+
+SETTLING, COUNTED = 10, 10
+"""Sessions of a run that are played before prompts have their usual length, and those that are then counted."""
+
+CHARACTERS_A_TOKEN = 4
+CHART_TOKENS = 1100
+"""About what a chart of 1000 x 800 costs a model that sees."""
+
+
+@dataclass(slots=True)
+class Estimate:
+    """What one model is asked: all calls, those of them that are recorded, tokens of the others. `cost` in USD, None
+    where the price is not known."""
+
+    calls: float = 0.0
+    held: int = 0
+    input_tokens: float = 0.0
+    output_tokens: float = 0.0
+    cost: Decimal | None = Decimal(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """Estimates by model spec. `unknown` counts runs that have no data, and so ask nothing."""
+
+    models: Mapping[str, Estimate]
+    runs: int
+    unknown: int = 0
+
+    def lines(self) -> Iterator[str]:
+        """The forecast for a person."""
+        yield f"Forecast for {self.runs - self.unknown} runs, an estimate from their first sessions:"
+        for spec, found in self.models.items():
+            new = max(0.0, found.calls - found.held)
+            cost = "price unknown" if found.cost is None else f"about ${found.cost:,.2f}"
+            tokens = f"{found.input_tokens:,.0f} tokens in, {found.output_tokens:,.0f} out"
+            yield f"  {spec}: about {new:,.0f} calls ({found.held:,} more are recorded), {tokens}, {cost}"
+        yield "  (a model that reasons writes several times as many tokens as are counted here)"
+
+
+@dataclass(slots=True)
+class _Tally:
+    """What was asked, by agent."""
+
+    calls: Counter[str] = field(default_factory=Counter)
+    input_tokens: Counter[str] = field(default_factory=Counter)
+    output_tokens: Counter[str] = field(default_factory=Counter)
+    held: Counter[str] = field(default_factory=Counter)
+
+
+class _Rehearsal:
+    """Answers from the recorded answers of a model, if one is given, else by the rules, and counts."""
+
+    label = OfflineModel.label
+    sees = True
+
+    def __init__(self, tally: _Tally, store: AnswerStore | None, spec: ModelSpec, painter: str | None) -> None:
+        self.spec = str(spec)
+        self.missed = False
+        self._tally, self._store, self._of, self._painter = tally, store, spec, painter
+        self._rules = OfflineModel()
+
+    async def answer(self, request: ModelRequest, on_delta: Callable[[str], None] | None = None) -> ModelResult:
+        """A recorded answer or the rules'."""
+        agent, found = request.purpose, None
+        if self._store is not None:
+            found = self._store.find(request_hash(self._of.provider, self._of.model, request, self._painter))
+        result = await self._rules.answer(request, on_delta) if found is None else found
+        self.missed = self.missed or found is None
+        text = sum(len(message.text) for message in request.messages) + len(request.system)
+        charts = sum(len(message.charts) for message in request.messages)
+        self._tally.calls[agent] += 1
+        self._tally.held[agent] += found is not None
+        self._tally.input_tokens[agent] += (
+            text + len(json.dumps(request.schema))
+        ) // CHARACTERS_A_TOKEN + charts * CHART_TOKENS
+        self._tally.output_tokens[agent] += len(result.text) // CHARACTERS_A_TOKEN
+        return result
+
+
+def is_free(job: Job, config: Config) -> bool:
+    """Whether a run asks nobody who might charge for it: the rules, or recorded answers alone."""
+    if ModelKind.REPLAY in (job.spec.model, config.models.default) or config.models.replay == ReplayMode.REPLAY_ONLY:
+        return True
+    return all(spec.kind is ModelKind.OFFLINE for spec in _specs(job, config).values())
+
+
+def forecast(jobs: Sequence[Job], config: Config, say: Callable[[str], None] = lambda text: None) -> Forecast:
+    """An estimate of what some runs will ask. Raises MalformedData for data that cannot be read."""
+    wanted = [job for job in jobs if not is_free(job, config)]
+    rates: dict[tuple[object, ...], tuple[int, Mapping[str, tuple[float, float, float]]] | None] = {}
+    estimates: dict[str, Estimate] = {}
+    unknown = 0
+    store = AnswerStore(places.replay_cache())
+    try:
+        recorded = {(model.provider, model.model) for model in store.models()}
+        for number, job in enumerate(wanted):
+            say(f"forecast: {number} of {len(wanted)} runs")
+            key = (job.spec.symbols, job.table.first, job.spec.without)
+            if key not in rates:
+                rates[key] = _rates(job, config)
+            known = rates[key]
+            if known is None:
+                unknown += 1
+                continue
+            specs = _specs(job, config)
+            follows = config.models.replay != ReplayMode.LIVE
+            follows = follows and any((s.provider, s.model) in recorded for s in specs.values())
+            held = _held(job, config, store, specs) if follows else Counter()
+            _add(estimates, known, specs, held)
+    finally:
+        store.close()
+    return Forecast(estimates, len(wanted), unknown)
+
+
+def _add(
+    estimates: dict[str, Estimate],
+    known: tuple[int, Mapping[str, tuple[float, float, float]]],
+    specs: Mapping[str, ModelSpec],
+    held: Mapping[str, int],
+) -> None:
+    sessions, rates = known
+    prices = load_prices()
+    for agent, (calls, tokens_in, tokens_out) in rates.items():
+        spec = specs[agent]
+        if spec.kind is ModelKind.OFFLINE:
+            continue
+        found = estimates.setdefault(str(spec), Estimate())
+        total = calls * sessions
+        new = max(0.0, total - held.get(agent, 0))
+        found.calls += max(total, held.get(agent, 0))
+        found.held += held.get(agent, 0)
+        if not calls:
+            continue
+        found.input_tokens += new * tokens_in / calls
+        found.output_tokens += new * tokens_out / calls
+        price = prices.find(spec.provider, spec.model)
+        if price is None or found.cost is None:
+            found.cost = None
+        else:
+            found.cost += price.cost(Usage(round(tokens_in / calls), 0, round(tokens_out / calls))) * round(new)
+
+
+def _specs(job: Job, config: Config) -> Mapping[str, ModelSpec]:
+    """Who answers each agent of a run that is not a replay."""
+    chosen = chosen_models(load_preset(job.spec.preset or ""), config, job.spec.model)[1]
+    return {agent: parse_model_spec(text, config.endpoints) for agent, text in chosen.items()}
+
+
+def _rates(job: Job, config: Config) -> tuple[int, Mapping[str, tuple[float, float, float]]] | None:
+    """How many sessions a run has, and by agent the calls and tokens of one; None where it has no data."""
+    tally, before, opened = _Tally(), _Tally(), 0
+
+    def enough() -> bool:
+        nonlocal opened, before
+        if opened == SETTLING:
+            before = _Tally(Counter(tally.calls), Counter(tally.input_tokens), Counter(tally.output_tokens))
+        opened += 1
+        return opened > SETTLING + COUNTED
+
+    try:
+        market = job_market(job)
+        warming, sessions = windows(job.spec, desk_calendar_of(market, job.spec.symbols))
+        rehearsal = _Rehearsal(tally, None, ModelSpec(ModelKind.OFFLINE), None)
+        played = asyncio.run(_play(job, config, market, lambda spec: rehearsal, enough))
+    except (MissingData, StaleData):
+        return None
+    if played <= SETTLING:
+        before = _Tally()
+    counted = played - SETTLING if played > SETTLING else max(1, played)
+    return len(warming) + len(sessions), {
+        agent: (
+            (calls - before.calls[agent]) / counted,
+            (tally.input_tokens[agent] - before.input_tokens[agent]) / counted,
+            (tally.output_tokens[agent] - before.output_tokens[agent]) / counted,
+        )
+        for agent, calls in tally.calls.items()
+    }
+
+
+def _held(job: Job, config: Config, store: AnswerStore, specs: Mapping[str, ModelSpec]) -> Counter[str]:
+    """By agent, the calls of a run that are recorded, as far as the first session that lacks one."""
+    tally = _Tally()
+    painter = MatplotlibPainter.version
+    asked = {spec for spec in specs.values() if spec.kind is not ModelKind.OFFLINE}
+    models = {spec: _Rehearsal(tally, store, spec, painter) for spec in asked}
+
+    def missed() -> bool:
+        return any(model.missed for model in models.values())
+
+    def of(agent: str) -> LanguageModel:
+        return models.get(specs[agent]) or OfflineModel()
+
+    asyncio.run(_play(job, config, job_market(job), of, missed))
+    return tally.held
+
+
+async def _play(job: Job, config: Config, market: Market, model_of: Callable[[str], LanguageModel], stop: Stop) -> int:
+    """Plays a run with models that are given, until it is to stop; how many sessions that were."""
+    preset = load_preset(job.spec.preset or "").without(job.spec.without)
+    models = build_models(preset, config, OfflineModel.spec)
+    models = replace(models, models={agent: model_of(agent) for agent in models.models})
+    clock = BacktestClock(datetime.combine(FIRST_SESSION, datetime.min.time(), tzinfo=UTC))
+    count = 0
+
+    def heard(event: object) -> None:
+        nonlocal count
+        count += isinstance(event, SessionOpened)
+
+    with run_memory(preset, config, desk_calendar_of(market, job.spec.symbols)) as memory:
+        setting = set_up(job.spec, config, market, preset, models, memory, clock, Silent(), heard, stop)
+        await run_agents(job.spec, setting)
+    return count

@@ -1,0 +1,167 @@
+"""The runs of a bench, one after the other or in processes of their own: a description in, a result out."""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from connectors.wiring.models import build_models
+from connectors.wiring.runs import Stop, load_run, play, run_backtest
+from engine.clock import BacktestClock
+from engine.config import Config
+from engine.domain.run import Result, RunSpec
+from engine.errors import MissingData, StaleData
+from engine.market.as_of import Market
+from engine.market.trading_hours import FIRST_SESSION
+from engine.preset import load_preset
+from engine.reports.published import PublishedTable
+from engine.simulation.published_runs import adjusted_market
+from engine.simulation.recorder import Silent
+
+if TYPE_CHECKING:
+    from multiprocessing.synchronize import Event
+
+_PATIENCE = 0.2
+"""Seconds between two looks at whether to stop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One run of an agent on one symbol. `keep` writes its journal and memory, as a backtest does."""
+
+    spec: RunSpec
+    table: PublishedTable
+    title: str
+    keep: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """What came of a job: a result, or why there is none. A result that was interrupted is none."""
+
+    result: Result | None
+    trouble: str = ""
+
+
+OnDone = Callable[[Job, int], None]
+"""Hears of each job that has ended, and of how many have by then."""
+
+
+def run_jobs(
+    jobs: Sequence[Job],
+    config: Config,
+    workers: int,
+    stop: Stop = lambda: False,
+    on_done: OnDone = lambda job, count: None,
+) -> Mapping[int, Played]:
+    """Plays jobs, `workers` at a time; by number, those that came to their end. After `stop` no job begins, and those
+    that are running end with their session; after a KeyboardInterrupt they end at once. Raises what a run raises,
+    except for data that is missing or stale, which is its result."""
+    if workers <= 1 or len(jobs) <= 1:
+        return _one_by_one(jobs, config, stop, on_done)
+    return _side_by_side(jobs, config, min(workers, len(jobs)), stop, on_done)
+
+
+def play_job(job: Job, config: Config, stop: Stop) -> Played:
+    """Plays one job here."""
+    try:
+        market = job_market(job)
+        if job.keep:
+            result = run_backtest(job.spec, config, stop=stop, market=market, baselines=("buy-and-hold",)).result
+        else:
+            result = asyncio.run(_unrecorded(job.spec, config, market, stop))
+    except (MissingData, StaleData) as error:
+        return Played(None, str(error))
+    return Played(None if result.interrupted else result)
+
+
+def job_market(job: Job) -> Market:
+    """The market of a job. Raises what loading raises."""
+    return adjusted_market(job.table, job.spec.symbols[0], asyncio.run(load_run(job.spec)))
+
+
+async def _unrecorded(spec: RunSpec, config: Config, market: Market, stop: Stop) -> Result:
+    preset = load_preset(spec.preset or "").without(spec.without)
+    models = build_models(preset, config, spec.model)
+    clock = BacktestClock(datetime.combine(FIRST_SESSION, datetime.min.time(), tzinfo=UTC))
+    try:
+        return await play(spec, config, market, preset, models, clock, Silent(), stop=stop)
+    finally:
+        await models.aclose()
+
+
+def _one_by_one(jobs: Sequence[Job], config: Config, stop: Stop, on_done: OnDone) -> Mapping[int, Played]:
+    ended: dict[int, Played] = {}
+    try:
+        for number, job in enumerate(jobs):
+            if stop():
+                break
+            played = play_job(job, config, stop)
+            if played.result is not None or played.trouble:
+                ended[number] = played
+                on_done(job, len(ended))
+    except KeyboardInterrupt:
+        pass
+    return ended
+
+
+def _side_by_side(
+    jobs: Sequence[Job], config: Config, workers: int, stop: Stop, on_done: OnDone
+) -> Mapping[int, Played]:
+    context = multiprocessing.get_context("spawn")
+    stopping = context.Event()
+    pool = ProcessPoolExecutor(workers, context, _begin, (stopping,))
+    ended: dict[int, Played] = {}
+    try:
+        numbers = {pool.submit(_play_there, job, config): number for number, job in enumerate(jobs)}
+        open_ones = set(numbers)
+        while open_ones:
+            done, open_ones = wait(open_ones, _PATIENCE, FIRST_COMPLETED)
+            for future in done:
+                played = _outcome(future)
+                if played.result is not None or played.trouble:
+                    ended[numbers[future]] = played
+                    on_done(jobs[numbers[future]], len(ended))
+            if stop() and not stopping.is_set():
+                stopping.set()
+                open_ones = {future for future in open_ones if not future.cancel()}
+    except KeyboardInterrupt:
+        stopping.set()
+        # The pool has no way to end what runs; its processes are the only children of this name.
+        for process in multiprocessing.active_children():
+            process.terminate()
+    finally:
+        pool.shutdown(cancel_futures=True)
+    return ended
+
+
+def _outcome(future: Future[Played]) -> Played:
+    if future.cancelled():
+        return Played(None)
+    try:
+        return future.result()
+    except BrokenProcessPool:
+        return Played(None, "its process ended without a result: try again, with fewer --jobs")
+
+
+_stopping: Event | None = None
+"""In a process of the pool: set once the bench is to stop."""
+
+
+def _begin(stopping: Event) -> None:
+    """Ctrl-C reaches every process of the terminal; it is the parent's to answer."""
+    global _stopping  # noqa: PLW0603 - how a pool's process is given what cannot be sent with a job
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _stopping = stopping
+
+
+def _play_there(job: Job, config: Config) -> Played:
+    stopping = _stopping
+    return play_job(job, config, (lambda: False) if stopping is None else stopping.is_set)

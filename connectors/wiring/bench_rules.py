@@ -1,0 +1,43 @@
+"""The rule rows of a published table: each symbol loaded alone, so that one lacks no other."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from connectors.wiring.sources import Source, load_window
+from engine.domain.market import Symbol
+from engine.errors import MissingData, StaleData
+from engine.reports.metrics import Metrics
+from engine.reports.published import PublishedTable
+from engine.simulation.published_runs import Override, run_rule
+
+Say = Callable[[str], None]
+
+
+class RuleRows:
+    """Runs the rules of tables; keeps which symbols there are prices for, and why not for the others."""
+
+    def __init__(self, source: Source, changes: Sequence[Override], say: Say) -> None:
+        self.found: set[Symbol] = set()
+        self.missing: dict[Symbol, str] = {}
+        self._source, self._changes, self._say = source, changes, say
+
+    def of(self, table: PublishedTable) -> dict[tuple[Symbol, str], Metrics]:
+        """The metrics of a table's rules by symbol and rule, empty where a symbol's prices are missing or stale.
+        Raises MalformedData for a row of a file that cannot be read."""
+        ours: dict[tuple[Symbol, str], Metrics] = {}
+        for symbol in table.symbols():
+            self._say(f"{table.name}: {symbol}")
+            try:
+                ours |= self._rows(table, symbol)
+                self.found.add(symbol)
+            except (MissingData, StaleData) as error:
+                ours |= {(symbol, rule): {} for rule in table.strategies()}
+                self.missing[symbol] = str(error)
+        return ours
+
+    def _rows(self, table: PublishedTable, symbol: Symbol) -> dict[tuple[Symbol, str], Metrics]:
+        market = asyncio.run(load_window(self._source, (symbol,), table.first, table.last))
+        wanted = {cell.strategy for cell in table.cells if cell.symbol == symbol and cell.strategy}
+        return {(symbol, rule): run_rule(table, symbol, rule, market, self._changes) for rule in sorted(wanted)}

@@ -1,0 +1,87 @@
+"""Averages over symbols and models as a percentage of buy and hold, by kind and size of model.
+
+Source: InvestorBench Tables 2 to 4, figure 3 [I10].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Literal
+
+from engine.domain.market import Symbol
+from engine.reports.comparison import Cell
+from engine.reports.published import PublishedTable
+from engine.reports.published_agents import PrintedModel
+
+BENCHMARK = "buy-and-hold"
+Figures = Mapping[tuple[str, Symbol, str], float]
+"""A value by row, symbol and metric."""
+
+
+@dataclass(frozen=True, slots=True)
+class Average:
+    """The mean of a metric over a group of models and some symbols, and that as a percentage of buy and hold's own mean
+    (None where that is zero). `group` is a kind, a size, or a model by its row; `of` says whose figures."""
+
+    table: str
+    symbols: tuple[Symbol, ...]
+    group: str
+    of: Literal["paper", "ours"]
+    metric: str
+    mean: float
+    percent: float | None
+
+
+def averages(table: PublishedTable, models: Sequence[PrintedModel], cells: Sequence[Cell]) -> list[Average]:
+    """Of the printed rows by kind and size, then of each row of ours. A group with a gap in a metric has no average of
+    it, as one over other symbols would not compare."""
+    own = [cell for cell in cells if cell.table == table.name]
+    printed = {(c.who, c.symbol, c.metric): float(c.paper) for c in own if c.paper is not None}
+    ours: dict[tuple[str, Symbol, str], float] = {}
+    rows: dict[str, None] = {}
+    for cell in own:
+        who = cell.who if cell.answered_by in (None, cell.who) else f"{cell.who} ({cell.answered_by})"
+        if cell.ours is not None:
+            ours[who, cell.symbol, cell.metric] = cell.ours
+        if cell.answered_by is not None:
+            rows[who] = None
+    found: list[Average] = []
+    for symbols in table.averaged:
+        for group, members in _groups(models, printed):
+            found += _means(table, symbols, group, "paper", members, printed)
+        for row in rows:
+            found += _means(table, symbols, row, "ours", (row,), ours)
+    return found
+
+
+def _groups(models: Sequence[PrintedModel], printed: Figures) -> Iterator[tuple[str, tuple[str, ...]]]:
+    there = {who for who, _, _ in printed}
+    known = [model for model in models if model.name in there]
+    for kind in dict.fromkeys(model.kind for model in known):
+        yield kind, tuple(model.name for model in known if model.kind == kind)
+    for size in ("large", "medium", "small"):
+        # The paper compares sizes among the open models alone.
+        members = tuple(m.name for m in known if m.kind == "open source" and m.size_class == size)
+        if members:
+            yield f"open source, {size}", members
+
+
+def _means(
+    table: PublishedTable,
+    symbols: tuple[Symbol, ...],
+    group: str,
+    of: Literal["paper", "ours"],
+    members: Sequence[str],
+    figures: Figures,
+) -> Iterator[Average]:
+    for metric in table.metrics():
+        values = [figures.get((who, symbol, metric)) for who in members for symbol in symbols]
+        known = [value for value in values if value is not None]
+        if not known or len(known) < len(values):
+            continue
+        held = [figures.get((BENCHMARK, symbol, metric)) for symbol in symbols]
+        base = fmean(value for value in held if value is not None) if None not in held else 0.0
+        mean = fmean(known)
+        yield Average(table.name, symbols, group, of, metric, mean, 100.0 * mean / base if base else None)

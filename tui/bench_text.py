@@ -1,0 +1,173 @@
+"""A bench as text: rules cell by cell, agents a line per row beside the printed one, averages, and what was said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from tui.text_table import table, wrapped
+
+if TYPE_CHECKING:
+    from connectors.wiring.bench import Bench
+    from engine.reports.comparison import Cell
+    from engine.reports.model_averages import Average
+
+CLOSE = 0.003
+"""Up to this relative difference a figure counts as reproduced."""
+
+DIGITS = 3
+"""Decimals of a figure that no printed one stands beside."""
+
+
+def lines(bench: Bench, width: int, agents: bool) -> Iterator[str]:
+    """The whole bench in lines of at most `width`; with `agents` in the form that compares rows."""
+    notes = {note: n for n, note in enumerate(dict.fromkeys(c.note for c in bench.cells if c.note), 1)}
+    for name in dict.fromkeys(cell.table for cell in bench.cells):
+        own = [cell for cell in bench.cells if cell.table == name]
+        yield from _by_row(name, own, notes, width) if agents else _by_cell(name, own, notes)
+        yield ""
+    for note, number in notes.items():
+        yield from _indented(f"[{number}] ", note, width)
+    if notes:
+        yield ""
+    yield from _averages(bench.averages, width)
+    yield _summary(bench.cells)
+    for note in bench.notes:
+        yield from _indented("- ", note, width)
+    if agents:
+        yield from _asked(bench, width)
+    if bench.runs:
+        yield from wrapped(f"runs: {', '.join(bench.runs)} (see `paperdesk report --run ID`)", width)
+
+
+def verdict(cell: Cell) -> str:
+    """How our figure stands to the printed one, in a word; empty where only one of them is there."""
+    if cell.ours is None:
+        return "none"
+    if cell.paper is None:
+        return ""
+    if cell.as_printed:
+        return "as printed"
+    if cell.rel_diff is not None and abs(cell.rel_diff) <= CLOSE:
+        return "close"
+    return "higher" if cell.ours > cell.paper else "lower"
+
+
+def _by_cell(name: str, cells: Sequence[Cell], notes: dict[str, int]) -> Iterator[str]:
+    yield name
+    head = ["symbol", "row", "metric", "ours", "paper", "difference", " ", "note"]
+    rows = [
+        [
+            cell.symbol,
+            cell.who,
+            cell.metric,
+            _ours(cell, cell.ours),
+            "-" if cell.paper is None else f"{cell.paper:f}",
+            "-" if cell.rel_diff is None else f"{cell.rel_diff:+.3%}",
+            verdict(cell),
+            "" if cell.note is None else f"[{notes[cell.note]}]",
+        ]
+        for cell in cells
+    ]
+    before = ""
+    for number, line in enumerate(table(head, rows, {"ours", "paper", "difference"}, 200)):
+        who = " ".join(rows[number - 1][:2]) if number else ""
+        if before and who != before:
+            yield ""
+        before = who
+        yield f"  {line}"
+
+
+def _by_row(name: str, cells: Sequence[Cell], notes: dict[str, int], width: int) -> Iterator[str]:
+    """Symbol by symbol: every row's metrics, ours above the printed ones."""
+    for symbol in dict.fromkeys(cell.symbol for cell in cells):
+        own = [cell for cell in cells if cell.symbol == symbol]
+        metrics = list(dict.fromkeys(cell.metric for cell in own))
+        rows: list[list[str]] = []
+        for who, by in dict.fromkeys((cell.who, cell.answered_by) for cell in own):
+            found = {cell.metric: cell for cell in own if (cell.who, cell.answered_by) == (who, by)}
+            rows += _lines_of(who, by, found, metrics, notes)
+        head = [f"{name}, {symbol}", "", *metrics, "note"]
+        narrow = [[_cut(row[0], max(16, width - _rest(rows, head))), *row[1:]] for row in rows]
+        head[0] = _cut(head[0], max(len(row[0]) for row in narrow)) if len(head[0]) > width // 2 else head[0]
+        yield from table(head, narrow, set(metrics), max(width, 60))
+        yield ""
+
+
+def _lines_of(
+    who: str, by: str | None, found: dict[str, Cell], metrics: Sequence[str], notes: dict[str, int]
+) -> Iterator[list[str]]:
+    cells = [found.get(metric) for metric in metrics]
+    said = dict.fromkeys(notes[cell.note] for cell in found.values() if cell.note)
+    note = "".join(f"[{number}]" for number in said)
+    name = who if by in (None, who) else f"{who} ({by})"
+    ours = [_ours(cell, None if cell is None else cell.ours) for cell in cells]
+    printed = ["-" if cell is None or cell.paper is None else f"{cell.paper:f}" for cell in cells]
+    has_ours = by is not None or any(text != "-" for text in ours)
+    if has_ours:
+        yield [name, "ours", *ours, note]
+        name, note = "", ""
+    spreads = [None if cell is None else cell.spread for cell in cells]
+    if any(spread is not None for spread in spreads):
+        for word in ("low", "median", "high"):
+            yield [
+                "",
+                word,
+                *(_ours(c, None if c is None or c.spread is None else getattr(c.spread, word)) for c in cells),
+                "",
+            ]
+    if any(text != "-" for text in printed):
+        yield [name, "paper", *printed, note]
+
+
+def _ours(cell: Cell | None, value: float | None) -> str:
+    if cell is None or value is None:
+        return "-"
+    digits = DIGITS if cell.paper is None else max(0, -int(cell.paper.as_tuple().exponent))
+    return f"{value:.{digits}f}"
+
+
+def _rest(rows: Sequence[Sequence[str]], head: Sequence[str]) -> int:
+    """The width of all columns but the first, with their gaps."""
+    return sum(max(len(head[n]), *(len(row[n]) for row in rows)) + 2 for n in range(1, len(head)))
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else f"{text[: width - 3]}..."
+
+
+def _averages(found: Sequence[Average], width: int) -> Iterator[str]:
+    for name, symbols in dict.fromkeys((average.table, average.symbols) for average in found):
+        own = [a for a in found if (a.table, a.symbols) == (name, symbols)]
+        metrics = list(dict.fromkeys(average.metric for average in own))
+        rows = []
+        for group, of in dict.fromkeys((average.group, average.of) for average in own):
+            by_metric = {a.metric: a.percent for a in own if (a.group, a.of) == (group, of)}
+            shown = (by_metric.get(metric) for metric in metrics)
+            rows.append([group, of, *("-" if percent is None else f"{percent:.1f} %" for percent in shown)])
+        yield from wrapped(f"{name}: averages over {', '.join(symbols)} in percent of buy and hold", width)
+        yield from (f"  {line}" for line in table(["", "of", *metrics], rows, set(metrics), width - 2))
+        yield ""
+
+
+def _summary(cells: Sequence[Cell]) -> str:
+    words = [verdict(cell) for cell in cells if cell.paper is not None]
+    printed, near, none = (words.count(word) for word in ("as printed", "close", "none"))
+    off = len(words) - printed - near - none
+    return (
+        f"{len(words)} cells: {printed} as printed, {near} within {CLOSE:.1%}, {off} further off, {none} without ours"
+    )
+
+
+def _asked(bench: Bench, width: int) -> Iterator[str]:
+    for use in bench.models:
+        cost = "price unknown" if use.cost is None else f"${use.cost.quantize(Decimal('0.01'))}"
+        tokens = f", {use.input_tokens:,} tokens in, {use.output_tokens:,} out" if use.input_tokens else ""
+        said = f"{use.spec}: {use.calls:,} calls, {use.cached_calls:,} of them recorded{tokens}, {cost}"
+        yield from _indented("- ", said, width)
+
+
+def _indented(mark: str, text: str, width: int) -> Iterator[str]:
+    for number, line in enumerate(wrapped(text, width - len(mark) - 2)):
+        yield f"  {mark if not number else ' ' * len(mark)}{line}"
