@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 
 @click.command("doctor")
-@click.option("--connect", is_flag=True, help="Asks the configured model services two tiny questions each.")
+@click.option(
+    "--connect", is_flag=True, help="Asks each configured model two tiny questions, and the broker for the account."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @desk_options
 def command(invocation: Invocation, connect: bool, as_json: bool) -> int:

@@ -35,10 +35,11 @@ OK, NOTE, FAIL = "ok", "note", "fail"
 
 PACKAGES = (
     "click", "textual", "pydantic", "numpy", "matplotlib", "plotext", "exchange_calendars", "sqlite-utils", "httpx",
-    "openai", "anthropic", "optuna",
+    "openai", "anthropic", "optuna", "alpaca-py",
 )  # fmt: skip
-OTHER_KEYS = ("APCA_API_KEY_ID", "APCA_API_SECRET_KEY", "FRED_API_KEY")
-"""Keys of services that no model belongs to; what needs them says so itself."""
+BROKER_KEYS = ("APCA_API_KEY_ID", "APCA_API_SECRET_KEY")
+OTHER_KEYS = ("FRED_API_KEY",)
+"""Keys of services that neither a model nor the broker belongs to; what needs them says so itself."""
 
 BACKTESTS = 5
 """How many of the latest backtests' journals are checked."""
@@ -56,6 +57,8 @@ class Finding:
 
 def examine(invocation: Invocation, connect: bool) -> Iterator[Finding]:
     """Every finding, in reading order."""
+    from tui.commands.doctor_broker import broker_checks
+
     try:
         loaded = invocation.load()
     except PaperdeskError as error:
@@ -65,6 +68,7 @@ def examine(invocation: Invocation, connect: bool) -> Iterator[Finding]:
         yield from _configuration(invocation, loaded)
     config = loaded.config
     yield from _models(config, connect)
+    yield from broker_checks(config, connect)
     yield from _places()
     yield from _journals(config)
     yield from _data(config)
@@ -120,9 +124,11 @@ def _keys(config: Config, agents: Sequence[AgentModel]) -> Iterator[Finding]:
 
     needed = {one.key_variable for one in agents if one.key_variable}
     named = {endpoint.key_env for endpoint in config.endpoints.values() if endpoint.key_env}
-    for variable in sorted({*KEYS.values(), *OTHER_KEYS, *needed, *named}):
-        there, wanted = bool(os.environ.get(variable)), variable in needed
-        said = "present" if there else "missing, and a configured model needs it" if wanted else "not set, not needed"
+    brokers = set(BROKER_KEYS) if config.broker.kind == "alpaca" else set()
+    for variable in sorted({*KEYS.values(), *BROKER_KEYS, *OTHER_KEYS, *needed, *named}):
+        there, wanted = bool(os.environ.get(variable)), variable in needed | brokers
+        who = "the broker" if variable in brokers else "a configured model"
+        said = "present" if there else f"missing, and {who} needs it" if wanted else "not set, not needed"
         yield Finding("Keys", variable, FAIL if wanted and not there else OK, said)
 
 

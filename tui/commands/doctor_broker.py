@@ -1,0 +1,137 @@
+"""What `paperdesk doctor` says of the broker: where orders go, and with `--connect` what the account there answers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from datetime import date, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from engine.config import Config
+from engine.domain.market import Symbol
+from engine.errors import CredentialsRefused, PaperdeskError
+from tui.commands.doctor_checks import FAIL, NOTE, OK, Finding
+from tui.commands.due import kept_sessions
+
+if TYPE_CHECKING:
+    from connectors.alpaca.settings import AlpacaSettings
+    from engine.ports import Broker
+
+AREA = "Broker"
+_MODES = {
+    "auto": "orders are sent",
+    "ask": "orders wait for approval",
+    "observe": "nothing is sent",
+}
+_APART, _FAR_APART = timedelta(seconds=2), timedelta(seconds=60)
+"""How far this machine's clock may be from the broker's: worth knowing, and too far."""
+_AROUND = timedelta(days=30)
+"""How far on both sides of now the calendars are compared."""
+_LATELY = timedelta(days=10)
+"""Within which every share has a bar."""
+_ANY_SHARE = "AAPL"
+
+
+def broker_checks(config: Config, connect: bool) -> Iterator[Finding]:
+    """Every finding about the broker. Nobody is asked unless `connect` says so; keys are named, never shown."""
+    from connectors.wiring.broker import broker_settings
+
+    broker = config.broker
+    if broker.kind == "simulated":
+        yield Finding(AREA, "kind", OK, "the simulated market, with its books in the desk's journal")
+        return
+    yield Finding(AREA, "kind", OK, f"a paper account at Alpaca; mode {broker.mode}: {_MODES[broker.mode]}")
+    try:
+        settings = broker_settings(config)
+    except CredentialsRefused as error:
+        yield Finding(AREA, "account", FAIL, str(error))
+        return
+    except PaperdeskError as error:
+        yield Finding(AREA, "address", FAIL, str(error))
+        return
+    yield Finding(AREA, "address", OK, f"{settings.trading_url}, given up after {settings.timeout:g} s")
+    yield Finding(AREA, "data address", OK, f"{settings.data_url}, feed {settings.feed}")
+    if connect:
+        yield from asyncio.run(_answers(config, settings))
+
+
+async def _answers(config: Config, settings: AlpacaSettings) -> list[Finding]:
+    from connectors.wiring.broker import open_broker
+    from engine.clock import LiveClock
+
+    here = LiveClock().now
+    broker = open_broker(config)
+    try:
+        try:
+            now = (await broker.clock()).now
+        except PaperdeskError as error:
+            # Whoever does not tell the time answers nothing else of the account either, after as long a wait.
+            return [Finding(AREA, "clock", FAIL, str(error)), await _data_finding(config, settings, here().date())]
+        found = [_clock_finding(config, now - here(), now)]
+        found += [await _account_finding(broker), await _calendar_finding(broker, now.date())]
+    finally:
+        await broker.aclose()
+    return [*found, await _data_finding(config, settings, now.date())]
+
+
+def _clock_finding(config: Config, ahead: timedelta, theirs: datetime) -> Finding:
+    said = f"{theirs:%Y-%m-%d %H:%M:%S} UTC, {abs(ahead).total_seconds():,.1f} s "
+    said += "ahead of this machine" if ahead > timedelta() else "behind this machine"
+    if config.broker.clock == "broker":
+        return Finding(AREA, "clock", OK, f"{said}; the desk goes by the broker's")
+    if abs(ahead) > _FAR_APART:
+        advice = 'set this machine\'s clock, or broker.clock = "broker" for a sandbox with a clock of its own'
+        return Finding(AREA, "clock", FAIL, f"{said}: {advice}")
+    return Finding(AREA, "clock", NOTE if abs(ahead) > _APART else OK, said)
+
+
+async def _account_finding(broker: Broker) -> Finding:
+    from engine.domain.decimal_text import money
+
+    try:
+        account, waiting = await broker.account(), len(await broker.open_orders())
+    except PaperdeskError as error:
+        return Finding(AREA, "account", FAIL, str(error))
+    said = (
+        f"{account.status or 'no status'}, cash {money(account.cash)} {account.currency}, worth "
+        f"{money(account.equity)}, {len(account.positions)} positions, {waiting} open orders"
+    )
+    if account.blocked:
+        return Finding(AREA, "account", FAIL, f"{said}: {account.blocked}; look at the account at the broker")
+    odd = account.status.upper() != "ACTIVE" or account.currency != "USD" or account.cash < 0
+    return Finding(AREA, "account", NOTE if odd else OK, said)
+
+
+async def _calendar_finding(broker: Broker, today: date) -> Finding:
+    from engine.domain.brokerage import SessionHours
+    from engine.market.trading_hours import exchange_calendar
+
+    first, last = today - _AROUND, today + _AROUND
+    try:
+        calendar = exchange_calendar("XNYS", kept_sessions())
+        days = calendar.sessions(first, last)
+        ours = {SessionHours(day, calendar.opens_at(day), calendar.closes_at(day)) for day in days}
+        differing = sorted({one.session for one in ours ^ set(await broker.session_hours(first, last))})
+    except PaperdeskError as error:
+        return Finding(AREA, "calendar", FAIL, str(error))
+    if differing:
+        said = f"it differs from XNYS as known here on {', '.join(map(str, differing[:3]))}"
+        return Finding(AREA, "calendar", FAIL, f"{said} ({len(differing)} in all): update exchange_calendars")
+    return Finding(AREA, "calendar", OK, f"the same {len(ours)} sessions from {first} to {last} as known here")
+
+
+async def _data_finding(config: Config, settings: AlpacaSettings, today: date) -> Finding:
+    """Whether the data host gives what a daily run asks it for: the latest daily bars of a symbol of the desk."""
+    from connectors.alpaca.data import AlpacaData
+
+    symbol: Symbol = config.desk.symbols[0] if config.desk.symbols else _ANY_SHARE
+    source = AlpacaData(settings)
+    try:
+        bars = [bar async for _, some in source.bars([symbol], today - _LATELY, today) for bar in some]
+    except PaperdeskError as error:
+        return Finding(AREA, "data", FAIL, str(error))
+    finally:
+        await source.aclose()
+    if not bars:
+        return Finding(AREA, "data", NOTE, f"answers, and has no bar of {symbol} from {today - _LATELY} to {today}")
+    return Finding(AREA, "data", OK, f"answers; the latest daily bar of {symbol} is of {bars[-1].session}")
