@@ -8,6 +8,7 @@
     |   `-- StaleData             data ends before the session that it is needed for
     |-- InvariantBroken      70   a bug: the books do not add up
     |-- NetworkError         74   a service cannot be reached
+    |   `-- NotToldError            whoever wanted to hear of a run could not be told; never ends one
     |-- TryAgainLater        75   a lock is held, or an outcome at the broker is unknown
     |-- CredentialsRefused   77   a key is missing or was refused
     |-- ConfigError          78   config, preset or environment says something impossible
@@ -63,6 +64,10 @@ class NetworkError(PaperdeskError):
     """A service could not be reached."""
 
     exit_code = 74
+
+
+class NotToldError(NetworkError):
+    """A program or address that is told of runs could not be."""
 
 
 class TryAgainLater(PaperdeskError):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Protocol
+from typing import Any, Protocol
 
 from engine.domain.brokerage import Activity, Asset, BrokerAccount, BrokerClock, BrokerOrder, SessionHours
 from engine.domain.chart import ChartSpec
@@ -203,4 +203,15 @@ class LiveFeed(Protocol):
     async def follow(self, symbols: Sequence[Symbol], hear: Callable[[Heard], None]) -> None:
         """Tells `hear` of everything until it is cancelled. A feed that breaks is connected again and asked for in
         the meantime, each told as a FeedState. Raises CredentialsRefused where the keys are refused."""
+        ...
+
+
+class Notifier(Protocol):
+    """Somebody who wants to hear what runs came to."""
+
+    name: str
+    """How it is called in a warning, without anything secret."""
+
+    async def tell(self, summary: Mapping[str, Any]) -> None:
+        """Tells what a run came to, as JSON's own types. Raises NotToldError."""
         ...

@@ -1,11 +1,11 @@
-"""A web service on loopback that answers GET requests and plays faults before it does."""
+"""A web service on loopback that answers requests and plays faults before it does."""
 
 from __future__ import annotations
 
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qsl, urlsplit
@@ -13,7 +13,8 @@ from urllib.parse import parse_qsl, urlsplit
 
 @dataclass(frozen=True)
 class Page:
-    """A reply. `cut` sends half of the body that it announces; `slow` sends nothing until the server closes."""
+    """A reply. `cut` sends half of the body that it announces; `slow` sends nothing until the server closes, `drip`
+    a byte at a time, and never comes to the end."""
 
     body: bytes = b""
     status: int = 200
@@ -21,6 +22,7 @@ class Page:
     content_type: str = "application/json"
     cut: bool = False
     slow: bool = False
+    drip: bool = False
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,8 @@ class Asked:
     path: str
     query: Mapping[str, str]
     headers: Mapping[str, str]
+    method: str = "GET"
+    body: bytes = b""
 
 
 Answer = Callable[[Asked], Page]
@@ -99,22 +103,36 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, *args: object) -> None:
         pass
 
+    def do_POST(self) -> None:
+        self._answer(self.rfile.read(int(self.headers.get("content-length", 0))))
+
     def do_GET(self) -> None:
+        self._answer()
+
+    def _answer(self, body: bytes = b"") -> None:
         parts = urlsplit(self.path)
         headers = {name.lower(): value for name, value in self.headers.items()}
-        page = self.web.next_page(Asked(parts.path, dict(parse_qsl(parts.query)), headers))
+        asked = Asked(parts.path, dict(parse_qsl(parts.query)), headers, self.command, body)
+        page = self.web.next_page(asked)
         if page.slow:
             self.web.closing.wait(30)
             self.close_connection = True
             return
         self.send_response(page.status)
         self.send_header("content-type", page.content_type)
-        self.send_header("content-length", str(len(page.body)))
+        self.send_header("content-length", str(10**6 if page.drip else len(page.body)))
         for name, value in page.headers:
             self.send_header(name, value)
         self.end_headers()
-        if page.cut:
+        if page.drip:
+            self.close_connection = True
+            with suppress(ConnectionError):
+                while not self.web.closing.wait(0.02):
+                    self.wfile.write(b" ")
+        elif page.cut:
             self.wfile.write(page.body[: len(page.body) // 2])
             self.close_connection = True
         else:
             self.wfile.write(page.body)
+
+    do_POST = do_DELETE = do_GET
