@@ -155,7 +155,8 @@ async def decide_again(
         turn = part_of(turn, symbol, occasion.orders)
     heard: list[AnswerRecord] = []
     models = asked.models
-    asker = Asker(models.models, models.settings, heard.append, lambda asked, text: None, insisted=models.insisted)
+    sample = 0 if asked.entry.spec is None else asked.entry.spec.sample
+    asker = Asker(models.models, models.settings, heard.append, lambda asked, text: None, sample, models.insisted)
     with memory_then(asked, calendar, turn.step) as (memory, notes):
         verdict = await Cycle(asked.preset, asker, market.calendars, memory=memory).run(turn)
     now = turn.market.now

@@ -179,8 +179,8 @@ def _memories(stood: Trail | None, now: Trail | None) -> tuple[MemoryChange, ...
     return tuple(MemoryChange(old, new) for old, new in pairs if _place(old) != _place(new))
 
 
-def _place(one: Recalled | None) -> tuple[Any, ...] | None:
-    return None if one is None else (one.memory.layer, one.memory.rank, one.memory.types)
+def _place(one: Recalled | None) -> tuple[str, int] | None:
+    return None if one is None else (one.memory.layer, one.memory.rank)
 
 
 def _percent(size: Decimal) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
@@ -10,6 +10,7 @@ from typing import Any
 
 from engine.agents.ask import AnswerRecord
 from engine.domain.run import ModelUse
+from engine.journal.entries import AnswerEntry
 from engine.messages.events import AgentAnswered
 
 
@@ -19,7 +20,7 @@ class Meter:
     def __init__(self, spec: str) -> None:
         self.use = ModelUse(spec)
 
-    def count(self, record: AnswerRecord) -> None:
+    def count(self, record: AnswerRecord | AnswerEntry) -> None:
         """Adds one call. The cost of a run is unknown (None) once that of one call is."""
         use, result = self.use, record.result
         cost: Decimal | None = None
@@ -34,6 +35,15 @@ class Meter:
             output_tokens=use.output_tokens + result.usage.output_tokens,
             cost=cost,
         )
+
+
+def use_of(answers: Iterable[AnswerEntry]) -> ModelUse:
+    """What was asked for some decisions, recorded answers included; `spec` names the models."""
+    asked = list(answers)
+    meter = Meter(", ".join(dict.fromkeys(answer.result.model for answer in asked)))
+    for answer in asked:
+        meter.count(answer)
+    return meter.use
 
 
 def answered(record: AnswerRecord, run: str, now: datetime) -> AgentAnswered:

@@ -31,10 +31,23 @@ HORIZONS = (1, 5, 20)
 @click.argument("session", type=DAY, metavar="DATE")
 @click.option("--prompts", is_flag=True, help="With the full prompts.")
 @click.option("--chart", "chart_file", metavar="FILE", help="Writes the chart that was read as a PNG.")
+@click.option("--redecide", is_flag=True, help="Decide it again, and print what comes out otherwise.")
+@click.option("--preset", metavar="NAME", help="With --redecide: another preset, by name or TOML file.")
+@click.option("--model", metavar="SPEC", help="With --redecide: another model; replay: recorded answers alone.")
+@click.option("--without", metavar="STEP,STEP", help="With --redecide: steps of the preset to leave out.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @desk_options
 def command(
-    invocation: Invocation, symbol: str, session: date, prompts: bool, chart_file: str | None, as_json: bool
+    invocation: Invocation,
+    symbol: str,
+    session: date,
+    prompts: bool,
+    chart_file: str | None,
+    redecide: bool,
+    preset: str | None,
+    model: str | None,
+    without: str | None,
+    as_json: bool,
 ) -> None:
     """Prints the whole trail of one decision: what was decided and why, what the limits cut, each agent's word, the
     order and its life, and what came of it.
@@ -42,14 +55,27 @@ def command(
     DATE is the decision session: the last one whose data was read. Where the desk has not run, the latest backtest is
     looked into.
 
+    With --redecide the decision is taken again from the same inputs, with the memory as it was that day and the same
+    books, and stands beside what was decided then. Nothing is ordered, and nothing is written to journal or memory.
+
     \b
     Examples:
       paperdesk why ORVL 2025-03-14
       paperdesk why AAPL 2023-08-03 --run backtest-20250701-120000-ab12 --prompts
       paperdesk why ORVL 2025-03-14 --chart orvl.png
+      paperdesk why ORVL 2025-03-14 --redecide --without chart
+      paperdesk why ORVL 2025-03-14 --redecide --preset finagent --model replay
     """
     from engine.journal.results import trail
 
+    if redecide:
+        if prompts or chart_file is not None:
+            raise click.UsageError("--redecide prints what differs: leave out --prompts and --chart")
+        _redecide(invocation, symbol, session, preset, model, without, as_json)
+        return
+    for flag, value in (("--preset", preset), ("--model", model), ("--without", without)):
+        if value is not None:
+            raise click.UsageError(f"{flag} says how to decide again: give --redecide with it")
     with looked_at(invocation, has_decisions) as (desk, look):
         if look is None:
             raise MissingData(f"no decision for {symbol} on {session}: {NOT_RUN.format(desk=desk)}")
@@ -67,6 +93,32 @@ def command(
         lines += trail_lines(one, run, standard_output(), prompts)
     lines += [f"chart: {path}" for path in written]
     show("\n".join(lines))
+
+
+def _redecide(
+    invocation: Invocation,
+    symbol: str,
+    session: date,
+    preset: str | None,
+    model: str | None,
+    without: str | None,
+    as_json: bool,
+) -> None:
+    from connectors.wiring.redeciding import Changes, redecide
+    from tui.commands.redecision import redecided_json, redecided_lines
+
+    steps = tuple(filter(None, map(str.strip, (without or "").split(","))))
+    changes = Changes(preset, model, steps)
+    with looked_at(invocation, has_decisions) as (desk, look):
+        if look is None:
+            raise MissingData(f"no decision for {symbol} on {session}: {NOT_RUN.format(desk=desk)}")
+        found = _decisions(look, symbol, session)
+        done = redecide(look.reader, found, invocation.load().config, changes)
+    if as_json:
+        document = {**look.named(), **redecided_json(done, changes, _trail)}
+        show(json.dumps(document, indent=2, allow_nan=False))
+        return
+    show("\n".join([*([look.note] if look.note else []), *redecided_lines(done, changes, standard_output())]))
 
 
 def _decisions(look: Look, symbol: str, session: date) -> Sequence[Decision]:
