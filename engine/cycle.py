@@ -107,7 +107,7 @@ class Cycle:
     def _limit(self, turn: Turn, opinions: Sequence[Opinion]) -> Verdict:
         sizing = self.preset.sizing
         sized = {o.symbol: size(o.proposal, o.standing, sizing) for o in opinions}
-        batch = Batch(turn.desk, turn.session, turn.number, sizing)
+        batch = Batch(turn.desk, turn.session, turn.number, sizing, turn.whole_shares)
         # `standing.cash` already leaves out what open buys may take.
         verdicts = limit(batch, ((o.symbol, sized[o.symbol], o.standing) for o in opinions), turn.taken, turn.queued)
         decisions: list[Decision] = []

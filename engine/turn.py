@@ -51,7 +51,7 @@ class Turn:
     `step` counts sessions on the desk's calendar: the time of memory. `training` is the warm-up, in which reflections
     may see the moves that are known by `hindsight_until`, when the last session of the warm-up is decided on; decisions
     never do. `taken` is cash that the orders of symbols before these have taken in the same batch, where only a part
-    of it is decided: it counts for the limits, and no agent sees it.
+    of it is decided: it counts for the limits, and no agent sees it. Of `whole_shares` no parts are traded.
     """
 
     run: str
@@ -69,6 +69,7 @@ class Turn:
     step: int = 0
     hindsight_until: datetime | None = None
     taken: Decimal = ZERO
+    whole_shares: frozenset[Symbol] = frozenset()
 
     @property
     def training(self) -> bool:

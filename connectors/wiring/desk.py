@@ -19,7 +19,8 @@ from engine.assistant import Gate, Gated, Publish
 from engine.clock import LiveClock
 from engine.config import Config
 from engine.cycle import Cycle
-from engine.desk.daily import KIND, DailyResult, DailySetting, run_daily, run_id
+from engine.desk.daily import run_daily
+from engine.desk.setting import KIND, DailyResult, DailySetting, run_id
 from engine.domain.market import Symbol
 from engine.domain.run import DataSpec, RunSpec
 from engine.errors import MissingData, PaperdeskError, TryAgainLater, UsageError
@@ -214,7 +215,7 @@ async def _run(
                 cycle = Cycle(preset, asker, market.calendars, tell, memory)
                 setting = DailySetting(
                     identity, desk, session, spec.symbols, market, calendar, cycle, preset.name, models.label, meter,
-                    journal, broker, clock, tell,
+                    journal, broker, clock, tell, asyncio.sleep, config.broker.mode,
                 )  # fmt: skip
                 return await run_daily(setting)
         except PaperdeskError as error:

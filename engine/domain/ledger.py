@@ -1,4 +1,4 @@
-"""Books carried forward: what a portfolio becomes by trades, cash flows and adopted differences; addition, no market."""
+"""Books carried forward: what a portfolio becomes by trades, cash flows and adopted differences."""
 
 from __future__ import annotations
 

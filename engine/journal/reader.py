@@ -305,6 +305,12 @@ class JournalReader:
         """Our ids of orders by the broker's."""
         return {row["broker_id"]: row["order_id"] for row in self._rows("SELECT * FROM broker_orders")}
 
+    def orders_sent(self) -> frozenset[str]:
+        """The ids of orders that were ever handed over, or were about to be."""
+        return frozenset(
+            r["order_id"] for r in self._rows("SELECT order_id FROM order_moves WHERE state = 'submitting'")
+        )
+
     def activities(self) -> dict[str, datetime]:
         """The lines of the account's history that are known: time by id."""
         from datetime import datetime

@@ -6,14 +6,15 @@ closed; each is written whole or not at all, so a killed run goes on from the la
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from decimal import Decimal
 
 from engine.domain.execution import ExecutionRules
-from engine.domain.order import Fill, Order, OrderState, OrderUpdate
-from engine.domain.portfolio import Portfolio
+from engine.domain.market import Symbol
+from engine.domain.order import Fill, Order, OrderState, OrderUpdate, Side
+from engine.domain.portfolio import ZERO, Portfolio
 from engine.domain.run import CashFlow, EquityPoint
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
@@ -33,8 +34,22 @@ class Settled:
     cash_flows: tuple[CashFlow, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What an account could still spend and sell: cash, what open buys may take of it, shares, and how many of them
+    open sales may still take."""
+
+    cash: Decimal
+    reserved: Decimal = ZERO
+    held: Mapping[Symbol, Decimal] = field(default_factory=dict)
+    queued: Mapping[Symbol, Decimal] = field(default_factory=dict)
+
+
 class DeskBroker:
-    """The simulated market behind a desk's daily runs."""
+    """The simulated market behind a desk's daily runs (Venue)."""
+
+    real_time = False
+    """Its market is history: whatever session is asked for can still be traded."""
 
     def __init__(
         self,
@@ -51,6 +66,7 @@ class DeskBroker:
         self._journal = journal
         self._recorder = JournalRecorder(journal, run, desk, clock)
         self._run = run
+        self._clock = clock
         self._market = market
         self._calendar = calendar
         self._rules = rules
@@ -58,6 +74,7 @@ class DeskBroker:
             points = reader.equity()
             self.waiting = tuple(entry.order for entry in reader.orders(open_only=True))
         self.books = points[-1] if points else None
+        self._placed: dict[str, Order] = {}
         self._cash = cash
 
     @property
@@ -65,9 +82,38 @@ class DeskBroker:
         """Cash and positions at the last close that was settled."""
         return Portfolio(self._cash) if self.books is None else self.books.portfolio
 
-    def settle(self, session: date) -> Sequence[Settled]:
+    @property
+    def means(self) -> Means:
+        """Cash and shares, less what the orders placed since settling may take."""
+        reserved, queued = ZERO, dict[Symbol, Decimal]()
+        for order in self._placed.values():
+            reserved += order.notional or ZERO
+            if order.side is Side.SELL:
+                queued[order.symbol] = queued.get(order.symbol, ZERO) + (order.quantity or ZERO)
+        held = {symbol: position.quantity for symbol, position in self.portfolio.positions.items()}
+        return Means(self.portfolio.cash, reserved, held, queued)
+
+    async def refresh(self) -> Means:
+        """The same: nothing happens here by itself."""
+        return self.means
+
+    async def whole_shares(self, symbols: Iterable[Symbol]) -> frozenset[Symbol]:
+        """None: the execution rules say what fills."""
+        return frozenset()
+
+    async def objection(self, symbol: Symbol) -> str:
+        """None before the open: what does not trade is found when it fills."""
+        return ""
+
+    async def lookup(self, order_id: str) -> OrderUpdate | None:
+        """None: an order whose handing over was cut short was not taken."""
+        return None
+
+    async def settle(self, session: date) -> Sequence[Settled]:
         """Plays every session after the last closed one up to `session`. The first run of a desk only opens its
         books."""
+        taken = OrderState.ACKNOWLEDGED
+        self._placed = {o.id: o for o in self.waiting if o.session == session and o.state is taken}
         if self.books is None:
             self.books = EquityPoint(session, self._cash, Portfolio(self._cash), {})
             self._recorder.settled(self.books)
@@ -76,7 +122,10 @@ class DeskBroker:
             self._rules, self.books.portfolio, self._market.histories, self._market.actions, closed=self.books.session
         )
         for order in self.waiting:
-            if order.state is not OrderState.INTENDED:
+            if order.state is OrderState.SUBMITTING and order.session < session:
+                expired = order.moved(OrderState.EXPIRED)
+                self._journal.order_moved(expired, self._clock.now(), detail="its handing over was cut short")
+            elif order.state is OrderState.ACKNOWLEDGED:
                 broker.submit(replace(order, state=OrderState.INTENDED))
                 self._recorder.resumed(order)
         played = []
@@ -93,9 +142,7 @@ class DeskBroker:
             self.books = after
         return played
 
-    def place(self, order: Order) -> OrderUpdate:
+    async def place(self, order: Order) -> OrderUpdate:
         """Takes an order for the next open."""
-        update = OrderUpdate(order.id, OrderState.ACKNOWLEDGED)
-        self._recorder.resumed(order)
-        self._recorder.ordered(update)
-        return update
+        self._placed[order.id] = order
+        return OrderUpdate(order.id, OrderState.ACKNOWLEDGED)

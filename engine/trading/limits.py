@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
-from decimal import ROUND_DOWN, Decimal
+from decimal import ROUND_DOWN, ROUND_UP, Decimal
 
 from engine.domain.decision import Action, Cut
 from engine.domain.market import Symbol
@@ -24,6 +24,10 @@ SMALLEST_SIZE = Decimal(1)
 """The least percent of the portfolio that is bought. What is left of a position may be less, and can still be sold.
 Source: FinVision §3.4 [V5]."""
 HUNDRED = Decimal(100)
+ONE = Decimal(1)
+OVERNIGHT = Decimal("1.05")
+"""What a whole share is reckoned to cost at the next open, in closes: an order for whole shares has no amount that
+would bound it, and the cash floor has to hold if the price rises overnight."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,8 @@ class Batch:
     session: date
     cycle: int
     sizing: Sizing
+    whole_shares: frozenset[Symbol] = frozenset()
+    """Symbols of which no part of a share is traded."""
 
 
 def limit(
@@ -69,12 +75,24 @@ def limit(
     for symbol, proposal, standing in sized:
         if proposal.action is Action.BUY:
             verdict = _buy(batch, symbol, proposal, standing, reserved)
-            if isinstance(verdict, Approved) and verdict.order.notional is not None:
-                reserved += verdict.order.notional
+            if isinstance(verdict, Approved):
+                reserved += cost(verdict.order, standing.price)
             outcome[symbol] = verdict
         elif proposal.action is Action.SELL:
             outcome[symbol] = _sell(batch, symbol, proposal, standing, waiting.get(symbol, ZERO))
     return outcome
+
+
+def cost(order: Order, price: Decimal) -> Decimal:
+    """The cash that an order to buy may take at the open after a close of `price`."""
+    if order.notional is not None:
+        return order.notional
+    return whole_share_cost(order.quantity or ZERO, price)
+
+
+def whole_share_cost(quantity: Decimal, price: Decimal) -> Decimal:
+    """What whole shares are reckoned to cost at the open after a close of `price`."""
+    return (quantity * price * OVERNIGHT).quantize(CENT, ROUND_UP)
 
 
 def _buy(batch: Batch, symbol: Symbol, sized: Sized, standing: Standing, reserved: Decimal) -> Approved | Refused:
@@ -94,14 +112,28 @@ def _buy(batch: Batch, symbol: Symbol, sized: Sized, standing: Standing, reserve
         allowed = _percent(room, standing.value)
         reason = f"{batch.sizing.cash_floor:.0%} of the portfolio stays cash: {notional} of {wanted:.2f} can be spent"
         cuts = (Cut("cash floor", sized.size, allowed, reason),)
+    if symbol in batch.whole_shares:
+        return _buy_whole(batch, symbol, standing, notional, allowed, cuts)
     return Approved(_order(batch, symbol, Side.BUY, notional=notional), allowed, cuts)
+
+
+def _buy_whole(
+    batch: Batch, symbol: Symbol, standing: Standing, notional: Decimal, allowed: Decimal, cuts: tuple[Cut, ...]
+) -> Approved | Refused:
+    quantity = (notional / (standing.price * OVERNIGHT)).quantize(ONE, ROUND_DOWN)
+    size = min(allowed, _percent(quantity * standing.price, standing.value))
+    reason = f"{symbol} is traded in whole shares only: {quantity} of them"
+    if not quantity:
+        return Refused((*cuts, Cut("whole shares", allowed, ZERO, reason)))
+    whole = cuts if size == allowed else (*cuts, Cut("whole shares", allowed, size, reason))
+    return Approved(_order(batch, symbol, Side.BUY, quantity=quantity), size, whole)
 
 
 def _sell(batch: Batch, symbol: Symbol, sized: Sized, standing: Standing, queued: Decimal) -> Approved | Refused:
     wanted = standing.value * sized.size / HUNDRED / standing.price
     free = standing.quantity - queued
     quantity = wanted if batch.sizing.allow_short else min(wanted, free)
-    quantity = quantity.quantize(SHARE_STEP, ROUND_DOWN)
+    quantity = quantity.quantize(ONE if symbol in batch.whole_shares else SHARE_STEP, ROUND_DOWN)
     if quantity <= 0:
         return Refused((Cut("holding", sized.size, ZERO, "nothing is held that could be sold"),))
     cuts: tuple[Cut, ...] = ()

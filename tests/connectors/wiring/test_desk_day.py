@@ -18,7 +18,7 @@ from connectors.wiring.desk import Finished, OpenDesk, desk_lock, run_desk_day
 from connectors.wiring.sources import calendars
 from engine import places
 from engine.config import Config
-from engine.desk.daily import DailyResult
+from engine.desk.setting import DailyResult
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.errors import ConfigError, MissingData, StaleData, TryAgainLater, UsageError
 from engine.journal.reader import JournalReader

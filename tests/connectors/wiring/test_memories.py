@@ -20,7 +20,7 @@ from connectors.wiring.memories import memory_errors
 from connectors.wiring.runs import run_backtest
 from engine import places
 from engine.config import Config
-from engine.desk.daily import DailyResult
+from engine.desk.setting import DailyResult
 from engine.domain.run import DataSpec, RunSpec
 from engine.errors import ConfigError, DataError, MissingData, PaperdeskError, TryAgainLater
 from engine.journal.reader import JournalReader

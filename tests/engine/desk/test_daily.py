@@ -16,7 +16,8 @@ import pytest
 
 from engine.agents.ask import Asker
 from engine.cycle import Cycle
-from engine.desk.daily import DailyResult, DailySetting, run_daily, run_id
+from engine.desk.daily import run_daily
+from engine.desk.setting import DailyResult, DailySetting, run_id
 from engine.domain.decision import Action
 from engine.domain.execution import ExecutionRules
 from engine.domain.model_call import ModelRequest
@@ -106,7 +107,7 @@ class Daily:
             broker = DeskBroker(journal, identity, "desk", self.market, WEEKDAYS, self.rules, CASH, wall)
             setting = DailySetting(
                 identity, "desk", session, tuple(self.market.histories), self.market, WEEKDAYS, cycle, "finvision",
-                "a script", meter, journal, broker, wall, tell,
+                "a script", meter, journal, broker, wall, tell, asyncio.sleep,
             )  # fmt: skip
             return asyncio.run(run_daily(setting))
 
@@ -376,7 +377,7 @@ def test_what_an_unfinished_run_meant_to_trade_does_not_stay_open(outcome: str |
         assert reader.runs()[0].outcome == "failed"
 
 
-def _refuse(self: DeskBroker, order: object) -> None:
+async def _refuse(self: DeskBroker, order: object) -> None:
     raise Killed
 
 

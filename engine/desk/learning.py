@@ -1,0 +1,78 @@
+"""What earlier decisions earned, worked out from the books as soon as their session is closed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+
+from engine.desk.setting import DailySetting
+from engine.domain.order import Fill
+from engine.domain.run import Adoption, CashFlow, EquityPoint
+from engine.journal.reader import JournalReader
+from engine.messages.events import OrderFilled, SessionSettled
+from engine.simulation.desk_broker import Settled
+from engine.trading.reward import known_books, outcomes
+from engine.turn import Notebook
+
+
+def learn(setting: DailySetting, settled: Sequence[Settled]) -> Notebook:
+    """What earlier decisions earned, the sessions that were just settled included."""
+    notebook = Notebook()
+    with JournalReader(setting.journal.path) as reader:
+        notebook.remember(reader.outcomes())
+        decided = reader.decisions()
+    notebook.decided(decided)
+    for one in settled:
+        for fill in one.fills:
+            setting.publish(_filled(setting, fill))
+        _publish_books(setting, one.after)
+    known = {(row.decision_session, row.symbol, row.owner) for rows in notebook.outcomes.values() for row in rows}
+    waiting = [d for d in decided if (d.key.session, d.key.symbol, d.key.owner) not in known]
+    # All closes, not only those that were just settled: a run may have been killed between settling and this.
+    with JournalReader(setting.journal.path) as reader:
+        points, fills, flows, adopted = reader.equity(), reader.fills(), reader.cash_flows(), reader.adoptions()
+    for before, after in pairwise(points):
+        due = [d for d in waiting if d.key.session == before.session]
+        if not due:
+            continue
+        rows = outcomes(
+            due,
+            _as_seen(setting, before),
+            _as_seen(setting, after),
+            [f for f in fills if before.session < f.session <= after.session],
+            [
+                *(f for f in flows if before.session < f.session <= after.session),
+                *_paid_for((a for a in adopted if before.session < a.session <= after.session), after),
+            ],
+            notebook.outcomes,
+        )
+        setting.cycle.learn(notebook, rows)
+        for row in rows:
+            setting.journal.outcome(setting.run, row)
+    return notebook
+
+
+def _as_seen(setting: DailySetting, books: EquityPoint) -> EquityPoint:
+    return known_books(setting.market, setting.calendar, setting.symbols, books.session, books.portfolio, books.prices)
+
+
+def _filled(setting: DailySetting, fill: Fill) -> OrderFilled:
+    now, side = setting.wall.now(), fill.side.value
+    return OrderFilled(
+        setting.run, now, fill.order_id, fill.session, fill.symbol, side, fill.quantity, fill.price, fill.fee
+    )
+
+
+def _publish_books(setting: DailySetting, books: EquityPoint) -> None:
+    held = tuple((s, p.quantity, books.prices[s]) for s, p in books.portfolio.positions.items())
+    now = setting.wall.now()
+    setting.publish(SessionSettled(setting.run, now, books.session, books.value, books.portfolio.cash, held))
+
+
+def _paid_for(adoptions: Iterable[Adoption], books: EquityPoint) -> list[CashFlow]:
+    """Shares that a person took over were not earned: as if they had been paid for at the close."""
+    return [
+        CashFlow(a.session, a.symbol, "adopted", (a.before - a.after) * books.prices[a.symbol])
+        for a in adoptions
+        if a.symbol in books.prices
+    ]
