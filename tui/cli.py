@@ -30,7 +30,7 @@ COMMANDS = {
     "equity": "prints value by session",
     "halt": "stops the desk from sending orders, at once",
     "resume": "ends a halt",
-    "fetch": "downloads filings and macro series into the data folder",
+    "fetch": "downloads bars, actions, news, filings and macro series into the data folder",
     "import": "brings prices, actions, news or filings into the data folder",
     "sandbox": "runs a local Alpaca-compatible paper broker on loopback",
     "models": "says what each configured model endpoint can do and costs",

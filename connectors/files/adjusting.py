@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 
@@ -46,15 +46,18 @@ def adjusted_closes(
     return found
 
 
-def continued(earlier: Sequence[int], computed: Sequence[int]) -> array[int]:
-    """Adjusted closes that go on from somebody else's: the earlier ones as they are, the later ones with the ratios of
-    the computed ones. `earlier` are the first of the rows that `computed` has."""
-    count = len(earlier)
-    found = array("q", earlier)
-    here, there = earlier[count - 1], computed[count - 1]
-    if UNKNOWN in (here, there):
-        return found + array("q", [UNKNOWN]) * (len(computed) - count)
-    for nano in computed[count:]:
-        scaled = _WIDE.divide(_WIDE.multiply(Decimal(nano), Decimal(here)), Decimal(there))
-        found.append(UNKNOWN if nano == UNKNOWN else max(1, int(scaled.to_integral_value(ROUND_HALF_EVEN))))
+def continued(kept: Mapping[int, int], computed: Sequence[int]) -> array[int]:
+    """Adjusted closes that go on from somebody else's: the kept ones (by row) as they are, the others with the ratios
+    of the computed ones to the nearest kept row before them, or where there is none after them."""
+    found = array("q")
+    anchor = min(kept)
+    for row, nano in enumerate(computed):
+        if row in kept:
+            anchor = row
+            found.append(kept[row])
+        elif UNKNOWN in (nano, kept[anchor], computed[anchor]):
+            found.append(UNKNOWN)
+        else:
+            scaled = _WIDE.divide(_WIDE.multiply(Decimal(nano), Decimal(kept[anchor])), Decimal(computed[anchor]))
+            found.append(max(1, int(scaled.to_integral_value(ROUND_HALF_EVEN))))
     return found

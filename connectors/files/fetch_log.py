@@ -38,14 +38,15 @@ class FetchLog:
         """What was asked for of a symbol."""
         return self._asked.get(symbol, Asked())
 
-    def note(self, symbol: Symbol, **changes: Any) -> None:
-        """Writes down what was asked for now."""
+    def note(self, symbol: Symbol, **changes: Any) -> Asked:
+        """Writes down what was asked for now, and says it together with what was known."""
         changed = replace(self.of(symbol), **changes)
         if changed == self.of(symbol):
-            return
+            return changed
         self._asked[symbol] = changed
         plain = {name: asdict(one) for name, one in sorted(self._asked.items())}
         write_text(self._path, json.dumps({"schema": 1, "symbols": plain}, indent=1) + "\n")
+        return changed
 
 
 def _read(path: Path) -> dict[Symbol, Asked]:

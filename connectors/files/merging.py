@@ -27,6 +27,15 @@ class Merged:
     differing: int = 0
     unchanged: int = 0
 
+    def plus(self, more: Merged) -> Merged:
+        """Both together."""
+        return Merged(
+            self.added + more.added,
+            self.replaced + more.replaced,
+            self.differing + more.differing,
+            self.unchanged + more.unchanged,
+        )
+
 
 def kept_bars(path: Path, symbol: Symbol) -> list[BarRow]:
     """The rows of a price file; none where there is no file, or nothing in it. Raises MalformedData."""
@@ -62,7 +71,7 @@ def merge_bars(
     keep_adjusted: bool,
 ) -> Merged:
     """Merges raw bars into a price file in a single step and computes adj_close from the actions: anew for the whole
-    file, or with `keep_adjusted` for the added rows alone, going on from what stands there. Raises MalformedData."""
+    file, or with `keep_adjusted` for the added rows alone, joined to what stands there. Raises MalformedData."""
     old = {row[0]: row for row in kept_bars(path, symbol)}
     new = {row[0]: row for row in rows}
     differing = sum(not _same(row, old[day]) for day, row in new.items() if day in old)
@@ -70,8 +79,8 @@ def merge_bars(
     days = sorted(raw)
     closes = [raw[day][4] for day in days]
     adjusted = adjusted_closes(days, closes, actions, untold)
-    if keep_adjusted and old and days[: len(old)] == sorted(old):
-        adjusted = continued([old[day][5] for day in days[: len(old)]], adjusted)
+    if keep_adjusted and old:
+        adjusted = continued({at: old[day][5] for at, day in enumerate(days) if day in old}, adjusted)
     merged = [(*raw[day][:5], nano, raw[day][6]) for day, nano in zip(days, adjusted, strict=True)]
     text = prices_text(merged) if merged else ""
     if text and (not path.exists() or text != prices_text(old[day] for day in sorted(old))):
@@ -81,18 +90,20 @@ def merge_bars(
     return Merged(len(new) - shared, differing - kept, kept, shared - differing)
 
 
-def merge_actions(path: Path, symbol: Symbol, actions: Sequence[CorporateAction], *, replace: bool) -> Merged:
-    """Merges actions into a file in a single step. A file without a single action is written too: it says that there
-    were none. Raises MalformedData."""
+def merge_actions(
+    path: Path, symbol: Symbol, actions: Sequence[CorporateAction], *, replace: bool, write: bool = True
+) -> tuple[Sequence[CorporateAction], Merged]:
+    """Merges actions into a file in a single step, or with `write` off only says what it would hold. A file without a
+    single action is written too: it says that there were none. Raises MalformedData."""
     old = {(one.ex_date, one.kind): one for one in kept_actions(path, symbol)}
     new = {(one.ex_date, one.kind): one for one in actions}
     differing = sum(one != old[key] for key, one in new.items() if key in old)
     merged = old | new if replace else new | old
-    if merged != old or not path.exists():
+    if write and (merged != old or not path.exists()):
         write_text(path, actions_text(merged.values()))
     shared = len(new.keys() & old.keys())
     kept = 0 if replace else differing
-    return Merged(len(new) - shared, differing - kept, kept, shared - differing)
+    return tuple(merged.values()), Merged(len(new) - shared, differing - kept, kept, shared - differing)
 
 
 def has_adjusted(rows: Iterable[BarRow]) -> bool:

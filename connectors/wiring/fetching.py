@@ -1,103 +1,210 @@
-"""Fills the data folder with filings and macro series; what is there stays, and a second time adds only what is new."""
+"""Fills the data folder, when a person asks or before a daily run: what is there stays, only what is new is asked."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from datetime import date
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from datetime import date, timedelta
 from pathlib import Path
 
-from connectors.files.appending import append_filings, filings_there
+from connectors.files.fetch_log import FetchLog
 from connectors.files.importing import folder_symbol
-from connectors.files.macro import write_macro
-from connectors.filings.edgar import UNKNOWN_SYMBOL
-from connectors.wiring.reference import edgar_filings, fred_macro
+from connectors.files.merging import kept_bars
+from connectors.wiring.bar_fetching import fetch_actions, fetch_bars
+from connectors.wiring.broker import broker_settings, open_broker
+from connectors.wiring.fetched import Fetched, Fetching, OnProgress, Stop
+from connectors.wiring.news_fetching import fetch_news
+from connectors.wiring.reference_fetching import fetch_filings
+from connectors.wiring.sources import calendars
+from engine import places
+from engine.clock import LiveClock, OffsetClock
 from engine.config import Config
-from engine.domain.market import Dropped, Filing, Symbol, is_crypto
+from engine.desk.setting import run_id
+from engine.domain.market import Symbol
+from engine.errors import MissingData, PaperdeskError, StaleData, TryAgainLater
+from engine.messages.events import Event, Noticed
+from engine.ports import Clock
 
-OnProgress = Callable[[str, int, int], None]
-"""Hears what is being fetched, how much of it is done, and how much there is."""
-Stop = Callable[[], bool]
+_PATIENCE = 30
+"""Seconds for which a fetch waits for another one into the same folder."""
 
-_AT_ONCE = 8  # filings that are written together: what a crash may cost
+_KINDS: Mapping[str, Callable[[Fetching, Sequence[Symbol], date | None], Awaitable[list[Fetched]]]] = {
+    "bars": fetch_bars,
+    "actions": fetch_actions,
+    "news": fetch_news,
+}
+PAUSES = (2.0, 5.0, 10.0, 20.0)
+"""Seconds after which bars that the feed does not have yet are asked for again, before a daily run."""
+FILINGS_BACK = timedelta(days=400)
+"""How far back a daily run fetches filings: an annual report and what follows it."""
 
-
-@dataclass(frozen=True, slots=True)
-class Fetched:
-    """What a fetch did to one file of the data folder; `unchanged` items were there before. `complete` is False where
-    it was stopped."""
-
-    name: str
-    path: Path
-    added: int
-    unchanged: int
-    dropped: tuple[Dropped, ...] = ()
-    complete: bool = True
+FROM_ALPACA = tuple(_KINDS)
+"""What Alpaca is asked for, by the word that `paperdesk fetch` takes."""
 
 
-async def fetch_filings(
-    config: Config, folder: Path, symbols: Sequence[Symbol], since: date | None, hear: OnProgress, stop: Stop
-) -> list[Fetched]:
-    """Adds the filings of some symbols to filings/SYMBOL.jsonl, a few at a time. Raises ConfigError, NetworkError,
-    TryAgainLater; what was written by then stays."""
-    source = edgar_filings(config, since)
-    done: list[Fetched] = []
+def fetch_folder(config: Config) -> Path | None:
+    """Where a desk's data is fetched to: the configured folder, a folder of its own for a desk at Alpaca, or None."""
+    if config.data.folder is not None:
+        return Path(config.data.folder).expanduser()
+    return places.market_folder() if config.broker.kind == "alpaca" else None
+
+
+async def fetch_clock(config: Config) -> Clock:
+    """The clock by which sessions are over: this machine's, or the broker's where the configuration says so. Raises as
+    the broker does."""
+    if config.broker.kind != "alpaca" or config.broker.clock != "broker":
+        return LiveClock()
+    broker = open_broker(config)
     try:
-        for symbol in [folder_symbol(symbol) for symbol in symbols]:
-            path = folder / "filings" / f"{symbol}.jsonl"
-            number = await source.number(symbol)
-            if number is None:
-                reasons = () if is_crypto(symbol) else (source.dropped(symbol, UNKNOWN_SYMBOL),)
-                done.append(Fetched(symbol, path, 0, 0, reasons))
-                continue
-            listed = await source.listed(number)
-            there = filings_there(path)
-            wanted = [one for one in listed if not there.hold(one.accession, one.form, one.date)]
-            added, reasons_of, waiting = 0, Counter[str](), list[Filing]()
-            stopped = False
-            try:
-                for at, one in enumerate(wanted):
-                    hear(f"{symbol} {one.form} {one.date}", at, len(wanted))
-                    stopped = stop()
-                    if stopped:
-                        break
-                    read = await source.read(symbol, number, one)
-                    if isinstance(read, Filing):
-                        waiting.append(read)
-                    else:
-                        reasons_of[read] += 1
-                    if len(waiting) == _AT_ONCE:
-                        added += append_filings(path, waiting)
-                        waiting.clear()
-            finally:
-                added += append_filings(path, waiting)
-            hear(symbol, len(wanted), len(wanted))
-            dropped = tuple(source.dropped(symbol, why, count) for why, count in sorted(reasons_of.items()))
-            done.append(Fetched(symbol, path, added, len(listed) - len(wanted), dropped, not stopped))
-            if stopped:
-                break
+        theirs = await broker.clock()
+    finally:
+        await broker.aclose()
+    return OffsetClock(LiveClock(), theirs.now - LiveClock().now())
+
+
+@asynccontextmanager
+async def alpaca_fetching(
+    config: Config,
+    folder: Path,
+    clock: Clock,
+    hear: OnProgress = lambda what, done, total: None,
+    stop: Stop = lambda: False,
+    *,
+    again: bool = False,
+) -> AsyncIterator[Fetching]:
+    """One fetch from Alpaca into a folder, which nobody else fills meanwhile. Raises ConfigError and
+    CredentialsRefused for keys and addresses, TryAgainLater where another fetch does not end."""
+    from connectors.alpaca.data import AlpacaData
+
+    source = AlpacaData(broker_settings(config))
+    try:
+        async with _alone(folder):
+            yield Fetching(source, folder, FetchLog(folder), calendars(), clock, hear, stop, again)
     finally:
         await source.aclose()
-    return done
 
 
-async def fetch_macro(config: Config, folder: Path, hear: OnProgress, stop: Stop) -> list[Fetched]:
-    """Merges the configured series into macro/NAME.csv, every vintage. Raises CredentialsRefused, MissingData,
-    NetworkError, TryAgainLater; what was written by then stays."""
-    source = fred_macro(config)
+async def fetch_market(
+    kinds: Sequence[str],
+    config: Config,
+    folder: Path,
+    symbols: Sequence[Symbol],
+    since: date | None,
+    hear: OnProgress,
+    stop: Stop,
+    *,
+    again: bool = False,
+    clock: Clock | None = None,
+) -> list[Fetched]:
+    """Adds bars, actions or news of some symbols, one kind after the other until it is stopped. Raises UsageError for
+    what cannot be a symbol, ConfigError, CredentialsRefused, MissingData, MalformedData, NetworkError, TryAgainLater;
+    what was written by then stays."""
+    wanted = list(dict.fromkeys(folder_symbol(symbol) for symbol in symbols))
+    now = clock or await fetch_clock(config)
     done: list[Fetched] = []
-    names = config.macro.series
-    try:
-        for at, name in enumerate(names):
+    async with alpaca_fetching(config, folder, now, hear, stop, again=again) as fetching:
+        for kind in kinds:
+            done += await _KINDS[kind](fetching, wanted, since)
             if stop():
                 break
-            hear(name, at, len(names))
-            series = await source.series(name)
-            path = folder / "macro" / f"{name}.csv"
-            added = write_macro(path, series)
-            done.append(Fetched(name, path, added, len(series.observations) - added))
-    finally:
-        await source.aclose()
-    hear("", len(done), len(names))
     return done
+
+
+async def refresh(
+    config: Config,
+    symbols: Sequence[Symbol],
+    session: date,
+    clock: Clock,
+    publish: Callable[[Event], None] = lambda event: None,
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+) -> None:
+    """What a daily run at Alpaca fetches before it loads its market: bars, actions and news of some symbols, and
+    filings once a day where filings.user_agent is set.
+
+    Bars of `session` have to come for the desk's own symbols; they are waited for a little. Anything else that fails
+    is published as a warning. Raises StaleData where a bar does not come, and as `fetch_market` does for bars.
+    """
+    folder = fetch_folder(config)
+    if folder is None:
+        return
+    identity = run_id(config.desk.name, session)
+
+    def warn(text: str) -> None:
+        publish(Noticed(identity, clock.now(), "warning", text))
+
+    own = list(dict.fromkeys(config.desk.symbols or symbols))
+    held = [symbol for symbol in dict.fromkeys(symbols) if symbol not in own]
+    async with alpaca_fetching(config, folder, clock) as fetching:
+        _differing(await _own_bars(fetching, own, session, sleep), warn)
+        try:
+            _differing(await fetch_bars(fetching, held), warn)
+        except MissingData as error:
+            warn(str(error))
+        try:
+            await fetch_news(fetching, [*own, *held])
+        except PaperdeskError as error:
+            warn(f"news was not fetched, the desk decides on what it has: {error}")
+        if config.filings.user_agent:
+            today = clock.now().date()
+            due = [one for one in (*own, *held) if fetching.log.of(one).filings_on != str(today)]
+            try:
+                await fetch_filings(config, folder, due, today - FILINGS_BACK, fetching.hear, fetching.stop)
+                for symbol in due:
+                    fetching.log.note(symbol, filings_on=str(today))
+            except PaperdeskError as error:
+                warn(f"filings were not fetched, the desk decides on what it has: {error}")
+
+
+async def _own_bars(
+    fetching: Fetching, symbols: Sequence[Symbol], session: date, sleep: Callable[[float], Awaitable[None]]
+) -> list[Fetched]:
+    done, late = await fetch_bars(fetching, symbols), late_symbols(fetching, symbols, session)
+    for pause in PAUSES:
+        if not late:
+            break
+        await sleep(pause)
+        done += await fetch_bars(fetching, late)
+        late = late_symbols(fetching, symbols, session)
+    if late:
+        raise StaleData(
+            f"Alpaca has no bar of {session} for {', '.join(late)} yet (feed {fetching.source.feed}); run again later, "
+            "or take what does not trade any more off desk.symbols"
+        )
+    return done
+
+
+def late_symbols(fetching: Fetching, symbols: Sequence[Symbol], session: date) -> list[Symbol]:
+    """Symbols whose bars in the folder do not reach a session."""
+    rows = {symbol: kept_bars(fetching.file("prices", symbol), symbol) for symbol in symbols}
+    return [symbol for symbol, kept in rows.items() if not kept or date.fromordinal(kept[-1][0]) < session]
+
+
+def _differing(done: Sequence[Fetched], warn: Callable[[str], None]) -> None:
+    for one in done:
+        if one.differing:
+            warn(
+                f"{one.path}: {one.differing} rows differ from what Alpaca says now; they are kept, "
+                f"`paperdesk fetch {'actions' if one.path.parent.name == 'actions' else 'bars'} --symbols {one.name} "
+                "--again` replaces them"
+            )
+
+
+@asynccontextmanager
+async def _alone(folder: Path) -> AsyncIterator[None]:
+    from filelock import FileLock, Timeout
+
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(folder / ".fetch.lock")
+    for waited in range(_PATIENCE + 1):
+        try:
+            lock.acquire(timeout=0)
+            break
+        except Timeout:
+            if waited == _PATIENCE:
+                raise TryAgainLater(f"another fetch fills {folder} (lock {lock.lock_file}); try again later") from None
+            await asyncio.sleep(1)
+    try:
+        yield
+    finally:
+        lock.release()

@@ -1,4 +1,4 @@
-"""`paperdesk fetch`: downloads filings and macro series into the data folder."""
+"""`paperdesk fetch`: downloads market data, filings and macro series into the data folder."""
 
 from __future__ import annotations
 
@@ -15,52 +15,89 @@ from tui.invocation import Invocation, desk_options
 if TYPE_CHECKING:
     from click._termui_impl import ProgressBar
 
-    from connectors.wiring.fetching import Fetched
+    from connectors.wiring.fetched import Fetched
+
+
+KINDS = ("all", "bars", "actions", "news", "filings", "macro")
 
 
 @click.command("fetch")
-@click.argument("kind", type=click.Choice(["filings", "macro"]))
-@click.option("--symbols", metavar="A,B", help="Whose filings (default: the desk's symbols).")
-@click.option("--from", "since", metavar="DATE", help="Filings since a date (default: all).")
+@click.argument("kind", type=click.Choice(KINDS), default="all")
+@click.option("--symbols", metavar="A,B", help="Whose (default: the desk's symbols).")
+@click.option(
+    "--from",
+    "since",
+    metavar="DATE",
+    help="Since a date (default: where the folder ends; at first 3 years of bars, 60 days of news, all filings).",
+)
+@click.option("--again", is_flag=True, help="Ask for what is there too, and replace bars and actions that differ.")
 @click.option("--data", "folder", metavar="DIR", help="Data folder (default: the configured one).")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @desk_options
 def command(
-    invocation: Invocation, kind: str, symbols: str | None, since: str | None, folder: str | None, as_json: bool
+    invocation: Invocation,
+    kind: str,
+    symbols: str | None,
+    since: str | None,
+    again: bool,
+    folder: str | None,
+    as_json: bool,
 ) -> None:
-    """Downloads filings from SEC EDGAR, or macro series from FRED with every vintage, into the data folder.
+    """Downloads market data into the data folder: bars, corporate actions and news from Alpaca, filings from SEC EDGAR,
+    macro series from FRED with every vintage. Without a kind it fetches what the desk needs: bars, actions and news,
+    and filings and macro series where those are configured.
 
-    The SEC wants to know who asks: set filings.user_agent to your name and e-mail address. FRED needs a free key in
-    FRED_API_KEY. What is in the folder stays; fetching again adds only what is new, and goes on after Ctrl-C.
+    Alpaca needs the paper account's keys in APCA_API_KEY_ID and APCA_API_SECRET_KEY. The SEC wants to know who asks:
+    set filings.user_agent to your name and e-mail address. FRED needs a free key in FRED_API_KEY.
+
+    Bars are daily and as traded: a split changes nothing of what is kept. adj_close is computed from the actions. A bar
+    is written once its session is over. What is in the folder stays; fetching again adds only what is new, says how
+    many of the last bars have been corrected since, and goes on after Ctrl-C.
 
     \b
     Examples:
+      paperdesk fetch
+      paperdesk fetch bars --symbols AAPL,BTC-USD --from 2020-01-01 --data DIR
       paperdesk fetch filings --symbols AAPL,MSFT --from 2020-01-01 --data DIR
       paperdesk fetch macro --data DIR
     """
     import asyncio
+    import os
 
-    from connectors.wiring import fetching
+    from connectors.macro.fred import KEY_VARIABLE
+    from connectors.wiring import fetching, reference_fetching
     from engine.errors import Interrupted
     from tui.interruption import Interruption
 
     config = invocation.load().config
-    named = folder or config.data.folder
-    if named is None:
+    to = Path(folder).expanduser() if folder else fetching.fetch_folder(config)
+    if to is None:
         raise click.UsageError("no data folder to fetch into: give --data DIR or set data.folder")
-    to = Path(named).expanduser()
     if kind == "macro" and (symbols is not None or since is not None):
-        raise click.UsageError("--symbols and --from belong to filings; macro.series says which series are fetched")
+        raise click.UsageError("--symbols and --from belong to the others; macro.series says which series are fetched")
+    if again and kind in ("filings", "macro"):
+        raise click.UsageError(f"--again belongs to bars, actions and news; {kind} are never replaced")
     wanted = [part.strip() for part in (symbols or "").split(",") if part.strip()] or list(config.desk.symbols)
-    if kind == "filings" and not wanted:
-        raise click.UsageError("whose filings? give --symbols A,B or set desk.symbols")
+    if kind != "macro" and not wanted:
+        raise click.UsageError(f"whose {'data' if kind == 'all' else kind}? give --symbols A,B or set desk.symbols")
+    first = _day(since)
+    done: list[Fetched] = []
     with Interruption() as interruption, _Progress() as progress:
-        if kind == "filings":
-            work = fetching.fetch_filings(config, to, wanted, _day(since), progress.hear, interruption.asked)
-        else:
-            work = fetching.fetch_macro(config, to, progress.hear, interruption.asked)
-        done = asyncio.run(work)
-    whole = all(one.complete for one in done) and len(done) == len(wanted if kind == "filings" else config.macro.series)
+        hear, stop = progress.hear, interruption.asked
+
+        async def fetch() -> None:
+            from_alpaca = ("bars", "news") if kind == "all" else (kind,) if kind in fetching.FROM_ALPACA else ()
+            if from_alpaca:
+                done.extend(
+                    await fetching.fetch_market(from_alpaca, config, to, wanted, first, hear, stop, again=again)
+                )
+            if kind == "filings" or (kind == "all" and config.filings.user_agent and not stop()):
+                done.extend(await reference_fetching.fetch_filings(config, to, wanted, first, hear, stop))
+            if kind == "macro" or (kind == "all" and os.environ.get(KEY_VARIABLE) and not stop()):
+                done.extend(await reference_fetching.fetch_macro(config, to, hear, stop))
+
+        asyncio.run(fetch())
+    whole = all(one.complete for one in done) and not stop()
     if as_json:
         document = {"schema": 1, "kind": kind, "complete": whole, "files": [_row(one) for one in done]}
         show(json.dumps(document, indent=2, allow_nan=False))
@@ -122,12 +159,16 @@ def _row(one: Fetched) -> dict[str, Any]:
         "unchanged": one.unchanged,
         "dropped": dropped,
         "complete": one.complete,
+        "differing": one.differing,
+        "replaced": one.replaced,
     }
 
 
 def _said(one: Fetched) -> str:
-    counts = [(one.added, "added"), (one.unchanged, "there before")]
+    counts = [(one.added, "added"), (one.replaced, "replaced"), (one.unchanged, "there before")]
     said = ", ".join(f"{count:,} {what}" for count, what in counts if count) or "nothing"
     lines = [f"{one.path}: {said}"]
+    if one.differing:
+        lines.append(f"  kept, but different now: {one.differing:,} (--again replaces them)")
     lines += [f"  left out: {drop.count:,} ({drop.reason})" for drop in one.dropped]
     return "\n".join(lines)

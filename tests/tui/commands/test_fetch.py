@@ -12,7 +12,7 @@ import pytest
 
 from connectors.files import FilesMarket
 from connectors.files.macro import FilesMacro
-from connectors.wiring import fetching
+from connectors.wiring import reference_fetching as fetching
 from engine.config import Config, load_config
 from tests.connectors.weekdays import calendar_for
 from tests.servers.fake_edgar import AGENT, SYMBOL, fake_edgar
@@ -145,7 +145,7 @@ def test_macro_series_come_with_every_vintage_and_only_once(run: Run, fred: Fake
         (("filings", "--data", "D"), 2, "whose filings"),
         (("filings", "--symbols", "QLMP", "--from", "soon", "--data", "D"), 2, "YYYY-MM-DD"),
         (("filings", "--symbols", "../x", "--data", "D"), 2, "is no symbol"),
-        (("macro", "--symbols", "QLMP", "--data", "D"), 2, "belong to filings"),
+        (("macro", "--symbols", "QLMP", "--data", "D"), 2, "macro.series says"),
         (("filings", "--symbols", "QLMP", "--data", "D"), 78, "filings.user_agent is not set"),
         (("macro", "--data", "D"), 77, "FRED_API_KEY"),
         (("weather",), 2, "weather"),
