@@ -1,0 +1,145 @@
+"""Whom the desk may ask with which keys: paper or this machine, and no key ever seen."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from connectors.alpaca.sandbox import SandboxServer
+from connectors.alpaca.settings import AlpacaSettings
+from connectors.wiring.broker import broker_settings, open_broker
+from engine.config import Config
+from engine.errors import ConfigError, CredentialsRefused
+from tests.connectors.alpaca.alpaca_accounts import KEY, SECRET
+
+REPO = Path(__file__).parents[3]
+KEYS = {"APCA_API_KEY_ID": KEY, "APCA_API_SECRET_KEY": SECRET}
+
+
+@pytest.mark.parametrize(
+    ("url", "tidied"),
+    [
+        ("https://paper-api.alpaca.markets", "https://paper-api.alpaca.markets"),
+        ("https://paper-api.alpaca.markets/", "https://paper-api.alpaca.markets"),
+        ("https://paper-api.alpaca.markets/v2", "https://paper-api.alpaca.markets"),
+        ("https://paper-api.alpaca.markets:443/v2/", "https://paper-api.alpaca.markets"),
+        (" https://PAPER-API.alpaca.markets ", "https://paper-api.alpaca.markets"),
+        ("http://127.0.0.1:8787", "http://127.0.0.1:8787"),
+        ("http://127.0.0.1:8787/v2/", "http://127.0.0.1:8787"),
+        ("http://localhost:8787//", "http://localhost:8787"),
+        ("http://[::1]:8787/v2", "http://[::1]:8787"),
+        ("http://127.9.8.7", "http://127.9.8.7"),
+    ],
+)
+def test_paper_and_this_machine_are_traded_on(url: str, tidied: str) -> None:
+    assert AlpacaSettings(KEY, SECRET, trading_url=url).trading_url == tidied
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://paper-api.alpaca.markets",
+        "https://paper-api.alpaca.markets:8443",
+        "https://paper-api.alpaca.markets.example.com",
+        "https://paper-api.alpaca.markets@example.com",
+        "https://example.com/paper-api.alpaca.markets",
+        "https://broker-api.alpaca.markets",
+        "https://127.0.0.1.example.com",
+        "http://10.0.0.1:8787",
+        "http://0.0.0.0:8787",
+        "http://127.0.0.1:8787?x=1",
+        "http://user:word@127.0.0.1:8787",
+        "http://127.0.0.1:notaport",
+        "ftp://127.0.0.1",
+        "paper-api.alpaca.markets",
+        "",
+    ],
+)
+def test_any_other_trading_address_is_refused(url: str) -> None:
+    with pytest.raises(ConfigError, match=r"broker\.trading_url") as refused:
+        AlpacaSettings(KEY, SECRET, trading_url=url)
+    assert "APCA_API_BASE_URL" in str(refused.value) and "word" not in str(refused.value)
+    assert refused.value.exit_code == 78
+
+
+@pytest.mark.parametrize(
+    "url", ["https://api.alpaca.markets", "http://API.alpaca.markets/v2", "https://api.alpaca.markets:444"]
+)
+def test_the_live_host_is_refused_by_name(url: str) -> None:
+    with pytest.raises(ConfigError, match=r"^api\.alpaca\.markets trades real money"):
+        AlpacaSettings(KEY, SECRET, trading_url=url)
+
+
+def test_keys_travel_over_https_only() -> None:
+    settings = AlpacaSettings(KEY, SECRET, data_url="https://data.alpaca.markets/v2/")
+    assert settings.data_url == "https://data.alpaca.markets"
+    assert AlpacaSettings(KEY, SECRET, data_url="http://127.0.0.1:1/").data_url == "http://127.0.0.1:1"
+    with pytest.raises(ConfigError, match="https only"):
+        AlpacaSettings(KEY, SECRET, data_url="http://data.alpaca.markets")
+
+
+@pytest.mark.parametrize("missing", sorted(KEYS))
+@pytest.mark.parametrize("value", ["", "   "])
+def test_a_missing_key_is_named(missing: str, value: str) -> None:
+    with pytest.raises(CredentialsRefused, match=f"^{missing} is not set") as refused:
+        open_broker(Config(), KEYS | {missing: value})
+    assert refused.value.exit_code == 77
+
+
+@pytest.mark.parametrize("wrong", ["new\nline", "with space", "schlüssel", "tab\there"])
+def test_a_key_that_no_header_can_carry_is_refused_unseen(wrong: str) -> None:
+    with pytest.raises(CredentialsRefused, match="APCA_API_SECRET_KEY") as refused:
+        AlpacaSettings(KEY, wrong)
+    assert wrong not in str(refused.value)
+
+
+def test_the_environment_overrides_the_configuration() -> None:
+    plain = {"broker": {"kind": "alpaca", "data_url": "https://mirror.example.com", "timeout": 7, "feed": "sip"}}
+    config = Config.model_validate(plain)
+    configured = broker_settings(config, KEYS)
+    assert configured == AlpacaSettings(
+        KEY, SECRET, "https://paper-api.alpaca.markets", "https://mirror.example.com", 7.0, "sip"
+    )
+    local = {"APCA_API_BASE_URL": "http://127.0.0.1:5/", "APCA_API_DATA_URL": "http://127.0.0.1:6/v2"}
+    moved = broker_settings(config, KEYS | local)
+    assert (moved.trading_url, moved.data_url) == ("http://127.0.0.1:5", "http://127.0.0.1:6")
+    assert broker_settings(config, KEYS | dict.fromkeys(local, " ")) == configured, "empty is not set"
+    with pytest.raises(ConfigError, match="real money"):
+        broker_settings(config, KEYS | {"APCA_API_BASE_URL": "https://api.alpaca.markets"})
+
+
+def test_settings_are_shown_without_keys() -> None:
+    settings = AlpacaSettings(f" {KEY}\n", SECRET)
+    assert settings.headers == {"APCA-API-KEY-ID": KEY, "APCA-API-SECRET-KEY": SECRET}, "space around a key is no part"
+    for text in (repr(settings), str(settings), f"{settings}", repr(open_broker(Config(), KEYS).settings)):
+        assert KEY not in text and SECRET not in text
+    assert settings.without_keys(f"no such key {KEY}/{SECRET}!") == "no such key (a key)/(a key)!"
+    assert pickle.loads(pickle.dumps(settings)) == settings
+
+
+HYGIENE = """
+import sys
+import connectors.alpaca.broker_time, connectors.wiring.broker
+heavy = {"alpaca", "requests", "pandas", "httpx", "websockets", "numpy"} & set(sys.modules)
+assert not heavy, heavy
+broker = connectors.wiring.broker.open_broker(__import__("engine.config").config.Config())
+print(connectors.alpaca.broker_time.broker_now(broker.settings).isoformat())
+assert not {"alpaca", "requests", "pandas"} & set(sys.modules)
+"""
+
+
+def test_the_brokers_time_is_asked_without_alpaca_py(broker: SandboxServer) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", HYGIENE],
+        cwd=REPO,
+        env={"PATH": "", "PYTHONPATH": str(REPO), **broker.environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.stdout, done.stderr) == ("2024-01-31T21:05:00+00:00\n", "")
