@@ -15,6 +15,7 @@ from itertools import product
 from engine.agents.market_intelligence import MarketIntelligence
 from engine.domain.decision import Decision, Outcome
 from engine.domain.lesson import Recollection
+from engine.domain.macro import MacroRelease
 from engine.domain.market import Filing, NewsItem, Symbol
 from engine.ports import Calendar
 from memory.ports import Embedder, Store
@@ -85,15 +86,18 @@ class DeskMemory:
         news: Sequence[NewsItem],
         filings: Sequence[Filing],
         intelligence: MarketIntelligence | None,
+        macro: Sequence[MacroRelease] = (),
     ) -> None:
-        """Remembers what came in: filings always, news that was judged to concern the company, each as weighty as it
-        was judged. Source: FinAgent §4.1 [A1]; TradingGPT §4.1.1 [G2]."""
+        """Remembers what came in: filings and figures of the economy always, news that was judged to concern the
+        company, each as weighty as it was judged. Source: FinAgent §4.1 [A1]; TradingGPT §4.1.1 [G2]."""
         judged = {} if intelligence is None else {item.id: item for item in intelligence.items}
-        for filing in filings:
-            verdict = judged.get(filing.id)
+        reports = [(_form(filing.form), filing.id, filing.summary) for filing in filings]
+        reports += [("macro", release.id, release.summary) for release in macro]
+        for kind, name, text in reports:
+            verdict = judged.get(name)
             rating = None if verdict is None else (verdict.weight - 1) / 9
             labels = ("long term",) if verdict is None else (f"{verdict.horizon} term", verdict.effect)
-            self._keep(place, _form(filing.form), filing.summary, filing.id, rating, labels)
+            self._keep(place, kind, text, name, rating, labels)
         for entry in news:
             verdict = judged.get(entry.id)
             if verdict is None or not verdict.concerns_company:

@@ -23,6 +23,7 @@ from engine.errors import ConfigError, UsageError
 STEPS = (
     "news",
     "intelligence",
+    "macro",
     "memory",
     "diversified",
     "past",
@@ -36,8 +37,9 @@ STEPS = (
     "extended",
     "immediate",
 )
-"""What a preset may have and an ablation may leave out, in the order of the cycle. `diversified` asks memory once per
-retrieval type, `vision` lets models that see look at charts; the rest are steps."""
+"""What a preset may have and an ablation may leave out, in the order of the cycle. `macro` hands figures of the
+economy to intelligence and to memory, `diversified` asks memory once per retrieval type, `vision` lets models that see
+look at charts; the rest are steps."""
 
 GROUPS = {
     "reflections": ("performance-reflection", "signal-reflection", "low-level", "high-level", "extended"),

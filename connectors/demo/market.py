@@ -1,4 +1,5 @@
-"""The demo market behind the ports: prices, news and filings of the cast, from a fixed beginning to a given day."""
+"""The demo market behind the ports: prices, news and filings of the cast and figures of its economy, from a fixed
+beginning to a given day."""
 
 from __future__ import annotations
 
@@ -8,11 +9,13 @@ from datetime import date
 from difflib import get_close_matches
 
 from connectors.demo.cast import load_cast
+from connectors.demo.economy import SERIES, economy
 from connectors.demo.fund import fund_history
 from connectors.demo.newsroom import Newsroom
 from connectors.demo.price_path import PricePath, draw_path
 from connectors.demo.reports import filing_of
 from connectors.demo.tide import Tide, tides
+from engine.domain.macro import MacroSeries
 from engine.domain.market import CorporateAction, Filing, FilingBatch, NewsBatch, PriceHistory, Symbol
 from engine.errors import MissingData, UsageError
 from engine.ports import Calendar
@@ -25,9 +28,9 @@ DEFAULT_WATCHLIST: tuple[Symbol, ...] = ("ORVL", "BXWD", "HLXM", "WRNN-USD")
 
 
 class DemoMarket:
-    """BarSource, NewsSource and FilingSource of fictional companies, one coin and one fund.
+    """BarSource, NewsSource, FilingSource and MacroSource of fictional companies, one coin and one fund.
 
-    Bars, actions, news and filings are the seed's and the calendars' alone; a later `through` adds to them and
+    Bars, actions, news, filings and figures are the seed's and the calendars' alone; a later `through` adds to them and
     changes none of the earlier. Prices are as traded: a split makes them jump, a dividend makes them fall, and
     `actions` lists both, never on the same day; adjusted closes, which later dividends would change, are unknown.
 
@@ -81,6 +84,13 @@ class DemoMarket:
         ]
         return FilingBatch(tuple(sorted(found, key=lambda filing: filing.available_at)))
 
+    async def series(self, name: str) -> MacroSeries:
+        """Weekly claims or monthly hours through the last day. Raises MissingData for another series."""
+        if name not in SERIES:
+            raise MissingData(f"the demo market has no series {name!r}; it has {', '.join(SERIES)}")
+        sessions = self._exchange_sessions()
+        return economy(self._seed, name, EPOCH, self._through, sessions, self._tides(sessions))
+
     def _symbols(self) -> list[Symbol]:
         return sorted((*self._cast.companies, self._cast.coin.symbol, self._cast.fund.symbol))
 
@@ -99,9 +109,18 @@ class DemoMarket:
         if symbol == self._cast.fund.symbol:
             holdings = [self._path(company) for company in self._cast.companies]
             return PricePath(fund_history(self._cast.fund, holdings), (), (), ())
-        calendar = self._calendar_for(symbol)
-        sessions = array("q", (day.toordinal() for day in calendar.sessions(EPOCH, self._through)))
         if symbol == self._cast.coin.symbol:
-            return draw_path(self._seed, self._cast.coin, sessions)
+            return draw_path(self._seed, self._cast.coin, self._sessions(symbol))
+        sessions = self._exchange_sessions()
+        return draw_path(self._seed, self._cast.companies[symbol], sessions, self._tides(sessions))
+
+    def _sessions(self, symbol: Symbol) -> array[int]:
+        days = self._calendar_for(symbol).sessions(EPOCH, self._through)
+        return array("q", (day.toordinal() for day in days))
+
+    def _exchange_sessions(self) -> array[int]:
+        return self._sessions(self._cast.fund.symbol)
+
+    def _tides(self, sessions: array[int]) -> list[Tide]:
         self._moves = self._moves or tides(self._seed, sessions)
-        return draw_path(self._seed, self._cast.companies[symbol], sessions, self._moves)
+        return self._moves

@@ -12,7 +12,7 @@ from pathlib import Path
 from connectors.wiring.memories import desk_memory, remembers
 from connectors.wiring.models import build_models
 from connectors.wiring.runs import default_spec, default_symbols, with_costs
-from connectors.wiring.sources import calendar_table, calendars, open_source
+from connectors.wiring.sources import calendar_table, calendars, configured_data, load_macro, open_source
 from engine import places
 from engine.agents.ask import AnswerRecord, Asked, Asker
 from engine.assistant import Gate, Gated, Publish
@@ -22,7 +22,7 @@ from engine.cycle import Cycle
 from engine.desk.daily import run_daily
 from engine.desk.setting import KIND, DailyResult, DailySetting, run_id
 from engine.domain.market import Symbol
-from engine.domain.run import DataSpec, RunSpec
+from engine.domain.run import RunSpec
 from engine.errors import MissingData, PaperdeskError, TryAgainLater, UsageError
 from engine.journal.reader import JournalReader
 from engine.journal.upgrade import bring_up_to_date, older_version
@@ -36,6 +36,7 @@ from engine.preset import load_preset
 from engine.reports.model_use import Meter, answered
 from engine.simulation.desk_broker import DeskBroker
 from engine.simulation.recorder import JournalRecorder
+from engine.simulation.window import unread_series
 from memory.lancedb_store import load_library
 
 HISTORY = timedelta(days=600)
@@ -83,10 +84,11 @@ def desk_lock(desk: str) -> Iterator[None]:
 async def load_desk(config: Config, session: date) -> Market:
     """The desk's market: its symbols, and what it holds or has ordered of symbols that were taken off its list.
     Raises MissingData for a gap in the history that the session's decision needs."""
-    source = open_source(DataSpec(config.data.folder, config.data.demo_seed), session)
+    data = configured_data(config)
+    source, macro = open_source(data, session), await load_macro(data, session)
     decided = default_symbols(config)
     symbols = tuple(dict.fromkeys((*decided, *_in_the_books(places.desk_journal(config.desk.name)))))
-    market = await load_market(source, source, source, symbols, calendars())
+    market = await load_market(source, source, source, symbols, calendars(), macro)
     for symbol in decided:
         history = market.histories[symbol]
         if len(history):
@@ -208,6 +210,10 @@ async def _run(
         def untidied(reason: str) -> None:
             tell(Noticed(identity, clock.now(), "warning", reason))
 
+        with JournalReader(journal.path) as reader:
+            begins = not reader.runs(KIND)
+        for note in unread_series(preset, configured_data(config), market) if begins else ():
+            tell(Noticed(identity, clock.now(), "info", note))
         if remembers(preset):
             await asyncio.to_thread(load_library)
         try:

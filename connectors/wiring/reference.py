@@ -6,14 +6,11 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from datetime import date
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine import places
 from engine.config import Config
-from engine.domain.run import DataSpec
 from engine.errors import ConfigError, UsageError
-from engine.ports import MacroSource
 
 MINILM = "all-MiniLM-L6-v2"
 """The model of `minilm` where no other is named."""
@@ -51,15 +48,6 @@ def fred_macro(config: Config, environ: Mapping[str, str] = os.environ) -> FredM
     from connectors.macro import FredMacro
 
     return FredMacro(environ.get("FRED_API_KEY"), address=config.macro.address)
-
-
-def open_macro(data: DataSpec) -> MacroSource | None:
-    """The macro series of a data folder; None on the demo market, whose economy has no figures."""
-    if data.folder is None:
-        return None
-    from connectors.files.macro import FilesMacro
-
-    return FilesMacro(Path(data.folder).expanduser())
 
 
 @contextmanager

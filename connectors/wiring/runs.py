@@ -11,7 +11,7 @@ from decimal import Decimal
 
 from connectors.wiring.memories import keep_run_memory, run_memory
 from connectors.wiring.models import ModelSet, build_models
-from connectors.wiring.sources import calendar_table, load_window, open_source
+from connectors.wiring.sources import calendar_table, configured_data, load_macro, load_window, open_source
 from engine import places
 from engine.agents.ask import AnswerRecord, Asked, Asker
 from engine.assistant import Publish
@@ -73,7 +73,7 @@ def default_spec(config: Config) -> RunSpec:
     symbols = default_symbols(config)
     if not symbols:
         raise UsageError("no symbols; give --symbols A,B or set desk.symbols in the configuration")
-    data = DataSpec(config.data.folder, config.data.demo_seed)
+    data = configured_data(config)
     warm_up_from, first, last = DEMO_WINDOW if data.folder is None else asyncio.run(_last_sessions(data, symbols))
     return RunSpec(
         symbols=symbols,
@@ -171,7 +171,8 @@ def with_costs(spec: RunSpec, config: Config) -> tuple[ExecutionRules, Decimal]:
 async def load_run(spec: RunSpec) -> Market:
     """The market of a run's window. Raises what the source raises."""
     source = open_source(spec.data, spec.last)
-    return await load_window(source, spec.symbols, spec.warm_up_from or spec.first, spec.last)
+    macro = {} if spec.preset is None else await load_macro(spec.data, spec.last)
+    return await load_window(source, spec.symbols, spec.warm_up_from or spec.first, spec.last, macro)
 
 
 async def _run(

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import date
 from functools import partial
 from pathlib import Path
 from typing import Protocol
 
 from engine import places
+from engine.config import Config
+from engine.domain.macro import MacroSeries
 from engine.domain.market import Symbol
 from engine.domain.run import DataSpec
-from engine.errors import StaleData
+from engine.errors import MissingData, StaleData
 from engine.market.as_of import Market, load_market
 from engine.market.coverage import check_coverage
 from engine.market.trading_hours import calendar_for
-from engine.ports import BarSource, Calendar, FilingSource, NewsSource
+from engine.ports import BarSource, Calendar, FilingSource, MacroSource, NewsSource
 
 
 class Source(BarSource, NewsSource, FilingSource, Protocol):
@@ -44,10 +47,40 @@ def open_source(data: DataSpec, through: date) -> Source:
     return FilesMarket(Path(data.folder).expanduser(), calendars())
 
 
-async def load_window(source: Source, symbols: Sequence[Symbol], first: date, last: date) -> Market:
-    """All data of some symbols. Raises StaleData where the data of a symbol ends before `last`, unless the symbol
-    itself has stopped trading, which is no fault of the data."""
-    market = await load_market(source, source, source, symbols, calendars())
+def configured_data(config: Config) -> DataSpec:
+    """The data that a configuration names."""
+    return DataSpec(config.data.folder, config.data.demo_seed, config.macro.series)
+
+
+async def load_macro(data: DataSpec, through: date) -> Mapping[str, MacroSeries]:
+    """The series of the economy that a data spec names and its folder or the demo market has; one that is not there
+    is left out. Raises MalformedData naming file and line."""
+    source: MacroSource
+    if data.folder is None:
+        from connectors.demo import DemoMarket
+
+        source = DemoMarket(data.demo_seed, calendars(), through)
+    else:
+        from connectors.files.macro import FilesMacro
+
+        source = FilesMacro(Path(data.folder).expanduser())
+    found: dict[str, MacroSeries] = {}
+    for name in data.macro:
+        with suppress(MissingData):
+            found[name] = await source.series(name)
+    return found
+
+
+async def load_window(
+    source: Source,
+    symbols: Sequence[Symbol],
+    first: date,
+    last: date,
+    macro: Mapping[str, MacroSeries] | None = None,
+) -> Market:
+    """All data of some symbols, and figures of the economy that are there already. Raises StaleData where the data of
+    a symbol ends before `last`, unless the symbol itself has stopped trading, which is no fault of the data."""
+    market = await load_market(source, source, source, symbols, calendars(), macro)
     for symbol, history in market.histories.items():
         covered = check_coverage(history, market.calendars[symbol], first, last)
         if covered.ends_early and not await _stopped_trading(source, symbol, covered.last):

@@ -13,6 +13,7 @@ from engine.agents.ask import Asker, Reply
 from engine.agents.citing import check_cited
 from engine.agents.news_digest import TOTAL_LIMIT, NewsLine
 from engine.agents.text import Prose, Sentence, plain
+from engine.domain.macro import MacroRelease
 from engine.domain.market import Filing, NewsItem, Symbol
 from engine.market.moves import SessionMove
 
@@ -51,6 +52,11 @@ class IntelligenceItem:
         if filing.form.startswith(("10-Q", "10-K")):
             form = "10-Q" if filing.form.startswith("10-Q") else "10-K"
         return cls(filing.id, form, filing.date, filing.summary)
+
+    @classmethod
+    def of_macro(cls, release: MacroRelease) -> IntelligenceItem:
+        """A figure of the economy. Source: TradingGPT §4.1.1 [G2]."""
+        return cls(release.id, "macro", release.date, release.summary)
 
     @property
     def line(self) -> str:
@@ -95,9 +101,11 @@ class IntelligenceView:
         filings: Iterable[Filing] = (),
         prices: tuple[SessionMove, ...] = (),
         names: tuple[str, ...] = (),
+        macro: Iterable[MacroRelease] = (),
     ) -> IntelligenceView:
-        """The view of filings and news, each in order of availability."""
-        items = (*map(IntelligenceItem.of_filing, filings), *map(IntelligenceItem.of_news, news))
+        """The view of figures of the economy, filings and news, each in order of availability."""
+        reports = (*map(IntelligenceItem.of_macro, macro), *map(IntelligenceItem.of_filing, filings))
+        items = (*reports, *map(IntelligenceItem.of_news, news))
         return cls(symbol, session, owner, items, prices=prices, names=names)
 
     def summary(self) -> str:

@@ -3,12 +3,17 @@ vintage."""
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 
 _MIDNIGHT_IN_ST_LOUIS = time(6, tzinfo=UTC)  # in summer an hour after it
+_A_YEAR = timedelta(days=364)  # 52 weeks; of monthly figures it finds the same month
+
+TITLES = {"ICSA": "Initial claims for unemployment insurance", "AWHMAN": "Average weekly hours in manufacturing"}
+"""What the series are called that are read unless others are chosen. Source: TradingGPT §4.1.1 [G2]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +28,27 @@ class MacroObservation:
 
 
 @dataclass(frozen=True, slots=True)
+class MacroRelease:
+    """What a series said when it last said something new, in a sentence; visible from `available_at` (UTC)."""
+
+    id: str
+    series: str
+    date: date
+    available_at: datetime
+    summary: str
+
+
+@dataclass(frozen=True, slots=True)
 class MacroSeries:
-    """All vintages of a series, ordered by date and then by when they became known; see `MacroSeries.of`."""
+    """All vintages of a series, ordered by date and then by when they became known; see `MacroSeries.of`. `moments`
+    are those at which anything became known, in order."""
 
     name: str
     observations: tuple[MacroObservation, ...]
+    moments: tuple[datetime, ...] = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "moments", tuple(sorted({item.known_from for item in self.observations})))
 
     @classmethod
     def of(cls, name: str, observations: Iterable[MacroObservation]) -> MacroSeries:
@@ -51,6 +72,45 @@ class MacroSeries:
         """One observation per date, as the whole series stood at a moment, oldest first."""
         latest = {item.date: item for item in self.observations if item.known_from <= moment}
         return tuple(latest.values())
+
+    def cut(self, moment: datetime) -> MacroSeries:
+        """The series with everything removed that became known later."""
+        return replace(self, observations=tuple(o for o in self.observations if o.known_from <= moment))
+
+    def release(self, after: datetime | None, until: datetime) -> MacroRelease | None:
+        """What the series says at a moment, where its latest figure is another than it was `after` a moment before
+        (None: whatever it is); a revision of older figures alone is no news."""
+        known = bisect_right(self.moments, until)
+        if not known or (after is not None and bisect_right(self.moments, after) == known):
+            return None
+        shown = self.history_at(until)
+        latest = shown[-1]
+        if after is not None and self.known_at(after) == latest:
+            return None
+        name = f"{self.name} {latest.date} {latest.known_from:%Y-%m-%d}"
+        return MacroRelease(name, self.name, latest.date, latest.known_from, _told(self, shown))
+
+
+def _told(series: MacroSeries, shown: tuple[MacroObservation, ...]) -> str:
+    """The last figure with its change against the one before and against a year before."""
+    latest = shown[-1]
+    title = TITLES.get(series.name)
+    parts = [f"{f'{title} ({series.name})' if title else series.name}: {latest.value:f} for {latest.date}"]
+    if len(shown) > 1:
+        parts.append(f"{_against(latest, shown[-2])} before")
+    year_ago = next((o for o in reversed(shown) if o.date <= latest.date - _A_YEAR), None)
+    if year_ago is not None:
+        parts.append(f"{_against(latest, year_ago)} a year before")
+    first = next(o for o in series.observations if o.date == latest.date)
+    if first != latest:
+        parts.append(f"revised from {first.value:f}")
+    return ", ".join(parts) + "."
+
+
+def _against(latest: MacroObservation, other: MacroObservation) -> str:
+    change = latest.value - other.value
+    moved = f"{change:+f}" if other.value <= 0 else f"{change / other.value * 100:+.2f}%"
+    return f"{moved} against {other.value:f}"
 
 
 def end_of_vintage(day: date) -> datetime:

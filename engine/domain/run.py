@@ -15,10 +15,12 @@ from engine.domain.portfolio import Portfolio
 
 @dataclass(frozen=True, slots=True)
 class DataSpec:
-    """Where market data comes from: a folder, or (None) the demo market of a seed."""
+    """Where market data comes from: a folder, or (None) the demo market of a seed. `macro` names the series of
+    the economy that are read, as far as there are any."""
 
     folder: str | None = None
     demo_seed: int = 0
+    macro: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

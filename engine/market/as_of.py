@@ -1,6 +1,7 @@
 """The only door to market data: it shows what was known at a moment, and nothing later.
 
-A daily bar is visible once its session has closed, news and filings from when they became available. Prices are as
+A daily bar is visible once its session has closed; news, filings and figures of the economy from when they became
+available, each figure in the vintage of the day. Prices are as
 traded; bars before a split are put on the basis of the last visible session, by the splits known by then.
 """
 
@@ -9,10 +10,11 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 
+from engine.domain.macro import MacroRelease, MacroSeries
 from engine.domain.market import (
     UNKNOWN,
     ActionKind,
@@ -41,6 +43,8 @@ class Market:
     filings: Mapping[Symbol, Sequence[Filing]]
     calendars: Mapping[Symbol, Calendar]
     dropped: tuple[Dropped, ...] = ()
+    macro: Mapping[str, MacroSeries] = field(default_factory=dict)
+    """Figures of the economy by the name of their series."""
 
     def at(self, now: datetime) -> MarketAsOf:
         """What of it was known at a moment."""
@@ -63,6 +67,7 @@ class Market:
             actions=actions,
             news={s: [n for n in items if n.available_at <= now] for s, items in self.news.items()},
             filings={s: [f for f in items if f.available_at <= now] for s, items in self.filings.items()},
+            macro={name: series.cut(now) for name, series in self.macro.items()},
         )
 
 
@@ -79,8 +84,10 @@ async def load_market(
     filings: FilingSource,
     symbols: Sequence[Symbol],
     calendar_of: Callable[[Symbol], Calendar],
+    macro: Mapping[str, MacroSeries] | None = None,
 ) -> Market:
-    """Reads everything that the sources have on some symbols. Raises what the sources raise."""
+    """Reads everything that the sources have on some symbols; `macro` is there already. Raises what the sources
+    raise."""
     histories: dict[Symbol, PriceHistory] = {}
     actions: dict[Symbol, Sequence[CorporateAction] | None] = {}
     items: dict[Symbol, Sequence[NewsItem]] = {}
@@ -94,7 +101,7 @@ async def load_market(
         items[symbol], reports[symbol] = batch.items, reported.items
         dropped += [*batch.dropped, *reported.dropped]
     calendars = {symbol: calendar_of(symbol) for symbol in symbols}
-    return Market(histories, actions, items, reports, calendars, tuple(dropped))
+    return Market(histories, actions, items, reports, calendars, tuple(dropped), macro or {})
 
 
 class MarketAsOf:
@@ -143,6 +150,12 @@ class MarketAsOf:
         start = bisect_right(items, after, key=lambda item: item.available_at)
         stop = bisect_right(items, self.now, key=lambda item: item.available_at)
         return items[start:stop]
+
+    def macro(self, after: datetime | None) -> Sequence[MacroRelease]:
+        """The latest figure of every series that has said something new after a moment and by now; of every series at
+        all without a moment."""
+        found = (series.release(after, self.now) for series in self._market.macro.values())
+        return tuple(release for release in found if release is not None)
 
     def hindsight(self, symbol: Symbol, count: int, until: datetime) -> PriceHistory:
         """The last `count` visible bars and those after them that were known at a later moment: the door that is open

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from engine.agents.market_intelligence import IntelligenceItem, IntelligenceView, ItemKind
 from engine.agents.rendering import signed_percent
 from engine.market.moves import SessionMove
+from engine.offline.economy import read_figure
 from engine.offline.reading import Reading, names_of, read
 from engine.offline.salience import counted, ended, key_sentences, salient_words
 
@@ -117,7 +118,8 @@ def _judged(view: IntelligenceView) -> Iterator[_Judged]:
             continue
         ids.add(item.id)
         # What a company files is about itself, whatever it calls itself.
-        reading = read(item.text, names if item.kind == "news" else None)
+        about = names if item.kind == "news" else None
+        reading = read_figure(item.text) if item.kind == "macro" else read(item.text, about)
         opening = item.text[:160].lower()
         repeats = opening in seen
         seen.add(opening)

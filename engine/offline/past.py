@@ -11,6 +11,7 @@ from engine.agents.citing import by_layer, shown_text
 from engine.agents.past_intelligence import PastView
 from engine.agents.text import plain
 from engine.domain.lesson import Recollection
+from engine.offline.economy import read_figure
 from engine.offline.reading import Reading, read
 from engine.offline.salience import clean, ended, main_sentence
 
@@ -39,6 +40,8 @@ def read_memory(memory: Recollection) -> Reading:
     """What an agent sees of a memory, read. Of one's own reflections what they quote is left out: the events of a case
     are not its lesson."""
     text = shown_text(memory)
+    if memory.kind == "macro":
+        return read_figure(text)
     return read(_QUOTATION.sub("", text) if memory.layer == "reflection" else text)
 
 

@@ -23,7 +23,7 @@ from engine.ports import Calendar
 from engine.reports.conventions import convention
 from engine.simulation.recorder import JournalRecorder, Silent
 from engine.simulation.simulated_broker import Happened, SimulatedBroker
-from engine.simulation.window import coverage, data_notes, previous_session, window
+from engine.simulation.window import coverage, data_notes, previous_session, unread_series, window
 from engine.trading.reward import known_books, outcomes
 from engine.turn import Notebook, Turn, Verdict
 
@@ -61,7 +61,11 @@ async def run_agents(spec: RunSpec, setting: Setting) -> Result:
     player = _Player(setting, len(warming) + len(sessions))
     warm_up = await player.play("warm-up", warming) if warming else None
     test = await player.play("test", sessions)
-    notes = (*data_notes(spec, setting.market, covered), *player.notes)
+    notes = (
+        *data_notes(spec, setting.market, covered),
+        *unread_series(setting.cycle.preset, spec.data, setting.market),
+        *player.notes,
+    )
     return Result(spec, test, warm_up, dropped=setting.market.dropped, notes=notes, interrupted=player.stopped)
 
 

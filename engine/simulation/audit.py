@@ -23,7 +23,7 @@ from engine.simulation.watched_market import Inputs, shown
 MOST_FINDINGS = 12
 """Findings that are kept in words; the rest is counted."""
 
-READ = ("bars", "news", "filings")
+READ = ("bars", "news", "filings", "macro")
 """What a run may read, counted in the certificate; splits come with the bars."""
 
 Trace = Mapping[tuple[date, Symbol, str], Any]

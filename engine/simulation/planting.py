@@ -9,17 +9,23 @@ from dataclasses import replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 
+from engine.domain.macro import MacroObservation, MacroSeries
 from engine.domain.market import ActionKind, CorporateAction, Filing, NewsItem, PriceHistory, Symbol, to_nano
 from engine.market.as_of import Market, last_opened
 from engine.ports import Calendar
 
-SOURCES = ("bars", "actions", "news", "filings")
+SOURCES = ("bars", "actions", "news", "filings", "macro")
 """What a market holds, each planted by itself."""
 
 MEMORY = "memory"
 """What is planted into the memory of a run that has one, beside its market."""
 
-MARKERS = {"news": "ZQX-PLANTED-NEWS", "filings": "ZQX-PLANTED-FILING", MEMORY: "ZQX-PLANTED-MEMORY"}
+MARKERS = {
+    "news": "ZQX-PLANTED-NEWS",
+    "filings": "ZQX-PLANTED-FILING",
+    "macro": "ZQX-PLANTED-MACRO",
+    MEMORY: "ZQX-PLANTED-MEMORY",
+}
 """Words that stand in no real text."""
 
 ABSURD_PRICE = Decimal("987654.321")
@@ -30,7 +36,8 @@ _LOOK_AHEAD = timedelta(days=10)  # no market rests longer, so the next session 
 
 def planted(market: Market, sources: Sequence[str], now: datetime) -> Market:
     """The whole market with records that become available only after a moment: bars at an absurd price and a split of
-    a thousand for one from each symbol's next session on, a takeover in the news and in a filing a second later."""
+    a thousand for one from each symbol's next session on; a second later a takeover in the news and in a filing, and
+    absurd figures of the economy."""
     symbols = tuple(market.histories)
     if "bars" in sources:
         bars = {s: _bars(market.histories[s], market.calendars[s], now) for s in symbols}
@@ -42,6 +49,9 @@ def planted(market: Market, sources: Sequence[str], now: datetime) -> Market:
         market = replace(market, news={s: _with_news(market.news.get(s, ()), s, now) for s in symbols})
     if "filings" in sources:
         market = replace(market, filings={s: _with_filing(market.filings.get(s, ()), s, now) for s in symbols})
+    if "macro" in sources:
+        names = (*market.macro, MARKERS["macro"])
+        market = replace(market, macro={name: _with_figure(market.macro.get(name), name, now) for name in names})
     return market
 
 
@@ -85,6 +95,15 @@ def _with_filing(reports: Sequence[Filing], symbol: Symbol, now: datetime) -> li
     filing = Filing(f"planted-{symbol}", symbol, "8-K", soon.date(), soon, text)
     row = bisect_right(reports, soon, key=lambda other: other.available_at)
     return [*reports[:row], filing, *reports[row:]]
+
+
+def _with_figure(series: MacroSeries | None, name: str, now: datetime) -> MacroSeries:
+    """A figure of the day and, where there are figures, a revision of the one that is known last."""
+    soon = now + _SOON
+    observations = list(series.observations) if series is not None else []
+    known = None if series is None else series.known_at(now)
+    days = {soon.date()} | ({known.date} if known is not None else set())
+    return MacroSeries.of(name, [*observations, *(MacroObservation(day, ABSURD_PRICE, soon) for day in days)])
 
 
 def _session_after(calendar: Calendar, session: date) -> date:

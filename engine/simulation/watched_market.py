@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
+from engine.domain.macro import MacroRelease
 from engine.domain.market import Filing, NewsItem, PriceHistory, Symbol
 from engine.errors import PaperdeskError
 from engine.market.as_of import Market, MarketAsOf
@@ -47,7 +48,7 @@ class WatchedMarket(Market):
     @classmethod
     def of(cls, market: Market) -> WatchedMarket:
         """The same market, nothing read yet."""
-        return cls(market.histories, market.actions, market.news, market.filings, market.calendars, market.dropped)
+        return cls(**{part.name: getattr(market, part.name) for part in fields(Market)})
 
     def at(self, now: datetime) -> MarketAsOf:
         """What of it was known at a moment; reading it is noted."""
@@ -58,11 +59,14 @@ class WatchedMarket(Market):
         closed = self.calendars[symbol].closes_at(last)
         self.read.setdefault("bars", Inputs()).add(((symbol, day) for day in sessions), closed, now)
 
-    def note_items(self, source: str, items: Sequence[NewsItem] | Sequence[Filing], now: datetime) -> None:
-        """News or filings were read."""
+    def note_items(
+        self, source: str, items: Sequence[NewsItem] | Sequence[Filing] | Sequence[MacroRelease], now: datetime
+    ) -> None:
+        """News, filings or figures of the economy were read."""
         if items:
             latest = max(item.available_at for item in items)
-            self.read.setdefault(source, Inputs()).add(((item.symbol, item.id) for item in items), latest, now)
+            names = (("" if isinstance(item, MacroRelease) else item.symbol, item.id) for item in items)
+            self.read.setdefault(source, Inputs()).add(names, latest, now)
 
 
 class _WatchedAsOf(MarketAsOf):
@@ -85,6 +89,11 @@ class _WatchedAsOf(MarketAsOf):
         self._market.note_items("filings", items, self.now)
         return items
 
+    def macro(self, after: datetime | None) -> Sequence[MacroRelease]:
+        releases = super().macro(after)
+        self._market.note_items("macro", releases, self.now)
+        return releases
+
     def peek(self, symbol: Symbol) -> Decimal | None:
         tomorrow = super().peek(symbol)
         if tomorrow is not None:
@@ -102,6 +111,7 @@ def shown(market: Market, now: datetime) -> Mapping[tuple[str, Symbol], Any]:
         views["bars", symbol] = _or_error(lambda s=symbol: _bars(door, s))  # type: ignore[misc]
         views["news", symbol] = _or_error(lambda s=symbol: list(door.news(s, _LONG_AGO)))  # type: ignore[misc]
         views["filings", symbol] = _or_error(lambda s=symbol: list(door.filings(s, _LONG_AGO)))  # type: ignore[misc]
+    views["macro", "the economy"] = _or_error(lambda: list(door.macro(None)))
     return views
 
 

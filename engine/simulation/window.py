@@ -8,11 +8,12 @@ from datetime import date, timedelta
 
 from engine.domain.execution import ExecutionRules, PriceBasis
 from engine.domain.market import Symbol
-from engine.domain.run import RunSpec
+from engine.domain.run import DataSpec, RunSpec
 from engine.errors import UsageError
 from engine.market.as_of import Market
 from engine.market.coverage import Coverage, check_coverage
 from engine.ports import Calendar
+from engine.preset import Preset
 from engine.reports.conventions import Convention, convention
 
 _LOOK_BACK = timedelta(days=10)  # no market rests longer, so the session before any day lies within
@@ -65,3 +66,10 @@ def data_notes(spec: RunSpec, market: Market, covered: Mapping[Symbol, Coverage]
             yield f"{symbol} begins to trade on {covers.first}, inside the window"
         if covers.ends_early:
             yield f"{symbol} stops trading on {covers.last}, inside the window"
+
+
+def unread_series(preset: Preset, data: DataSpec, market: Market) -> Iterator[str]:
+    """Which figures of the economy a preset that reads them has to do without, in a sentence."""
+    missing = [name for name in data.macro if name not in market.macro]
+    if missing and "macro" in preset.steps:
+        yield f"no figures of the economy for {', '.join(missing)}: the agents decide without (paperdesk fetch macro)"

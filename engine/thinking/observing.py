@@ -10,6 +10,7 @@ from engine.agents.news_digest import NewsView, digest_news
 from engine.agents.past_intelligence import PastView, summarize_past
 from engine.agents.tools import tool_signals
 from engine.desk_memory import YEAR
+from engine.domain.macro import MacroRelease
 from engine.domain.market import Filing
 from engine.market.chart_specs import indicator_table, kline_chart
 from engine.market.moves import last_sessions
@@ -33,14 +34,14 @@ async def intelligence_and_memories(thought: Thought) -> None:
     """Every item judged, a summary for trading, queries for memory; then what memory holds on what is known today, and
     its summary. After that today's items go into memory themselves.
     Source: FinAgent §4.1, §4.2 [A1, A2, A3]; TradingGPT §4.1.1 [G2]."""
-    filings = _new_filings(thought)
-    await _intelligence(thought, filings)
+    filings, macro = _new_filings(thought), _new_macro(thought)
+    await _intelligence(thought, filings, macro)
     if thought.memory is None:
         return
     seen = thought.seen
     diversified = "diversified" in thought.preset.steps
     thought.recollections = thought.memory.recall(thought.place, thought.queries(), diversified)
-    thought.memory.take_in(thought.place, thought.news_items, filings, thought.intelligence)
+    thought.memory.take_in(thought.place, thought.news_items, filings, thought.intelligence, macro)
     if not thought.recollections or not thought.wants("past"):
         return
     thought.begin("past-intelligence")
@@ -65,18 +66,36 @@ def tools(thought: Thought) -> None:
         thought.tool_signals = tool_signals(thought.tools, thought.seen.bars)
 
 
-async def _intelligence(thought: Thought, filings: Sequence[Filing]) -> None:
+async def _intelligence(thought: Thought, filings: Sequence[Filing], macro: Sequence[MacroRelease]) -> None:
     seen = thought.seen
     if not thought.wants("intelligence"):
         return
     thought.begin("market-intelligence")
-    prices = last_sessions(seen.bars)
-    view = IntelligenceView.of(seen.symbol, seen.turn.session, seen.owner, thought.news_items, filings, prices)
+    view = IntelligenceView.of(
+        seen.symbol,
+        seen.turn.session,
+        seen.owner,
+        thought.news_items,
+        filings,
+        prices=last_sessions(seen.bars),
+        macro=macro,
+    )
     thought.intelligence = thought.kept("market-intelligence", await gather_intelligence(thought.asker, view))
 
 
 def _new_filings(thought: Thought) -> Sequence[Filing]:
     """Filings since the last decision; for a memory that knows nothing of the symbol yet, those of a year."""
     market = thought.seen.turn.market
-    fresh = thought.memory is not None and not thought.memory.knows(thought.place)
-    return market.filings(thought.seen.symbol, market.now - YEAR if fresh else thought.seen.turn.news_after)
+    return market.filings(thought.seen.symbol, market.now - YEAR if _begins(thought) else thought.seen.turn.news_after)
+
+
+def _new_macro(thought: Thought) -> Sequence[MacroRelease]:
+    """Figures of the economy that came out since the last decision; for a memory that knows nothing of the symbol
+    yet, the latest of all. Source: TradingGPT §4.1.1 [G2]."""
+    if not thought.wants("macro"):
+        return ()
+    return thought.seen.turn.market.macro(None if _begins(thought) else thought.seen.turn.news_after)
+
+
+def _begins(thought: Thought) -> bool:
+    return thought.memory is not None and not thought.memory.knows(thought.place)

@@ -37,9 +37,10 @@ def test_agents_are_clean_and_the_certificate_says_what_was_read(capsys: pytest.
         ("actions", False),
         ("news", False),
         ("filings", False),
+        ("macro", False),
     ]
     inputs = {read["source"]: read for read in made["inputs"]}
-    assert set(inputs) == {"bars", "news", "filings"}
+    assert set(inputs) == {"bars", "news", "filings", "macro"}
     for source in ("bars", "news"):
         read = inputs[source]
         assert read["items"] > 0 and not read["from_the_future"]

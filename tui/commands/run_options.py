@@ -77,7 +77,7 @@ class RunFlags:
         """The run that they describe, the configuration's values for the rest. A window that is given in part is a
         usage error; one that is not given at all is the desk's own. Raises what `default_spec` raises."""
         from connectors.wiring.runs import default_spec
-        from engine.domain.run import DataSpec
+        from connectors.wiring.sources import configured_data
 
         if (self.first is None) != (self.last is None):
             raise click.UsageError("a window has two ends: give --from and --to, or neither")
@@ -94,7 +94,7 @@ class RunFlags:
             preset=self.preset if self.preset is not None or self.strategy is not None else spec.preset,
             strategy=self.strategy,
             params=key_values(self.params),
-            data=DataSpec(config.data.folder, config.data.demo_seed),
+            data=configured_data(config),
             model=self.model,
             without=() if self.without is None else tuple(filter(None, map(str.strip, self.without.split(",")))),
             convention=self.convention or config.metrics.convention,

@@ -15,12 +15,14 @@ from hypothesis import strategies as st
 
 from connectors.demo import DEFAULT_WATCHLIST, DemoMarket
 from connectors.demo.cast import load_cast
+from connectors.demo.economy import SERIES
 from connectors.demo.events import EARNINGS, SPLIT, Slot
 from connectors.demo.market import EPOCH
 from connectors.demo.price_path import PricePath, draw_path
 from connectors.demo.tide import tides
+from engine.domain.macro import end_of_vintage
 from engine.domain.market import NANO, ActionKind, PriceHistory
-from engine.errors import UsageError
+from engine.errors import MissingData, UsageError
 from tests.connectors.weekdays import Weekdays, calendar_for
 
 SESSIONS = [day.toordinal() for day in Weekdays().sessions(EPOCH, date(2025, 12, 31))]
@@ -54,6 +56,25 @@ async def test_a_longer_market_changes_nothing_that_was_there(seed: int, symbol:
     assert list(told) == [item for item in later if item.date <= through]
     filed, filed_later = (await short.filings(symbol)).items, (await long.filings(symbol)).items
     assert list(filed) == [filing for filing in filed_later if filing.date <= through]
+    for name in SERIES:
+        figures, later_figures = await short.series(name), await long.series(name)
+        assert figures == later_figures.cut(end_of_vintage(through))
+
+
+async def test_the_economy_is_plausible_revised_and_out_after_its_period() -> None:
+    market = DemoMarket(7, calendar_for, date(2025, 12, 31))
+    claims, hours = [await market.series(name) for name in SERIES]
+    assert len(claims.history_at(end_of_vintage(date(2025, 12, 31)))) == 259
+    assert len(hours.history_at(end_of_vintage(date(2025, 12, 31)))) == 59
+    for series, least, most in ((claims, 150_000, 400_000), (hours, 38, 43)):
+        assert len({item.value for item in series.observations}) > 5
+        assert all(least <= item.value <= most for item in series.observations)
+        assert all(item.known_from.date() > item.date + timedelta(4) for item in series.observations)
+        assert len(series.observations) > len({item.date for item in series.observations})
+    assert all(item.date.weekday() == 5 for item in claims.observations)
+    assert await DemoMarket(8, calendar_for, date(2025, 12, 31)).series("ICSA") != claims
+    with pytest.raises(MissingData, match="'GDP'; it has ICSA, AWHMAN"):
+        await market.series("GDP")
 
 
 async def test_the_bars_of_a_seed_are_these_on_every_machine() -> None:

@@ -43,7 +43,7 @@ def test_an_honest_run_is_clean() -> None:
     assert (found.cuts, found.differing, found.door_differing, found.findings) == (4, 0, 0, ())
     # Every decision from the first through the last cut has been taken again, the cuts' own twice.
     assert found.compared == len(SYMBOLS) * (found.door_sessions + 3)
-    assert [planted.source for planted in found.planted] == ["bars", "actions", "news", "filings"]
+    assert [planted.source for planted in found.planted] == ["bars", "actions", "news", "filings", "macro"]
     for source in ("bars", "news"):
         read = found.inputs[source]
         assert read.items and read.latest is not None and read.decision is not None
@@ -69,7 +69,7 @@ REMEMBERING = RunSpec(**{**_fields(AGENTS), "preset": "desk", "warm_up_from": da
 def test_a_run_with_a_memory_is_clean_and_its_hindsight_is_known() -> None:
     found = certificate(REMEMBERING, cuts=3)
     assert found.verdict == "clean", found.findings
-    assert [planted.source for planted in found.planted] == ["bars", "actions", "news", "filings", "memory"]
+    assert [planted.source for planted in found.planted] == ["bars", "actions", "news", "filings", "macro", "memory"]
     assert found.hindsight is not None and found.hindsight > 10
     read = found.inputs["memory"]
     assert len(read.items) > 20

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from connectors.wiring.reference import edgar_filings, fred_macro, open_embedder, open_macro
+from connectors.wiring.reference import edgar_filings, fred_macro, open_embedder
 from engine.config import Config
-from engine.domain.run import DataSpec
 from engine.errors import ConfigError, CredentialsRefused
 from tests.servers.fake_llm_server import fake_llm_server
 
@@ -54,16 +53,6 @@ def test_what_makes_no_vectors_is_a_configuration_error(spec: str) -> None:
         open_embedder(named, {"OPENAI_API_KEY": "k-0123456789"}),
     ):
         pass
-
-
-async def test_macro_series_of_a_folder_and_none_of_the_demo_market(tmp_path: Path) -> None:
-    path = tmp_path / "macro" / "AWHMAN.csv"
-    path.parent.mkdir()
-    path.write_text("date,value,known_from\n2023-05-01,40.1,2023-06-02\n")
-    source = open_macro(DataSpec(str(tmp_path)))
-    assert source is not None
-    assert len((await source.series("AWHMAN")).observations) == 1
-    assert open_macro(DataSpec(None)) is None
 
 
 async def test_services_are_refused_without_what_they_demand(paperdesk_home: Path) -> None:

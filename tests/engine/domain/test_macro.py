@@ -69,3 +69,61 @@ def test_a_day_ends_after_it_does_in_st_louis_and_before_the_next_open(day: date
     midnight = datetime.combine(day + timedelta(1), datetime.min.time(), ZoneInfo("America/Chicago"))
     opens = datetime.combine(day + timedelta(1), datetime.min.time(), ZoneInfo("America/New_York"))
     assert midnight <= end < opens + timedelta(hours=9.5)
+
+
+def claims(*figures: tuple[int, int, int]) -> MacroSeries:
+    """Weekly claims: the week, the value in thousands, hours from START until it was known."""
+    return MacroSeries.of(
+        "ICSA",
+        [
+            MacroObservation(
+                date(2023, 1, 7) + timedelta(weeks=week), Decimal(value * 1000), START + timedelta(hours=at)
+            )
+            for week, value, at in figures
+        ],
+    )
+
+
+def test_a_release_tells_the_last_figure_against_the_ones_before_as_they_stood() -> None:
+    series = claims((0, 250, 0), (51, 200, 100), (52, 210, 200), (51, 205, 200), (52, 220, 300))
+    before, then, later = (START + timedelta(hours=h) for h in (150, 200, 300))
+    first = series.release(before, then)
+    assert first is not None and (first.date, first.available_at) == (date(2024, 1, 6), then)
+    assert first.summary == (
+        "Initial claims for unemployment insurance (ICSA): 210000 for 2024-01-06, +2.44% against 205000 before, "
+        "-16.00% against 250000 a year before."
+    )
+    revised = series.release(then, later)
+    assert revised is not None and revised.id != first.id
+    assert "220000 for 2024-01-06" in revised.summary and revised.summary.endswith("revised from 210000.")
+
+
+def test_nothing_new_is_no_release_nor_is_an_old_figure_revised() -> None:
+    series = claims((0, 250, 0), (1, 200, 100), (0, 260, 200))
+    moments = [START + timedelta(hours=h) for h in (-1, 0, 99, 100, 199, 200, 999)]
+    assert series.release(None, moments[0]) is None
+    assert series.release(None, moments[1]) is not None
+    assert series.release(moments[1], moments[2]) is None
+    assert series.release(moments[2], moments[3]) is not None
+    assert series.release(moments[4], moments[5]) is None
+    # What is asked for without a moment before is told as it stands.
+    told = series.release(None, moments[6])
+    assert told is not None and "-23.08% against 260000 before" in told.summary
+
+
+def test_a_change_from_zero_or_below_is_told_as_a_difference() -> None:
+    series = MacroSeries.of("SPREAD", [MacroObservation(date(2023, 1, n), Decimal(n - 2), START) for n in (1, 2, 3)])
+    told = series.release(None, START)
+    assert told is not None and told.summary == "SPREAD: 1 for 2023-01-03, +1 against 0 before."
+
+
+@given(observations, st.integers(-5, 210), st.integers(0, 50))
+def test_a_release_is_new_known_and_the_same_on_cut_data(items: list[MacroObservation], hour: int, more: int) -> None:
+    after, until = START + timedelta(hours=hour), START + timedelta(hours=hour + more)
+    series = MacroSeries.of("X", items)
+    told = series.release(after, until)
+    assert told == series.cut(until).release(after, until)
+    if told is None:
+        assert series.known_at(after) == series.known_at(until)
+    else:
+        assert told.available_at <= until and series.known_at(after) != series.known_at(until)

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.domain.execution import FillAt
+from engine.domain.macro import MacroObservation, MacroSeries, end_of_vintage
 from engine.domain.market import ActionKind, Bar, CorporateAction, Filing, NewsItem, PriceHistory, from_nano
 from engine.market.as_of import Market, last_opened
 from engine.market.trading_hours import AroundTheClock, decision_time, exchange_calendar
@@ -44,7 +45,16 @@ def market() -> Market:
         {"SHARE": news, "COIN-USD": []},
         {"SHARE": filings, "COIN-USD": []},
         {"SHARE": XNYS, "COIN-USD": AroundTheClock()},
+        macro={"ICSA": claims()},
     )
+
+
+def claims() -> MacroSeries:
+    """Weekly figures, each revised a week later."""
+    weeks = [date(2024, 1, 6) + timedelta(weeks=n) for n in range(8)]
+    firsts = [MacroObservation(d, Decimal(200_000 + d.day), end_of_vintage(d + timedelta(5))) for d in weeks]
+    revised = [MacroObservation(o.date, o.value + 1, o.known_from + timedelta(7)) for o in firsts]
+    return MacroSeries.of("ICSA", [*firsts, *revised])
 
 
 MARKET = market()
@@ -59,6 +69,7 @@ def test_a_cut_market_ends_at_its_moment_and_the_door_shows_the_same(session: da
     assert cut.histories["COIN-USD"].session(-1) == session - timedelta(days=1)
     assert all(item.available_at <= now for item in [*cut.news["SHARE"], *cut.filings["SHARE"]])
     assert all(action.ex_date <= session for action in cut.actions["SHARE"] or ())
+    assert all(item.known_from <= now for item in cut.macro["ICSA"].observations)
     assert cut.actions["COIN-USD"] is None
     assert shown(cut, now) == shown(MARKET, now)
 
@@ -73,6 +84,9 @@ def test_planted_records_are_invisible_now_and_glaring_afterwards(session: date,
     for source, read in (("news", door.news), ("filings", door.filings)):
         texts = [item.summary for item in read("SHARE", now)]
         assert any(MARKERS[source] in text for text in texts) == (source in sources)
+    figures = {release.series: release.summary for release in door.macro(now)}
+    assert (MARKERS["macro"] in figures) == ("macro" in sources)
+    assert (str(ABSURD_PRICE) in figures.get("ICSA", "")) == ("macro" in sources)
     assert (door.close("SHARE") == ABSURD_PRICE) == ("bars" in sources)
     assert (door.close("COIN-USD") == ABSURD_PRICE) == ("bars" in sources)
     splits = [a for a in changed.actions["COIN-USD"] or () if a.value == 1000]

@@ -1,0 +1,158 @@
+"""Figures of the economy on their way through the cycle: read when they came out, remembered deep, never too early."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from connectors.demo import DemoMarket
+from connectors.files.macro import write_macro
+from connectors.files.writing import write_folder
+from connectors.wiring.audit import run_audit
+from connectors.wiring.desk import run_desk_day
+from connectors.wiring.kept_memories import kept_by_run
+from connectors.wiring.runs import run_backtest
+from connectors.wiring.sources import calendars, load_macro
+from engine import places
+from engine.config import Config
+from engine.domain.macro import MacroRelease
+from engine.domain.run import DataSpec, RunSpec
+from engine.errors import MalformedData
+from engine.journal.reader import JournalReader
+from engine.journal.results import trail
+from engine.market.as_of import MarketAsOf
+from engine.market.trading_hours import desk_calendar
+from engine.messages.events import Event, Noticed
+from memory.record import Layer, MemoryRecord
+
+BOTH = ("ICSA", "AWHMAN")
+# Claims come out on Thursdays, hours on the first Friday: 2024-02-02 is one.
+SPEC = RunSpec(
+    ("TMBK",),
+    date(2024, 2, 2),
+    date(2024, 2, 13),
+    preset="desk",
+    data=DataSpec(None, 7, BOTH),
+    model="offline",
+)
+NONE = "no figures of the economy for ICSA, AWHMAN: the agents decide without (paperdesk fetch macro)"
+
+
+class At:
+    def __init__(self, moment: datetime) -> None:
+        self.moment = moment
+
+    def now(self) -> datetime:
+        return self.moment
+
+
+NOON = At(datetime(2025, 6, 3, 12, tzinfo=UTC))
+
+
+def remembered(spec: RunSpec) -> list[MemoryRecord]:
+    run_backtest(spec, Config(), clock=NOON)
+    with JournalReader(places.run_journal(spec.run)) as reader:
+        kept = kept_by_run(reader.run(spec.run), Config())
+    if not kept.there:
+        return []
+    with kept.opened() as memory:
+        return [record for record in memory.records() if record.kind == "macro"]
+
+
+@pytest.mark.parametrize("preset", ["desk", "tradinggpt"])
+def test_a_figure_is_remembered_deep_at_the_first_decision_after_it_came_out(preset: str) -> None:
+    spec = replace(SPEC, preset=preset, run=f"deep-{preset}")
+    records = remembered(spec)
+    series = asyncio.run(load_macro(spec.data, spec.last))
+    calendar = desk_calendar(("TMBK",))
+    assert {record.birth_layer for record in records} == {Layer.DEEP}
+    born = {(r.source.split()[0], r.source.split()[1]): calendar.session_at(int(r.born_step)) for r in records}
+    decided = calendar.sessions(date(2024, 2, 1), date(2024, 2, 12))
+    expected: dict[tuple[str, str], date] = {}
+    for name in BOTH:
+        for before, session in pairwise([None, *decided]):
+            after = None if before is None else calendar.closes_at(before)
+            release = series[name].release(after, calendar.closes_at(session))
+            if release is not None:
+                expected.setdefault((name, str(release.date)), session)
+    assert born == expected
+    assert len([key for key in born if key[0] == "ICSA"]) == 3
+
+
+def test_it_is_judged_recalled_and_shown_on_the_trail() -> None:
+    remembered(replace(SPEC, run="trail"))
+    with JournalReader(places.run_journal("trail")) as reader:
+        trails = [trail(reader, decision.key) for decision in reader.decisions()]
+    asked = [answer for one in trails for answer in one.answers if answer.agent == "market-intelligence"]
+    for name in BOTH:
+        told = [answer for answer in asked if f"({name}): " in answer.messages[0].text]
+        # On the first day what is known already, then what comes out: claims every week, hours once.
+        assert len(told) == {"ICSA": 3, "AWHMAN": 2}[name]
+    recalled = [one for found in trails for one in found.recalled if one.memory.kind == "macro"]
+    assert recalled and {one.memory.layer for one in recalled} == {"deep"}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"without": ("macro",)}, {"preset": "finmem"}, {"preset": "finagent"}, {"data": DataSpec(None, 7)}],
+)
+def test_without_the_step_or_without_series_there_are_none(changes: dict[str, Any]) -> None:
+    assert remembered(replace(SPEC, run="none", **changes)) == []
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path / "data"
+    asyncio.run(write_folder(DemoMarket(7, calendars(), date(2024, 2, 13)), made))
+    return made
+
+
+def test_a_folder_without_figures_is_fine_and_said_once(folder: Path) -> None:
+    notes = run_backtest(replace(SPEC, data=DataSpec(str(folder), 0, BOTH), run="a"), Config(), clock=NOON).result.notes
+    assert notes.count(NONE) == 1
+    without = replace(SPEC, data=DataSpec(str(folder), 0, BOTH), without=("macro",), run="b")
+    assert NONE not in run_backtest(without, Config(), clock=NOON).result.notes
+
+
+def test_a_daily_desk_says_so_on_its_first_day(folder: Path) -> None:
+    config = Config.model_validate(
+        {"desk": {"name": "mine", "symbols": ["TMBK"], "preset": "desk"}, "data": {"folder": str(folder)}}
+    )
+    heard: list[Event] = []
+    for day in (12, 13):
+        wall = At(datetime(2024, 2, day, 21, 30, tzinfo=UTC))
+        asyncio.run(run_desk_day(config, date(2024, 2, day), heard.append, wall))
+    assert [event.text for event in heard if isinstance(event, Noticed)] == [NONE]
+
+
+def test_figures_of_a_folder_are_those_of_the_market_that_wrote_them(folder: Path) -> None:
+    demo = asyncio.run(DemoMarket(7, calendars(), date(2024, 2, 13)).series("ICSA"))
+    write_macro(folder / "macro" / "ICSA.csv", demo)
+    data = DataSpec(str(folder), 0, BOTH)
+    assert asyncio.run(load_macro(data, date(2024, 2, 13))) == {"ICSA": demo}
+    (folder / "macro" / "AWHMAN.csv").write_text("date,value,known_from\n2023-05-01,much,2023-06-02\n")
+    with pytest.raises(MalformedData, match="AWHMAN.csv, line 2"):
+        asyncio.run(load_macro(data, date(2024, 2, 13)))
+
+
+def test_an_audit_counts_them_and_catches_a_door_that_is_a_release_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    clean = run_audit(replace(SPEC, preset="tradinggpt"), Config(), 2, clock=NOON)
+    assert clean.verdict == "clean"
+    assert len(clean.inputs["macro"].items) >= 3
+
+    honest: Callable[..., Any] = MarketAsOf.macro
+
+    def early(door: MarketAsOf, after: datetime | None) -> tuple[MacroRelease, ...]:
+        return tuple(honest(MarketAsOf(door._market, door.now + timedelta(days=8)), after))
+
+    monkeypatch.setattr(MarketAsOf, "macro", early)
+    leaking = run_audit(replace(SPEC, preset="tradinggpt"), Config(), 2, clock=NOON)
+    assert leaking.verdict == "leak"
+    assert "macro" in {planted.source for planted in leaking.planted if planted.surfaced}
