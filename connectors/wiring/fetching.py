@@ -175,9 +175,14 @@ async def _own_bars(
 
 
 def late_symbols(fetching: Fetching, symbols: Sequence[Symbol], session: date) -> list[Symbol]:
-    """Symbols whose bars in the folder do not reach a session."""
-    rows = {symbol: kept_bars(fetching.file("prices", symbol), symbol) for symbol in symbols}
-    return [symbol for symbol, kept in rows.items() if not kept or date.fromordinal(kept[-1][0]) < session]
+    """Symbols whose bars in the folder do not reach a session; a coin's day may end later than the session does."""
+    late = []
+    for symbol in symbols:
+        kept = kept_bars(fetching.file("prices", symbol), symbol)
+        needed = min(session, fetching.calendar_for(symbol).last_closed(fetching.clock.now()))
+        if not kept or date.fromordinal(kept[-1][0]) < needed:
+            late.append(symbol)
+    return late
 
 
 def _differing(done: Sequence[Fetched], warn: Callable[[str], None]) -> None:
