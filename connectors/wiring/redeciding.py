@@ -13,7 +13,7 @@ from connectors.wiring.memories import memory_errors, remembers, run_memory
 from connectors.wiring.models import ModelSet, build_models
 from connectors.wiring.reference import open_embedder
 from connectors.wiring.runs import load_run, on_convention, with_costs
-from connectors.wiring.sources import calendar_table, calendars, open_source
+from connectors.wiring.sources import calendar_table, calendars, configured_data, load_macro, open_source
 from engine.agents.ask import AnswerRecord, Asker
 from engine.config import Config
 from engine.cycle import Cycle
@@ -21,7 +21,6 @@ from engine.desk_memory import DeskMemory
 from engine.domain.decision import Decision
 from engine.domain.execution import FillAt
 from engine.domain.market import Symbol
-from engine.domain.run import DataSpec
 from engine.errors import MissingData, StaleData, UsageError
 from engine.journal.entries import AnswerEntry, OrderEntry, Recalled, RunEntry, Trail
 from engine.journal.reader import JournalReader
@@ -48,6 +47,10 @@ class Changes:
     without: tuple[str, ...] = ()
 
 
+AS_IT_WAS = Changes()
+"""Nothing is to be different."""
+
+
 @dataclass(frozen=True, slots=True)
 class Redecided:
     """Both sides of a symbol's decision, by owner. `preset` and `label` are who decided now; `notes` are what a reader
@@ -64,10 +67,14 @@ class Redecided:
 
 
 def redecide(
-    reader: JournalReader, decisions: Sequence[Decision], config: Config, changes: Changes = Changes()
+    reader: JournalReader,
+    decisions: Sequence[Decision],
+    config: Config,
+    changes: Changes = AS_IT_WAS,
+    market: Market | None = None,
 ) -> Redecided:
-    """Decides a symbol's decisions of one session (one per owner) again. Nothing is written but answers of models that
-    are newly asked, into the recorded ones.
+    """Decides a symbol's decisions of one session (one per owner) again; `market` is the run's where it is loaded
+    already. Nothing is written but answers of models that are newly asked, into the recorded ones.
 
     Raises UsageError for a preset, step or model that there is not and for a rule strategy; DataError where data,
     journal or memory lack what was decided with; what the models' wiring raises.
@@ -77,7 +84,7 @@ def redecide(
     preset = _preset(entry, config, changes)
     models = build_models(preset, config, changes.model or (None if entry.spec is None else entry.spec.model))
     asked = Asked(entry, key.session, key.cycle, preset, models, config)
-    again = asyncio.run(_again(reader, asked, key.symbol))
+    again = asyncio.run(_again(reader, asked, key.symbol, market))
     stood = [trail(reader, made.key) for made in decisions]
     return Redecided(
         entry,
@@ -138,9 +145,9 @@ class Again:
         ]
 
 
-async def _again(reader: JournalReader, asked: Asked, symbol: Symbol | None) -> Again:
+async def _again(reader: JournalReader, asked: Asked, symbol: Symbol | None, given: Market | None) -> Again:
     try:
-        occasion, market, calendar = await _occasion(reader, asked)
+        occasion, market, calendar = await _occasion(reader, asked, given)
         return await decide_again(asked, occasion, market, calendar, symbol)
     finally:
         await asked.models.aclose()
@@ -182,15 +189,17 @@ def _preset_of_desk(entry: RunEntry, config: Config) -> Preset:
     return configured if configured.name == entry.name else load_preset(entry.name)
 
 
-async def _occasion(reader: JournalReader, asked: Asked) -> tuple[Occasion, Market, Calendar]:
+async def _occasion(reader: JournalReader, asked: Asked, given: Market | None) -> tuple[Occasion, Market, Calendar]:
     entry, config = asked.entry, asked.config
     if entry.spec is None:
         occasion = occasion_of_desk(reader, entry, asked.session, asked.cycle, config.desk.name)
-        return occasion, await desk_market(config, occasion), desk_calendar(entry.symbols, calendar_table())
+        market = await desk_market(config, occasion) if given is None else given
+        return occasion, market, desk_calendar(entry.symbols, calendar_table())
     spec = entry.spec
     calendar = desk_calendar(spec.symbols, calendar_table())
     rules, _ = with_costs(spec, config)
-    market = on_convention(spec, convention(spec.convention), await load_run(spec))
+    loaded = await load_run(spec) if given is None else given
+    market = on_convention(spec, convention(spec.convention), loaded)
     occasion = occasion_of_backtest(reader, entry, spec, asked.session, calendar, rules, config.desk.name)
     if rules.fill_at is FillAt.SAME_CLOSE:
         occasion = opened(occasion, market, rules)
@@ -200,9 +209,10 @@ async def _occasion(reader: JournalReader, asked: Asked) -> tuple[Occasion, Mark
 async def desk_market(config: Config, occasion: Occasion) -> Market:
     """What the desk's data say today of the symbols that were decided or held then. Raises what the source raises, and
     StaleData where bars do not reach the session."""
-    source = open_source(DataSpec(config.data.folder, config.data.demo_seed), occasion.session)
+    data = configured_data(config)
+    source, macro = open_source(data, occasion.session), await load_macro(data, occasion.session)
     symbols = tuple(dict.fromkeys((*occasion.symbols, *occasion.portfolio.positions)))
-    market = await load_market(source, source, source, symbols, calendars())
+    market = await load_market(source, source, source, symbols, calendars(), macro)
     for symbol in occasion.symbols:
         history = market.histories[symbol]
         if not len(history) or history.session(-1) < occasion.session:

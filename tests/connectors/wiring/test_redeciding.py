@@ -1,0 +1,208 @@
+"""Every decision of a run, decided again from journal, data and the memory of that day, is the same decision."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from connectors.wiring.desk import run_desk_day
+from connectors.wiring.redeciding import AS_IT_WAS, Changes, Redecided, redecide
+from connectors.wiring.runs import load_run, run_backtest
+from engine import places
+from engine.config import Config
+from engine.domain.decision import Action, Decision
+from engine.domain.run import DataSpec, RunSpec
+from engine.errors import MissingData, UsageError
+from engine.journal.entries import Trail
+from engine.journal.reader import JournalReader
+from engine.market.as_of import Market
+
+SYMBOLS = ("TMBK", "ORVL", "BXWD")
+BACKTEST = RunSpec(
+    SYMBOLS,
+    date(2025, 2, 10),
+    date(2025, 2, 21),
+    date(2025, 1, 27),
+    preset="desk",
+    data=DataSpec(None, 7),
+    run="backtest-again",
+)
+# Days on which the rules buy, so that what was cited is rewarded; the third passes without a run.
+DAYS = (date(2024, 2, 12), date(2024, 2, 13), date(2024, 2, 15), date(2024, 2, 16), date(2024, 2, 20))
+
+
+class Wall:
+    """Half an hour after a session's close in winter."""
+
+    def __init__(self, day: date) -> None:
+        self.moment = datetime(day.year, day.month, day.day, 21, 30, tzinfo=UTC)
+
+    def now(self) -> datetime:
+        return self.moment
+
+
+def desk(preset: str = "desk", **data: Any) -> Config:
+    plain = {"desk": {"name": "mine", "symbols": ["TMBK", "BXWD"], "preset": preset}, "data": data}
+    return Config.model_validate(plain)
+
+
+@pytest.fixture(scope="module")
+def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Path]]:
+    """A home with a backtest and one with a desk of five days, each lived in once."""
+    made = {name: tmp_path_factory.mktemp(name) for name in ("backtest", "desk")}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(places.HOME, str(made["backtest"]))
+        run_backtest(BACKTEST, Config(), baselines=())
+        patch.setenv(places.HOME, str(made["desk"]))
+        for day in DAYS:
+            asyncio.run(run_desk_day(desk(), day, wall=Wall(day)))
+    yield made
+
+
+@pytest.fixture
+def backtested(homes: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv(places.HOME, str(homes["backtest"]))
+    return places.run_journal(BACKTEST.run)
+
+
+@pytest.fixture
+def lived(homes: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv(places.HOME, str(homes["desk"]))
+    return places.desk_journal("mine")
+
+
+def again(reader: JournalReader, made: Decision, config: Config, changes: Changes = AS_IT_WAS) -> Redecided:
+    return redecide(reader, [made], config, changes)
+
+
+def ordered(trail: Trail) -> list[tuple[Any, ...]]:
+    orders = [entry.order for entry in trail.orders]
+    return [(order.id, order.side, order.quantity, order.notional, order.reason) for order in orders]
+
+
+def story(trail: Trail) -> dict[str, Any]:
+    """All of a decision that has nothing to do with when it was written down."""
+    return {
+        "decision": trail.decision,
+        "recalled": trail.recalled,
+        "asked": [(a.agent, a.attempt, a.prompt_hash, a.answer, a.reason) for a in trail.answers],
+        "orders": [
+            (o.order.id, o.order.side, o.order.quantity, o.order.notional, o.order.reason) for o in trail.orders
+        ],
+    }
+
+
+def assert_all_the_same(path: Path, config: Config, market: Market | None = None) -> Counter[str]:
+    """Decides all of a journal again; returns how often each action and a memory was met."""
+    met: Counter[str] = Counter()
+    with JournalReader(path) as reader:
+        for made in reader.decisions():
+            done = redecide(reader, [made], config, market=market)
+            (one,) = done.comparisons
+            assert one.stood is not None and one.now is not None
+            assert story(one.now) == story(one.stood)
+            assert one.same_throughout
+            met[made.action.value] += 1
+            met["memories"] += len(one.now.recalled)
+            met["cited"] += len(made.evidence)
+    return met
+
+
+def digest(home: Path) -> dict[str, str]:
+    """What is in every file of a home; SQLite's own companions of an open database are left out."""
+    files = (path for path in sorted(home.rglob("*")) if path.is_file() and not path.name.endswith(("-shm", "-wal")))
+    return {str(path.relative_to(home)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def test_every_decision_of_a_backtest_with_a_warm_up_comes_out_the_same(backtested: Path) -> None:
+    met = assert_all_the_same(backtested, Config(), asyncio.run(load_run(BACKTEST)))
+    with JournalReader(backtested) as reader:
+        parts = {part: len(reader.decisions(part=part)) for part in ("warm-up", "test")}
+    assert parts == {"warm-up": 3 * 10, "test": 3 * 9}
+    assert met["BUY"] > 3 and met["HOLD"] > 3
+    assert met["memories"] > 100 and met["cited"] > 20
+
+
+def test_every_decision_of_a_desk_comes_out_the_same(lived: Path, homes: dict[str, Path]) -> None:
+    before = digest(homes["desk"])
+    met = assert_all_the_same(lived, desk())
+    assert met["BUY"] and met["memories"] > 20 and met["cited"]
+    with JournalReader(lived) as reader:
+        assert [run.session for run in reader.runs() if run.outcome == "done"] == list(DAYS)
+        assert len(reader.outcomes()) >= 6
+    assert digest(homes["desk"]) == before
+
+
+def test_a_convention_that_trades_at_the_close_of_its_decision_comes_out_the_same(real_data: Path) -> None:
+    spec = RunSpec(
+        ("AAPL", "MSFT"),
+        date(2023, 6, 5),
+        date(2023, 6, 9),
+        date(2023, 5, 22),
+        preset="finagent",
+        data=DataSpec(str(real_data)),
+        convention="finagent",
+        run="backtest-close",
+    )
+    run_backtest(spec, Config(), baselines=())
+    met = assert_all_the_same(places.run_journal(spec.run), Config(), asyncio.run(load_run(spec)))
+    assert met["BUY"] and met["memories"]
+
+
+def test_a_step_left_out_or_another_preset_shows_what_it_changed(backtested: Path) -> None:
+    with JournalReader(backtested) as reader:
+        made = reader.decisions(part="test")
+        bought = next(one for one in made if one.action is Action.BUY)
+        blind = again(reader, bought, Config(), Changes(without=("chart", "tools")))
+        other = again(reader, bought, Config(), Changes(preset="finvision"))
+    (without,), (new,) = blind.comparisons, other.comparisons
+    assert without.stood is not None and without.now is not None and new.now is not None
+    assert "chart" not in {answer.agent for answer in without.now.answers}
+    gone = {change.agent for change in without.answers if change.now is None}
+    assert gone == {"chart"}
+    assert "explanation" in {change.what for change in without.decision}
+    assert not without.memories  # what is known today did not change, nor what it is searched by
+    assert other.preset == "finvision"
+    assert new.now.answers[-1].agent == "decision"
+    assert not new.now.recalled and len(new.memories) == len(without.stood.recalled)
+
+
+def test_what_was_not_there_then_is_said(backtested: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = tmp_path / "copy"
+    shutil.copytree(backtested.parents[2], home)
+    monkeypatch.setenv(places.HOME, str(home))
+    shutil.rmtree(places.run_memory(BACKTEST.run))
+    with JournalReader(places.run_journal(BACKTEST.run)) as reader:
+        made = reader.decisions()[-1]
+        with pytest.raises(MissingData, match="remembered is gone from"):
+            again(reader, made, Config())
+        assert again(reader, made, Config(), Changes(preset="finvision")).comparisons
+        with pytest.raises(UsageError, match="no preset finvsion; did you mean finvision"):
+            again(reader, made, Config(), Changes(preset="finvsion"))
+        with pytest.raises(UsageError, match="no such step"):
+            again(reader, made, Config(), Changes(without=("nosuch",)))
+        with pytest.raises(UsageError, match="unknown model spec"):
+            again(reader, made, Config(), Changes(model="nosuch"))
+
+
+def test_a_memory_that_the_run_had_none_of_begins_empty(monkeypatch: pytest.MonkeyPatch) -> None:
+    day = DAYS[0]
+    asyncio.run(run_desk_day(desk("finvision"), day, wall=Wall(day)))
+    with JournalReader(places.desk_journal("mine")) as reader:
+        made = reader.decisions()[0]
+        done = again(reader, made, desk("finvision"), Changes(preset="desk"))
+    assert done.notes == ("finvision has no memory: desk begins with an empty one",)
+    assert not places.desk_memory("mine").exists()
+
+
+def test_data_that_is_gone_is_missing_data(lived: Path, tmp_path: Path) -> None:
+    with JournalReader(lived) as reader, pytest.raises(MissingData):
+        again(reader, reader.decisions()[0], desk(folder=str(tmp_path / "nowhere")))
