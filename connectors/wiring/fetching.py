@@ -16,15 +16,15 @@ from connectors.wiring.broker import broker_settings, open_broker
 from connectors.wiring.fetched import Fetched, Fetching, OnProgress, Stop
 from connectors.wiring.news_fetching import fetch_news
 from connectors.wiring.reference_fetching import fetch_filings
-from connectors.wiring.sources import calendars
-from engine import places
+from connectors.wiring.sources import calendars, fetch_folder
 from engine.clock import LiveClock, OffsetClock
 from engine.config import Config
-from engine.desk.setting import run_id
 from engine.domain.market import Symbol
 from engine.errors import MissingData, PaperdeskError, StaleData, TryAgainLater
 from engine.messages.events import Event, Noticed
 from engine.ports import Clock
+
+__all__ = ["alpaca_fetching", "fetch_clock", "fetch_folder", "fetch_market", "late_symbols", "refresh"]
 
 _PATIENCE = 30
 """Seconds for which a fetch waits for another one into the same folder."""
@@ -41,13 +41,6 @@ FILINGS_BACK = timedelta(days=400)
 
 FROM_ALPACA = tuple(_KINDS)
 """What Alpaca is asked for, by the word that `paperdesk fetch` takes."""
-
-
-def fetch_folder(config: Config) -> Path | None:
-    """Where a desk's data is fetched to: the configured folder, a folder of its own for a desk at Alpaca, or None."""
-    if config.data.folder is not None:
-        return Path(config.data.folder).expanduser()
-    return places.market_folder() if config.broker.kind == "alpaca" else None
 
 
 async def fetch_clock(config: Config) -> Clock:
@@ -125,6 +118,8 @@ async def refresh(
     Bars of `session` have to come for the desk's own symbols; they are waited for a little. Anything else that fails
     is published as a warning. Raises StaleData where a bar does not come, and as `fetch_market` does for bars.
     """
+    from engine.desk.setting import run_id
+
     folder = fetch_folder(config)
     if folder is None:
         return

@@ -60,7 +60,7 @@ def new_run_id(kind: str, now: datetime) -> str:
 
 def default_symbols(config: Config) -> tuple[str, ...]:
     """The desk's symbols; the demo watchlist where none are configured."""
-    if config.desk.symbols or config.data.folder is not None:
+    if config.desk.symbols or configured_data(config).folder is not None:
         return config.desk.symbols
     from connectors.demo import DEFAULT_WATCHLIST
 

@@ -47,9 +47,18 @@ def open_source(data: DataSpec, through: date) -> Source:
     return FilesMarket(Path(data.folder).expanduser(), calendars())
 
 
+def fetch_folder(config: Config) -> Path | None:
+    """The data folder of a desk, where its data is fetched to: the configured one, one of its own for a desk at Alpaca,
+    or None."""
+    if config.data.folder is not None:
+        return Path(config.data.folder).expanduser()
+    return places.market_folder() if config.broker.kind == "alpaca" else None
+
+
 def configured_data(config: Config) -> DataSpec:
-    """The data that a configuration names."""
-    return DataSpec(config.data.folder, config.data.demo_seed, config.macro.series)
+    """The data that a configuration names: a folder, the one that a desk at Alpaca fills, or the demo market."""
+    folder = config.data.folder or fetch_folder(config)
+    return DataSpec(None if folder is None else str(folder), config.data.demo_seed, config.macro.series)
 
 
 async def load_macro(data: DataSpec, through: date) -> Mapping[str, MacroSeries]:

@@ -16,7 +16,7 @@ def desk_of(invocation: Invocation) -> tuple[str, Sequence[str]]:
     ConfigError."""
     if invocation.configured:
         config = invocation.load().config
-        if config.desk.symbols or config.data.folder is not None:
+        if config.desk.symbols or config.data.folder is not None or config.broker.kind == "alpaca":
             return config.desk.name, config.desk.symbols
         desk = config.desk.name
     else:
