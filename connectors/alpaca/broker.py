@@ -222,7 +222,7 @@ class AlpacaBroker:
         """What is at an address, None where there is nothing and that may be."""
         settings = self.settings
         try:
-            found = await self._http.get(f"{settings.trading_url}{path}", _readable, params=query)
+            found = await self._http.get(f"{settings.trading_url}{path}", self._readable, params=query)
         except Refused as refused:
             raise question_refused(settings, settings.trading_url, path, refused.status, refused.text) from None
         if found is None and not may_miss:
@@ -245,10 +245,9 @@ class AlpacaBroker:
                 yield raw
             token = {"page_token": word(page[-1], "id")}
 
-
-def _readable(body: bytes) -> Any:
-    """A body that is JSON and not null. Raises ValueError."""
-    found = any_json(body)
-    if found is None:
-        raise ValueError("null")
-    return found
+    def _readable(self, body: bytes) -> Any:
+        """A body that is JSON and not null, without keys. Raises ValueError."""
+        found = any_json(self.settings.without_keys(body.decode("utf-8")).encode())
+        if found is None:
+            raise ValueError("null")
+        return found

@@ -27,6 +27,7 @@ class _Session(requests.Session):
     def __init__(self, settings: AlpacaSettings) -> None:
         super().__init__()
         self._seconds = settings.timeout
+        self._without_keys = settings.without_keys
         # A proxy of the environment cannot reach this machine's own addresses.
         self.trust_env = not settings.is_local
 
@@ -34,6 +35,9 @@ class _Session(requests.Session):
         """One request. Raises NoAnswer for an answer that is neither an error nor JSON."""
         options["timeout"] = self._seconds
         response = super().request(method, url, *args, **options)
+        # Whatever is said of an answer later, in an error or a journal, is said without keys.
+        response._content = self._without_keys(response.content.decode("utf-8", "replace")).encode()
+        response.encoding = "utf-8"
         status = response.status_code
         if 300 <= status < 400:
             raise NoAnswer(f"HTTP {status}, sent elsewhere")

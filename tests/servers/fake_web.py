@@ -109,6 +109,8 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self._answer()
 
+    do_DELETE = do_GET
+
     def _answer(self, body: bytes = b"") -> None:
         parts = urlsplit(self.path)
         headers = {name.lower(): value for name, value in self.headers.items()}
@@ -134,5 +136,3 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
         else:
             self.wfile.write(page.body)
-
-    do_POST = do_DELETE = do_GET
