@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from hashlib import blake2b
 from typing import Any
 
@@ -16,6 +16,7 @@ from engine.domain.market import ActionKind, CorporateAction, NewsItem
 
 _STEP = timedelta(microseconds=1)
 _LONG_AGO = datetime(2000, 1, 3, tzinfo=UTC)
+_UNTIL_PAID = timedelta(days=14)
 
 
 class NewsApi:
@@ -74,18 +75,19 @@ class NewsApi:
         }
 
     def corporate_actions(self, request: Request) -> Response:
-        """Splits and cash dividends that have taken effect, by ex-date."""
+        """Splits and cash dividends that have taken effect, by the day of processing: a dividend is paid weeks after
+        its ex-date."""
         limit = request.number("limit", 100, 1000)
         types = set(request.words("types"))
-        first = request.day("start") or _LONG_AGO.date()
         today = self._floor.now.astimezone(NEW_YORK).date()
-        last = min(request.day("end") or today, today)
+        first, last = request.day("start") or today, request.day("end") or today
         found = [
-            (action.ex_date, listing.wire, kind, body)
+            (body["process_date"], listing.wire, kind, body)
             for listing in self._asked(request)
-            for action in self._market.actions(listing.symbol, last)
+            for action in self._market.actions(listing.symbol, today)
             for kind, body in (self._action(listing, action),)
-            if action.ex_date >= first and (not types or kind.removesuffix("s") in types)
+            if first <= date.fromisoformat(body["process_date"]) <= last
+            and (not types or kind.removesuffix("s") in types)
         ]
         found.sort(key=lambda one: one[:3], reverse=request.choice("sort", "asc", ("asc", "desc")) == "desc")
         token = read_page_token(request)
@@ -98,9 +100,10 @@ class NewsApi:
 
     def _action(self, listing: Listing, action: CorporateAction) -> tuple[str, dict[str, Any]]:
         day = action.ex_date.isoformat()
+        paid = (action.ex_date + _UNTIL_PAID).isoformat() if action.kind is ActionKind.DIVIDEND else day
         number = identity("action", listing.symbol, action.kind, day)
         cusip = f"{int(number[:8], 16) % 10**9:09d}"
-        head = {"id": number, "symbol": listing.wire, "process_date": day, "ex_date": day, "payable_date": day}
+        head = {"id": number, "symbol": listing.wire, "process_date": paid, "ex_date": day, "payable_date": paid}
         if action.kind is ActionKind.DIVIDEND:
             return "cash_dividends", head | {"cusip": cusip, "rate": action.value, "special": False, "foreign": False}
         above, below = action.value.as_integer_ratio()
