@@ -64,6 +64,12 @@ def lock_file(desk: str) -> Path:
     return data_dir() / "desks" / f"{_part('desk', desk)}.lock"
 
 
+def account_file(account: str) -> Path:
+    """Which desk trades in an account at a broker; beside the journals. Raises ConfigError for an id that cannot be
+    part of a file's name."""
+    return data_dir() / "desks" / f"{_part('account', account)}.account"
+
+
 def runs_dir() -> Path:
     """The journals of backtests, one file each."""
     return data_dir() / "runs"

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from pathlib import Path
 
+from connectors.wiring.accounts import DeskAccount, build_venue, check_calendar, desk_account, refuse_bound
+from connectors.wiring.fetching import refresh
 from connectors.wiring.memories import desk_memory, remembers
 from connectors.wiring.models import build_models
 from connectors.wiring.runs import default_spec, default_symbols, with_costs
@@ -19,11 +21,13 @@ from engine.assistant import Gate, Gated, Publish
 from engine.clock import LiveClock
 from engine.config import Config
 from engine.cycle import Cycle
+from engine.desk.comparing import BooksDisagree
 from engine.desk.daily import run_daily
 from engine.desk.setting import KIND, DailyResult, DailySetting, run_id
+from engine.desk.venue import Venue
 from engine.domain.market import Symbol
 from engine.domain.run import RunSpec
-from engine.errors import MissingData, PaperdeskError, TryAgainLater, UsageError
+from engine.errors import DeskHalted, MissingData, PaperdeskError, TryAgainLater, UsageError
 from engine.journal.reader import JournalReader
 from engine.journal.upgrade import bring_up_to_date, older_version
 from engine.journal.writer import JournalWriter
@@ -33,6 +37,7 @@ from engine.market.trading_hours import desk_calendar, session_to_decide
 from engine.messages.events import AgentSaid, Event, Noticed, RunFinished
 from engine.ports import Calendar, Clock, LanguageModel
 from engine.preset import load_preset
+from engine.reports import row_json
 from engine.reports.model_use import Meter, answered
 from engine.simulation.desk_broker import DeskBroker
 from engine.simulation.recorder import JournalRecorder
@@ -81,13 +86,18 @@ def desk_lock(desk: str) -> Iterator[None]:
         lock.release()
 
 
+def desk_symbols(config: Config) -> tuple[Symbol, ...]:
+    """What the desk decides on, and what it holds or has ordered of symbols that were taken off its list."""
+    held = _in_the_books(places.desk_journal(config.desk.name))
+    return tuple(dict.fromkeys((*default_symbols(config), *held)))
+
+
 async def load_desk(config: Config, session: date) -> Market:
     """The desk's market: its symbols, and what it holds or has ordered of symbols that were taken off its list.
     Raises MissingData for a gap in the history that the session's decision needs."""
     data = configured_data(config)
     source, macro = open_source(data, session), await load_macro(data, session)
-    decided = default_symbols(config)
-    symbols = tuple(dict.fromkeys((*decided, *_in_the_books(places.desk_journal(config.desk.name)))))
+    decided, symbols = default_symbols(config), desk_symbols(config)
     market = await load_market(source, source, source, symbols, calendars(), macro)
     for symbol in decided:
         history = market.histories[symbol]
@@ -104,18 +114,40 @@ async def run_desk_day(
     wall: Clock | None = None,
     through: Callable[[LanguageModel], LanguageModel] = lambda model: model,
 ) -> DailyResult | Finished:
-    """One daily run of the configured desk for a session; `through` wraps every model that is asked. Raises
-    UsageError, DataError, ConfigError, TryAgainLater and CredentialsRefused; what was done before stays done."""
-    clock = wall or LiveClock()
+    """One daily run of the configured desk for a session; `through` wraps every model that is asked, `wall` is this
+    machine's clock. Raises UsageError, DataError, ConfigError, NetworkError, TryAgainLater, CredentialsRefused and
+    DeskHalted; what was done before stays done."""
+    machine = wall or LiveClock()
+    if config.broker.kind == "simulated":
+        return await _run_once(config, asked, publish, machine, through, None)
+    done = None if config.broker.clock == "broker" else _done_before(config, asked, machine.now())
+    if done is not None:
+        return done  # without asking the broker
+    async with desk_account(config, machine) as account:
+        return await _run_once(config, asked, publish, account.clock, through, account)
+
+
+async def _run_once(
+    config: Config,
+    asked: date | None,
+    publish: Publish,
+    clock: Clock,
+    through: Callable[[LanguageModel], LanguageModel],
+    account: DeskAccount | None,
+) -> DailyResult | Finished:
     calendar, session = session_to_run(config, asked, clock.now())
-    desk = config.desk.name
-    with desk_lock(desk):
-        journal = places.desk_journal(desk)
-        bring_up_to_date(journal)
-        done = _finished_run(journal, session)
-        if done is not None:
-            return Finished(done, session)
-        return await _run(config, calendar, session, publish, clock, through)
+    with desk_lock(config.desk.name):
+        bring_up_to_date(places.desk_journal(config.desk.name))
+        done = _done_before(config, asked, clock.now())
+        return done or await _run(config, calendar, session, publish, clock, through, account)
+
+
+def _done_before(config: Config, asked: date | None, now: datetime) -> Finished | None:
+    _, session = session_to_run(config, asked, now)
+    if older_version(places.desk_journal(config.desk.name)) is not None:
+        return None
+    done = _finished_run(places.desk_journal(config.desk.name), session)
+    return None if done is None else Finished(done, session)
 
 
 def _finished_run(journal: Path, session: date) -> str | None:
@@ -180,10 +212,15 @@ async def _run(
     publish: Publish,
     clock: Clock,
     through: Callable[[LanguageModel], LanguageModel],
+    account: DeskAccount | None,
 ) -> DailyResult:
     desk, identity = config.desk.name, run_id(config.desk.name, session)
     preset = load_preset(config.desk.preset)
     models = build_models(preset, config)
+    if account is not None:
+        await check_calendar(account.broker, calendar, session)
+        if config.data.refresh:
+            await refresh(config, desk_symbols(config), session, clock, publish)
     market = await load_desk(config, session)
     spec = RunSpec(default_symbols(config), session, session, preset=config.desk.preset)
     rules, cash = with_costs(spec, config)
@@ -205,7 +242,12 @@ async def _run(
 
         asked_of = {agent: through(model) for agent, model in models.models.items()}
         asker = Asker(asked_of, models.settings, heard, said, insisted=models.insisted)
-        broker = DeskBroker(journal, identity, desk, market, calendar, rules, cash, clock)
+        venue: Venue
+        if account is None:
+            refuse_bound(journal.path, desk)
+            venue = DeskBroker(journal, identity, desk, market, calendar, rules, cash, clock)
+        else:
+            venue = build_venue(config, account, journal, identity, session, market, calendar)
 
         def untidied(reason: str) -> None:
             tell(Noticed(identity, clock.now(), "warning", reason))
@@ -221,7 +263,7 @@ async def _run(
                 cycle = Cycle(preset, asker, market.calendars, tell, memory)
                 setting = DailySetting(
                     identity, desk, session, spec.symbols, market, calendar, cycle, preset.name, models.label, meter,
-                    journal, broker, clock, tell, asyncio.sleep, config.broker.mode,
+                    journal, venue, clock, tell, asyncio.sleep, config.broker.mode, config.broker.kind,
                 )  # fmt: skip
                 return await run_daily(setting)
         except PaperdeskError as error:
@@ -232,9 +274,13 @@ async def _run(
 
 
 def _failed(journal: JournalWriter, identity: str, error: PaperdeskError, clock: Clock, tell: Publish) -> None:
-    """Writes down that the run failed, where it had begun; a session that was skipped stays skipped."""
+    """Writes down that the run failed, or was halted because broker and journal disagree, where it had begun; a
+    session that was skipped stays skipped."""
+    outcome = "halted" if isinstance(error, DeskHalted) else "failed"
+    differences = error.differences if isinstance(error, BooksDisagree) else ()
+    extra = {"differences": [row_json.difference(one) for one in differences]} if differences else None
     with JournalReader(journal.path) as reader:
         under_way = any(run.id == identity and run.outcome is None for run in reader.runs(KIND))
     if under_way:
-        journal.run_finished(identity, "failed", clock.now(), detail=str(error))
-        tell(RunFinished(identity, clock.now(), "failed", None, str(error)))
+        journal.run_finished(identity, outcome, clock.now(), detail=str(error), extra=extra)
+        tell(RunFinished(identity, clock.now(), outcome, None, str(error)))

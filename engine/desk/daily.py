@@ -54,7 +54,7 @@ async def run_daily(setting: DailySetting) -> DailyResult:
         value=books.value,
         detail=detail,
         model=setting.meter.use,
-        extra=dict(setting.facts) | {"mode": setting.mode},
+        extra={"broker": setting.broker, "mode": setting.mode},
     )
     setting.publish(RunFinished(setting.run, setting.wall.now(), outcome, books.value, detail))
     return DailyResult(

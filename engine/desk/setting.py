@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import date
-from typing import Any
 
 from engine.cycle import Cycle
 from engine.desk.hand import Halted
@@ -27,8 +26,7 @@ KIND = "daily"
 @dataclass(frozen=True, slots=True)
 class DailySetting:
     """What a daily run needs, all of it given. `wall` tells when things are written; decisions are dated by the
-    session. `market` reaches `session` and not beyond. `mode` is the configured one, `facts` what the run's record
-    says beside it (which broker)."""
+    session. `market` reaches `session` and not beyond. `mode` and `broker` are configured."""
 
     run: str
     desk: str
@@ -46,7 +44,7 @@ class DailySetting:
     publish: Callable[[Event], None]
     pause: Pause
     mode: str = "auto"
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    broker: str = "simulated"
 
 
 @dataclass(frozen=True, slots=True)

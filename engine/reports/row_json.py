@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from engine.domain.brokerage import Difference
 from engine.domain.decimal_text import money, plain
 from engine.domain.decision import Decision
 from engine.domain.order import Fill, Order
@@ -78,6 +79,13 @@ def model_use(use: ModelUse) -> Row:
         "output_tokens": use.output_tokens,
         "cost": None if use.cost is None else money(use.cost),
     }
+
+
+def difference(one: Difference) -> Row:
+    """A point in which journal and broker disagree; `difference` is how much more the broker has."""
+    sides = {"journal": one.journal, "broker": one.broker, "difference": one.amount}
+    known = {side: None if amount is None else plain(amount) for side, amount in sides.items()}
+    return {"what": one.what} | known | {"note": one.note or None}
 
 
 def order(entry: Order) -> Row:
