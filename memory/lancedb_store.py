@@ -26,14 +26,11 @@ from memory.errors import (
     StoreError,
     StoreFull,
 )
-from memory.ports import Embedder, Matrix, StoreReport
+from memory.ports import Embedder, StoreReport
 from memory.record import MemoryRecord, Touch
 from memory.volatile_store import refuse_other_dimension
 
 RECORDS, TOUCHES, LOCK = "records", "touches", "memory.lock"
-
-INDEX_FROM = 1_000_000
-"""Records from which `optimize` keeps a vector index; below, everything is ranked exactly from memory."""
 
 UNTIDY_FROM = 40
 """Small files, of both tables together, from which the store asks for `optimize`: about a week of trading days."""
@@ -73,7 +70,6 @@ class LanceStore:
         self._lock: FileLock | None = None
         self._appended = 0
         self._small_files = 0
-        self._indexed = False
         self._known_records: set[str] = set()
         self._known_touches: dict[str, list[Touch]] = {}
         self._records_table: Any = None
@@ -145,23 +141,8 @@ class LanceStore:
             for touch in fresh.values():
                 known.setdefault(touch.record_id, []).append(touch)
 
-    def nearest(self, vectors: Matrix, count: int, owner: str, symbol: str) -> list[list[str]] | None:
-        """Per vector the ids of the `count` nearest records of a symbol, by the index; None where there is none."""
-        if not self._indexed:
-            return None
-        among = f"owner = '{_quoted(owner)}' AND symbol = '{_quoted(symbol)}'"
-        # Vectors of hashed words hardly gather in cells: with an eighth of the cells one in fourteen was missed.
-        probes = max(1, int(self._records_table.count_rows() ** 0.5) // 2)
-        found: list[list[str]] = []
-        with self._guarded("searched"):
-            for vector in vectors:
-                query = self._records_table.search(vector).distance_type("dot").where(among, prefilter=True)
-                ids = query.nprobes(probes).limit(count).select(["id", "_distance"]).to_arrow()["id"]
-                found.append(ids.to_pylist())
-        return found
-
     def optimize(self, keep: timedelta = timedelta(minutes=10)) -> StoreReport:
-        """Compacts both tables, drops versions older than `keep` (readers may still be at one), renews the index.
+        """Compacts both tables, drops versions older than `keep` (readers may still be at one).
 
         Raises StoreError where the compaction failed or changed nothing: the store is whole, but it will grow slow.
         """
@@ -173,8 +154,6 @@ class LanceStore:
                 fragments = int(table.stats()["fragment_stats"]["num_small_fragments"])
                 if fragments > 1:
                     raise StoreError(f"memory at {self._folder}: compaction of {table.name} left {fragments} pieces")
-            if self._records_table.count_rows() >= INDEX_FROM and not self._indexed:
-                self._make_index()
         self._small_files = self._count_small_files()
         files = self._files()
         with self._guarded("counted"):
@@ -217,7 +196,6 @@ class LanceStore:
             if writing and self._touches_table is None:
                 self._touches_table = self._database.create_table(TOUCHES, schema=arrow_rows.touch_schema())
             self._refuse_other_embedder()
-            self._indexed = bool(self._records_table.list_indices())
             self._small_files = self._count_small_files()
             if writing:
                 ids = self._records_table.search().select(["id"]).limit(None).to_arrow()["id"]
@@ -260,14 +238,6 @@ class LanceStore:
             for touch in arrow_rows.touches_of(self._touches_table.to_arrow().sort_by("sequence")):
                 lines.setdefault(touch.record_id, []).append(touch)
         return lines
-
-    def _make_index(self) -> None:
-        from lancedb.index import IvfFlat
-
-        partitions = max(1, int(self._records_table.count_rows() ** 0.5))
-        config = IvfFlat(distance_type="dot", num_partitions=partitions)
-        self._records_table.create_index("vector", config=config)
-        self._indexed = True
 
     def _count_small_files(self) -> int:
         tables = [table for table in (self._records_table, self._touches_table) if table is not None]

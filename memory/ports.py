@@ -73,11 +73,8 @@ class Store(Protocol):
     def append_touches(self, touches: Sequence[Touch]) -> None:
         """Writes touches. Those that are there already are left alone."""
 
-    def nearest(self, vectors: Matrix, count: int, owner: str, symbol: str) -> list[list[str]] | None:
-        """Per vector the ids of the `count` records nearest to it; None where there is no index to ask."""
-
     def optimize(self) -> StoreReport:
-        """Puts many small files together, removes what no version needs, renews the index. Loses nothing."""
+        """Puts many small files together, removes what no version needs. Loses nothing."""
 
     def close(self) -> None:
         """Gives up the writer's place."""

@@ -156,7 +156,7 @@ class LayeredMemory:
     def record(self, name: str) -> MemoryRecord:
         """A record, living or purged. Raises UnknownRecord."""
         place = self._view.index.place(name)
-        found = place.partition.records[place.row] if place else self._store.record(name)
+        found = place.record if place else self._store.record(name)
         if found is None:
             raise UnknownRecord(f"no memory has the id {name}; `paperdesk memory list` shows them")
         return found
@@ -258,7 +258,7 @@ class LayeredMemory:
         index = LiveIndex.of(self.preset, self._embedder.dimension, records, touches)
         latest = max((touch.state.step for touch in touches), default=-math.inf)
         last = max([0, *(r.sequence for r in records), *(t.sequence for t in touches)])
-        return MemoryView(self.preset, self._embedder, index, latest, self._store.nearest), last
+        return MemoryView(self.preset, self._embedder, index, latest), last
 
     def _at(self, now: float) -> MemoryView:
         """The living view where `now` is not before it, else the past one."""

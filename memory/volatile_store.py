@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from memory.errors import InvalidRecord
-from memory.ports import Matrix, StoreReport
+from memory.ports import StoreReport
 from memory.record import MemoryRecord, Touch
 
 
@@ -59,10 +59,6 @@ class VolatileStore:
             if touch.id not in self._touches:
                 self._touches[touch.id] = touch
                 self._of.setdefault(touch.record_id, []).append(touch)
-
-    def nearest(self, vectors: Matrix, count: int, owner: str, symbol: str) -> list[list[str]] | None:
-        """No index: everything is ranked exactly."""
-        return None
 
     def optimize(self) -> StoreReport:
         """Nothing to do."""

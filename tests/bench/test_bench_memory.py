@@ -4,29 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from memory import lancedb_store, view
 from tests.bench import bench_memory
-from tests.bench.bench_memory import BY_INDEX, bench_recall, bench_sweep, bench_year
+from tests.bench.bench_memory import bench_recall, bench_sweep, bench_year
 
 
-def test_a_ranking_of_all_is_the_step_wise_one() -> None:
-    rows = {row["engine"]: row for row in bench_recall(600)}
+@pytest.mark.parametrize(("count", "symbols"), [(600, 1), (12_000, 1), (3_000, 10)])
+def test_a_ranking_of_all_is_the_step_wise_one(count: int, symbols: int) -> None:
+    rows = {row["engine"]: row for row in bench_recall(count, symbols)}
 
     assert rows["paperdesk"]["agree"] == 1.0
     assert rows["step-wise numpy"]["agree"] == 1.0
     assert 0 < rows["paperdesk"]["p50"] <= rows["paperdesk"]["p95"]
     if "faiss-cpu" in rows:
         assert 0 < rows["faiss-cpu"]["agree"] < 1  # it ranks what is likest alone
-
-
-def test_with_an_index_nearly_all_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lancedb_store, "INDEX_FROM", lancedb_store.INDEX_FROM)
-    monkeypatch.setattr(view, "NEAREST", 200)
-
-    rows = {row["engine"]: row for row in bench_recall(3_000, indexed=True)}
-
-    assert 0.97 <= rows[BY_INDEX]["agree"] <= 1
-    assert rows["paperdesk"]["agree"] == 1.0
 
 
 def test_a_sweep_touches_what_is_due_alone() -> None:

@@ -64,7 +64,6 @@ def test_a_new_store_is_empty_and_writable(store: Store) -> None:
     assert store.records() == [] and store.touches() == []
     assert store.record("none") is None
     assert store.touches("none") == []
-    assert store.nearest(EMBEDDER.embed(["x"]), 5, "desk", "MSFT") is None
 
 
 def test_what_was_written_is_read(store: Store) -> None:

@@ -8,13 +8,14 @@ import random
 import numpy as np
 import pytest
 
-from memory import view
+from memory import live_index, ranking
 from memory.errors import EmbedderUnavailable, InvalidRecord, TimeOrder, UnknownPreset, UnknownRecord
-from memory.ports import Matrix
+from memory.hash_embedder import HashEmbedder
 from memory.ranking import likeness
 from memory.recall import LayeredMemory, state_at
 from memory.record import MARKET, Cause, Item, Layer
 from memory.volatile_store import VolatileStore
+from tests.bench.bench_memory import texts
 from tests.memory.desk_of_words import ChosenVectors, memory, news
 
 WORDS = [f"text {n}" for n in range(400)]
@@ -375,32 +376,30 @@ def test_with_hysteresis_a_promotion_lasts() -> None:
     assert demoted - promoted > 20
 
 
-@pytest.mark.parametrize("preset", ["investorbench", "desk", "finagent"])
-@pytest.mark.parametrize("nearest", [5, 60, 10_000])
-def test_what_an_index_preselects_is_ranked_as_the_whole(
-    monkeypatch: pytest.MonkeyPatch, preset: str, nearest: int
-) -> None:
-    """With an index that finds the nearest, ranking a part gives what ranking all gives."""
+@pytest.mark.parametrize("preset", ["investorbench", "finmem-code", "desk", "tradinggpt", "finagent"])
+@pytest.mark.parametrize("labelled", [False, True])
+def test_many_are_ranked_as_few_are(monkeypatch: pytest.MonkeyPatch, preset: str, labelled: bool) -> None:
+    """What an outline leaves out is not among the first: with and without one, the same is recalled every day."""
+    embedder = HashEmbedder()
+    asked = {f"type {n}": text for n, text in enumerate(texts(3, seed=8))}
 
-    class Indexed(VolatileStore):
-        asked = 0
+    def lived(*, outlined: bool) -> list[object]:
+        monkeypatch.setattr(live_index, "OUTLINE_FROM", 20 if outlined else 10**9)
+        monkeypatch.setattr(ranking, "_FEW", 64 if outlined else 16_384)
+        desk = LayeredMemory(VolatileStore(embedder.dimension), embedder, preset)
+        made, chance = texts(1_200, seed=7), random.Random(preset)
+        seen: list[object] = []
+        for day in range(1, 13):
+            desk.sweep(day)
+            kinds = chance.choices(("news", "10-Q", "10-K", "reflection"), (6, 2, 1, 1), k=100)
+            items = [
+                Item("MSFT" if n % 5 else MARKET, kind, next(made), source=str(n), labels=(f"type {n % 2}", "x"))
+                for n, kind in enumerate(kinds)
+            ]
+            names = desk.remember(items, day)
+            desk.reinforce(names[:9], chance.choice((1, -1)), day, "decision")
+            seen.append(desk.recall("MSFT", asked, day, labelled=labelled))
+            seen.append(desk.recall("MSFT", asked, day, kinds=("10-K",)))
+        return seen
 
-        def nearest(self, vectors: Matrix, count: int, owner: str, symbol: str) -> list[list[str]]:
-            self.asked += 1
-            mine = [r for r in self.records() if (r.owner, r.symbol) == (owner, symbol)]
-            near = [sorted(mine, key=lambda r: -float(r.vector @ vector))[:count] for vector in vectors]
-            return [[record.id for record in found] for found in near]
-
-    store = Indexed(8)
-    desk = LayeredMemory(store, ChosenVectors(), preset)
-    for day in range(1, 30):
-        desk.sweep(day)
-        desk.remember([news(f"{day} {n}") for n in range(20)], day)
-    whole = desk.recall("MSFT", QUERIES, 30)
-    assert store.asked == 0
-
-    monkeypatch.setattr(view, "EXACT_UP_TO", 100)
-    monkeypatch.setattr(view, "NEAREST", nearest)
-
-    assert desk.recall("MSFT", QUERIES, 30) == whole
-    assert store.asked == 1
+    assert lived(outlined=True) == lived(outlined=False)
