@@ -126,7 +126,7 @@ async def test_an_order_that_is_taken_and_then_rejected(broker: SandboxServer, a
 @pytest.mark.parametrize(
     ("status", "body", "words"),
     [
-        (403, {"code": 40310000, "message": "insufficient\n buying power", "cost_basis": "3"}, "insufficient buying power"),
+        (403, {"code": 40310000, "message": "insufficient\n buying power", "cost_basis": "3"}, "insufficient buying"),
         (403, {"code": 40310100, "message": "a code of next year"}, "a code of next year"),
         (422, {"code": 40010001, "message": "notional value must be limited to 2 decimal places"}, "2 decimal places"),
         (422, {"code": 42210000, "message": "client_order_id is too long"}, "too long"),
