@@ -267,7 +267,7 @@ async def test_too_many_requests_wait_as_long_as_they_are_told() -> None:
     async def sleep(seconds: float) -> None:
         waited.append(seconds)
 
-    document = {"bars": {}, "next_page_token": None}
+    document: dict[str, Any] = {"bars": {}, "next_page_token": None}
     with service(lambda asked: document) as (web, data), pytest.MonkeyPatch.context() as patch:
         patch.setattr("connectors.polite_client.asyncio.sleep", sleep)
         patch.setattr(
