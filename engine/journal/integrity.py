@@ -26,6 +26,8 @@ PROMISES = {
         AND run IN (SELECT run FROM orders)""",
     "a decision belongs to a run": "SELECT rowid FROM decisions WHERE run NOT IN (SELECT id FROM runs)",
     "an answer's prompt is kept": "SELECT seq FROM answers WHERE system NOT IN (SELECT hash FROM prompts)",
+    "what a run could read is kept": """
+        SELECT name FROM inputs, json_each(inputs.chunks) WHERE json_each.value NOT IN (SELECT hash FROM chunks)""",
     "what a broker's account told of is a trade or a cash flow": """
         SELECT id FROM activities WHERE booked = 1
         AND id NOT IN (SELECT execution FROM fills WHERE execution IS NOT NULL)

@@ -184,12 +184,23 @@ def m0005_accounts(db: Database) -> None:
         _refuse(db, table, "DELETE", f"{table} are never deleted")
 
 
+def m0006_inputs(db: Database) -> None:
+    """What a run could read when it decided, by name: lists of parts, each compressed and kept once under the hash of
+    what it says."""
+    _table(db, "chunks", {"hash": str, "data": bytes}, "hash")
+    _table(db, "inputs", {"run": str, "cycle": int, "name": str, "chunks": str}, ("run", "cycle", "name"))
+    for table in ("chunks", "inputs"):
+        _refuse(db, table, "UPDATE", f"{table} are never changed")
+        _refuse(db, table, "DELETE", f"{table} are never deleted")
+
+
 MIGRATIONS: tuple[Callable[[Database], None], ...] = (
     m0001_the_books,
     m0002_documents,
     m0003_evidence,
     m0004_recollections,
     m0005_accounts,
+    m0006_inputs,
 )
 VERSION = len(MIGRATIONS)
 """The version of a journal that this program writes: how many steps of the story it knows."""

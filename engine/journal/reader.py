@@ -216,6 +216,23 @@ class JournalReader:
         sql = "SELECT * FROM recollections JOIN memories ON memories.id = recollections.memory"
         return self._all(recalled_of, f"{sql}{where} ORDER BY recollections.rowid", *values)
 
+    def inputs(self, run: str, cycle: int = 1) -> dict[str, tuple[bytes, ...]]:
+        """What a run could read in a cycle, by name, in parts; empty for a run of before that was kept. Raises
+        MalformedData where a part is gone."""
+        import json
+        import zlib
+
+        found: dict[str, tuple[bytes, ...]] = {}
+        for row in self._rows("SELECT name, chunks FROM inputs WHERE run = ? AND cycle = ? ORDER BY rowid", run, cycle):
+            parts = []
+            for name in json.loads(row["chunks"]):
+                kept = self._rows("SELECT data FROM chunks WHERE hash = ?", name)
+                if not kept:
+                    raise MalformedData(f"the journal {self.path} lacks a part of {row['name']}: restore a backup")
+                parts.append(zlib.decompress(kept[0]["data"]))
+            found[row["name"]] = tuple(parts)
+        return found
+
     def outcomes(
         self, run: str | None = None, symbol: str | None = None, owner: str | None = None, last: date | None = None
     ) -> tuple[Outcome, ...]:

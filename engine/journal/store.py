@@ -18,7 +18,7 @@ BATCH_ROWS = 2000
 BATCH_SECONDS = 0.25
 """A batched store commits when this many rows wait, or when the last commit is this long ago."""
 
-CONTENT_NAMED = frozenset({"prompts", "charts", "memories"})
+CONTENT_NAMED = frozenset({"prompts", "charts", "memories", "chunks"})
 """Tables whose rows are named by a hash of their content: the first is as good as any later one."""
 
 

@@ -7,7 +7,8 @@ written down before. A backtest's is committed in batches, a fraction of a secon
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from decimal import Decimal
@@ -191,6 +192,14 @@ class JournalWriter:
             row = decision_rows.recalled_row(decision.key, memory, memory.id in decision.evidence)
             self._store.write(("recollections", row))
         return True
+
+    def inputs(self, run: str, cycle: int, seen: Mapping[str, Sequence[bytes]]) -> None:
+        """What a run could read in a cycle, by name: parts that are kept once, whoever has read them too."""
+        for name, parts in seen.items():
+            hashes = [hashlib.sha256(part).hexdigest()[:32] for part in parts]
+            for known, part in zip(hashes, parts, strict=True):
+                self._store.keep("chunks", known, {"hash": known, "data": zlib.compress(part, 9)})
+            self._store.write(("inputs", {"run": run, "cycle": cycle, "name": name, "chunks": to_json(hashes)}))
 
     def outcome(self, run: str, outcome: Outcome) -> bool:
         """What a decision earned became known; `run` is the run that settled it. False where it is known already."""
