@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
+from engine.reports.comparison import row_name
 from tui.text_table import table, wrapped
 
 if TYPE_CHECKING:
@@ -25,8 +26,11 @@ def lines(bench: Bench, width: int, agents: bool) -> Iterator[str]:
     notes = {note: n for n, note in enumerate(dict.fromkeys(c.note for c in bench.cells if c.note), 1)}
     for name in dict.fromkeys(cell.table for cell in bench.cells):
         own = [cell for cell in bench.cells if cell.table == name]
-        yield from _by_row(name, own, notes, width) if agents else _by_cell(name, own, notes)
-        yield ""
+        if agents:
+            yield from _by_row(name, own, notes, width)
+        else:
+            yield from _by_cell(name, own, notes)
+            yield ""
     for note, number in notes.items():
         yield from _indented(f"[{number}] ", note, width)
     if notes:
@@ -88,11 +92,23 @@ def _by_row(name: str, cells: Sequence[Cell], notes: dict[str, int], width: int)
         for who, by in dict.fromkeys((cell.who, cell.answered_by) for cell in own):
             found = {cell.metric: cell for cell in own if (cell.who, cell.answered_by) == (who, by)}
             rows += _lines_of(who, by, found, metrics, notes)
-        head = [f"{name}, {symbol}", "", *metrics, "note"]
-        narrow = [[_cut(row[0], max(16, width - _rest(rows, head))), *row[1:]] for row in rows]
-        head[0] = _cut(head[0], max(len(row[0]) for row in narrow)) if len(head[0]) > width // 2 else head[0]
-        yield from table(head, narrow, set(metrics), max(width, 60))
+        yield from _aligned([f"{name}, {symbol}", "", *metrics, "note"], rows, set(metrics), width)
         yield ""
+
+
+def _aligned(head: list[str], rows: list[list[str]], right: set[str], width: int) -> Iterator[str]:
+    """The rows under their head; where that is too wide, each row's name stands on a line of its own."""
+    rest = list(table(head[1:], [row[1:] for row in rows], right, 200))
+    names = max(len(row[0]) for row in (head, *rows))
+    if names + 2 + max(map(len, rest)) <= width:
+        yield from table(head, rows, right, width)
+        return
+    yield head[0]
+    yield f"  {rest[0]}"
+    for row, line in zip(rows, rest[1:], strict=True):
+        if row[0]:
+            yield row[0]
+        yield f"  {line}"
 
 
 def _lines_of(
@@ -101,7 +117,7 @@ def _lines_of(
     cells = [found.get(metric) for metric in metrics]
     said = dict.fromkeys(notes[cell.note] for cell in found.values() if cell.note)
     note = "".join(f"[{number}]" for number in said)
-    name = who if by in (None, who) else f"{who} ({by})"
+    name = row_name(who, by)
     ours = [_ours(cell, None if cell is None else cell.ours) for cell in cells]
     printed = ["-" if cell is None or cell.paper is None else f"{cell.paper:f}" for cell in cells]
     has_ours = by is not None or any(text != "-" for text in ours)
@@ -126,15 +142,6 @@ def _ours(cell: Cell | None, value: float | None) -> str:
         return "-"
     digits = DIGITS if cell.paper is None else max(0, -int(cell.paper.as_tuple().exponent))
     return f"{value:.{digits}f}"
-
-
-def _rest(rows: Sequence[Sequence[str]], head: Sequence[str]) -> int:
-    """The width of all columns but the first, with their gaps."""
-    return sum(max(len(head[n]), *(len(row[n]) for row in rows)) + 2 for n in range(1, len(head)))
-
-
-def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else f"{text[: width - 3]}..."
 
 
 def _averages(found: Sequence[Average], width: int) -> Iterator[str]:

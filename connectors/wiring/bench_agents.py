@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from typing import Literal
 
 from connectors.wiring.bench_jobs import Job, Played
 from connectors.wiring.models import build_models
 from connectors.wiring.runs import new_run_id
 from connectors.wiring.sources import Source
 from engine.config import Config
+from engine.domain.decision import Action
 from engine.domain.market import Symbol
 from engine.domain.run import DataSpec, Result
 from engine.ports import Clock
@@ -50,7 +52,7 @@ class PlannedRow:
     model: str
     backbone: Backbone
     jobs: tuple[int, ...]
-    note: str | None
+    ablation: Ablation | None = None
 
 
 @dataclass(slots=True)
@@ -118,8 +120,7 @@ def plan(
                     title = f"{row} on {symbol}" + (f", repeat {sample + 1}" if count > 1 else "")
                     made.jobs.append(Job(spec, table, title, keep))
                 mine.append(numbers[key])
-            note = None if ablation is None else ablation.note
-            made.rows.append(PlannedRow(table, symbol, row, backbone, tuple(mine), note))
+            made.rows.append(PlannedRow(table, symbol, row, backbone, tuple(mine), ablation))
     return made
 
 
@@ -143,41 +144,51 @@ def _combinations(
                     yield backbone, ablation, symbol
 
 
-def agent_rows(made: Plan, played: Mapping[int, Played], texts: Mapping[tuple[Symbol, str], str]) -> Iterator[
-    tuple[PublishedTable, AgentRow]
-]:  # fmt: skip
-    """The rows whose runs have all ended. `texts` says, by symbol and table, what news there were."""
-    for row in made.rows:
-        ended = [played[number] for number in row.jobs if number in played]
-        if len(ended) < len(row.jobs):
+TextNotes = Mapping[tuple[Symbol, str], str]
+"""By symbol and table, what news the folder lacks."""
+
+
+def agent_rows(made: Plan, played: Mapping[int, Played], texts: TextNotes) -> Iterator[tuple[PublishedTable, AgentRow]]:
+    """The rows whose runs have all ended."""
+    whole: dict[tuple[object, ...], AgentRow] = {}
+    for planned in made.rows:
+        ended = [played[number] for number in planned.jobs if number in played]
+        if len(ended) < len(planned.jobs):
             continue
-        results = [one.result for one in ended if one.result is not None]
-        trouble = next((one.trouble for one in ended if one.trouble), None)
-        if not results:
-            empty = AgentRow(row.symbol, row.model, row.backbone.spec, {}, trouble)
-            yield row.table, empty
-            continue
-        convention, by = row.table.convention, made.agents.measured
-        repeats = [measured(result, row.symbol, convention, by) for result in results]
-        notes = (
-            f"{row.backbone.spec}: {row.backbone.label}",
-            texts.get((row.symbol, row.table.name)),
-            None if trouble is None else f"{len(results)} of {len(ended)} repeats: {trouble}",
-            _abstained(results),
-            *dict.fromkeys(note for result in results for note in result.notes),
-            row.note,
-        )
-        yield (
-            row.table,
-            AgentRow(
-                row.symbol,
-                row.model,
-                row.backbone.spec,
-                repeats[median_repeat(repeats)],
-                "; ".join(filter(None, notes)),
-                spreads(repeats) if len(repeats) > 1 else {},
-            ),
-        )
+        row = _row(planned, ended, made.agents.measured, texts.get((planned.symbol, planned.table.name)))
+        beside = (planned.table.name, planned.symbol, planned.backbone)
+        if planned.ablation is None:
+            whole[beside] = row
+        elif row.metrics and beside in whole and row.metrics == whole[beside].metrics:
+            row = replace(row, note=f"{row.note}; what it leaves out changed nothing")
+        yield planned.table, row
+
+
+def _row(planned: PlannedRow, ended: Sequence[Played], by: Literal["books", "decisions"], text: str | None) -> AgentRow:
+    """One row of its repeats: figures and notes, or the note alone."""
+    results = [one.result for one in ended if one.result is not None]
+    trouble = next((one.trouble for one in ended if one.trouble), None)
+    who = (planned.symbol, planned.model, planned.backbone.spec)
+    if not results:
+        return AgentRow(*who, {}, trouble)
+    repeats = [measured(result, planned.symbol, planned.table.convention, by) for result in results]
+    notes = (
+        f"{planned.backbone.spec}: {planned.backbone.label}",
+        text,
+        None if trouble is None else f"{len(results)} of {len(ended)} repeats: {trouble}",
+        _abstained(results),
+        None if any(_acted(result, by) for result in results) else "it never traded",
+        *dict.fromkeys(note for result in results for note in result.notes),
+        None if planned.ablation is None else planned.ablation.note,
+    )
+    spread = spreads(repeats) if len(repeats) > 1 else {}
+    return AgentRow(*who, repeats[median_repeat(repeats)], "; ".join(filter(None, notes)), spread)
+
+
+def _acted(result: Result, by: Literal["books", "decisions"]) -> bool:
+    if by == "books":
+        return bool(result.test.fills)
+    return any(decision.proposal.action in (Action.BUY, Action.SELL) for decision in result.test.decisions)
 
 
 def _abstained(results: Sequence[Result]) -> str | None:
@@ -186,8 +197,8 @@ def _abstained(results: Sequence[Result]) -> str | None:
     return f"{count} of {total} decisions abstained" if count else None
 
 
-async def text_notes(source: Source, tables: Sequence[PublishedTable]) -> Mapping[tuple[Symbol, str], str]:
-    """By symbol and table, what news the folder lacks of the window; nothing where it covers it. A symbol that the
+async def text_notes(source: Source, tables: Sequence[PublishedTable]) -> TextNotes:
+    """What news the folder lacks of the tables' windows; nothing where it covers it. A symbol that the
     folder does not know is told elsewhere."""
     known = set(await source.symbols())
     notes = {}

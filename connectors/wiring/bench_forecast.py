@@ -73,9 +73,13 @@ class Forecast:
         for spec, found in self.models.items():
             new = max(0.0, found.calls - found.held)
             cost = "price unknown" if found.cost is None else f"about ${found.cost:,.2f}"
-            tokens = f"{found.input_tokens:,.0f} tokens in, {found.output_tokens:,.0f} out"
+            tokens = f"{_millions(found.input_tokens)} tokens in, {_millions(found.output_tokens)} out"
             yield f"  {spec}: about {new:,.0f} calls ({found.held:,} more are recorded), {tokens}, {cost}"
         yield "  (a model that reasons writes several times as many tokens as are counted here)"
+
+
+def _millions(count: float) -> str:
+    return f"{count / 1e6:,.2f} million"
 
 
 @dataclass(slots=True)

@@ -65,6 +65,11 @@ class AgentRow:
     spreads: Mapping[str, Spread] = field(default_factory=dict)
 
 
+def row_name(who: str, answered_by: str | None) -> str:
+    """A row of ours by its name and the model that answered, where that is not in the name already."""
+    return who if answered_by is None or who.startswith(answered_by) else f"{who} ({answered_by})"
+
+
 def compare(ours: Mapping[tuple[Symbol, str], Mapping[str, float | None]], table: PublishedTable) -> list[Cell]:
     """Our metrics, by symbol and strategy (or model), beside a table's, in its order.
 

@@ -11,7 +11,7 @@ from statistics import fmean
 from typing import Literal
 
 from engine.domain.market import Symbol
-from engine.reports.comparison import Cell
+from engine.reports.comparison import Cell, row_name
 from engine.reports.published import PublishedTable
 from engine.reports.published_agents import PrintedModel
 
@@ -23,7 +23,8 @@ Figures = Mapping[tuple[str, Symbol, str], float]
 @dataclass(frozen=True, slots=True)
 class Average:
     """The mean of a metric over a group of models and some symbols, and that as a percentage of buy and hold's own mean
-    (None where that is zero). `group` is a kind, a size, or a model by its row; `of` says whose figures."""
+    (None where that is not above zero: a share of a loss says nothing). `group` is a kind, a size, or a model by its
+    row; `of` says whose figures."""
 
     table: str
     symbols: tuple[Symbol, ...]
@@ -42,7 +43,7 @@ def averages(table: PublishedTable, models: Sequence[PrintedModel], cells: Seque
     ours: dict[tuple[str, Symbol, str], float] = {}
     rows: dict[str, None] = {}
     for cell in own:
-        who = cell.who if cell.answered_by in (None, cell.who) else f"{cell.who} ({cell.answered_by})"
+        who = row_name(cell.who, cell.answered_by)
         if cell.ours is not None:
             ours[who, cell.symbol, cell.metric] = cell.ours
         if cell.answered_by is not None:
@@ -84,4 +85,4 @@ def _means(
         held = [figures.get((BENCHMARK, symbol, metric)) for symbol in symbols]
         base = fmean(value for value in held if value is not None) if None not in held else 0.0
         mean = fmean(known)
-        yield Average(table.name, symbols, group, of, metric, mean, 100.0 * mean / base if base else None)
+        yield Average(table.name, symbols, group, of, metric, mean, 100.0 * mean / base if base > 0 else None)
