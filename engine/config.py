@@ -173,7 +173,7 @@ class MemoryConfig(_Section):
     """How the layered memory works."""
 
     embedder: str = Field(
-        "hash-384", description="What turns texts to vectors: hash-384 (words), openai:MODEL or NAME:MODEL (meaning)."
+        "hash-384", description="What turns texts to vectors: hash-384 (words); by meaning minilm:FOLDER, openai:MODEL, NAME:MODEL."
     )
 
 

@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from connectors.llm.call_gate import CallGate
 from connectors.llm.embedding_store import EmbeddingStore
 from connectors.llm.failures import failure_of, status_of
+from connectors.llm.pricing import PriceTable
 from connectors.llm.remote_model import checked_key, checked_url, hear_retry_after, note_retry_after
+from engine.domain.model_call import Usage
+from engine.domain.run import ModelUse
 from engine.errors import CredentialsRefused
 from memory.errors import EmbedderUnavailable
 
@@ -49,9 +52,12 @@ class OpenAIEmbedder:
         base_url: str | None = None,
         needs_key: bool = True,
         timeout: float = 60.0,
+        prices: PriceTable | None = None,
+        on_use: Callable[[ModelUse], None] = lambda use: None,
     ) -> None:
-        """As for OpenAIModel; `gate` makes the pace of the endpoint, on the embedder's loop. Raises CredentialsRefused
-        without a key and ConfigError for a base URL that is none."""
+        """As for OpenAIModel; `gate` makes the pace of the endpoint, on the embedder's loop. `on_use` hears on that
+        loop of every call that was answered.
+        Raises CredentialsRefused without a key and ConfigError for a base URL that is none."""
         self.id = f"{provider}:{model}"
         self._model = model
         self._store = store
@@ -61,6 +67,8 @@ class OpenAIEmbedder:
         self._gate = gate()
         self._timeout = timeout
         self._dimension = _DIMENSIONS.get(model) if provider == _VENDOR else None
+        self._price = prices.find(provider, model) if prices is not None else None
+        self._on_use = on_use
         self._client: AsyncOpenAI | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -120,6 +128,7 @@ class OpenAIEmbedder:
                         reply = await client.embeddings.create(
                             model=self._model, input=list(texts), encoding_format="float", timeout=self._timeout
                         )
+                    self._on_use(self._use(reply))
                     vectors = self._checked(reply, texts)
                 except EmbedderUnavailable:
                     raise
@@ -133,6 +142,12 @@ class OpenAIEmbedder:
                     raise EmbedderUnavailable(f"{self.id}: {failure.kind.value}: {failure.detail}") from None
         self._store.keep(self.id, vectors)
         return vectors
+
+    def _use(self, reply: Any) -> ModelUse:
+        """What a call cost; None dollars where the price or the count of tokens is not known."""
+        tokens = getattr(getattr(reply, "usage", None), "prompt_tokens", None)
+        cost = None if self._price is None or tokens is None else self._price.cost(Usage(input_tokens=tokens))
+        return ModelUse(self.id, calls=1, input_tokens=tokens or 0, cost=cost)
 
     def _checked(self, reply: Any, texts: Sequence[str]) -> dict[str, bytes]:
         import numpy as np

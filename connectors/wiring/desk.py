@@ -259,7 +259,7 @@ async def _run(
         if remembers(preset):
             await asyncio.to_thread(load_library)
         try:
-            with desk_memory(preset, config, calendar, untidied) as memory:
+            with desk_memory(preset, config, calendar, untidied, meter.add) as memory:
                 cycle = Cycle(preset, asker, market.calendars, tell, memory)
                 setting = DailySetting(
                     identity, desk, session, spec.symbols, market, calendar, cycle, preset.name, models.label, meter,

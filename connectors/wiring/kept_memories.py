@@ -22,13 +22,14 @@ from memory.recall import LayeredMemory
 
 
 @dataclass(frozen=True, slots=True)
-class _RecordedEmbedder:
+class RecordedEmbedder:
     """Who made the vectors of a store that is only looked at: nothing is embedded then."""
 
     id: str
     dimension: int
 
     def embed(self, texts: Sequence[str]) -> Matrix:
+        """Raises EmbedderUnavailable."""
         raise EmbedderUnavailable(f"{self.id}: this memory was opened to be looked at, not to be searched")
 
 
@@ -55,7 +56,7 @@ class Kept:
         from memory.lancedb_store import LanceStore, made_with
 
         with memory_errors():
-            embedder: Embedder = _RecordedEmbedder(*made_with(self.place))
+            embedder: Embedder = RecordedEmbedder(*made_with(self.place))
             store = LanceStore(self.place, embedder, writing=writing)
             with LayeredMemory(store, embedder, self.constants) as memory:
                 yield memory

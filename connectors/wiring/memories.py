@@ -5,11 +5,13 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from connectors.wiring.reference import open_embedder
 from engine import places
 from engine.config import Config
 from engine.desk_memory import DeskMemory
+from engine.domain.run import ModelUse
 from engine.errors import ConfigError, DataError, MissingData, TryAgainLater
 from engine.ports import Calendar
 from engine.preset import Preset
@@ -34,7 +36,9 @@ def memory_errors() -> Iterator[None]:
         yield
     except MemoryLocked as error:
         raise TryAgainLater(str(error)) from error
-    except (EmbedderMismatch, EmbedderUnavailable, UnknownPreset) as error:
+    except EmbedderMismatch as error:
+        raise ConfigError(f"{error}; or embed it anew: paperdesk memory reembed") from error
+    except (EmbedderUnavailable, UnknownPreset) as error:
         raise ConfigError(str(error)) from error
     except UnknownRecord as error:
         raise MissingData(str(error)) from error
@@ -49,18 +53,24 @@ def remembers(preset: Preset) -> bool:
 
 @contextmanager
 def desk_memory(
-    preset: Preset, config: Config, calendar: Calendar, notice: Callable[[str], None]
+    preset: Preset,
+    config: Config,
+    calendar: Calendar,
+    notice: Callable[[str], None],
+    on_use: Callable[[ModelUse], None] = lambda use: None,
 ) -> Iterator[DeskMemory | None]:
     """A desk's memory on disk, with its one writer's place until the block ends; None for a preset without one. Tidies
-    up at the end where that is due; `notice` hears where it could not. Raises as `memory_errors` says, within the
-    block as well."""
+    up at the end where that is due; `notice` hears where it could not, `on_use` of every call of a remote embedder.
+    Raises as `memory_errors` says, within the block as well."""
     if not remembers(preset):
         yield None
         return
     from memory.lancedb_store import LanceStore
 
-    with memory_errors(), open_embedder(config) as embedder:
-        store = LanceStore(places.desk_memory(config.desk.name), embedder, writing=True)
+    place = places.desk_memory(config.desk.name)
+    finish_replacing(place)
+    with memory_errors(), open_embedder(config, on_use=on_use) as embedder:
+        store = LanceStore(place, embedder, writing=True)
         with LayeredMemory(store, embedder, preset.memory) as memory:
             yield DeskMemory(memory, calendar)
             if memory.untidy:
@@ -71,13 +81,15 @@ def desk_memory(
 
 
 @contextmanager
-def run_memory(preset: Preset, config: Config, calendar: Calendar) -> Iterator[DeskMemory | None]:
-    """The memory of a backtest, in this process alone; None for a preset without one. Raises as `memory_errors` says,
-    within the block as well."""
+def run_memory(
+    preset: Preset, config: Config, calendar: Calendar, on_use: Callable[[ModelUse], None] = lambda use: None
+) -> Iterator[DeskMemory | None]:
+    """The memory of a backtest, in this process alone; None for a preset without one. `on_use` hears of every call of a
+    remote embedder. Raises as `memory_errors` says, within the block as well."""
     if not remembers(preset):
         yield None
         return
-    with memory_errors(), open_embedder(config) as embedder:
+    with memory_errors(), open_embedder(config, on_use=on_use) as embedder:
         store = VolatileStore(embedder.dimension)
         yield DeskMemory(LayeredMemory(store, embedder, preset.memory), calendar)
 
@@ -90,7 +102,7 @@ def keep_run_memory(memory: DeskMemory | None, run: str) -> str:
     from memory.lancedb_store import LanceStore
 
     place = places.run_memory(run)
-    part = place.with_name(f"{place.name}.part")
+    part = part_of(place)
     try:
         for old in (part, place):
             if old.exists():
@@ -105,3 +117,33 @@ def keep_run_memory(memory: DeskMemory | None, run: str) -> str:
         shutil.rmtree(part, ignore_errors=True)
         return f"what the run remembered could not be kept: {error}"
     return ""
+
+
+def replace_memory(place: Path, with_: Path) -> None:
+    """Puts a whole store in the place of another, which goes once the new one stands. A process that is killed in
+    between leaves what `finish_replacing` goes on with."""
+    old = _before(place)
+    place.rename(old)
+    with_.rename(place)
+    shutil.rmtree(old)
+
+
+def finish_replacing(place: Path) -> None:
+    """Goes on with a replacement that was cut off, where there is one: the old store has left its place only once the
+    new one was whole."""
+    old = _before(place)
+    if not old.exists():
+        return
+    if not place.exists():
+        new = part_of(place)
+        (new if new.exists() else old).rename(place)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def part_of(place: Path) -> Path:
+    """Where a store is written until it is whole."""
+    return place.with_name(f"{place.name}.part")
+
+
+def _before(place: Path) -> Path:
+    return place.with_name(f"{place.name}.before")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from datetime import date
 from typing import TYPE_CHECKING
 
 from engine import places
 from engine.config import Config
+from engine.domain.run import ModelUse
 from engine.errors import ConfigError, UsageError
 
 MINILM = "all-MiniLM-L6-v2"
@@ -51,12 +52,18 @@ def fred_macro(config: Config, environ: Mapping[str, str] = os.environ) -> FredM
 
 
 @contextmanager
-def open_embedder(config: Config, environ: Mapping[str, str] = os.environ) -> Iterator[Embedder]:
-    """The embedder that [memory] names, with its connections and its file of vectors, until the block ends. Raises
-    ConfigError for a spec that means none, CredentialsRefused for a missing key."""
+def open_embedder(
+    config: Config,
+    environ: Mapping[str, str] = os.environ,
+    on_use: Callable[[ModelUse], None] = lambda use: None,
+    spec: str | None = None,
+) -> Iterator[Embedder]:
+    """The embedder of a spec (None: the one that [memory] names), with its connections and its file of vectors, until
+    the block ends; `on_use` hears of every call of a remote one. Raises ConfigError for a spec that means none,
+    CredentialsRefused for a missing key."""
     from connectors.llm.specs import ModelKind, parse_model_spec
 
-    text = config.memory.embedder
+    text = spec or config.memory.embedder
     if text == "hash-384":
         from memory.hash_embedder import HashEmbedder
 
@@ -68,25 +75,37 @@ def open_embedder(config: Config, environ: Mapping[str, str] = os.environ) -> It
         yield SentenceEmbedder(text.removeprefix("minilm").removeprefix(":") or MINILM)
         return
     try:
-        spec = parse_model_spec(text, config.endpoints)
+        named = parse_model_spec(text, config.endpoints)
     except UsageError:
-        spec = None
-    if spec is None or spec.kind not in (ModelKind.OPENAI, ModelKind.ENDPOINT):
+        named = None
+    if named is None or named.kind not in (ModelKind.OPENAI, ModelKind.ENDPOINT):
         known = ("hash-384", "minilm:FOLDER", "openai:MODEL", *(f"{name}:MODEL" for name in sorted(config.endpoints)))
         raise ConfigError(f"memory.embedder: {text!r} makes no vectors; possible are {', '.join(known)}")
     from connectors.llm.embedding_store import EmbeddingStore
 
-    with closing(EmbeddingStore(places.embeddings())) as store, closing(_remote(spec, store, config, environ)) as made:
+    with (
+        closing(EmbeddingStore(places.embeddings())) as store,
+        closing(_remote(named, store, config, environ, on_use)) as made,
+    ):
         yield made
 
 
-def _remote(spec: ModelSpec, store: EmbeddingStore, config: Config, environ: Mapping[str, str]) -> OpenAIEmbedder:
+def _remote(
+    spec: ModelSpec,
+    store: EmbeddingStore,
+    config: Config,
+    environ: Mapping[str, str],
+    on_use: Callable[[ModelUse], None],
+) -> OpenAIEmbedder:
     from connectors.llm.call_gate import CallGate
     from connectors.llm.embeddings import OpenAIEmbedder
+    from connectors.llm.pricing import load_prices
 
+    prices = load_prices()
     endpoint = config.endpoints.get(spec.endpoint)
     if endpoint is None:
-        return OpenAIEmbedder(spec.model, store, api_key=environ.get("OPENAI_API_KEY"))
+        key = environ.get("OPENAI_API_KEY")
+        return OpenAIEmbedder(spec.model, store, api_key=key, prices=prices, on_use=on_use)
     variable = endpoint.key_env or ""
     return OpenAIEmbedder(
         spec.model,
@@ -97,4 +116,6 @@ def _remote(spec: ModelSpec, store: EmbeddingStore, config: Config, environ: Map
         key_variable=variable,
         base_url=endpoint.base_url,
         needs_key=bool(variable),
+        prices=prices,
+        on_use=on_use,
     )

@@ -253,7 +253,7 @@ async def play(
     """Plays a preset over a market with models that are given. What it remembered is kept where a journal is kept,
     of a run that ends early as well."""
     meter = Meter(models.spec)
-    with run_memory(preset, config, desk_calendar_of(market, spec.symbols)) as memory:
+    with run_memory(preset, config, desk_calendar_of(market, spec.symbols), meter.add) as memory:
         setting = set_up(spec, config, market, preset, models, memory, clock, recorder, publish, stop, meter.count)
         trouble = ""
         try:

@@ -36,6 +36,17 @@ class Meter:
             cost=cost,
         )
 
+    def add(self, use: ModelUse) -> None:
+        """Adds what was paid beside the agents' answers, such as for vectors."""
+        cost = None if self.use.cost is None or use.cost is None else self.use.cost + use.cost
+        self.use = replace(
+            self.use,
+            calls=self.use.calls + use.calls,
+            input_tokens=self.use.input_tokens + use.input_tokens,
+            output_tokens=self.use.output_tokens + use.output_tokens,
+            cost=cost,
+        )
+
 
 def use_of(answers: Iterable[AnswerEntry]) -> ModelUse:
     """What was asked for some decisions, recorded answers included; `spec` names the models."""

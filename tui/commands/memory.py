@@ -21,11 +21,13 @@ from tui.invocation import Invocation, desk_options
 
 if TYPE_CHECKING:
     from connectors.wiring.kept_memories import Kept
+    from engine.config import Config
+    from engine.domain.run import ModelUse
     from engine.ports import Calendar
     from memory.record import MemoryRecord, Touch
     from memory.view import Standing
 
-LIST, LIFELINE, PREVIEW, OPTIMIZE, EXPORT = "list", "lifeline", "preview", "optimize", "export"
+LIST, LIFELINE, PREVIEW, OPTIMIZE, EXPORT, REEMBED = "list", "lifeline", "preview", "optimize", "export", "reembed"
 LAYERS = ("shallow", "intermediate", "deep", "reflection")
 LIMIT = 20
 """Lines that are shown where no limit is given; a JSON document has all."""
@@ -55,8 +57,8 @@ class _Filter:
 
 
 @click.command("memory")
-@click.argument("deed", metavar="list|lifeline|preview|optimize|export", type=click.Choice(
-    [LIST, LIFELINE, PREVIEW, OPTIMIZE, EXPORT]
+@click.argument("deed", metavar="list|lifeline|preview|optimize|export|reembed", type=click.Choice(
+    [LIST, LIFELINE, PREVIEW, OPTIMIZE, EXPORT, REEMBED]
 ))  # fmt: skip
 @click.argument("what", required=False)
 @click.option("--symbol", metavar="SYMBOL", help="With list: only this symbol's.")
@@ -65,6 +67,7 @@ class _Filter:
 @click.option("--session", type=DAY, metavar="DATE", help="With list: as it was at the end of that session.")
 @click.option("--limit", type=click.IntRange(min=0), metavar="N", help="The first N (default: 20; 0 and --json: all).")
 @click.option("--preset", metavar="NAME", help="With preview: whose constants (default: the desk's preset).")
+@click.option("--embedder", metavar="SPEC", help="With reembed: by what (default: memory.embedder).")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @desk_options
 def command(
@@ -77,6 +80,7 @@ def command(
     session: date | None,
     limit: int | None,
     preset: str | None,
+    embedder: str | None,
     as_json: bool,
 ) -> None:
     """Shows what the desk remembers, or with --run a backtest; where the desk has no memory, the latest backtest that
@@ -85,7 +89,8 @@ def command(
     list has what is alive, the most important first, with recency and importance as they stand. lifeline ID tells
     every change of one memory with its cause. preview simulates how long memories live by a preset's constants when
     nobody cites them. optimize puts the small files of many days together. export FILE writes every memory with its
-    changes, a JSON object a line. Looking never writes.
+    changes, a JSON object a line. reembed turns every text to a vector anew by another embedder (hash-384,
+    minilm:FOLDER, openai:MODEL, NAME:MODEL); the old store stays until the new one is whole. Looking never writes.
 
     \b
     Examples:
@@ -94,9 +99,10 @@ def command(
       paperdesk memory lifeline 3f29c01a
       paperdesk memory preview --preset investorbench
       paperdesk memory export memories.jsonl
+      paperdesk memory reembed --embedder openai:text-embedding-3-small
     """
     chosen = _Filter(None if symbol is None else symbol.upper(), layer, kind, session, limit)
-    _check(deed, what, chosen, preset)
+    _check(deed, what, chosen, preset, embedder)
     if deed == PREVIEW:
         _preview(invocation, preset, as_json)
         return
@@ -109,11 +115,13 @@ def command(
             _lifeline(head, kept, str(what), as_json)
         elif deed == EXPORT:
             _export(head, kept, Path(str(what)).expanduser(), as_json)
+        elif deed == REEMBED:
+            _reembed(head, kept, invocation.load().config, embedder, as_json)
         else:
             _optimize(head, kept, as_json)
 
 
-def _check(deed: str, what: str | None, chosen: _Filter, preset: str | None) -> None:
+def _check(deed: str, what: str | None, chosen: _Filter, preset: str | None, embedder: str | None) -> None:
     if (what is None) == (deed in (LIFELINE, EXPORT)):
         needed = {LIFELINE: "an id: paperdesk memory lifeline ID", EXPORT: "a file: paperdesk memory export FILE"}
         raise click.UsageError(f"{deed} needs {needed[deed]}" if what is None else f"{deed} takes no {what!r}")
@@ -121,6 +129,8 @@ def _check(deed: str, what: str | None, chosen: _Filter, preset: str | None) -> 
         raise click.UsageError("--symbol, --layer, --kind, --session and --limit belong to list")
     if preset is not None and deed != PREVIEW:
         raise click.UsageError("--preset belongs to preview; a memory lives by the preset that it was made with")
+    if embedder is not None and deed != REEMBED:
+        raise click.UsageError("--embedder belongs to reembed; what is remembered goes by memory.embedder")
 
 
 @contextmanager
@@ -297,6 +307,35 @@ def _optimize(head: dict[str, Any], kept: Kept, as_json: bool) -> None:
         f"{kept.place}: {report.records:,} memories, {report.touches:,} changes, {report.files_before} files "
         f"before, {report.files_after} after, {report.bytes_after:,} bytes"
     )
+
+
+def _reembed(head: dict[str, Any], kept: Kept, config: Config, embedder: str | None, as_json: bool) -> None:
+    from connectors.wiring.reembedding import reembed_memory
+
+    made = reembed_memory(kept, config, embedder, config.desk.name if head["run"] is None else None)
+    use = made.use
+    if as_json:
+        paid = {
+            "calls": use.calls,
+            "input_tokens": use.input_tokens,
+            "cost": None if use.cost is None else str(use.cost),
+        }
+        document = {"before": made.before, "after": made.after, "count": made.count, "changed": made.done, **paid}
+        show(json.dumps({**head, **document}, indent=2))
+        return
+    if not made.done:
+        show(f"{made.place}: its {made.count:,} memories are by {made.after} already")
+        return
+    show(f"{made.place}: {made.count:,} memories by {made.after}, before by {made.before}{_paid(use)}")
+    if embedder is not None and embedder != config.memory.embedder:
+        show(f'set memory.embedder = "{embedder}" in the configuration: the next run refuses another')
+
+
+def _paid(use: ModelUse) -> str:
+    if not use.calls:
+        return ""
+    cost = "cost unknown" if use.cost is None else f"${use.cost:.4f}"
+    return f"; {use.calls:,} call{'s' if use.calls > 1 else ''}, {use.input_tokens:,} tokens, {cost}"
 
 
 def _export(head: dict[str, Any], kept: Kept, file: Path, as_json: bool) -> None:

@@ -220,3 +220,18 @@ def test_the_apps_trail_shows_the_same(remembering: Path) -> None:
                 f"{memory.layer} {memory.rank}, {memory.kind} of {memory.session}{cited}\nrecency {memory.recency:.3f}"
                 in shown
             )
+
+
+def test_embedding_anew_says_what_it_did_and_needs_a_memory_and_a_spec_that_means_something(
+    run: Run, remembering: Path
+) -> None:
+    same = run("memory", "reembed")
+    assert "memories are by hash-384 already" in same.out
+    made = run("memory", "reembed", "--json").json
+    assert (made["desk"], made["before"], made["after"], made["changed"]) == ("demo", "hash-384", "hash-384", False)
+    assert made["count"] == len(run("memory", "list", "--session", "2024-02-14", "--json").json["memories"])
+    assert (made["calls"], made["cost"]) == (0, "0")
+    wrong = run("memory", "reembed", "--embedder", "hash-385")
+    assert wrong.code == 78 and "hash-384, minilm:FOLDER, openai:MODEL" in wrong.err
+    misplaced = run("memory", "list", "--embedder", "hash-384")
+    assert misplaced.code == 2 and "--embedder belongs to reembed" in misplaced.err

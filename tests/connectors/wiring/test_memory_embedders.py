@@ -1,0 +1,206 @@
+"""The configured embedder drives memory over HTTP: its vectors are what is recalled by, its calls are counted, another
+is refused, and a memory can be embedded anew."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from connectors.wiring import memories, reembedding
+from connectors.wiring.desk import desk_lock, run_desk_day
+from connectors.wiring.kept_memories import kept_by_desk, kept_by_run
+from connectors.wiring.reembedding import Reembedded, reembed_memory
+from connectors.wiring.runs import run_backtest
+from engine import places
+from engine.config import Config
+from engine.desk.setting import DailyResult
+from engine.domain.run import DataSpec, RunSpec
+from engine.errors import ConfigError, TryAgainLater
+from engine.journal.reader import JournalReader
+from memory.lancedb_store import made_with
+from memory.record import MemoryRecord
+from tests.servers.fake_llm_server import Fail, FakeLLMServer, Say, fake_llm_server
+
+DAYS = (date(2024, 2, 12), date(2024, 2, 13), date(2024, 2, 14))
+SPEC = RunSpec(("TMBK",), DAYS[1], DAYS[2], preset="desk", data=DataSpec(None, 7), model="offline")
+
+
+class At:
+    def __init__(self, moment: datetime) -> None:
+        self.moment = moment
+
+    def now(self) -> datetime:
+        return self.moment
+
+
+NOON = At(datetime(2025, 6, 3, 12, tzinfo=UTC))
+
+
+@pytest.fixture(scope="module")
+def tls() -> ssl.SSLContext:
+    return ssl.create_default_context()
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch, tls: ssl.SSLContext) -> Iterator[FakeLLMServer]:
+    # Loopback needs no TLS context, and making one takes longer than these tests.
+    monkeypatch.setattr(ssl, "create_default_context", lambda *args, **options: tls)
+    monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.001)
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    with fake_llm_server() as running:
+        yield running
+
+
+def config(server: FakeLLMServer | None = None, embedder: str = "local:vectors") -> Config:
+    plain: dict[str, Any] = {
+        "desk": {"name": "mine", "symbols": ["TMBK"], "preset": "desk"},
+        "memory": {"embedder": embedder},
+    }
+    if server is not None:
+        plain["endpoints"] = {"local": {"base_url": server.openai_url}}
+    return Config.model_validate(plain)
+
+
+def day(configured: Config, session: date) -> DailyResult:
+    wall = At(datetime(session.year, session.month, session.day, 21, 30, tzinfo=UTC))
+    result = asyncio.run(run_desk_day(configured, session, wall=wall))
+    assert isinstance(result, DailyResult)
+    return result
+
+
+def records() -> dict[str, MemoryRecord]:
+    with kept_by_desk(config(embedder="hash-384")).opened() as memory:
+        return {record.id: record for record in memory.records()}
+
+
+def reembedded(configured: Config, spec: str | None = None) -> Reembedded:
+    return reembed_memory(kept_by_desk(configured), configured, spec, "mine")
+
+
+def test_a_backtest_remembers_by_the_vectors_of_the_endpoint_and_counts_its_calls(server: FakeLLMServer) -> None:
+    plain = run_backtest(replace(SPEC, run="plain"), config(embedder="hash-384"), clock=NOON).result.model
+    first = run_backtest(replace(SPEC, run="first"), config(server), clock=NOON).result.model
+    assert plain is not None and first is not None
+    calls = len(server.requests)
+    sent = {text for request in server.requests for text in request["input"]}
+    with JournalReader(places.run_journal("first")) as reader:
+        kept = kept_by_run(reader.run("first"), Config())
+    with kept.opened() as memory:
+        texts = {record.query_text.strip() or record.text for record in memory.records()}
+        assert {len(record.vector) for record in memory.records()} == {8}
+    assert texts <= sent
+    assert sent - texts - {"dimension"}, "what memory is asked is embedded as well"
+    assert made_with(kept.place) == ("local:vectors", 8)
+    assert (plain.cost, first.cost) == (0, None), "an endpoint without a price: unknown, not nothing"
+    assert first.calls == plain.calls + calls
+    assert first.input_tokens == plain.input_tokens + 5 * calls
+    # What was paid for once is not paid for again.
+    again = run_backtest(replace(SPEC, run="again"), config(server), clock=NOON).result.model
+    assert again == replace(first, calls=plain.calls, input_tokens=plain.input_tokens, cost=plain.cost)
+    assert len(server.requests) == calls
+
+
+def test_a_vendors_vectors_cost_what_the_table_says(server: FakeLLMServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test-0123456789")
+    monkeypatch.setenv("OPENAI_BASE_URL", server.openai_url)
+    monkeypatch.setattr("connectors.llm.embeddings._DIMENSIONS", {"text-embedding-3-small": 8})
+    paid = run_backtest(SPEC, config(embedder="openai:text-embedding-3-small"), clock=NOON).result.model
+    assert paid is not None and paid.cost is not None
+    assert paid.cost * 1_000_000 == len(server.requests) * 5 * Decimal("0.02") > 0
+
+
+def test_a_daily_desk_counts_them_and_refuses_another_embedder(server: FakeLLMServer) -> None:
+    done = day(config(server), DAYS[0])
+    assert done.model.input_tokens == 5 * len(server.requests) > 0
+    with pytest.raises(ConfigError, match=r"made with embedder local:vectors.*not hash-384.*paperdesk memory reembed"):
+        day(config(embedder="hash-384"), DAYS[1])
+
+
+def test_a_memory_is_embedded_anew_and_goes_on_under_the_other(server: FakeLLMServer) -> None:
+    day(config(embedder="hash-384"), DAYS[0])
+    before = records()
+    with pytest.raises(ConfigError, match="paperdesk memory reembed"):
+        day(config(server), DAYS[1])
+    made = reembedded(config(server))
+    assert (made.before, made.after, made.count, made.done) == ("hash-384", "local:vectors", len(before), True)
+    # One call asked for the dimension when the day was refused.
+    assert made.use.calls == len(server.requests) - 1 > 0
+    after = records()
+    assert {name: record.text for name, record in after.items()} == {n: record.text for n, record in before.items()}
+    assert {len(record.vector) for record in after.values()} == {8}
+    assert reembedded(config(server)).done is False
+    assert day(config(server), DAYS[1]).decisions
+    assert set(records()) > set(before)
+    assert reembedded(config(server), "hash-384").after == "hash-384"
+    assert day(config(embedder="hash-384"), DAYS[2]).decisions
+
+
+def test_a_service_that_fails_leaves_the_old_store_where_it_was(server: FakeLLMServer) -> None:
+    day(config(embedder="hash-384"), DAYS[0])
+    before = records()
+    server.play(Say(), Fail(400, "no such model"))
+    with pytest.raises(ConfigError, match="local:vectors"):
+        reembedded(config(server))
+    assert records() == before
+    assert sorted(path.name for path in places.desk_memory("mine").parent.glob("*.memory*")) == ["mine.memory"]
+
+
+@pytest.mark.parametrize("at", [1, 2])
+def test_a_replacement_that_was_cut_off_is_gone_on_with(
+    server: FakeLLMServer, monkeypatch: pytest.MonkeyPatch, at: int
+) -> None:
+    day(config(embedder="hash-384"), DAYS[0])
+    before = records()
+    honest, done = Path.rename, 0
+
+    def cut_off(self: Path, target: Path) -> Path:
+        nonlocal done
+        if self.suffix in (".memory", ".part"):
+            done += 1
+            if done == at:
+                raise KeyboardInterrupt
+        return honest(self, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "rename", cut_off)
+        with pytest.raises(KeyboardInterrupt):
+            reembedded(config(server))
+    # Before the old store has left its place nothing has happened; after that the new one is whole.
+    goes_on = config(embedder="hash-384") if at == 1 else config(server)
+    assert day(goes_on, DAYS[1]).decisions
+    assert set(records()) > set(before)
+    assert reembedded(config(server)).done is (at == 1)
+    left = sorted(path.name for path in places.desk_memory("mine").parent.glob("*.memory*"))
+    assert left == ["mine.memory"]
+
+
+def test_a_desk_at_work_is_not_embedded_anew(server: FakeLLMServer) -> None:
+    day(config(embedder="hash-384"), DAYS[0])
+    with desk_lock("mine"), pytest.raises(TryAgainLater, match="another run of the desk mine"):
+        reembedded(config(server))
+    assert made_with(places.desk_memory("mine"))[0] == "hash-384"
+
+
+def test_the_lock_is_held_while_it_is_embedded(server: FakeLLMServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    day(config(embedder="hash-384"), DAYS[0])
+    honest = reembedding.replace_memory
+    seen: list[bool] = []
+
+    def replacing(place: Path, with_: Path) -> None:
+        with pytest.raises(TryAgainLater), desk_lock("mine"):
+            pass
+        seen.append(with_ == memories.part_of(place))
+        honest(place, with_)
+
+    monkeypatch.setattr(reembedding, "replace_memory", replacing)
+    assert reembedded(config(server)).done
+    assert seen == [True]
