@@ -44,11 +44,12 @@ def code_and_words(text: str) -> tuple[int | None, str]:
 
 
 def refuses_keys(status: int, text: str) -> bool:
-    """Whether an error means the keys: 401 does, 403 where it is no refusal of an order (those carry a code) and no
-    page of something that stands between."""
-    if status == 401:
-        return True
-    return status == 403 and code_and_words(text)[0] is None and "<" not in text
+    """Whether an error means the keys: 401 does; 403 where its code is one of 401's, or where it has none and is no
+    page of something that stands between (a refused order has a code)."""
+    if status != 403:
+        return status == 401
+    code, _ = code_and_words(text)
+    return "<" not in text if code is None else str(code).startswith("401")
 
 
 def credentials_refused(settings: AlpacaSettings, url: str, status: int) -> CredentialsRefused:

@@ -52,7 +52,7 @@ def broker_order(raw: Raw) -> BrokerOrder:
         order_id=needed_word(raw, "client_order_id", where),
         broker_id=needed_word(raw, "id", where),
         symbol=from_wire(word(raw, "symbol"), word(raw, "asset_class")),
-        side=side_of(word(raw, "side"), where),
+        side=side_of(word(raw, "side") or _side_of_legs(raw), where),
         state=state,
         quantity=number_or_none(raw, "qty", where),
         notional=number_or_none(raw, "notional", where),
@@ -75,6 +75,13 @@ def side_of(text: str, where: str) -> Side:
     if text.lower().startswith("sell"):
         return Side.SELL
     raise MalformedData(f"{where}: its side is {text[:40]!r}, neither buy nor sell; look at it at the broker")
+
+
+def _side_of_legs(raw: Raw) -> str:
+    """An order of several legs, of options, has neither side nor symbol of its own: it is seen, as its first leg."""
+    legs = raw.get("legs")
+    first = legs[0] if isinstance(legs, list) and legs else None
+    return word(first, "side") if isinstance(first, dict) else ""
 
 
 def _standing(status: str, filled: Decimal, raw: Raw) -> tuple[OrderState, str]:

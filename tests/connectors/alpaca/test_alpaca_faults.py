@@ -272,6 +272,24 @@ async def test_keys_refused_in_between_are_keys_refused() -> None:
                 await broker.place(a_buy("desk-2"))
 
 
+@pytest.mark.parametrize(
+    "page",
+    [
+        said({"code": 40110000, "message": "request is not authorized"}, 401),
+        said({"code": 40110000, "message": "access key verification failed"}, 403),
+        said({"message": "forbidden."}, 403),
+        Page(b"forbidden", 403, content_type="text/plain"),
+        Page(b"", 401),
+    ],
+)
+async def test_every_way_of_refusing_keys(page: Page) -> None:
+    with fake_web(lambda asked: page) as web:
+        assert await ended(web) == every(CredentialsRefused)
+        async with paper(web.url) as broker:
+            with pytest.raises(CredentialsRefused, match="APCA_API_KEY_ID and APCA_API_SECRET_KEY"):
+                await broker.place(a_buy())
+
+
 async def test_a_process_does_not_wait_for_a_request_that_hangs(broker: SandboxServer) -> None:
     broker.fault("hang", method="POST", seconds=60)
     script = (
