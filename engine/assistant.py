@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
+from engine.desk import hand
 from engine.domain.market import Symbol
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.domain.run import RunSpec
-from engine.errors import InvariantBroken, PaperdeskError
+from engine.errors import InvariantBroken, PaperdeskError, TryAgainLater
 from engine.market.as_of import Market
 from engine.messages.bus import Bus
-from engine.messages.commands import Command, PauseCycle, ResumeCycle, RunCycle, Shutdown
+from engine.messages.commands import Approve, Command, Halt, PauseCycle, Resume, ResumeCycle, RunCycle, Shutdown, Veto
 from engine.messages.events import Event, Noticed
 from engine.ports import Clock, LanguageModel
 
@@ -59,6 +60,11 @@ class DeskServices(Protocol):
         ...
 
     @property
+    def mode(self) -> Literal["auto", "ask", "observe"]:
+        """Whether its orders are sent, wait for approval, or are never sent."""
+        ...
+
+    @property
     def default_backtest(self) -> RunSpec:
         """The backtest that the form proposes: a window that the data covers; `journal` None."""
         ...
@@ -71,6 +77,12 @@ class DeskServices(Protocol):
         """One daily run on the desk's journal, for the last completed session: publishes what happens from
         RunStarted to RunFinished, awaits `gate` before every question to a model (see `Gated`). Idempotent: a
         finished session is noticed and left alone. Raises PaperdeskError."""
+        ...
+
+    async def hand_over(self, publish: Publish) -> None:
+        """Carries out the words on orders that stand in the journal: sends what is approved and may be sent, ends
+        what is vetoed or too late, and publishes what came of it. Raises PaperdeskError, TryAgainLater among it where
+        a run is at work."""
         ...
 
 
@@ -89,13 +101,29 @@ class Gated:
 
 
 class Assistant:
-    """Carries out commands, one cycle at a time. `run_cycle` is DeskServices.run_cycle; what it raises is told as a
-    `Noticed` of level `error` and never ends the desk."""
+    """Carries out commands, one cycle at a time. `run_cycle` and `hand_over` are those of DeskServices; what they raise
+    is told as a `Noticed` of level `error` and never ends the desk.
 
-    def __init__(self, bus: Bus, run_cycle: Callable[[Publish, Gate], Awaitable[None]], clock: Clock) -> None:
+    A halt waits for nothing but the journal: neither for the cycle nor for orders that are being sent."""
+
+    def __init__(
+        self,
+        bus: Bus,
+        run_cycle: Callable[[Publish, Gate], Awaitable[None]],
+        clock: Clock,
+        journal: Path,
+        hand_over: Callable[[Publish], Awaitable[None]],
+    ) -> None:
         self._bus = bus
         self._run_cycle = run_cycle
         self._clock = clock
+        self._journal = journal
+        self._hand_over = hand_over
+        self._words: set[asyncio.Task[None]] = set()
+        # Words are written in the order in which they were said; orders are sent by one at a time.
+        self._writing = asyncio.Lock()
+        self._sending = asyncio.Lock()
+        self._unsent = False
         self._waiting: deque[Command] = deque()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._arrived = asyncio.Event()
@@ -134,7 +162,7 @@ class Assistant:
                 if not self._waiting:
                     await self._arrived.wait()
         finally:
-            await self._end_cycle()
+            await self._end()
             self._loop = None
 
     def _carry_out(self, command: Command) -> None:
@@ -143,7 +171,7 @@ class Assistant:
                 self._say("info", "a cycle is running already")
             case RunCycle():
                 self._open.set()
-                self._cycle = asyncio.create_task(self._guarded_cycle(), name="cycle")
+                self._cycle = asyncio.create_task(self._guarded(self._whole_cycle()), name="cycle")
             case PauseCycle() if self.busy:
                 self._open.clear()
                 self._say("info", "paused: the answer at hand is finished, then the desk waits")
@@ -152,29 +180,58 @@ class Assistant:
             case ResumeCycle():
                 self._open.set()
                 self._say("info", "resumed")
+            case Halt() | Resume() | Approve() | Veto():
+                word = asyncio.create_task(self._guarded(self._obey(command)), name="word")
+                self._words.add(word)
+                word.add_done_callback(self._words.discard)
             case _:
                 raise InvariantBroken(f"the desk does not know what to do with {type(command).__name__}")
 
-    async def _guarded_cycle(self) -> None:
+    async def _whole_cycle(self) -> None:
         try:
             await self._run_cycle(self._bus.publish, self._gate)
-        except PaperdeskError as error:
-            self._say("error", str(error))
-        except Exception as error:  # a bug in a cycle must be seen, and must not take the desk down
-            self._say("error", f"a bug: {type(error).__name__}: {error}")
         finally:
             self._open.set()
+
+    async def _obey(self, command: Command) -> None:
+        async with self._writing:
+            # In a thread: the journal's lock may be held by another process for a moment.
+            said = await asyncio.to_thread(hand.carry_out, self._journal, command, self._clock.now())
+        self._say("warning" if isinstance(command, Halt) else "info", said)
+        if isinstance(command, Approve | Veto):
+            self._unsent = True
+            async with self._sending:
+                if self._unsent:  # one look at the broker for all that was said meanwhile
+                    self._unsent = False
+                    await self._send_approved()
+
+    async def _send_approved(self) -> None:
+        try:
+            await self._hand_over(self._bus.publish)
+        except TryAgainLater as error:
+            self._say("warning", f"the word stands, and nothing was sent yet: {error}")
+
+    async def _guarded(self, work: Coroutine[None, None, None]) -> None:
+        try:
+            await work
+        except PaperdeskError as error:
+            self._say("error", str(error))
+        except Exception as error:  # a bug must be seen, and must not take the desk down
+            self._say("error", f"a bug: {type(error).__name__}: {error}")
 
     async def _gate(self) -> None:
         # A model that answers without waiting (the rules) would else keep the loop to itself.
         await asyncio.sleep(0)
         await self._open.wait()
 
-    async def _end_cycle(self) -> None:
-        if self._cycle is None or self._cycle.done():
-            return
-        self._cycle.cancel()
-        await asyncio.wait({self._cycle}, timeout=PATIENCE)
+    async def _end(self) -> None:
+        """A cycle is told to end; a word that was said is still carried out."""
+        at_work = set(self._words)
+        if self._cycle is not None and not self._cycle.done():
+            self._cycle.cancel()
+            at_work.add(self._cycle)
+        if at_work:
+            await asyncio.wait(at_work, timeout=PATIENCE)
 
     def _say(self, level: str, text: str) -> None:
         self._bus.publish(Noticed("", self._clock.now(), level, text))

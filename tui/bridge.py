@@ -11,7 +11,9 @@ import asyncio
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from datetime import date, datetime
 from threading import Thread
 from typing import TYPE_CHECKING
 
@@ -19,9 +21,10 @@ from engine.domain.run import RunSpec
 from engine.errors import PaperdeskError
 from engine.messages.bus import Bus, Subscription
 from engine.messages.commands import Command, Shutdown, StartBacktest, StopBacktest
-from engine.messages.events import Event, Noticed, RunFinished, RunStarted
+from engine.messages.events import Event, Noticed, OrderMoved, RunFinished, RunStarted
 from tui.backtest_process import BacktestProcess, Target
 from tui.backtest_state import BacktestState
+from tui.desk_hand import HandView, hand_view
 from tui.greeting import Greeting, greeting
 from tui.market_view import MarketView, market_view
 from tui.plain_text import one_line
@@ -36,6 +39,9 @@ SWITCH_SECONDS = 0.001
 """How long Python lets one thread keep the interpreter while another wants it: a key passes about seven times through
 the loop, and the usual 5 ms would be felt while a cycle runs."""
 
+LOOK_AFTER = 1.0
+"""Seconds after which the journal is looked at for what another process may have said."""
+
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
@@ -43,6 +49,7 @@ class Snapshot:
     since the running cycle began."""
 
     desk: DeskState = field(default_factory=DeskState)
+    hand: HandView = field(default_factory=HandView)
     market: MarketView | None = None
     services: DeskServices | None = None
     busy: bool = False
@@ -64,6 +71,8 @@ class Bridge:
         self._assistant: Assistant | None = None
         self._services: DeskServices | None = None
         self._desk = DeskState()
+        self._hand = HandView()
+        self._touched: asyncio.Event | None = None
         self._market: MarketView | None = None
         self._trouble = ""
         self._dismissed = ""
@@ -137,6 +146,7 @@ class Bridge:
         trouble = self._trouble or desk.error
         return Snapshot(
             desk=desk,
+            hand=self._hand,
             market=self._market,
             services=self._services,
             busy=assistant is not None and assistant.busy,
@@ -172,11 +182,14 @@ class Bridge:
         from engine.assistant import Assistant
 
         await self._look(services)
+        self._touched = asyncio.Event()
+        await self._look_at_hand(services)
         self._services = services
         bus = Bus()
         # The subscription first: what the first cycle says must not pass unheard.
         listening = asyncio.create_task(self._listen(bus.subscribe(), services))
-        assistant = Assistant(bus, services.run_cycle, services.clock)
+        watching = asyncio.create_task(self._watch(services))
+        assistant = Assistant(bus, services.run_cycle, services.clock, services.journal, services.hand_over)
         self._assistant = assistant
         while self._early:
             assistant.send(self._early.pop(0))
@@ -186,6 +199,7 @@ class Bridge:
             await assistant.serve()
         finally:
             listening.cancel()
+            watching.cancel()
 
     async def _look(self, services: DeskServices) -> None:
         """Journal and market, read anew; what the running cycle has said meanwhile stays."""
@@ -203,11 +217,39 @@ class Bridge:
         self._market = market_view(market, services.symbols, services.clock.now(), found.fills)
         self._version += 1
 
+    async def _watch(self, services: DeskServices) -> None:
+        """Looks at halts and open orders as the journal has them, whoever wrote them: at once where this desk did
+        something, else after LOOK_AFTER seconds."""
+        assert self._touched is not None
+        while True:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._touched.wait(), LOOK_AFTER)
+            self._touched.clear()
+            await self._look_at_hand(services)
+
+    async def _look_at_hand(self, services: DeskServices) -> None:
+        def read() -> HandView:
+            from engine.desk.hand import stays_until
+            from engine.market.trading_hours import AroundTheClock
+
+            market = self._market
+            calendar = (market and market.calendar) or AroundTheClock()
+
+            def until(session: date) -> datetime:
+                return stays_until(calendar, services.symbols, session)
+
+            return hand_view(services.journal, services.mode == "ask", until, services.clock.now())
+
+        with suppress(PaperdeskError):  # what is wrong with a journal is said where it is read whole
+            self._hand = await asyncio.to_thread(read)
+
     async def _listen(self, subscription: Subscription, services: DeskServices) -> None:
         async for event in subscription:
             if self._desk.error != (desk := after(self._desk, event)).error or _is_error(event):
                 self._dismissed = ""  # the same words again are news again
             self._desk = desk
+            if self._touched is not None and isinstance(event, Noticed | OrderMoved | RunStarted | RunFinished):
+                self._touched.set()
             if isinstance(event, RunStarted):
                 self._began = time.monotonic()
             elif isinstance(event, RunFinished):

@@ -40,6 +40,17 @@ KEYS: tuple[Key, ...] = (
     Key(
         "desk.pause", "p", "pause", "p", "Pause the cycle after the answer at hand; again: go on", "Desk", hint="pause"
     ),
+    Key(
+        "desk.kill-switch",
+        "K,upper_k",
+        "kill_switch",
+        "K y",
+        "Kill switch: no order is sent any more; again: go on",
+        "Desk",
+        hint="kill switch",
+    ),
+    Key("desk.approve", "a", "approve", "a", "Approve the order that waits", "Desk", _ONLY_DESK),
+    Key("desk.veto", "x", "veto", "x", "Veto the order that waits", "Desk", _ONLY_DESK),
     Key("desk.why", "d", "why", "d", "Why: the trail of the latest decision", "Desk", _ONLY_DESK, "why?"),
     Key("desk.previous", "left_square_bracket", "symbol(-1)", "[", "Symbol before", "Desk", _ONLY_DESK),
     Key("desk.next", "right_square_bracket", "symbol(1)", "]", "Next symbol", "Desk", _ONLY_DESK, "[ ] symbol"),

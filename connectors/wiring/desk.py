@@ -188,6 +188,7 @@ class OpenDesk:
             with desk_lock(self.desk):
                 bring_up_to_date(self.journal)
         self.clock: Clock = LiveClock()
+        self.mode = config.broker.mode
         self.default_backtest = default_spec(config)
 
     async def market(self) -> Market:
@@ -203,6 +204,10 @@ class OpenDesk:
         if isinstance(done, Finished):
             text = f"{done.session} is decided already; the next cycle follows its next session"
             publish(Noticed(done.run, self.clock.now(), "info", text))
+
+    async def hand_over(self, publish: Publish) -> None:
+        """What is approved is handed over by the next run of its session."""
+        publish(Noticed("", self.clock.now(), "info", "the next run of the desk carries that out: press r"))
 
 
 async def _run(

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from engine.domain.market import Symbol, is_crypto
 from engine.domain.order import OrderState
+from engine.errors import InvariantBroken
 from engine.journal.reader import JournalReader
 from engine.market.trading_hours import AFTER_CLOSE, AroundTheClock
 from engine.messages.commands import Approve, Command, Halt, Resume, Veto
@@ -118,6 +119,25 @@ def veto(journal: Path, order_ids: Iterable[str], now: datetime, reason: str = "
     with _writing(journal) as writer:
         for order_id in order_ids:
             _say(writer, Veto(order_id, reason), now)
+
+
+def carry_out(journal: Path, command: Command, now: datetime) -> str:
+    """Does what a Halt, Resume, Approve or Veto asks for and says in a sentence what came of it. Raises
+    InvariantBroken for any other command, and what JournalWriter raises."""
+    match command:
+        case Halt(reason):
+            how, new = halt(journal, now, reason)
+            return "HALTED: no order is sent until the desk is resumed" if new else f"halted since {how.since:%H:%M}"
+        case Resume():
+            return "the desk goes on" if resume(journal, now) is not None else "the desk is not halted"
+        case Approve(order_id):
+            approve(journal, [order_id], now)
+            return f"approved: {order_id}"
+        case Veto(order_id, reason):
+            veto(journal, [order_id], now, reason)
+            return f"vetoed: {order_id}"
+        case _:
+            raise InvariantBroken(f"{type(command).__name__} is no word of a person on the desk")
 
 
 def _writing(journal: Path) -> JournalWriter:

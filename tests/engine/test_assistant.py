@@ -4,18 +4,40 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
 from engine.assistant import Assistant, Gate, Gated, Publish
+from engine.desk import hand
 from engine.domain.model_call import ModelRequest, ModelResult
-from engine.errors import StaleData
+from engine.errors import StaleData, TryAgainLater
+from engine.journal.reader import JournalReader
+from engine.journal.writer import JournalWriter
 from engine.messages.bus import Bus
-from engine.messages.commands import PauseCycle, ResumeCycle, RunCycle, Shutdown, StopBacktest
+from engine.messages.commands import (
+    Approve,
+    Halt,
+    PauseCycle,
+    Resume,
+    ResumeCycle,
+    RunCycle,
+    Shutdown,
+    StopBacktest,
+    Veto,
+)
 from engine.messages.events import Event, Noticed, RunFinished
 
 NOON = datetime(2024, 3, 1, 12, tzinfo=UTC)
+
+
+NOWHERE = Path("nowhere.db")
+
+
+async def nothing(publish: Publish) -> None:
+    """No order waits."""
 
 
 class Noon:
@@ -56,7 +78,7 @@ async def _heard(bus: Bus, wanted: int) -> list[Event]:
 
 async def test_a_cycle_runs_to_its_end_and_the_desk_stops_when_told() -> None:
     bus, cycles = Bus(), Cycles()
-    desk = Assistant(bus, cycles.run, Noon())
+    desk = Assistant(bus, cycles.run, Noon(), NOWHERE, nothing)
     heard = asyncio.create_task(_heard(bus, 1))
     desk.send(RunCycle())
     serving = asyncio.create_task(desk.serve())
@@ -70,7 +92,7 @@ async def test_a_cycle_runs_to_its_end_and_the_desk_stops_when_told() -> None:
 
 async def test_a_second_cycle_waits_for_nobody_and_is_refused() -> None:
     bus, cycles = Bus(), Cycles()
-    desk = Assistant(bus, cycles.run, Noon())
+    desk = Assistant(bus, cycles.run, Noon(), NOWHERE, nothing)
     heard = asyncio.create_task(_heard(bus, 2))
     await asyncio.sleep(0)
     desk.send(RunCycle())
@@ -86,7 +108,7 @@ async def test_a_second_cycle_waits_for_nobody_and_is_refused() -> None:
 
 async def test_pause_holds_the_next_question_and_resume_lets_it_go() -> None:
     bus, cycles = Bus(), Cycles()
-    desk = Assistant(bus, cycles.run, Noon())
+    desk = Assistant(bus, cycles.run, Noon(), NOWHERE, nothing)
     serving = asyncio.create_task(desk.serve())
     desk.send(RunCycle())
     await cycles.began.wait()
@@ -111,7 +133,7 @@ async def test_what_a_cycle_raises_is_said_and_the_desk_lives_on() -> None:
         runs += 1
         raise StaleData("the bars end on 2024-02-01") if runs == 1 else ZeroDivisionError("division by zero")
 
-    desk = Assistant(bus, fails, Noon())
+    desk = Assistant(bus, fails, Noon(), NOWHERE, nothing)
     heard = asyncio.create_task(_heard(bus, 2))
     serving = asyncio.create_task(desk.serve())
     desk.send(RunCycle())
@@ -126,7 +148,7 @@ async def test_what_a_cycle_raises_is_said_and_the_desk_lives_on() -> None:
 
 async def test_shutdown_ends_a_paused_cycle_within_its_patience() -> None:
     bus, cycles = Bus(), Cycles()
-    desk = Assistant(bus, cycles.run, Noon())
+    desk = Assistant(bus, cycles.run, Noon(), NOWHERE, nothing)
     serving = asyncio.create_task(desk.serve())
     desk.send(RunCycle())
     await cycles.began.wait()
@@ -138,7 +160,7 @@ async def test_shutdown_ends_a_paused_cycle_within_its_patience() -> None:
 
 
 async def test_a_command_of_someone_else_is_a_bug() -> None:
-    desk = Assistant(Bus(), Cycles().run, Noon())
+    desk = Assistant(Bus(), Cycles().run, Noon(), NOWHERE, nothing)
     desk.send(StopBacktest("r1"))
     with pytest.raises(Exception, match="StopBacktest"):
         await desk.serve()
@@ -153,7 +175,7 @@ def test_commands_come_from_another_thread() -> None:
 
     def live() -> None:
         async def main() -> None:
-            box.append(Assistant(Bus(), run, Noon()))
+            box.append(Assistant(Bus(), run, Noon(), NOWHERE, nothing))
             made.set()
             await box[0].serve()
 
@@ -190,3 +212,105 @@ async def test_a_gated_model_is_the_one_inside_once_the_gate_opens() -> None:
     assert not asking.done()
     opened.set()
     assert await asking is result
+
+
+def _halted(journal: Path) -> bool:
+    with JournalReader(journal) as reader:
+        return hand.halted(reader) is not None
+
+
+async def _until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(5):
+        while not holds():
+            await asyncio.sleep(0.01)
+
+
+async def test_a_halt_waits_neither_for_a_paused_cycle_nor_for_orders_that_are_being_sent(tmp_path: Path) -> None:
+    journal, sent = tmp_path / "desk.db", asyncio.Event()
+    JournalWriter(journal).close()
+    begun = asyncio.Event()
+
+    async def hand_over(publish: Publish) -> None:
+        begun.set()
+        await sent.wait()
+
+    cycles = Cycles()
+    desk = Assistant(Bus(), cycles.run, Noon(), journal, hand_over)
+    serving = asyncio.create_task(desk.serve())
+    desk.send(RunCycle())
+    await cycles.began.wait()
+    desk.send(PauseCycle())
+    desk.send(Approve("o1"))
+    await begun.wait()
+    desk.send(Halt("now"))
+    await _until(lambda: _halted(journal))
+    assert desk.busy and desk.paused and not sent.is_set()
+    desk.send(Resume())
+    await _until(lambda: not _halted(journal))
+    sent.set()
+    desk.send(Shutdown())
+    await serving
+
+
+async def test_words_stand_in_the_order_they_were_said_and_are_sent_together(tmp_path: Path) -> None:
+    journal, sent = tmp_path / "desk.db", []
+
+    async def hand_over(publish: Publish) -> None:
+        with JournalReader(journal) as reader:
+            sent.append({name: word.approved for name, word in hand.approvals(reader).items()})
+        await asyncio.sleep(0.2)
+
+    desk = Assistant(Bus(), Cycles().run, Noon(), journal, hand_over)
+    for command in (Approve("o1"), Veto("o1"), *(Approve(f"o{n}") for n in range(2, 12))):
+        desk.send(command)
+    serving = asyncio.create_task(desk.serve())
+    wanted = {"o1": False} | {f"o{n}": True for n in range(2, 12)}
+    await _until(lambda: bool(sent) and sent[-1] == wanted)
+    assert len(sent) <= 3, "twelve words do not take twelve looks at the broker"
+    desk.send(Shutdown())
+    await serving
+
+
+async def test_a_word_said_before_the_end_is_still_written(tmp_path: Path) -> None:
+    journal = tmp_path / "desk.db"
+    desk = Assistant(Bus(), Cycles().run, Noon(), journal, nothing)
+    desk.send(Halt("leaving"))
+    desk.send(Shutdown())
+    await desk.serve()
+    assert _halted(journal)
+
+
+async def test_a_run_that_is_at_work_leaves_the_word_standing_and_is_said(tmp_path: Path) -> None:
+    async def hand_over(publish: Publish) -> None:
+        raise TryAgainLater("another run is at work")
+
+    bus, journal = Bus(), tmp_path / "desk.db"
+    desk = Assistant(bus, Cycles().run, Noon(), journal, hand_over)
+    heard = asyncio.create_task(_heard(bus, 2))
+    await asyncio.sleep(0)
+    desk.send(Approve("o1"))
+    serving = asyncio.create_task(desk.serve())
+    said = [(event.level, event.text) for event in await heard if isinstance(event, Noticed)]
+    assert said == [
+        ("info", "approved: o1"),
+        ("warning", "the word stands, and nothing was sent yet: another run is at work"),
+    ]
+    with JournalReader(journal) as reader:
+        assert hand.approvals(reader)["o1"].approved
+    desk.send(Shutdown())
+    await serving
+
+
+async def test_a_journal_that_cannot_be_written_is_an_error_that_is_said(tmp_path: Path) -> None:
+    journal = tmp_path / "desk.db"
+    journal.write_bytes(b"this is no journal, whatever its name says")
+    bus = Bus()
+    desk = Assistant(bus, Cycles().run, Noon(), journal, nothing)
+    heard = asyncio.create_task(_heard(bus, 1))
+    await asyncio.sleep(0)
+    desk.send(Halt())
+    serving = asyncio.create_task(desk.serve())
+    (said,) = await heard
+    assert isinstance(said, Noticed) and said.level == "error" and "not a journal" in said.text
+    desk.send(Shutdown())
+    await serving

@@ -28,6 +28,14 @@ async def until(pilot: Pilot[Any], holds: Callable[[], bool], seconds: float = 1
 
 
 @pytest.fixture
+def asking(tmp_path: Path) -> Any:
+    """A FakeDesk in mode ask with two orders that wait and one that was sent."""
+    from fake_desk import asking_desk
+
+    return asking_desk(tmp_path)
+
+
+@pytest.fixture
 def running(tmp_path: Path) -> Running:
     """Runs the app at a size and waits until the desk is open; by default on a FakeDesk without a pause."""
     import backtest_targets

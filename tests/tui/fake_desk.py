@@ -8,11 +8,17 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
+from typing import Literal
 
 from engine.assistant import Gate, Publish
+from engine.desk.hand import approvals, halted, not_sent
 from engine.domain.market import Bar, PriceHistory
+from engine.domain.order import Order, OrderState, Side, order_id
 from engine.domain.run import RunSpec
 from engine.errors import StaleData
+from engine.journal.entries import OrderEntry
+from engine.journal.reader import JournalReader
+from engine.journal.writer import JournalWriter
 from engine.market.as_of import Market
 from engine.market.trading_hours import AroundTheClock
 from engine.messages.events import (
@@ -30,6 +36,16 @@ NOW = datetime(2024, 5, 1, 0, 0, 1, tzinfo=UTC)
 SESSION = date(2024, 4, 30)
 SYMBOLS = ("AAA-USD", "BBB-USD", "CCC-USD")
 LABEL = "rules, not a language model"
+
+
+def meant(n: int, side: Side) -> Order:
+    """An order of the session for the n-th symbol."""
+    ours = order_id("test", SESSION, 1, SYMBOLS[n], side)
+    notional, quantity = (Decimal(7000), None) if side is Side.BUY else (None, Decimal("12.3456"))
+    return Order(ours, SYMBOLS[n], side, SESSION, quantity, notional, "[b]it rises[/b] on volume")
+
+
+BOUGHT, SOLD, SENT = meant(0, Side.BUY), meant(1, Side.SELL), meant(2, Side.BUY)
 
 
 class StandingClock:
@@ -64,6 +80,8 @@ class FakeDesk:
         self.symbols = tuple(symbols)
         self.label = LABEL
         self.journal = folder / "test.db"
+        self.mode: Literal["auto", "ask", "observe"] = "auto"
+        self.handed_over = 0
         self.clock = StandingClock()
         self.default_backtest = RunSpec(tuple(symbols[:2]), date(2024, 1, 2), SESSION, preset="finvision")
         self.cycles = 0
@@ -75,6 +93,24 @@ class FakeDesk:
         histories = {symbol: history(symbol, 40.0 + 60 * n) for n, symbol in enumerate(self.symbols)}
         nothing: dict[str, tuple[()]] = dict.fromkeys(self.symbols, ())
         return Market(histories, nothing, nothing, nothing, dict.fromkeys(self.symbols, AroundTheClock()))
+
+    async def hand_over(self, publish: Publish) -> None:
+        """Sends what is approved, ends what is vetoed, as the words in the journal say."""
+        self.handed_over += 1
+        with JournalReader(self.journal) as reader:
+            words, stopped = approvals(reader), halted(reader) is not None
+            waiting = not_sent(reader)
+        with JournalWriter(self.journal) as writer:
+            for order in (entry.order for entry in waiting if entry.order.id in words):
+                if words[order.id].approved and stopped:
+                    continue
+                if words[order.id].approved:
+                    writer.order_moved(order.moved(OrderState.SUBMITTING), NOW)
+                    order = order.moved(OrderState.SUBMITTING).moved(OrderState.ACKNOWLEDGED)
+                else:
+                    order = order.moved(OrderState.CANCELED)
+                writer.order_moved(order, NOW)
+                publish(OrderMoved("", NOW, order.id, order.session, order.symbol, order.side, order.state, ""))
 
     async def run_cycle(self, publish: Publish, gate: Gate) -> None:
         """Each symbol reads its chart and decides."""
@@ -110,3 +146,16 @@ class FakeDesk:
 def opens(desk: FakeDesk) -> Callable[[], FakeDesk]:
     """What an app is given to open a desk."""
     return lambda: desk
+
+
+def asking_desk(folder: Path) -> FakeDesk:
+    """A desk in mode ask with two orders that wait and one that was sent."""
+    desk = FakeDesk(folder)
+    desk.mode = "ask"
+    with JournalWriter(desk.journal) as writer:
+        for order in (SENT, BOUGHT, SOLD):
+            writer.order_intended(OrderEntry(order, "r", "test", 1, NOW))
+        submitting = SENT.moved(OrderState.SUBMITTING)
+        writer.order_moved(submitting, NOW)
+        writer.order_moved(submitting.moved(OrderState.ACKNOWLEDGED), NOW)
+    return desk

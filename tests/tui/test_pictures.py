@@ -51,6 +51,25 @@ async def test_desk_before_the_first_cycle(running: Running, svg: SnapshotAssert
         assert picture(pilot) == svg
 
 
+@pytest.mark.parametrize("size", [(120, 40), (80, 24)], ids=["120x40", "80x24"])
+async def test_a_halted_desk_with_orders_that_wait(
+    running: Running, svg: SnapshotAssertion, asking: Any, size: tuple[int, int]
+) -> None:
+    async with running(size, desk=asking) as pilot:
+        await pilot.press("K", "y")
+        bridge = pilot.app.bridge  # type: ignore[attr-defined]
+        await until(pilot, lambda: bridge.snapshot().hand.halted is not None and len(pilot.app.screen_stack) == 1)
+        await pilot.pause(0.6)
+        assert picture(pilot) == svg
+
+
+async def test_an_approval_is_asked_for(running: Running, svg: SnapshotAssertion, asking: Any) -> None:
+    async with running((80, 24), desk=asking) as pilot:
+        await pilot.press("a")
+        await pilot.pause(0.6)
+        assert picture(pilot) == svg
+
+
 async def test_backtest_with_results(running: Running, svg: SnapshotAssertion) -> None:
     async with running((120, 40)) as pilot:
         await pilot.press("7")

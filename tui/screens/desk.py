@@ -1,4 +1,5 @@
-"""The Desk: watchlist, candle chart, what the agents say, positions, events; above 140 columns also why."""
+"""The Desk: watchlist, candle chart, what the agents say, positions, open orders, events; above 140 columns also
+why."""
 
 from __future__ import annotations
 
@@ -11,14 +12,17 @@ from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.widget import Widget
 
+from engine.messages.commands import Approve, Veto
 from tui.bridge import Snapshot
+from tui.desk_hand import OpenOrder
+from tui.hand_questions import Question, approve_question, veto_question
 from tui.keys import DESK, bindings
 from tui.layout import Layout
 from tui.screens.frame import FramedScreen
 from tui.widgets.agent_panes import AgentPanes
 from tui.widgets.candle_chart import CandleChart
 from tui.widgets.chart_data import ChartData
-from tui.widgets.desk_tables import POSITIONS, WATCHLIST, position_rows, watchlist_rows
+from tui.widgets.desk_tables import ORDERS, POSITIONS, WATCHLIST, order_rows, position_rows, watchlist_rows
 from tui.widgets.event_log import EventLog
 from tui.widgets.table import Table
 from tui.widgets.why import Why
@@ -33,7 +37,7 @@ class DeskScreen(FramedScreen):
     MODE = DESK
     CSS_PATH = ["frame.tcss", "desk.tcss"]
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(DESK)]
-    PANES = ("watchlist", "chart", "agents", "positions", "why")
+    PANES = ("watchlist", "chart", "agents", "positions", "orders", "why")
 
     def __init__(self) -> None:
         super().__init__()
@@ -50,6 +54,7 @@ class DeskScreen(FramedScreen):
                 yield Table(
                     POSITIONS, empty="no positions", ascii_only=self.desk_app.plain, id="positions", classes="pane"
                 )
+                yield Table(ORDERS, empty="no open orders", ascii_only=self.desk_app.plain, id="orders", classes="pane")
             with Vertical(id="middle", classes="column"):
                 yield CandleChart(ascii_only=self.desk_app.plain, id="chart", classes="pane")
                 yield AgentPanes(ascii_only=self.desk_app.plain, id="agents", classes="pane")
@@ -60,10 +65,13 @@ class DeskScreen(FramedScreen):
         """Titles; the watchlist has the focus."""
         self.query_one("#watchlist", Table).border_title = "Watchlist"
         self.query_one("#positions", Table).border_title = "Positions"
+        self.query_one("#orders", Table).border_title = "Open orders"
         self.focus_pane("watchlist")
 
     def has_room_for(self, pane: Widget) -> bool:
-        """The why column needs a wide screen."""
+        """The why column needs a wide screen; on a small one, open orders are shown where there are any."""
+        if pane.id == "orders":
+            return self.form is not Layout.NARROW or bool(self._view.hand.orders)
         return pane.id != "why" or self.form is Layout.WIDE
 
     @property
@@ -104,8 +112,17 @@ class DeskScreen(FramedScreen):
         )
         held = view.desk.books
         positions.border_subtitle = f"close of {held.session}" if held else ""
+        self._show_orders(view)
         self.query_one("#why", Why).show(view.desk, self._symbol)
         self.query_one(EventLog).show(view.desk.lines)
+
+    def _show_orders(self, view: Snapshot) -> None:
+        orders, hand = self.query_one("#orders", Table), view.hand
+        if view.services is not None:
+            orders.show(order_rows(hand, view.services.clock.now()))
+        orders.border_subtitle = "a approve  x veto" if hand.waiting else ""
+        if not self.single and orders.display is not self.has_room_for(orders):
+            self.place_panes()
 
     def _show_chart(self, view: Snapshot) -> None:
         chart = self.query_one(CandleChart)
@@ -130,12 +147,18 @@ class DeskScreen(FramedScreen):
 
     @on(Table.Moved)
     def _moved(self, event: Table.Moved) -> None:
-        self._choose(event.key)
+        self._choose(self._symbol_of(event.table, event.key))
 
     @on(Table.Opened)
     def _opened(self, event: Table.Opened) -> None:
-        self._choose(event.key)
+        self._choose(self._symbol_of(event.table, event.key))
         self.action_why()
+
+    def _symbol_of(self, table: Table, key: str) -> str:
+        """The symbol of a row: its key, or in the table of orders that of the order."""
+        if table.id != "orders":
+            return key
+        return next((one.order.symbol for one in self._view.hand.orders if one.order.id == key), self._symbol)
 
     def main_table(self) -> Table | None:
         """The watchlist."""
@@ -168,6 +191,42 @@ class DeskScreen(FramedScreen):
             chart.action_zoom(step)
         else:
             chart.action_zoom_reset()
+
+    def action_approve(self) -> None:
+        """Approve the order that waits, once that is confirmed."""
+        order = self._order_meant()
+        if order is not None and self._view.services is not None:
+            hand, now = self._view.hand, self._view.services.clock.now()
+            question = approve_question(order, len(hand.waiting), now, hand.halted is not None)
+            self._ask(question, order, Approve)
+
+    def action_veto(self) -> None:
+        """Veto the order that waits, once that is confirmed."""
+        order = self._order_meant()
+        if order is not None and self._view.services is not None:
+            self._ask(veto_question(order, len(self._view.hand.waiting), self._view.services.clock.now()), order, Veto)
+
+    def _order_meant(self) -> OpenOrder | None:
+        """The waiting order under the cursor of the orders; from another pane that of the symbol, or the first. Says
+        so where none waits."""
+        waiting, table = self._view.hand.waiting, self.query_one("#orders", Table)
+        under = next((one for one in waiting if one.order.id == table.cursor_key), None)
+        if self.focused is not table or not waiting:
+            under = next((one for one in waiting if one.order.symbol == self._symbol), next(iter(waiting), None))
+        if under is None:
+            self.notify("this order does not wait for you" if waiting else "no order waits for approval", timeout=3)
+        return under
+
+    def _ask(self, question: Question, order: OpenOrder, word: type[Approve] | type[Veto]) -> None:
+        from tui.screens.confirm import ConfirmScreen
+
+        all_of_them = self._view.hand.waiting  # those that were counted in the question
+
+        def answered(key: str | None) -> None:
+            for one in all_of_them if key == "A" else (order,) if key else ():
+                self._send(word(one.order.id))
+
+        self.app.push_screen(ConfirmScreen(*question), answered)
 
     def action_why(self) -> None:
         """The whole trail of the symbol's latest decision."""

@@ -12,8 +12,9 @@ from textual.geometry import Size
 from textual.screen import Screen
 from textual.widget import Widget
 
-from engine.messages.commands import PauseCycle, ResumeCycle, RunCycle
+from engine.messages.commands import Command, Halt, PauseCycle, Resume, ResumeCycle, RunCycle
 from tui.bridge import Snapshot
+from tui.hand_questions import HALT_REASON, halt_question, resume_question
 from tui.layout import Layout, layout_of
 from tui.widgets.agent_panes import AgentPanes
 from tui.widgets.event_log import EventLog
@@ -169,7 +170,21 @@ class FramedScreen(Screen[None]):
         """Pause, or go on."""
         self._send(ResumeCycle() if self._view.paused else PauseCycle())
 
-    def _send(self, command: RunCycle | PauseCycle | ResumeCycle) -> None:
+    def action_kill_switch(self) -> None:
+        """Halt the desk, or let it go on, once that is confirmed."""
+        from tui.screens.confirm import ConfirmScreen
+
+        hand = self._view.hand
+        command: Command = Halt(HALT_REASON) if hand.halted is None else Resume()
+        question = halt_question(hand) if hand.halted is None else resume_question(hand)
+
+        def answered(key: str | None) -> None:
+            if key:
+                self._send(command)
+
+        self.app.push_screen(ConfirmScreen(*question), answered)
+
+    def _send(self, command: Command) -> None:
         refused = self.desk_app.bridge.send(command)
         if refused:
             self.notify(refused, markup=False, timeout=3)

@@ -1,11 +1,13 @@
-"""Watchlist and positions: from the desk's state and the market's quotes to the rows of their tables."""
+"""Watchlist, positions and open orders: from the desk's state and the market's quotes to the rows of their tables."""
 
 from __future__ import annotations
 
+from datetime import datetime
 from decimal import Decimal
 
 from tui import amounts
 from tui.bridge import Snapshot
+from tui.desk_hand import HandView, OpenOrder, Standing
 from tui.state import DeskState, Held, Progress
 from tui.widgets.table import Cell, Column, Row
 
@@ -23,6 +25,13 @@ POSITIONS = (
     Column("P&L", right=True),
     Column("P&L%", right=True, yields=2),
 )
+ORDERS = (
+    Column("SYM", most=9),
+    Column("SIDE", most=4),
+    Column("ASKED", right=True, most=10),
+    Column("STANDS", most=14),
+)
+_STANDINGS = {Standing.WAITS: "mark", Standing.APPROVED: "up", Standing.SENT: "muted"}
 _INKS = {"BUY": "up", "SELL": "down", "ABSTAIN": "warn"}
 
 
@@ -94,5 +103,30 @@ def _held(held: Held) -> Row:
             Cell(amounts.price(held.cost), order=held.cost),
             Cell(amounts.gain(profit), _ink(profit), order=profit),
             Cell(amounts.percent(part, 1), _ink(part), order=part),
+        ),
+    )
+
+
+def order_rows(hand: HandView, now: datetime) -> list[Row]:
+    """A row per open order; one that waits for a word says how long it stays."""
+    return [_open_order(order, now) for order in hand.orders]
+
+
+def _open_order(open_order: OpenOrder, now: datetime) -> Row:
+    order = open_order.order
+    if order.quantity is None:
+        asked = Cell(f"${amounts.money(order.notional, 0)}", order=order.notional)
+    else:
+        asked = Cell(amounts.quantity(order.quantity), order=order.quantity)
+    stands = open_order.standing.value
+    if open_order.waits and open_order.until is not None:
+        stands = f"waits {amounts.about(open_order.until - now)}"
+    return Row(
+        order.id,
+        (
+            Cell(order.symbol, "strong"),
+            Cell(order.side.value, _INKS.get(order.side.value, "text")),
+            asked,
+            Cell(stands, _STANDINGS.get(open_order.standing, "warn")),
         ),
     )

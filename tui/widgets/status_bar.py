@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
@@ -12,9 +12,19 @@ from textual.widget import Widget
 
 from tui import amounts
 from tui.bridge import Snapshot
+from tui.plain_text import one_line
+
+if TYPE_CHECKING:
+    from engine.desk.hand import Halted
 
 PAPER = " PAPER "
 """The label that cannot be missed: there is no screen, no size and no theme without it."""
+
+HALTED = " HALTED "
+"""Beside it where the desk is halted, as hard to miss."""
+
+REASON = 28
+"""Characters of a halt's reason that the bar shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +40,10 @@ def items(view: Snapshot) -> list[Item]:
     """What the bar says, the most important first; what does not fit falls off at the end."""
     desk, books = view.desk, view.desk.books
     found: list[Item] = []
+    if view.hand.halted is not None:
+        found.append(Item("since", _halt_words(view.hand.halted, view), "warn"))
+    if view.hand.waiting:
+        found.append(Item("", f"{len(view.hand.waiting)} to approve", "warn"))
     if books is not None:
         day = None if not books.before else float(books.value / books.before - 1)
         found.append(Item("Equity", amounts.money(books.value)))
@@ -54,6 +68,14 @@ def items(view: Snapshot) -> list[Item]:
     return found
 
 
+def _halt_words(halted: Halted, view: Snapshot) -> str:
+    today = view.services is not None and view.services.clock.now().date() == halted.since.date()
+    reason = one_line(halted.reason)
+    if len(reason) > REASON:
+        reason = f"{reason[: REASON - 3].rstrip()}..."
+    return f"{halted.since:{'%H:%M' if today else '%b %d %H:%M'}}" + (f" {reason}" if reason else "")
+
+
 def _cycle(view: Snapshot) -> Item:
     desk = view.desk
     if view.paused:
@@ -72,6 +94,7 @@ class StatusBar(Widget):
         height: 1;
         background: $surface;
         & > .status--paper { background: $warning; color: $background; text-style: bold; }
+        & > .status--halted { background: $error; color: white; text-style: bold; }
         & > .status--name { color: $foreground 55%; }
         & > .status--value { color: $foreground; }
         & > .status--up { color: $success; }
@@ -81,31 +104,36 @@ class StatusBar(Widget):
         &:ansi {
             background: ansi_default;
             & > .status--paper { background: ansi_yellow; color: ansi_black; }
+            & > .status--halted { background: ansi_red; color: ansi_bright_white; }
             & > .status--name { color: ansi_bright_black; }
             & > .status--value { color: ansi_default; }
         }
     }
     """
     COMPONENT_CLASSES: ClassVar[set[str]] = {
-        f"status--{ink}" for ink in ("paper", "name", "value", "up", "down", "warn", "cycle")
+        f"status--{ink}" for ink in ("paper", "halted", "name", "value", "up", "down", "warn", "cycle")
     }
 
     def __init__(self) -> None:
         super().__init__()
         self._items: list[Item] = []
+        self._halted = False
 
     def show(self, view: Snapshot) -> None:
         """Say how things stand."""
-        found = items(view)
-        if found != self._items:
-            self._items = found
+        found, halted = items(view), view.hand.halted is not None
+        if (found, halted) != (self._items, self._halted):
+            self._items, self._halted = found, halted
             self.refresh()
 
     def render_line(self, y: int) -> Strip:
         """PAPER and as many items as fit."""
         base = self.rich_style
-        segments = [Segment(PAPER, self._ink("paper")), Segment(" ", base)]
-        room = self.size.width - len(PAPER) - 1
+        segments = [Segment(PAPER, self._ink("paper"))]
+        if self._halted:
+            segments.append(Segment(HALTED, self._ink("halted")))
+        segments.append(Segment(" ", base))
+        room = self.size.width - sum(len(segment.text) for segment in segments)
         for item in self._items:
             name = f"{item.name} " if item.name else ""
             if len(name) + len(item.value) + 1 > room:

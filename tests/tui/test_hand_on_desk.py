@@ -1,0 +1,205 @@
+"""The kill switch and approval in the app: by key, from another process, at every size; nothing by one key alone."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Running, until
+from fake_desk import BOUGHT, NOW, SOLD, SYMBOLS, FakeDesk
+from textual.pilot import Pilot
+
+from engine.desk.hand import approvals, halted
+from engine.domain.order import Order, OrderState
+from engine.journal.reader import JournalReader
+from engine.journal.writer import JournalWriter
+from tui.desk_hand import Standing, hand_view
+from tui.screens.confirm import ConfirmScreen
+from tui.widgets.status_bar import HALTED, PAPER, StatusBar
+from tui.widgets.table import Table
+
+REPO = Path(__file__).parents[2]
+HALTS = (
+    "import sys; from datetime import UTC, datetime; from pathlib import Path; from engine.desk import hand; "
+    "hand.halt(Path(sys.argv[1]), datetime(2024, 5, 1, tzinfo=UTC), 'from elsewhere')"
+)
+
+
+def bar(pilot: Pilot[Any]) -> str:
+    return pilot.app.screen_stack[0].query_one(StatusBar).render_line(0).text
+
+
+def orders(pilot: Pilot[Any]) -> Table:
+    return pilot.app.screen_stack[0].query_one("#orders", Table)
+
+
+def stands(pilot: Pilot[Any]) -> list[str]:
+    """Symbol and standing of the open orders, as the table shows them."""
+    return [f"{row.cells[0].text} {row.cells[-1].text}" for row in orders(pilot).rows]
+
+
+def words(desk: FakeDesk) -> dict[str, bool]:
+    with JournalReader(desk.journal) as reader:
+        return {name: word.approved for name, word in approvals(reader).items()}
+
+
+def state_of(desk: FakeDesk, order: Order) -> OrderState:
+    with JournalReader(desk.journal) as reader:
+        return next(entry.order.state for entry in reader.orders() if entry.order.id == order.id)
+
+
+def is_halted(desk: FakeDesk) -> bool:
+    if not desk.journal.exists():
+        return False
+    with JournalReader(desk.journal) as reader:
+        return halted(reader) is not None
+
+
+async def test_the_kill_switch_halts_and_resumes_a_desk_that_never_ran(running: Running, tmp_path: Path) -> None:
+    desk = FakeDesk(tmp_path)
+    async with running(desk=desk) as pilot:
+        assert HALTED not in bar(pilot)
+        await pilot.press("K", "y")
+        await until(pilot, lambda: bar(pilot).startswith(PAPER + HALTED))
+        assert is_halted(desk) and "by hand in the app" in bar(pilot)
+        await pilot.press("K")
+        await until(pilot, lambda: isinstance(pilot.app.screen, ConfirmScreen))
+        await pilot.press("y")
+        await until(pilot, lambda: HALTED not in bar(pilot))
+        assert not is_halted(desk)
+
+
+@pytest.mark.parametrize("key", ["escape", "n", "q", "enter", "Y", "K", "space", "ctrl+q"])
+async def test_only_y_halts(running: Running, tmp_path: Path, key: str) -> None:
+    desk = FakeDesk(tmp_path)
+    async with running(desk=desk) as pilot:
+        await pilot.press("K")
+        await until(pilot, lambda: isinstance(pilot.app.screen, ConfirmScreen))
+        await pilot.press(key)
+        await pilot.pause(0.2)
+        assert not is_halted(desk)
+
+
+@pytest.mark.parametrize("screen", ["1", "5", "7"])
+async def test_the_kill_switch_is_on_every_screen(running: Running, tmp_path: Path, screen: str) -> None:
+    desk = FakeDesk(tmp_path)
+    async with running((80, 24), desk=desk) as pilot:
+        await pilot.press(screen, "K")
+        await until(pilot, lambda: isinstance(pilot.app.screen, ConfirmScreen))
+        await pilot.press("y")
+        await until(pilot, lambda: HALTED in bar(pilot))
+        assert is_halted(desk)
+
+
+async def test_a_halt_reaches_the_journal_while_a_cycle_runs(running: Running, tmp_path: Path) -> None:
+    desk = FakeDesk(tmp_path, pause=0.2)
+    async with running(desk=desk) as pilot:
+        await pilot.press("r")
+        await until(pilot, lambda: pilot.app.bridge.snapshot().busy)  # type: ignore[attr-defined]
+        await pilot.press("K", "y")
+        await until(pilot, lambda: is_halted(desk), 2)
+        assert pilot.app.bridge.snapshot().busy  # type: ignore[attr-defined]
+        await until(pilot, lambda: HALTED in bar(pilot), 2)
+
+
+async def test_a_halt_of_another_process_shows_within_two_seconds(running: Running, asking: FakeDesk) -> None:
+    async with running(desk=asking) as pilot:
+        assert HALTED not in bar(pilot)
+        halting = [sys.executable, "-c", HALTS, str(asking.journal)]
+        subprocess.run(halting, cwd=REPO, env={**os.environ}, check=True, timeout=60)
+        since = time.monotonic()
+        await until(pilot, lambda: HALTED in bar(pilot), 4)
+        assert time.monotonic() - since < 2
+        assert "from elsewhere" in bar(pilot)
+
+
+@pytest.mark.parametrize("size", [(160, 50), (120, 40), (80, 24), (60, 15), (39, 9), (20, 3)])
+async def test_halted_cannot_be_missed_at_any_size(running: Running, asking: FakeDesk, size: tuple[int, int]) -> None:
+    subprocess.run([sys.executable, "-c", HALTS, str(asking.journal)], cwd=REPO, check=True, timeout=60)
+    async with running(size, desk=asking) as pilot:
+        await until(pilot, lambda: bar(pilot).startswith(PAPER + HALTED))
+        assert len(bar(pilot)) == size[0]
+
+
+async def test_waiting_orders_come_first_and_say_how_long_they_stay(running: Running, asking: FakeDesk) -> None:
+    async with running(desk=asking) as pilot:
+        await until(pilot, lambda: len(orders(pilot).rows) == 3)
+        assert stands(pilot) == ["AAA-USD waits 24h00m", "BBB-USD waits 24h00m", "CCC-USD sent"]
+        assert "2 to approve" in bar(pilot)
+        assert orders(pilot).border_subtitle == "a approve  x veto"
+
+
+async def test_a_and_x_ask_first_and_then_the_order_is_sent_or_ended(running: Running, asking: FakeDesk) -> None:
+    async with running(desk=asking) as pilot:
+        await until(pilot, lambda: len(orders(pilot).rows) == 3)
+        await pilot.press("a")
+        await until(pilot, lambda: isinstance(pilot.app.screen, ConfirmScreen))
+        assert words(asking) == {}
+        await pilot.press("y")
+        await until(pilot, lambda: state_of(asking, BOUGHT) is OrderState.ACKNOWLEDGED)
+        assert words(asking) == {BOUGHT.id: True}
+        await until(pilot, lambda: stands(pilot)[0] == "BBB-USD waits 24h00m" and "AAA-USD sent" in stands(pilot))
+        assert "1 to approve" in bar(pilot)
+        await pilot.press("x")
+        await until(pilot, lambda: isinstance(pilot.app.screen, ConfirmScreen))
+        await pilot.press("y")
+        await until(pilot, lambda: state_of(asking, SOLD) is OrderState.CANCELED)
+        await until(pilot, lambda: "to approve" not in bar(pilot) and len(orders(pilot).rows) == 2)
+        assert words(asking) == {BOUGHT.id: True, SOLD.id: False}
+
+
+async def test_the_order_under_the_cursor_is_meant(running: Running, asking: FakeDesk) -> None:
+    async with running(desk=asking) as pilot:
+        await until(pilot, lambda: len(orders(pilot).rows) == 3)
+        pilot.app.screen.focus_pane("orders")  # type: ignore[attr-defined]
+        await pilot.press("j", "x", "y")
+        await until(pilot, lambda: words(asking) == {SOLD.id: False})
+        await until(pilot, lambda: len(orders(pilot).rows) == 2)
+        await pilot.press("G", "x")
+        await pilot.pause(0.2)
+        assert not isinstance(pilot.app.screen, ConfirmScreen), "an order that was sent cannot be vetoed"
+
+
+async def test_all_that_wait_are_approved_at_once(running: Running, asking: FakeDesk) -> None:
+    async with running((80, 24), desk=asking) as pilot:
+        await until(pilot, lambda: len(orders(pilot).rows) == 3)
+        await pilot.press("a", "A")
+        await until(pilot, lambda: words(asking) == {BOUGHT.id: True, SOLD.id: True})
+        await until(pilot, lambda: state_of(asking, SOLD) is OrderState.ACKNOWLEDGED)
+        assert asking.handed_over <= 2
+
+
+async def test_approved_on_a_halted_desk_is_kept_and_said(running: Running, asking: FakeDesk) -> None:
+    async with running(desk=asking) as pilot:
+        await until(pilot, lambda: len(orders(pilot).rows) == 3)
+        await pilot.press("K", "y")
+        await until(pilot, lambda: HALTED in bar(pilot))
+        await pilot.press("a", "y")
+        await until(pilot, lambda: "AAA-USD approved" in stands(pilot))
+        assert state_of(asking, BOUGHT) is OrderState.INTENDED
+
+
+async def test_without_orders_a_and_x_do_nothing_and_a_small_screen_has_no_pane_for_them(running: Running) -> None:
+    async with running((80, 24)) as pilot:
+        await pilot.press("a", "x")
+        assert not isinstance(pilot.app.screen, ConfirmScreen)
+        assert not orders(pilot).display
+
+
+def test_a_standing_follows_mode_word_and_time(asking: FakeDesk) -> None:
+    def seen(asks: bool = True, later: timedelta = timedelta(0)) -> dict[str, Standing]:
+        view = hand_view(asking.journal, asks, lambda session: NOW + timedelta(hours=1), NOW + later)
+        return {one.order.symbol: one.standing for one in view.orders}
+
+    assert seen() == {SYMBOLS[0]: Standing.WAITS, SYMBOLS[1]: Standing.WAITS, SYMBOLS[2]: Standing.SENT}
+    assert seen(asks=False)[SYMBOLS[0]] is Standing.KEPT
+    assert seen(later=timedelta(hours=1))[SYMBOLS[0]] is Standing.LATE
+    with JournalWriter(asking.journal) as writer:
+        writer.order_moved(BOUGHT.moved(OrderState.SUBMITTING), NOW)
+    assert seen()[SYMBOLS[0]] is Standing.UNKNOWN
