@@ -1,0 +1,85 @@
+"""A folder that was fetched drives a backtest as the market does that it was fetched from."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from connectors.demo import DEFAULT_WATCHLIST
+from connectors.wiring import fetching
+from connectors.wiring.runs import run_backtest
+from connectors.wiring.sandbox import build_sandbox
+from connectors.wiring.sources import open_source
+from engine.config import Config
+from engine.domain.market import PriceHistory
+from engine.domain.run import DataSpec, Result, RunSpec
+from engine.reports.result_json import fingerprint
+from tests.connectors.wiring.test_fetching import Standing
+
+DEMO = DataSpec(None, 7)
+SINCE, LAST = date(2024, 6, 3), date(2025, 4, 4)
+NOW = datetime(2025, 4, 5, 0, 5, tzinfo=UTC)
+"""After the close of Friday the 4th, in New York and in UTC."""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The demo market's shares, fund and coin, fetched from a sandbox."""
+    to = tmp_path_factory.mktemp("fetched")
+    config = Config.model_validate({"desk": {"symbols": DEFAULT_WATCHLIST}, "broker": {"kind": "alpaca"}})
+    with build_sandbox(DEMO, NOW, cash=Decimal(100_000)) as server, pytest.MonkeyPatch.context() as patch:
+        for name, value in server.environment.items():
+            patch.setenv(name, value)
+        patch.setattr("connectors.alpaca.data.pages.SECONDS_BETWEEN", 0.0005)
+        done = asyncio.run(
+            fetching.fetch_market(
+                ("bars", "news"), config, to, DEFAULT_WATCHLIST, SINCE, lambda *said: None, lambda: False,
+                clock=Standing(NOW),
+            )
+        )  # fmt: skip
+    assert all(one.complete and not one.dropped and not one.differing for one in done)
+    return to
+
+
+def columns(history: PriceHistory) -> list[tuple[object, ...]]:
+    return [
+        (one.session, one.open, one.high, one.low, one.close, one.volume)
+        for one in history
+        if SINCE <= one.session <= LAST
+    ]
+
+
+async def test_prices_and_actions_are_the_markets_own(folder: Path) -> None:
+    ours, theirs = open_source(DataSpec(str(folder)), LAST), open_source(DEMO, LAST)
+    for symbol in DEFAULT_WATCHLIST:
+        one, other = await ours.history(symbol), await theirs.history(symbol)
+        assert columns(one) == columns(other)
+        assert one.session(0) == max(SINCE, other.session(0))
+    actions = [await ours.actions(symbol) or () for symbol in DEFAULT_WATCHLIST]
+    assert any(actions)
+    for symbol, mine in zip(DEFAULT_WATCHLIST, actions, strict=True):
+        known = await theirs.actions(symbol) or ()
+        assert list(mine) == [one for one in known if SINCE <= one.ex_date <= LAST]
+
+
+def test_a_backtest_over_the_folder_is_one_over_the_market(folder: Path) -> None:
+    spec = RunSpec(
+        DEFAULT_WATCHLIST, date(2025, 3, 11), date(2025, 3, 28), date(2025, 2, 24), preset="finvision",
+        model="offline", data=DEMO, run="source",
+    )  # fmt: skip
+
+    def ran(data: DataSpec, name: str) -> Result:
+        return run_backtest(replace(spec, data=data, run=name), Config(), clock=Standing(NOW), baselines=()).result
+
+    true, ours = ran(DEMO, "source"), ran(DataSpec(str(folder)), "fetched")
+    assert ours.test.fills == true.test.fills
+    assert [(d.key.session, d.key.symbol, d.action, d.size) for d in ours.test.decisions] == [
+        (d.key.session, d.key.symbol, d.action, d.size) for d in true.test.decisions
+    ]
+    assert len(true.test.fills) > 5
+    assert fingerprint(ours.test) == fingerprint(true.test)
