@@ -53,6 +53,11 @@ class Cycle:
         self._memory = memory
         self._tools = tuple(make_strategy(name, {}) for name in preset.tools)
 
+    @property
+    def bars(self) -> int:
+        """How many bars of a symbol are read."""
+        return self.preset.windows.chart + INDICATOR_ROWS
+
     async def run(self, turn: Turn) -> Verdict:
         """Decides for every symbol of the turn. Symbols think side by side; limits apply in the symbols' order."""
         if self._memory is not None:
@@ -92,7 +97,7 @@ class Cycle:
         return await deciding.opinion(thought)
 
     def _observe(self, turn: Turn, symbol: Symbol, owner: str) -> Observed:
-        bars = turn.market.bars(symbol, self.preset.windows.chart + INDICATOR_ROWS)
+        bars = turn.market.bars(symbol, self.bars)
         position = turn.portfolio.positions.get(symbol)
         standing = Standing(
             quantity=ZERO if position is None else position.quantity,

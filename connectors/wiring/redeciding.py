@@ -33,6 +33,7 @@ from engine.reports.conventions import convention
 from engine.reports.decision_changes import Comparison, compared
 from engine.simulation.recorder import answer_entry
 from engine.simulation.redecision import Occasion, occasion_of_backtest, occasion_of_desk, opened, part_of, turn_of
+from engine.simulation.seen_inputs import seen_in
 from engine.turn import Turn, Verdict
 from memory.recall import LayeredMemory
 
@@ -192,8 +193,10 @@ def _preset_of_desk(entry: RunEntry, config: Config) -> Preset:
 async def _occasion(reader: JournalReader, asked: Asked, given: Market | None) -> tuple[Occasion, Market, Calendar]:
     entry, config = asked.entry, asked.config
     if entry.spec is None:
-        occasion = occasion_of_desk(reader, entry, asked.session, asked.cycle, config.desk.name)
-        market = await desk_market(config, occasion) if given is None else given
+        inputs = reader.inputs(entry.id, asked.cycle)
+        seen = seen_in(inputs, calendars()) if inputs else None
+        occasion = occasion_of_desk(reader, entry, asked.session, asked.cycle, config.desk.name, seen)
+        market = given or (seen.market if seen is not None else await desk_market(config, occasion))
         return occasion, market, desk_calendar(entry.symbols, calendar_table())
     spec = entry.spec
     calendar = desk_calendar(spec.symbols, calendar_table())

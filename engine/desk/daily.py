@@ -22,6 +22,7 @@ from engine.journal.reader import JournalReader
 from engine.market.trading_hours import decision_time, session_to_decide
 from engine.messages.events import RunFinished, RunStarted
 from engine.simulation.recorder import JournalRecorder
+from engine.simulation.seen_inputs import parts_of
 from engine.simulation.window import previous_session
 from engine.turn import Notebook, Turn, Verdict
 
@@ -129,6 +130,7 @@ async def _decide(setting: DailySetting, notebook: Notebook) -> Verdict:
     )
     verdict = await setting.cycle.run(turn)
     with setting.journal.together():
+        setting.journal.inputs(setting.run, turn.number, parts_of(turn, market, setting.cycle.bars))
         JournalRecorder(setting.journal, setting.run, setting.desk, setting.wall).decided(verdict)
     return verdict
 

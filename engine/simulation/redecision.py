@@ -6,13 +6,14 @@ as it was then, are given. Nothing is written.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
+from decimal import Decimal
 
 from engine.domain.execution import ExecutionRules, FillAt
 from engine.domain.market import Symbol
-from engine.domain.order import Order
+from engine.domain.order import Order, Side
 from engine.domain.portfolio import ZERO, Portfolio
 from engine.domain.run import RunSpec
 from engine.errors import MissingData
@@ -23,8 +24,10 @@ from engine.market.as_of import Market
 from engine.market.trading_hours import decision_time
 from engine.ports import Calendar
 from engine.simulation.agent_run import windows
+from engine.simulation.seen_inputs import Seen
 from engine.simulation.simulated_broker import SimulatedBroker
 from engine.simulation.window import previous_session
+from engine.trading.limits import cost
 from engine.turn import Notebook, Turn
 
 
@@ -32,8 +35,8 @@ from engine.turn import Notebook, Turn
 class Occasion:
     """What stood when a batch was decided, as far as the journal has it; `orders` are what the batch came to.
 
-    `portfolio` are the books at the close of `closed`, None for books that begin with this decision; `hindsight_until`
-    as in Turn.
+    `portfolio` are the books at the close of `closed`, None for books that begin with this decision; what follows
+    `orders` is as in Turn.
     """
 
     run: RunEntry
@@ -46,6 +49,9 @@ class Occasion:
     notebook: Notebook
     orders: tuple[Order, ...]
     hindsight_until: datetime | None = None
+    reserved: Decimal = ZERO
+    queued: Mapping[Symbol, Decimal] = field(default_factory=dict)
+    whole_shares: frozenset[Symbol] = frozenset()
 
 
 def occasion_of_backtest(
@@ -90,12 +96,15 @@ def occasion_of_backtest(
     )
 
 
-def occasion_of_desk(reader: JournalReader, entry: RunEntry, session: date, cycle: int, desk: str) -> Occasion:
-    """The occasion of a desk's decisions of a session: what its runs had written by then. What an earlier decision
+def occasion_of_desk(
+    reader: JournalReader, entry: RunEntry, session: date, cycle: int, desk: str, seen: Seen | None
+) -> Occasion:
+    """The occasion of a desk's decisions of a session: what its runs had written by then, and what this one has kept
+    of its inputs (None: a run of before they were kept, whose books are those at the close). What an earlier decision
     earned counts as known where a run up to this one has written it down. Raises MissingData for a journal without
     books of that session."""
     points = [point for point in reader.equity() if point.session == session]
-    if not points:
+    if not points and seen is None:
         raise MissingData(f"the journal {reader.path} has no books of {session}, with which it was decided")
     notebook = Notebook()
     for run in reader.runs(entry.kind):
@@ -103,16 +112,21 @@ def occasion_of_desk(reader: JournalReader, entry: RunEntry, session: date, cycl
             notebook.remember(reader.outcomes(run.id))
     notebook.decided([made for made in reader.decisions() if made.key.session < session])
     orders = [one for one in reader.orders(entry.id, session=session) if one.cycle == cycle]
-    return Occasion(
+    occasion = Occasion(
         entry,
         desk,
         session,
         cycle,
         entry.symbols,
-        points[-1].portfolio,
+        points[-1].portfolio if seen is None else seen.portfolio,
         session,
         notebook,
         tuple(one.order for one in orders),
+    )
+    if seen is None:
+        return occasion
+    return replace(
+        occasion, symbols=seen.symbols, reserved=seen.reserved, queued=seen.queued, whole_shares=seen.whole_shares
     )
 
 
@@ -132,6 +146,9 @@ def turn_of(occasion: Occasion, market: Market, calendar: Calendar) -> Turn:
         portfolio=portfolio,
         value=portfolio.value({symbol: known.close(symbol) for symbol in portfolio.positions}),
         notebook=occasion.notebook,
+        reserved=occasion.reserved,
+        queued=occasion.queued,
+        whole_shares=occasion.whole_shares,
         step=calendar.number(session),
         hindsight_until=occasion.hindsight_until,
     )
@@ -148,5 +165,6 @@ def opened(occasion: Occasion, market: Market, rules: ExecutionRules) -> Occasio
 def part_of(turn: Turn, symbol: Symbol, orders: Sequence[Order]) -> Turn:
     """The same turn for one symbol alone, beside the orders that the symbols before it in the batch had got."""
     before = turn.symbols[: turn.symbols.index(symbol)]
-    taken = sum((order.notional for order in orders if order.symbol in before and order.notional is not None), ZERO)
+    bought = [order for order in orders if order.symbol in before and order.side is Side.BUY]
+    taken = sum((cost(order, turn.market.close(order.symbol)) for order in bought), ZERO)
     return replace(turn, symbols=(symbol,), taken=taken)

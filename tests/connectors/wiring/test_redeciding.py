@@ -23,7 +23,9 @@ from engine.domain.run import DataSpec, RunSpec
 from engine.errors import MissingData, UsageError
 from engine.journal.entries import Trail
 from engine.journal.reader import JournalReader
+from engine.journal.upgrade import bring_up_to_date
 from engine.market.as_of import Market
+from tests.engine.old_journals import as_version
 
 SYMBOLS = ("TMBK", "ORVL", "BXWD")
 BACKTEST = RunSpec(
@@ -203,6 +205,17 @@ def test_a_memory_that_the_run_had_none_of_begins_empty(monkeypatch: pytest.Monk
     assert not places.desk_memory("mine").exists()
 
 
-def test_data_that_is_gone_is_missing_data(lived: Path, tmp_path: Path) -> None:
-    with JournalReader(lived) as reader, pytest.raises(MissingData):
-        again(reader, reader.decisions()[0], desk(folder=str(tmp_path / "nowhere")))
+def test_a_desk_needs_its_data_only_where_it_kept_no_inputs(
+    lived: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "older"
+    shutil.copytree(lived.parents[2], home)
+    monkeypatch.setenv(places.HOME, str(home))
+    gone, journal = desk(folder=str(tmp_path / "nowhere")), places.desk_journal("mine")
+    with JournalReader(journal) as reader:
+        assert again(reader, reader.decisions()[-1], gone).comparisons[0].same_throughout
+    as_version(5, journal, journal)
+    bring_up_to_date(journal)
+    assert assert_all_the_same(journal, desk())["cited"]
+    with JournalReader(journal) as reader, pytest.raises(MissingData, match="nowhere"):
+        again(reader, reader.decisions()[-1], gone)
