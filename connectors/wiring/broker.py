@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING
 
-from connectors.alpaca.broker import AlpacaBroker
 from connectors.alpaca.settings import BASE_URL, DATA_URL, KEY_ID, SECRET_KEY, AlpacaSettings
 from engine.config import Config
+
+if TYPE_CHECKING:
+    from connectors.alpaca.broker import AlpacaBroker
 
 
 def broker_settings(config: Config, environ: Mapping[str, str] = os.environ) -> AlpacaSettings:
@@ -25,4 +29,13 @@ def broker_settings(config: Config, environ: Mapping[str, str] = os.environ) -> 
 
 def open_broker(config: Config, environ: Mapping[str, str] = os.environ) -> AlpacaBroker:
     """The paper account. Nothing is asked yet. Raises as `broker_settings` does."""
+    from connectors.alpaca.broker import AlpacaBroker
+
     return AlpacaBroker(broker_settings(config, environ))
+
+
+def broker_time(config: Config, environ: Mapping[str, str] = os.environ) -> datetime | None:
+    """The broker's time, asked once and quickly; None where it does not say. Raises as `broker_settings` does."""
+    from connectors.alpaca.quick_clock import broker_now
+
+    return broker_now(broker_settings(config, environ))

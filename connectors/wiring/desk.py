@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from connectors.wiring.accounts import DeskAccount, build_venue, check_calendar, desk_account, refuse_bound
 from connectors.wiring.fetching import refresh
@@ -92,12 +93,12 @@ def desk_symbols(config: Config) -> tuple[Symbol, ...]:
     return tuple(dict.fromkeys((*default_symbols(config), *held)))
 
 
-async def load_desk(config: Config, session: date) -> Market:
-    """The desk's market: its symbols, and what it holds or has ordered of symbols that were taken off its list.
-    Raises MissingData for a gap in the history that the session's decision needs."""
+async def load_desk(config: Config, session: date, more: Iterable[Symbol] = ()) -> Market:
+    """The desk's market: its symbols, what it holds or has ordered of symbols that were taken off its list, and some
+    `more`. Raises MissingData for a gap in the history that the session's decision needs."""
     data = configured_data(config)
     source, macro = open_source(data, session), await load_macro(data, session)
-    decided, symbols = default_symbols(config), desk_symbols(config)
+    decided, symbols = default_symbols(config), tuple(dict.fromkeys((*desk_symbols(config), *more)))
     market = await load_market(source, source, source, symbols, calendars(), macro)
     for symbol in decided:
         history = market.histories[symbol]
@@ -272,18 +273,21 @@ async def _run(
                 )  # fmt: skip
                 return await run_daily(setting)
         except PaperdeskError as error:
-            _failed(journal, identity, error, clock, tell)
+            _failed(config, journal, identity, error, clock, tell)
             raise
         finally:
             await models.aclose()
 
 
-def _failed(journal: JournalWriter, identity: str, error: PaperdeskError, clock: Clock, tell: Publish) -> None:
+def _failed(
+    config: Config, journal: JournalWriter, identity: str, error: PaperdeskError, clock: Clock, tell: Publish
+) -> None:
     """Writes down that the run failed, or was halted because broker and journal disagree, where it had begun; a
     session that was skipped stays skipped."""
     outcome = "halted" if isinstance(error, DeskHalted) else "failed"
     differences = error.differences if isinstance(error, BooksDisagree) else ()
-    extra = {"differences": [row_json.difference(one) for one in differences]} if differences else None
+    extra: dict[str, Any] = {"broker": config.broker.kind, "mode": config.broker.mode}
+    extra |= {"differences": [row_json.difference(one) for one in differences]} if differences else {}
     with JournalReader(journal.path) as reader:
         under_way = any(run.id == identity and run.outcome is None for run in reader.runs(KIND))
     if under_way:

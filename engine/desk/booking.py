@@ -21,6 +21,7 @@ from engine.ports import Calendar, Clock
 from engine.simulation.desk_broker import Settled
 
 ROUNDING = "rounding"
+NEVER_SEEN = "the broker says that it has never seen it"
 NEVER_ARRIVED = "it never arrived at the broker, and its session has passed"
 
 
@@ -48,21 +49,30 @@ class Booking:
                     expired = order.moved(OrderState.EXPIRED)
                     self._journal.order_moved(expired, self._clock.now(), detail=NEVER_ARRIVED)
 
-    def opened(self, found: Found, session: date, adopted: str = "") -> EquityPoint:
+    def lost(self, found: Found) -> None:
+        """Ends orders that the journal has as taken and the broker says it never saw."""
+        for order, theirs in found.standing:
+            if theirs is None and order.state in (OrderState.ACKNOWLEDGED, OrderState.PARTIALLY_FILLED):
+                self._journal.order_moved(order.moved(OrderState.EXPIRED), self._clock.now(), detail=NEVER_SEEN)
+
+    def opened(self, found: Found, session: date, adopted: str = "") -> tuple[Adoption, ...]:
         """Opens the desk's books with what the broker has: cash alone, or positions too that a person has `adopted`,
         giving a reason. What the account's history holds by now lies before them."""
         account, now = found.account, self._clock.now()
         portfolio = Portfolio(found.account.cash.quantize(CENT), dict(account.positions))
         point = self._point(session, portfolio)
+        taken = tuple(
+            Adoption(session, symbol, ZERO, held.quantity, held.average_cost, adopted)
+            for symbol, held in sorted(account.positions.items())
+        )
         with self._journal.together():
             self._journal.account_bound(BoundAccount(self._kind, account.id, now))
             for line in found.lines.all:
                 self._journal.activity(self._run, line.activity, booked=False)
-            for symbol, held in sorted(account.positions.items()):
-                taken = Adoption(session, symbol, ZERO, held.quantity, held.average_cost, adopted)
-                self._journal.adopted(self._run, taken, now)
+            for one in taken:
+                self._journal.adopted(self._run, one, now)
             self._journal.session_settled(self._run, point)
-        return point
+        return taken
 
     def lines(self, found: Found, adoptions: Sequence[Adoption] = ()) -> None:
         """Books what is new, with the rest that rounding left and what a person has adopted."""

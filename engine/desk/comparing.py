@@ -56,11 +56,13 @@ def foreign_orders(open_orders: Iterable[BrokerOrder], known: Mapping[str, Order
     return found
 
 
-def disagreement(desk: str, differences: Sequence[Difference]) -> BooksDisagree:
+TAKE_ITS_SIDE = "see `paperdesk reconcile`, and take the broker's side with `paperdesk reconcile --adopt`"
+
+
+def disagreement(desk: str, differences: Sequence[Difference], advice: str = TAKE_ITS_SIDE) -> BooksDisagree:
     """The error that stops a desk."""
     points = ", ".join(one.what for one in differences[:4]) + (", ..." if len(differences) > 4 else "")
     return BooksDisagree(
-        f"the broker's account and the journal of {desk} disagree ({points}): nothing was traded; see "
-        "`paperdesk reconcile`, and take the broker's side with `paperdesk reconcile --adopt`",
+        f"the broker's account and the journal of {desk} disagree ({points}): nothing was traded; {advice}",
         differences,
     )

@@ -82,7 +82,9 @@ class Found:
 
 
 def what_is_kept(journal: Path) -> Kept:
-    """Reads the journal's side."""
+    """Reads the journal's side; a desk that never ran has none."""
+    if not journal.exists():
+        return Kept(None, None, {}, frozenset(), {}, {}, (), (), ())
     with JournalReader(journal) as reader:
         points = reader.equity()
         books = points[-1] if points else None
@@ -145,7 +147,7 @@ class Looking:
             opening = Portfolio(after.cash.quantize(CENT))
             differences, rounding = compare(opening, after, foreign, 0)
         else:
-            differences, rounding = compare(kept.portfolio(lines), after, foreign, len(lines.all))
+            differences, rounding = compare(kept.portfolio(lines), after, foreign, len(lines.fills) + len(lines.flows))
         found = Found(kept, after, lines, tuple(standing), open_orders, differences, rounding)
         return found, _stands(before) == _stands(after)
 

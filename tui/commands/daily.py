@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine import places
-from engine.errors import DataError, TryAgainLater, UsageError
-from tui.commands.due import desk_of, due_session
+from engine.errors import DataError, DeskHalted, TryAgainLater, UsageError
+from tui.commands.due import desk_now, desk_of, due_session
 from tui.invocation import Invocation
 
 if TYPE_CHECKING:
@@ -24,8 +24,15 @@ def run(invocation: Invocation, session: str | None, as_json: bool) -> None:
         raise UsageError("--run names a run that is there; --daily makes its own: leave one of them out")
     asked = _day(session)
     desk, symbols = desk_of(invocation)
-    found = _finished(desk, symbols, asked)
-    found, outcome = _run(invocation, asked) if found is None else (found, NOTHING_TO_DO)
+    found, outcome = _finished(invocation, desk, symbols, asked), NOTHING_TO_DO
+    if found is None:
+        try:
+            found, outcome = _run(invocation, asked)
+        except DeskHalted:
+            from tui.commands.daily_summary import print_differences
+
+            print_differences(places.desk_journal(desk), desk, as_json)
+            raise
     from tui.commands.daily_summary import print_run
 
     print_run(places.desk_journal(desk), desk, found, outcome, as_json)
@@ -40,11 +47,12 @@ def _day(text: str | None) -> date | None:
         raise UsageError(f"--session {text}: no date; write it as YYYY-MM-DD") from None
 
 
-def _finished(desk: str, symbols: Sequence[str], asked: date | None) -> str | None:
+def _finished(invocation: Invocation, desk: str, symbols: Sequence[str], asked: date | None) -> str | None:
     """The run of the session that is due, where it was done before; None where that has to be looked into, as in the
     journal of an older program. Nobody waits here for a lock: a run that is done stays done."""
     journal = places.desk_journal(desk)
-    due = due_session(symbols, asked) if journal.is_file() else None
+    now = desk_now(invocation) if journal.is_file() else None
+    due = None if now is None else due_session(symbols, asked, now)
     if due is None:
         return None
     from engine.journal.reader import JournalReader
@@ -63,7 +71,7 @@ def _run(invocation: Invocation, asked: date | None) -> tuple[str, str]:
     from connectors.wiring.desk import Finished, run_desk_day
 
     done = asyncio.run(run_desk_day(invocation.load().config, asked, publish=_progress()))
-    return done.run, NOTHING_TO_DO if isinstance(done, Finished) else "done"
+    return done.run, NOTHING_TO_DO if isinstance(done, Finished) else done.outcome
 
 
 def _progress() -> Callable[[Event], None]:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import click
+
 from engine.desk.hand import halted
 from engine.domain.decimal_text import money, plain
+from engine.domain.order import OrderState
 from engine.domain.run import EquityPoint
 from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
 from engine.reports import row_json
 from tui import amounts
+from tui.commands.daily import NOTHING_TO_DO
 from tui.commands.desk_hand import halted_json, since_words
 from tui.commands.run_text import decided_by, first_line, model_words, order_words, trade_words
 from tui.console import Console, show, standard_output
@@ -23,7 +27,7 @@ SCHEMA = 1
 
 
 def print_run(journal: Path, desk: str, run: str, outcome: str, as_json: bool) -> None:
-    """Prints a daily run; `outcome` is `done` or `nothing to do`."""
+    """Prints a daily run; `outcome` is `done`, `waiting` (for approval), `halted` or `nothing to do`."""
     with JournalReader(journal) as reader:
         document = daily_document(reader, desk, run, outcome)
         if as_json:
@@ -32,11 +36,45 @@ def print_run(journal: Path, desk: str, run: str, outcome: str, as_json: bool) -
             show("\n".join(_lines(reader, desk, run, outcome, document, standard_output())))
 
 
+def print_differences(journal: Path, desk: str, as_json: bool) -> None:
+    """Prints in what broker and journal disagree, as the run that was halted by it wrote it down: JSON to standard
+    output, the table for a person to standard error."""
+    with JournalReader(journal) as reader:
+        entry = reader.latest_run("daily")
+        if entry is None:
+            return
+        if as_json:
+            show(json.dumps(daily_document(reader, desk, entry.id, entry.outcome or ""), indent=2, allow_nan=False))
+        else:
+            click.echo("\n".join(difference_lines(entry.extra.get("differences", ()))), err=True)
+
+
+def difference_lines(differences: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Both sides of every difference (as row_json has them), a line each."""
+    if not differences:
+        return []
+    rows = [("", "journal", "broker", "difference")]
+    rows += [
+        (
+            one["what"],
+            *(("nothing" if one[side] is None else one[side]) for side in ("journal", "broker", "difference")),
+        )
+        for one in differences
+        if not one["note"]
+    ]
+    widths = [max(len(row[column]) for row in rows) for column in range(4)]
+    lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    notes = [f"{one['what']}: {one['note']}" for one in differences if one["note"]]
+    return (lines if len(rows) > 1 else []) + notes
+
+
 def daily_document(reader: JournalReader, desk: str, run: str, outcome: str) -> dict[str, Any]:
     """A daily run as JSON's own types. `fills` and `cash_flows` are those since the run before it, `orders` wait for
-    the next open, `skipped` are sessions that passed without a run, `halted` says how the desk stands now."""
+    the next open, `waiting` are those of them that are not handed over (they wait for approval, or for the end of a
+    halt), `skipped` are sessions that passed without a run, `halted` says how the desk stands now, `differences` in
+    what broker and journal disagreed."""
     entry = reader.run(run)
-    books = _books(reader, entry)
+    books, bound, orders = _books(reader, entry), reader.account(), reader.orders(run)
     return {
         "schema": SCHEMA,
         "desk": desk,
@@ -44,10 +82,17 @@ def daily_document(reader: JournalReader, desk: str, run: str, outcome: str) -> 
         "session": str(entry.session),
         "outcome": outcome,
         "halted": halted_json(halted(reader)),
+        "broker": {
+            "kind": entry.extra.get("broker", "simulated"),
+            "account": None if bound is None else bound.account,
+        },
+        "mode": entry.extra.get("mode", "auto"),
         "preset": entry.name,
         "label": entry.label,
         "decisions": [row_json.decision(made) for made in reader.decisions(run)],
-        "orders": [row_json.order(known.order) for known in reader.orders(run)],
+        "orders": [row_json.order(known.order) for known in orders],
+        "waiting": [known.order.id for known in orders if known.order.state is OrderState.INTENDED],
+        "differences": list(entry.extra.get("differences", ())),
         "fills": [row_json.trade(fill) for fill in reader.fills(run)],
         "cash_flows": [row_json.cash_flow(flow) for flow in reader.cash_flows(run)],
         "skipped": [str(day) for day in _skipped(reader, entry)],
@@ -92,7 +137,7 @@ def _lines(
     if stopped is not None:
         yield f"{console.bold('HALTED')} {since_words(stopped)}"
         yield "No order is sent until `paperdesk resume`."
-    if outcome != "done":
+    if outcome == NOTHING_TO_DO:
         yield f"Nothing to do: the desk {desk} has decided for {entry.session} already (run {run})."
         yield "See `paperdesk status`, `paperdesk decisions`, `paperdesk orders`."
         return
@@ -113,10 +158,13 @@ def _lines(
     orders = [order_words(known.order) for known in reader.orders(run)]
     fills = [trade_words(fill) for fill in reader.fills(run)]
     fills += [
-        f"{flow.session} {flow.symbol}: {flow.kind} {amounts.gain(flow.amount)}" for flow in reader.cash_flows(run)
+        f"{flow.session} {flow.symbol or 'the account'}: {flow.kind} {amounts.gain(flow.amount)}"
+        for flow in reader.cash_flows(run)
     ]
     pairs = [
+        ("Account", document["broker"]["account"] or ""),
         ("Orders", "\n".join(orders) or "none"),
+        ("Waiting", _waiting(document)),
         ("Since last", "\n".join(fills) or "no fills"),
         ("Skipped", ", ".join(document["skipped"])),
     ]
@@ -127,6 +175,13 @@ def _lines(
         ]
     pairs.append(("Model", model_words(entry.model)))
     yield from facts(pairs, width)
+
+
+def _waiting(document: Mapping[str, Any]) -> str:
+    waiting = document["waiting"]
+    if not waiting or document["halted"] is not None:
+        return ""
+    return f"{len(waiting)} for a word of yours: `paperdesk approve` or `paperdesk veto`, then `paperdesk --daily`"
 
 
 def held_words(books: EquityPoint) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import date
+from datetime import date, datetime
 from pathlib import Path
 
 from engine import places
@@ -32,7 +32,21 @@ def kept_sessions() -> Path | None:
     return table if table.is_file() else None
 
 
-def due_session(symbols: Sequence[str], asked: date | None = None) -> date | None:
+def desk_now(invocation: Invocation) -> datetime | None:
+    """The moment by the clock that the desk of a call goes by, this machine's or the broker's; None where the broker
+    does not say. Raises ConfigError, CredentialsRefused."""
+    if invocation.configured:
+        config = invocation.load().config
+        if config.broker.kind == "alpaca" and config.broker.clock == "broker":
+            from connectors.wiring.broker import broker_time
+
+            return broker_time(config)
+    from engine.clock import LiveClock
+
+    return LiveClock().now()
+
+
+def due_session(symbols: Sequence[str], asked: date | None = None, now: datetime | None = None) -> date | None:
     """The session that is asked for, or the last completed one; None where that is not quickly known. Raises
     UsageError for a day that is no completed session."""
     table = kept_sessions()
@@ -41,4 +55,4 @@ def due_session(symbols: Sequence[str], asked: date | None = None) -> date | Non
     from engine.clock import LiveClock
     from engine.market.trading_hours import desk_calendar, session_to_decide
 
-    return session_to_decide(desk_calendar(symbols, table), symbols, asked, LiveClock().now())
+    return session_to_decide(desk_calendar(symbols, table), symbols, asked, now or LiveClock().now())
