@@ -1,0 +1,294 @@
+"""Benches of agents: repeats, ablations, several runs at a time, interruption; a short window of made-up prices."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from connectors.wiring import bench, bench_jobs, models
+from connectors.wiring.bench import Bench, BenchRequest, prepare, run_bench
+from connectors.wiring.bench_jobs import Job, Played, run_jobs
+from engine.config import Config
+from engine.domain.decision import SizingRule
+from engine.domain.model_call import ModelRequest, ModelResult
+from engine.errors import CredentialsRefused, UsageError
+from engine.market.trading_hours import exchange_calendar
+from engine.offline.model import OfflineModel
+from engine.ports import LanguageModel
+from engine.reports.comparison import Cell
+from engine.reports.published_agents import Ablation, published_agents
+from tests.connectors.wiring.short_bench import FIRST, LAST, WARM_UP, short_tables, write_folder, write_news
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return write_folder(tmp_path / "data")
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench, "published", short_tables)
+
+
+def run(name: str, folder: Path, stop: Callable[[], bool] = lambda: False, **rest: Any) -> Bench:
+    request = BenchRequest(name, str(folder), **({"symbols": ("AMZN",)} | rest))
+    return run_bench(prepare(request, Config()), Config(), stop=stop)
+
+
+def agents(done: Bench) -> dict[tuple[str | None, str], Cell]:
+    """Our agents' cells of the last table, by row and metric."""
+    last = done.cells[-1].table
+    return {(c.model, c.metric): c for c in done.cells if c.table == last and c.answered_by is not None}
+
+
+class Sampled:
+    """Answers by the rules, but buys a tenth of the portfolio in every session (2 + sample) apart, and else holds."""
+
+    label = "a model of the test"
+    sees = True
+
+    def __init__(self, spec: str, asked: list[ModelRequest]) -> None:
+        self.spec = spec
+        self.asked = asked
+        self._rules = OfflineModel()
+
+    async def answer(self, request: ModelRequest, on_delta: Callable[[str], None] | None = None) -> ModelResult:
+        self.asked.append(request)
+        result = await self._rules.answer(request)
+        answer = dict(result.answer or {})
+        if "position_size" in answer:
+            buys = request.session.toordinal() % (2 + request.sample) == 0
+            size = 10 if buys else 0
+            rule = SizingRule.STRONG_UPTREND if buys else SizingRule.UNCERTAINTY
+            answer |= {"recommendation": "BUY" if buys else "HOLD", "position_size": size, "rule": rule.value}
+        return replace(result, answer=answer)
+
+
+@pytest.fixture
+def sampled(monkeypatch: pytest.MonkeyPatch) -> list[ModelRequest]:
+    """Every model is one of the test's own; what they were asked."""
+    asked: list[ModelRequest] = []
+
+    def model(self: models.Workshop, text: str) -> LanguageModel:
+        return Sampled(text, asked)
+
+    monkeypatch.setattr(models.Workshop, "model", model)
+    return asked
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[ModelRequest]:
+    """What the rules are asked."""
+    found: list[ModelRequest] = []
+    answer = OfflineModel.answer
+
+    async def heard(self: OfflineModel, request: ModelRequest, on_delta: Any = None) -> ModelResult:
+        found.append(request)
+        return await answer(self, request, on_delta)
+
+    monkeypatch.setattr(OfflineModel, "answer", heard)
+    return found
+
+
+def test_rules_and_the_papers_agent_stand_beside_the_printed_rows(folder: Path, asked: list[ModelRequest]) -> None:
+    done = run("finagent", folder)
+    assert {c.strategy for c in done.cells if c.strategy} == {"buy-and-hold", "macd", "kdj-rsi", "z-score"}
+    assert all(c.ours is not None for c in done.cells if c.strategy == "buy-and-hold")
+    ours = agents(done)
+    assert {row for row, _ in ours} == {"FinAgent"}
+    cell = ours["FinAgent", "ARR"]
+    assert cell.ours is not None and str(cell.paper) == "65.0998" and cell.answered_by == "offline"
+    assert cell.note is not None and "not a language model" in cell.note
+    # One run serves both tables, and both print the row.
+    assert [c.ours for c in done.cells if c.model == "FinAgent" and c.metric == "ARR"] == [cell.ours] * 2
+    assert [(use.spec, use.calls) for use in done.models] == [("offline", len(asked))]
+    printed_alone = [c for c in done.cells if c.model == "FinMem"]
+    assert printed_alone and all(c.ours is None and c.answered_by is None for c in printed_alone)
+    assert (done.runs, done.interrupted) == ((), "")
+    assert any("they reproduce nothing" in note for note in done.notes)
+
+
+def test_an_ablation_asks_nobody_whom_it_leaves_out(folder: Path, asked: list[ModelRequest]) -> None:
+    for ablation in published_agents("finagent").ablations[:4]:
+        prepared = prepare(BenchRequest("finagent", str(folder), ("AMZN",), ablations=(ablation,)), Config())
+        asked.clear()
+        run_bench(replace(prepared, plan=_only(prepared, ablation)), Config())
+        calls = Counter(request.purpose for request in asked)
+        m, low, high, tools = (
+            part in ablation.row.removeprefix("FinAgent w/o-") for part in ("M", "L", "H", "T")
+        )  # the parts that are left out
+        assert bool(calls["market-intelligence"]) is not m
+        assert bool(calls["low-level-reflection"]) is not low
+        assert bool(calls["high-level-reflection"]) is not high
+        views = [request.view for request in asked if request.purpose == "evidence-decision"]
+        assert len(views) == calls["evidence-decision"] > 0
+        assert all(bool(view.tools) is not tools for view in views), ablation.row
+        # Lessons of the reflections are memories too, so that only M with L and H leaves nothing to recall.
+        assert any(view.recollections for view in views) is not m
+
+
+def _only(prepared: bench.PreparedBench, ablation: Ablation) -> Any:
+    """The plan with the runs of one ablation alone."""
+    made = prepared.plan
+    assert made is not None
+    jobs = [job for job in made.jobs if job.spec.without == ablation.without]
+    assert len(jobs) == 1
+    rows = [replace(row, jobs=(0,)) for row in made.rows if row.ablation == ablation]
+    return replace(made, jobs=jobs, rows=rows)
+
+
+def test_own_combinations_have_rows_of_their_own(folder: Path) -> None:
+    own = (Ablation("no vision", ("vision",), ("AMZN",)), Ablation("for TSLA", ("tools",), ("TSLA",)))
+    done = run("finvision", folder, ablations=own[:1])
+    cell = agents(done)["no vision", "ARR"]
+    assert cell.paper is None and cell.ours is not None
+    # The rules see no picture, so that leaving out sight changes nothing, and the row says so.
+    assert cell.note is not None and "changed nothing" in cell.note
+    assert not [row for row, _ in agents(run("finagent", folder, ablations=own[1:])) if row == "for TSLA"]
+    with pytest.raises(UsageError, match="--without tols"):
+        run("finagent", folder, ablations=(Ablation("x", ("tols",)),))
+
+
+def test_repeats_differ_by_their_sample_and_the_median_sharpe_stands_for_all(
+    folder: Path, sampled: list[ModelRequest]
+) -> None:
+    done = run("finvision", folder, models=("openai:some",), repeats=3)
+    assert {request.sample for request in sampled} == {0, 1, 2}
+    cells = agents(done)
+    sharpe, grown = cells["FinVision", "SR"], cells["FinVision", "ARR"]
+    assert sharpe.spread is not None and grown.spread is not None
+    assert sharpe.spread.count == 3 and sharpe.ours == sharpe.spread.median
+    assert sharpe.spread.low is not None and sharpe.spread.high is not None
+    assert sharpe.spread.low < sharpe.ours < sharpe.spread.high
+    assert sharpe.answered_by == "openai:some"
+    assert not any("were run once" in note for note in done.notes)
+
+
+def test_every_model_has_a_row_and_a_known_one_the_papers(folder: Path, sampled: list[ModelRequest]) -> None:
+    done = run("investorbench", folder, symbols=("TSLA",), models=("openai:gpt-4o", "openai:unheard-of"))
+    ours = agents(done)
+    assert {row for row, _ in ours} == {"GPT-4o", "openai:unheard-of"}
+    assert str(ours["GPT-4o", "CR"].paper) == "45.946"
+    assert ours["openai:unheard-of", "CR"].paper is None
+
+
+def test_repeats_of_the_rules_are_run_once_and_that_is_said(folder: Path) -> None:
+    prepared = prepare(BenchRequest("finvision", str(folder), ("AMZN",), repeats=5), Config())
+    assert len(prepared.jobs) == 1
+    done = run_bench(prepared, Config())
+    assert agents(done)["FinVision", "SR"].spread is None
+    assert sum("were run once" in note for note in done.notes) == 1
+
+
+def test_several_processes_come_to_what_one_does(folder: Path) -> None:
+    ablations = published_agents("finvision").ablations
+    serial = run("finvision", folder, ablations=ablations)
+    beside = run("finvision", folder, ablations=ablations, jobs=2)
+    assert beside.cells == serial.cells
+    assert beside.models == serial.models
+    assert len(agents(serial)) == 2 * 3
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_an_interrupted_bench_keeps_the_rows_that_are_done(folder: Path, jobs: int) -> None:
+    done_runs: list[str] = []
+    request = BenchRequest(
+        "finvision", str(folder), ("AMZN",), ablations=published_agents("finvision").ablations, jobs=jobs
+    )
+    prepared = prepare(request, Config())
+    many = [replace(prepared.jobs[0], spec=replace(prepared.jobs[0].spec, run=f"r{n}")) for n in range(6)]
+    ended = run_jobs(many, Config(), jobs, lambda: bool(done_runs), lambda job, count: done_runs.append(job.title))
+    assert 1 <= len(ended) < len(many)
+    assert all(one.result is not None and not one.result.interrupted for one in ended.values())
+
+
+def test_rows_that_were_not_run_are_printed_alone_and_counted(folder: Path) -> None:
+    calls = 0
+
+    def stop() -> bool:
+        # Asked before each job and each session: true once the first run has had all of its own.
+        nonlocal calls
+        calls += 1
+        return calls > len(exchange_calendar().sessions(WARM_UP, LAST)) + 1
+
+    done = run("finvision", folder, stop, ablations=published_agents("finvision").ablations)
+    assert done.interrupted == "interrupted: 1 of 2 rows are done"
+    assert {row for row, _ in agents(done)} == {"FinVision"}
+    printed = [c for c in done.cells if c.model == "FinVision w/o reflection"]
+    assert len(printed) == 3 and all(c.ours is None for c in printed)
+
+
+def test_a_second_interruption_ends_at_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    prepared = prepare(BenchRequest("finvision", str(folder), ("AMZN",)), Config())
+    count = 0
+
+    def play(job: Job, config: Config, stop: Callable[[], bool]) -> Played:
+        nonlocal count
+        count += 1
+        if count == 2:
+            raise KeyboardInterrupt
+        return Played(None, "of the test")
+
+    monkeypatch.setattr(bench_jobs, "play_job", play)
+    assert list(run_jobs(list(prepared.jobs) * 3, Config(), 1)) == [0]
+
+
+def test_processes_end_at_once_when_asked_twice(folder: Path) -> None:
+    prepared = prepare(BenchRequest("finagent", str(folder), ("AMZN",)), Config())
+    began = time.monotonic()
+
+    def twice() -> bool:
+        if time.monotonic() - began > 1:
+            raise KeyboardInterrupt
+        return False
+
+    assert len(run_jobs(list(prepared.jobs) * 400, Config(), 2, twice)) < 400
+    assert time.monotonic() - began < 30
+
+
+def test_a_symbol_without_prices_leaves_its_row_empty_and_says_why(folder: Path) -> None:
+    done = run("finvision", folder, symbols=("AMZN", "AAPL"))
+    lacking = [c for c in done.cells if c.symbol == "AAPL" and c.model == "FinVision"]
+    assert lacking and all(c.ours is None and c.note is not None and "AAPL" in c.note for c in lacking)
+    assert all(c.ours is not None for c in done.cells if c.symbol == "AMZN" and c.answered_by)
+
+
+def test_what_news_there_were_is_said(folder: Path) -> None:
+    write_news(folder, [(date(2023, 7, 20), "Late")])
+    done = run("finagent", folder, symbols=("AMZN", "TSLA"))
+    notes = {c.symbol: c.note or "" for c in done.cells if c.model == "FinAgent"}
+    assert "news of AMZN begin on 2023-07-2" in notes["AMZN"]
+    assert "no news of TSLA" in notes["TSLA"] and "prices alone" in notes["TSLA"]
+
+
+def test_the_warm_up_fills_the_memory_and_hindsight_ends_with_it(folder: Path, asked: list[ModelRequest]) -> None:
+    run("finagent", folder)
+    decisions = [request for request in asked if request.purpose == "evidence-decision"]
+    first_of_test = next(request for request in decisions if request.session >= FIRST)
+    assert first_of_test.view.recollections
+    low = [request for request in asked if request.purpose == "low-level-reflection"]
+    assert any(move.hindsight for request in low if request.session < FIRST for move in request.view.moves)
+    assert not any(move.hindsight for request in low if request.session >= FIRST for move in request.view.moves)
+    # The last bar of the window is never decided on: finagent drops it.
+    assert max(request.session for request in decisions) == exchange_calendar().sessions(FIRST, LAST)[-2]
+
+
+def test_a_kept_run_has_a_journal_and_comes_to_the_same(folder: Path, paperdesk_home: Path) -> None:
+    plain, kept = run("finagent", folder), run("finagent", folder, keep=True)
+    assert kept.cells == plain.cells
+    (name,) = kept.runs
+    assert list(paperdesk_home.rglob(f"{name}.db"))
+
+
+def test_a_model_that_cannot_be_used_is_found_before_anything_runs(folder: Path) -> None:
+    with pytest.raises(CredentialsRefused):
+        prepare(BenchRequest("finagent", str(folder), ("AMZN",), models=("offline", "openai:gpt-4o")), Config())
+    with pytest.raises(UsageError, match="offlin"):
+        prepare(BenchRequest("finagent", str(folder), ("AMZN",), models=("offlin",)), Config())

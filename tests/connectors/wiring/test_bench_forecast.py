@@ -1,0 +1,109 @@
+"""The forecast of a bench: what it estimates beside what is asked then, and what is recorded already."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from connectors.charts.painter import MatplotlibPainter
+from connectors.llm.answer_store import AnswerStore
+from connectors.llm.replay import ReplayModel
+from connectors.wiring import bench, models
+from connectors.wiring.bench import BenchRequest, prepare, run_bench
+from connectors.wiring.bench_forecast import forecast, is_free
+from engine import places
+from engine.config import Config
+from engine.domain.model_call import ModelRequest, ModelResult
+from engine.offline.model import OfflineModel
+from engine.ports import LanguageModel
+from tests.connectors.wiring.short_bench import short_tables, write_folder
+
+PAID = "openai:gpt-5.4-mini"
+
+
+@pytest.fixture(autouse=True)
+def _short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench, "published", short_tables)
+    monkeypatch.setenv("OPENAI_API_KEY", "of-no-use")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return write_folder(tmp_path / "data")
+
+
+def prepared(folder: Path, *specs: str, repeats: int = 1) -> bench.PreparedBench:
+    return prepare(BenchRequest("finagent", str(folder), ("AMZN",), models=specs, repeats=repeats), Config())
+
+
+def test_rules_and_replays_cost_nothing(folder: Path) -> None:
+    (job,) = prepared(folder, "offline").jobs
+    assert is_free(job, Config())
+    (job,) = prepared(folder, "replay").jobs
+    assert is_free(job, Config())
+    (job,) = prepared(folder, PAID).jobs
+    assert not is_free(job, Config())
+    recorded = Config.model_validate({"models": {"default": PAID, "replay": "replay-only"}})
+    assert is_free(job, recorded)
+
+
+def test_the_estimate_is_near_what_is_asked_then(folder: Path) -> None:
+    found = forecast(prepared(folder, PAID).jobs, Config())
+    (estimate,) = found.models.values()
+    asked = run_bench(prepared(folder, "offline"), Config()).models[0]
+    assert estimate.calls == pytest.approx(asked.calls, rel=0.1)
+    assert estimate.held == 0 and estimate.input_tokens > 500 * estimate.calls
+    # Dollars by the price table: 0.75 a million in, 4.50 out; each call's tokens are whole numbers.
+    dollars = Decimal(estimate.input_tokens) * Decimal("0.75e-6") + Decimal(estimate.output_tokens) * Decimal("4.5e-6")
+    assert estimate.cost is not None
+    assert float(estimate.cost) == pytest.approx(float(dollars), rel=0.02)
+
+
+def test_repeats_and_models_add_up(folder: Path) -> None:
+    once = forecast(prepared(folder, PAID).jobs, Config()).models[PAID]
+    found = forecast(prepared(folder, PAID, "openai:unheard-of", "offline", repeats=3).jobs, Config())
+    assert set(found.models) == {PAID, "openai:unheard-of"} and found.runs == 6
+    assert found.models[PAID].calls == pytest.approx(3 * once.calls)
+    assert found.models["openai:unheard-of"].cost is None
+    text = "\n".join(found.lines())
+    assert "estimate" in text and "price unknown" in text and "6 runs" in text
+
+
+def test_a_run_without_data_asks_nothing_and_is_counted(folder: Path) -> None:
+    (folder / "prices" / "AMZN.csv").unlink()
+    found = forecast(prepared(folder, PAID).jobs, Config())
+    assert (found.models, found.runs, found.unknown) == ({}, 1, 1)
+
+
+@pytest.mark.parametrize("answers", [60, 10**6])
+def test_what_is_recorded_is_not_paid_again(folder: Path, answers: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = forecast(prepared(folder, PAID).jobs, Config()).models[PAID]
+    left = [answers]
+
+    class Recording(ReplayModel):
+        async def answer(self, request: ModelRequest, on_delta: Callable[[str], None] | None = None) -> ModelResult:
+            left[0] -= 1
+            if left[0] < 0:
+                return await OfflineModel().answer(request, on_delta)
+            return await super().answer(request, on_delta)
+
+    def model(self: models.Workshop, text: str) -> LanguageModel:
+        provider, _, name = text.partition(":")
+        store, painter = AnswerStore(places.replay_cache()), MatplotlibPainter.version
+        return Recording(store, OfflineModel(), provider=provider, model=name, sees=True, painter_version=painter)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(models.Workshop, "model", model)
+        asked = run_bench(prepared(folder, PAID), Config()).models[0].calls
+    after = forecast(prepared(folder, PAID).jobs, Config()).models[PAID]
+    assert after.held == min(answers, asked)
+    if answers > asked:
+        assert after.input_tokens < 0.1 * before.input_tokens
+        assert after.cost is not None and before.cost is not None and after.cost < before.cost / 10
+    else:
+        assert before.input_tokens > after.input_tokens > 0.5 * before.input_tokens
+    other = forecast(prepared(folder, "openai:gpt-5.5").jobs, Config()).models["openai:gpt-5.5"]
+    assert other.held == 0
