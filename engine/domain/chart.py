@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from typing import Any
 
 Series = tuple[float | None, ...]
@@ -68,8 +69,14 @@ class ChartSpec:
 
     def fingerprint(self) -> str:
         """SHA-256 over the chart's data: equal charts, equal fingerprints."""
-        canonical = json.dumps(self, default=_fields_of, sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(canonical.encode()).hexdigest()
+        return _fingerprint(self)
+
+
+@lru_cache(maxsize=64)
+def _fingerprint(chart: ChartSpec) -> str:
+    # A chart is asked for it by the prompt, the model and the journal: thousands of numbers are written once for all.
+    canonical = json.dumps(chart, default=_fields_of, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()
 
 
 def _fields_of(part: Any) -> dict[str, Any]:

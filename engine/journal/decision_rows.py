@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping
 from datetime import date, datetime
@@ -14,7 +13,7 @@ from engine.domain.decision import Action, Cut, Decision, DecisionKey, Outcome, 
 from engine.domain.lesson import Recollection
 from engine.domain.model_call import FailureKind, Message, ModelFailure, ModelResult, Usage
 from engine.domain.run import ModelUse, RunSpec
-from engine.journal.codec import Row, decimal_or_none, from_json, moment, text_or_none, to_json
+from engine.journal.codec import Row, decimal_or_none, from_json, moment, packed, text_or_none, to_json, unpacked
 from engine.journal.entries import AnswerEntry, CallCost, Note, Recalled, RunEntry
 from engine.messages import commands
 
@@ -162,24 +161,35 @@ def recalled_of(row: Mapping[str, Any]) -> Recalled:
     return Recalled(memory, bool(row["cited"]))
 
 
-def charts_in(entry: AnswerEntry) -> dict[ChartSpec, Row]:
-    """Every chart of an answer with its row, whose fingerprint is computed over the very text that is kept."""
-    rows: dict[ChartSpec, Row] = {}
-    for chart in (*entry.charts, *(chart for message in entry.messages for chart in message.charts)):
-        if chart not in rows:
-            text = to_json(chart)
-            rows[chart] = {"fingerprint": hashlib.sha256(text.encode()).hexdigest(), "json": text}
-    return rows
+def charts_in(entry: AnswerEntry) -> dict[str, ChartSpec]:
+    """Every chart of an answer by its fingerprint, those of its question first."""
+    shown = (*entry.charts, *(chart for message in entry.messages for chart in message.charts))
+    return {chart.fingerprint(): chart for chart in shown}
 
 
-def answer_row(entry: AnswerEntry, system: str, charts: Mapping[ChartSpec, Row]) -> Row:
+def chart_row(fingerprint: str, chart: ChartSpec) -> Row:
+    """A chart as a row; its text is the one that the fingerprint is made of."""
+    return {"fingerprint": fingerprint, "json": "", "packed": packed(to_json(chart))}
+
+
+def chart_of(row: Mapping[str, Any]) -> ChartSpec:
+    """A chart from its row."""
+    return from_json(ChartSpec, row["json"] if row["packed"] is None else unpacked(row["packed"]))
+
+
+def answer_row(entry: AnswerEntry, system: str) -> Row:
     """An answer as a row that names its system prompt by hash and its charts by fingerprint."""
 
     def names(shown: Iterable[ChartSpec]) -> list[str]:
-        return [charts[chart]["fingerprint"] for chart in shown]
+        return [chart.fingerprint() for chart in shown]
 
     result, failure = entry.result, entry.result.failure
-    messages = [[message.role, message.text, names(message.charts)] for message in entry.messages]
+    texts = {
+        "messages": [[message.role, message.text, names(message.charts)] for message in entry.messages],
+        "answer": entry.answer,
+        "raw": result.answer,
+        "text": result.text.encode("utf-8", "backslashreplace").decode("utf-8"),
+    }
     return key_row(entry.key) | {
         "agent": entry.agent,
         "attempt": entry.attempt,
@@ -188,15 +198,14 @@ def answer_row(entry: AnswerEntry, system: str, charts: Mapping[ChartSpec, Row])
         "model": result.model,
         "prompt_hash": entry.prompt_hash,
         "system": system,
-        "messages": to_json(messages),
+        "messages": "",
         "charts": to_json(names(entry.charts)),
         "seen": int(entry.seen),
         "view": entry.view,
         "outcome": entry.outcome,
         "reason": entry.reason,
-        "answer": None if entry.answer is None else to_json(entry.answer),
-        "raw": None if result.answer is None else to_json(result.answer),
-        "text": result.text,
+        "text": "",
+        "packed": packed(to_json(texts)),
         "failure": None if failure is None else failure.kind.value,
         "failure_detail": None if failure is None else failure.detail,
         "stop_reason": result.stop_reason,
@@ -213,12 +222,12 @@ def answer_row(entry: AnswerEntry, system: str, charts: Mapping[ChartSpec, Row])
 
 def answer_of(row: Mapping[str, Any], system: str, chart: Callable[[str], ChartSpec]) -> AnswerEntry:
     """An answer from its row, its system prompt, and what finds a chart by its fingerprint."""
-    failure = row["failure"]
+    failure, texts = row["failure"], _texts(row)
     result = ModelResult(
         model=row["model"],
-        answer=None if row["raw"] is None else json.loads(row["raw"]),
+        answer=texts["raw"],
         failure=None if failure is None else ModelFailure(FailureKind(failure), row["failure_detail"]),
-        text=row["text"],
+        text=texts["text"],
         stop_reason=row["stop_reason"],
         usage=Usage(row["input_tokens"], row["cached_input_tokens"], row["output_tokens"]),
         cost=decimal_or_none(row["cost"]),
@@ -236,17 +245,26 @@ def answer_of(row: Mapping[str, Any], system: str, chart: Callable[[str], ChartS
         system=system,
         messages=tuple(
             Message(role, text, tuple(chart(fingerprint) for fingerprint in shown))
-            for role, text, shown in json.loads(row["messages"])
+            for role, text, shown in texts["messages"]
         ),
         result=result,
         outcome=row["outcome"],
         reason=row["reason"],
-        answer=None if row["answer"] is None else json.loads(row["answer"]),
+        answer=texts["answer"],
         charts=tuple(chart(fingerprint) for fingerprint in json.loads(row["charts"])),
         seen=bool(row["seen"]),
         sample=row["sample"],
         view=row["view"],
     )
+
+
+def _texts(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Messages, text, raw and checked answer of an answer's row, as it was written or before texts were compressed."""
+    if row["packed"] is not None:
+        found: Mapping[str, Any] = json.loads(unpacked(row["packed"]))
+        return found
+    parsed = {name: None if row[name] is None else json.loads(row[name]) for name in ("messages", "raw", "answer")}
+    return parsed | {"text": row["text"]}
 
 
 def call_of(row: Mapping[str, Any]) -> CallCost:

@@ -194,6 +194,13 @@ def m0006_inputs(db: Database) -> None:
         _refuse(db, table, "DELETE", f"{table} are never deleted")
 
 
+def m0007_packed(db: Database) -> None:
+    """The texts of an answer (a JSON object of its messages, text, raw and answer) and the JSON of a chart, compressed:
+    the columns that they have had are empty where `packed` is not."""
+    for table in ("answers", "charts"):
+        db.execute(f"ALTER TABLE {table} ADD COLUMN packed BLOB")
+
+
 MIGRATIONS: tuple[Callable[[Database], None], ...] = (
     m0001_the_books,
     m0002_documents,
@@ -201,6 +208,7 @@ MIGRATIONS: tuple[Callable[[Database], None], ...] = (
     m0004_recollections,
     m0005_accounts,
     m0006_inputs,
+    m0007_packed,
 )
 VERSION = len(MIGRATIONS)
 """The version of a journal that this program writes: how many steps of the story it knows."""

@@ -343,13 +343,12 @@ class JournalReader:
     # How rows come from the file
 
     def _chart(self, fingerprint: str) -> ChartSpec:
-        from engine.domain.chart import ChartSpec
-        from engine.journal.codec import from_json
+        from engine.journal.decision_rows import chart_of
 
-        found = self._rows("SELECT json FROM charts WHERE fingerprint = ?", fingerprint)
+        found = self._rows("SELECT json, packed FROM charts WHERE fingerprint = ?", fingerprint)
         if not found:
             raise MalformedData(f"the journal {self.path} lacks the chart {fingerprint}: restore a backup")
-        return from_json(ChartSpec, found[0]["json"])
+        return chart_of(found[0])
 
     def _all(self, build: Callable[[Any], T], sql: str, *values: Any) -> tuple[T, ...]:
         return tuple(build(row) for row in self._rows(sql, *values))

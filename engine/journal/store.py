@@ -82,6 +82,10 @@ class RowStore:
             self._held = False
         self.flush()
 
+    def keeps(self, name: str) -> bool:
+        """Whether a row that is named by its content was kept before."""
+        return name in self._kept
+
     def keep(self, table: str, name: str, row: Row) -> None:
         """Lets a row that is named by its content wait, unless it was kept before."""
         if name not in self._kept:

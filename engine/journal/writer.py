@@ -171,11 +171,11 @@ class JournalWriter:
     def answer(self, entry: AnswerEntry) -> None:
         """A model was called; its system prompt and charts are kept once, however often they are used."""
         system = hashlib.sha256(entry.system.encode("utf-8", "backslashreplace")).hexdigest()
-        charts = decision_rows.charts_in(entry)
         self._store.keep("prompts", system, {"hash": system, "text": entry.system})
-        for row in charts.values():
-            self._store.keep("charts", row["fingerprint"], row)
-        self._store.write(("answers", decision_rows.answer_row(entry, system, charts)))
+        for fingerprint, chart in decision_rows.charts_in(entry).items():
+            if not self._store.keeps(fingerprint):
+                self._store.keep("charts", fingerprint, decision_rows.chart_row(fingerprint, chart))
+        self._store.write(("answers", decision_rows.answer_row(entry, system)))
 
     def decision(self, decision: Decision) -> bool:
         """A decision stands after the limits; False where the journal has it already. Raises InvariantBroken for
