@@ -223,10 +223,16 @@ async def _run(
     desk, identity = config.desk.name, run_id(config.desk.name, session)
     preset = load_preset(config.desk.preset)
     models = build_models(preset, config)
+    warned: list[Event] = []  # before the journal is open
+
+    def warn(event: Event) -> None:
+        warned.append(event)
+        publish(event)
+
     if account is not None:
         await check_calendar(account.broker, calendar, session)
         if config.data.refresh:
-            await refresh(config, desk_symbols(config), session, clock, publish)
+            await refresh(config, desk_symbols(config), session, clock, warn)
     market = await load_desk(config, session)
     spec = RunSpec(default_symbols(config), session, session, preset=config.desk.preset)
     rules, cash = with_costs(spec, config)
@@ -237,6 +243,9 @@ async def _run(
         def tell(event: Event) -> None:
             journal.event(event)
             publish(event)
+
+        for event in warned:
+            journal.event(event)
 
         def heard(record: AnswerRecord) -> None:
             meter.count(record)
