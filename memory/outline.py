@@ -24,7 +24,7 @@ _SAMPLE = 4_096
 # What single precision can be off by in a squared length: lengths of rests are rounded up by it.
 _ROUNDING = 1e-5
 
-_BLOCK = 8_192
+_BLOCK, _PRODUCT = 8_192, 2_048
 
 
 class Outline:
@@ -64,8 +64,14 @@ class Outline:
     def bounds(self, queries: Matrix) -> Matrix:
         """What the inner product of every query (rows) with every vector (columns) is at most."""
         asked, _ = self._stages(queries)
-        # One product for all: the library shares it among the cores by itself, and passes over the rows once.
-        return (self._coarse[: self._size] @ np.ascontiguousarray(asked.T)).T
+        asked = np.ascontiguousarray(asked.T)
+        found = np.empty((self._size, len(queries)), np.float32)
+        # Blocks so small that the library takes one thread for each: two that wait for one another on a machine that
+        # has other work are slower than one, at times tenfold, and hardly quicker where it has none.
+        for start in range(0, self._size, _PRODUCT):
+            some = slice(start, min(start + _PRODUCT, self._size))
+            np.dot(self._coarse[some], asked, out=found[some])
+        return found.T
 
     def finer(self, query: Matrix, rows: npt.NDArray[np.intp], bounds: Matrix) -> Matrix:
         """The same, closer, for some rows and one query (a matrix of one row), from their `bounds`."""
