@@ -165,6 +165,7 @@ class LiveIndex:
         self._places: dict[str, tuple[Partition, int]] = {}
         self._purged: set[str] = set()
         self._first: dict[tuple[str, str], float] = {}
+        self._soonest = math.inf  # no record is due before it
 
     @classmethod
     def of(
@@ -257,8 +258,14 @@ class LiveIndex:
     def due(self, now: float) -> dict[str, float]:
         """The records at which something may happen up to `now`, and when first."""
         found: dict[str, float] = {}
+        if now < self._soonest:
+            return found
+        self._soonest = math.inf
         for partition in self._partitions.values():
             due = partition.column(DUE)
+            if not len(due):
+                continue
+            self._soonest = min(self._soonest, float(due.min()))
             rows = np.flatnonzero(due <= now)
             for row, step in zip(rows.tolist(), due[rows].tolist(), strict=True):
                 found[partition.records[row].id] = step
@@ -286,8 +293,10 @@ class LiveIndex:
             self._set_due(partition, here, partition.column(STEP)[here])
 
     def _set_due(self, partition: Partition, rows: npt.NDArray[np.intp], after: npt.NDArray[np.float64]) -> None:
+        if not len(rows):
+            return
         on_floor = [self.floor(partition.records[row]) == partition.layer for row in rows.tolist()]
-        partition.column(DUE)[rows] = lifecycle.due_steps(
+        due = lifecycle.due_steps(
             self._preset,
             partition.layer,
             partition.column(IMPORTANCE)[rows],
@@ -297,3 +306,5 @@ class LiveIndex:
             after,
             np.array(on_floor, np.bool_),
         )
+        partition.column(DUE)[rows] = due
+        self._soonest = min(self._soonest, float(due.min()))

@@ -297,7 +297,7 @@ class LayeredMemory:
                 continue
             cause, changed = change(state)
             touch = Touch(name, cause, changed, key)
-            if any(known.id == touch.id for known in self._store.touches(name)):
+            if any(known.name == touch.name for known in self._store.touches(name)):
                 continue
             if now < state.step:
                 raise TimeOrder(f"{key}: step {now} is before {state.step}, when {name} last changed")

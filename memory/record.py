@@ -76,6 +76,11 @@ class Touch:
     sequence: int = field(default=0, compare=False)
 
     @property
+    def name(self) -> tuple[str, float, Cause, str]:
+        """What `id` is the hash of: equal for the same touch."""
+        return self.record_id, float(self.state.step), self.cause, self.key
+
+    @property
     def id(self) -> str:
         """Equal for equal record, step, cause and key: writing it again is harmless."""
         return _hash(self.record_id, repr(float(self.state.step)), self.cause, self.key)

@@ -60,10 +60,14 @@ def unresolved_figures(explanation: str, inputs_text: str) -> tuple[str, ...]:
     if not quoted:
         return ()
     known: set[float] = set()
-    for given in _figures(inputs_text):
-        known.update((given.value, given.value * given.unit))
-        if not given.percent and given.value <= 1:
-            known.add(given.value * 100)
+    # Inputs hold hundreds of figures to one that is quoted, so of them no more is read than is needed.
+    for _, number, percent, unit in set(_FIGURE.findall(inputs_text)):
+        value = float(number.replace(",", ""))
+        known.add(value)
+        if unit:
+            known.add(value * _UNITS[unit.lower()])
+        if not percent and value <= 1:
+            known.add(value * 100)
     order = sorted(known)
     return tuple(dict.fromkeys(f.written for f in quoted if not _stands_in(order, f)))
 

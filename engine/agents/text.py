@@ -55,7 +55,7 @@ def fenced(name: str, lines: Iterable[str], left_out: int = 0) -> str:
 
 def count_words(text: str) -> int:
     """Words as a reader counts them: runs of non-blanks with at least one letter or digit."""
-    return sum(any(c.isalnum() for c in part) for part in text.split())
+    return sum(part.isalnum() or any(c.isalnum() for c in part) for part in text.split())
 
 
 def _at_most_ten(text: str) -> str:

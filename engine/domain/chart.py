@@ -69,13 +69,28 @@ class ChartSpec:
 
     def fingerprint(self) -> str:
         """SHA-256 over the chart's data: equal charts, equal fingerprints."""
-        return _fingerprint(self)
+        return _fingerprint(_Itself(self))
+
+
+class _Itself:
+    """A chart that equals itself alone: 0.0 and -0.0 are equal numbers and are written apart."""
+
+    __slots__ = ("chart",)
+
+    def __init__(self, chart: ChartSpec) -> None:
+        self.chart = chart
+
+    def __hash__(self) -> int:
+        return id(self.chart)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Itself) and other.chart is self.chart
 
 
 @lru_cache(maxsize=64)
-def _fingerprint(chart: ChartSpec) -> str:
+def _fingerprint(itself: _Itself) -> str:
     # A chart is asked for it by the prompt, the model and the journal: thousands of numbers are written once for all.
-    canonical = json.dumps(chart, default=_fields_of, sort_keys=True, separators=(",", ":"))
+    canonical = json.dumps(itself.chart, default=_fields_of, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 

@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from engine.domain.chart import Candles, ChartSpec
 from engine.domain.decision import Action, Decision, DecisionKey, Proposal
+from engine.domain.model_call import FailureKind, Message, ModelFailure, ModelResult
 from engine.domain.order import Order, Side, order_id
-from engine.journal.entries import OrderEntry, RunEntry
+from engine.journal.entries import AnswerEntry, OrderEntry, RunEntry
 
 NOW = datetime(2024, 3, 4, 21, 0, 1, tzinfo=UTC)
 SESSION = date(2024, 3, 4)
@@ -31,6 +33,22 @@ def now() -> datetime:
 def a_run() -> Callable[..., RunEntry]:
     def build(run: str = "demo-20240304", kind: str = "daily") -> RunEntry:
         return RunEntry(run, kind, "demo", NOW, symbols=("AAA",), session=SESSION, cycle=1)
+
+    return build
+
+
+@pytest.fixture
+def an_answer() -> Callable[..., AnswerEntry]:
+    def build(*, failed: bool = False) -> AnswerEntry:
+        key = DecisionKey("demo-20240304", SESSION, 1, "AAA", "default")
+        chart = ChartSpec("price", "AAA by day", "AAA", ("2024-03-04",), Candles((1.0,), (2.0,), (0.5,), (1.5,)))
+        asked = Message("user", "What moved the price – and why?\n" * 40, (chart,))
+        said = None if failed else {"summary": "it rises " * 30, "figures": [1.5, None]}
+        failure = ModelFailure(FailureKind.REFUSED, "no") if failed else None
+        result = ModelResult("m", said, failure, text="it rises " * 40)
+        kept = None if failed else said
+        outcome = "abstained" if failed else "answered"
+        return AnswerEntry(key, NOW, "news", 1, "h", "s", (asked,), result, outcome, "", kept, (chart,))
 
     return build
 

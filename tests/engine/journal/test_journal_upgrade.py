@@ -12,7 +12,7 @@ import pytest
 
 from engine.domain.decision import Decision
 from engine.errors import DataError, MalformedData, TryAgainLater
-from engine.journal.entries import OrderEntry, RunEntry
+from engine.journal.entries import AnswerEntry, OrderEntry, RunEntry
 from engine.journal.integrity import backup, quick_check, restore
 from engine.journal.migrations import VERSION
 from engine.journal.reader import JournalReader
@@ -133,3 +133,33 @@ def test_a_backup_of_another_journal_replaces_nothing(old: Path, tmp_path: Path,
     with pytest.raises(DataError, match=f"of another journal .*{RUN}"):
         restore(copy, old, now, lambda run: run.id == "another")
     assert version_of(old) == 1
+
+
+@pytest.mark.parametrize("version", [1, 6])
+def test_answers_and_charts_from_before_they_were_compressed_read_as_those_after(
+    path: Path, version: int, a_run: Callable[..., RunEntry], an_answer: Callable[..., AnswerEntry]
+) -> None:
+    entries = (an_answer(), an_answer(failed=True))
+    with JournalWriter(path) as journal:
+        journal.run_started(a_run())
+        for entry in entries:
+            journal.answer(entry)
+    with closing(sqlite3.connect(path)) as rows:
+        told = rows.execute("SELECT sum(length(packed)), max(length(messages || text)) FROM answers").fetchone()
+        assert told[1] == 0
+    with JournalReader(path) as reader:
+        new = reader.answers(entries[0].key)
+    assert new == entries
+
+    as_version(version, path, path)
+    with closing(sqlite3.connect(path)) as rows:
+        plain = rows.execute("SELECT sum(length(messages || text || ifnull(raw, ''))) FROM answers").fetchone()[0]
+        assert plain > 3 * told[0]
+        assert rows.execute("SELECT min(length(json)) > 0 FROM charts").fetchone() == (1,)
+    bring_up_to_date(path)
+    with JournalReader(path) as reader:
+        assert reader.answers(entries[0].key) == entries
+    with JournalWriter(path) as journal:
+        journal.answer(entries[0])
+    with JournalReader(path) as reader:
+        assert reader.answers(entries[0].key) == (*entries, entries[0])
