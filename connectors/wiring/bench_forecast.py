@@ -69,7 +69,8 @@ class Forecast:
 
     def lines(self) -> Iterator[str]:
         """The forecast for a person."""
-        yield f"Forecast for {self.runs - self.unknown} runs, an estimate from their first sessions:"
+        count = self.runs - self.unknown
+        yield f"Forecast for {count} run{'' if count == 1 else 's'}, an estimate from their first sessions:"
         for spec, found in self.models.items():
             new = max(0.0, found.calls - found.held)
             cost = "price unknown" if found.cost is None else f"about ${found.cost:,.2f}"

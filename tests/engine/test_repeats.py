@@ -14,7 +14,7 @@ FIGURES = st.floats(-100, 100, allow_nan=False)
 
 @given(st.lists(st.fixed_dictionaries({"CR": FIGURES, "SR": FIGURES}), min_size=1, max_size=9))
 def test_as_many_repeats_lie_below_the_chosen_sharpe_as_above(repeats: list[dict[str, float | None]]) -> None:
-    chosen = repeats[median_repeat(repeats)]["SR"]
+    chosen = repeats[median_repeat(repeats)]["SR"] or 0.0
     ratios = sorted(repeat["SR"] or 0.0 for repeat in repeats)
     below, above = sum(r < chosen for r in ratios), sum(r > chosen for r in ratios)
     assert chosen in ratios
@@ -26,10 +26,11 @@ def test_as_many_repeats_lie_below_the_chosen_sharpe_as_above(repeats: list[dict
 @given(st.lists(st.tuples(FIGURES, FIGURES), min_size=1, max_size=4, unique_by=(lambda p: p[0], lambda p: p[1])))
 def test_where_the_medians_fall_together_that_repeat_stands_for_all(beside: list[tuple[float, float]]) -> None:
     # Every repeat below the middle one is so in both metrics, so that one repeat holds both medians.
-    low = [{"CR": -200 + cr / 100, "SR": -200 + sr / 100} for cr, sr in beside]
-    high = [{"CR": 200 + cr / 100, "SR": 200 + sr / 100} for cr, sr in beside]
-    middle = {"CR": 1.5, "SR": 0.5}
-    repeats: list[dict[str, float | None]] = [*high, dict(middle), *low]  # type: ignore[list-item]
+    middle: dict[str, float | None] = {"CR": 1.5, "SR": 0.5}
+    repeats = [middle]
+    for cr, sr in beside:
+        repeats.insert(0, {"CR": 200 + cr / 100, "SR": 200 + sr / 100})
+        repeats.append({"CR": -200 + cr / 100, "SR": -200 + sr / 100})
     assert repeats[median_repeat(repeats)] == middle
     found = spreads(repeats)
     assert (found["CR"].median, found["SR"].median) == (1.5, 0.5)

@@ -51,8 +51,10 @@ def test_investorbench_comes_out_to_the_printed_digit(real_data: Path, capsys: p
     for symbol in ("MSFT", "JNJ", "UVV", "HON", "TSLA", "BTC-USD"):
         assert [c["metric"] for c in by_symbol[symbol]] == ["CR", "SR", "AV", "MDD"]
         assert all(abs(c["ours"] - c["paper"]) < 0.001 for c in by_symbol[symbol]), symbol
-    # SPY's adjusted closes are blank and its dividends not in the folder: the cells say so, the rest goes on.
-    assert all(c["ours"] is None and "adj_close is unknown" in c["note"] for c in by_symbol["SPY"])
+    # SPY's adjusted closes are blank and its dividends not in the folder: the table's own data has them.
+    spy = {c["metric"]: c for c in by_symbol["SPY"]}
+    assert all(abs(spy[metric]["ours"] - spy[metric]["paper"]) < 0.001 for metric in ("CR", "MDD"))
+    assert spy["AV"]["ours"] == pytest.approx(46.20, abs=0.01) and "does not name the ETF" in spy["AV"]["note"]
     assert all("missing days" in c["note"] for c in by_symbol["ETH-USD"])
 
 
@@ -99,14 +101,101 @@ def test_finvisions_agents_run_beside_the_papers_rows(real_data: Path, capsys: p
     flags = ("--ablations", "--symbols", "AMZN", "--model", "offline", "--data", str(real_data), "--json")
     assert run("bench", "finvision", *flags) == 0
     document = json.loads(capsys.readouterr().out)
-    assert [(c["model"], c["metric"]) for c in document["cells"]] == [
+    ours = [c for c in document["cells"] if c.get("answered_by")]
+    assert [(c["model"], c["metric"]) for c in ours] == [
         (row, metric) for row in ("FinVision", "FinVision w/o reflection") for metric in ("ARR", "SR", "MDD")
     ]
-    assert all(isinstance(c["ours"], float) and c["note"] for c in document["cells"])
-    full, ablated = document["cells"][:3], document["cells"][3:]
-    assert [c["ours"] for c in full] != [c["ours"] for c in ablated]
-    assert len(document["runs"]) == 2
-    assert "not a language model" in document["notes"][0]
+    assert all(isinstance(c["ours"], float) and isinstance(c["paper"], float) for c in ours)
+    assert all(c["answered_by"] == "offline" and "not a language model" in c["note"] for c in ours)
+    assert [c["ours"] for c in ours[:3]] != [c["ours"] for c in ours[3:]]
+    rules = {c["strategy"] for c in document["cells"] if "strategy" in c}
+    assert rules == {"buy-and-hold", "macd", "kdj-rsi"}
+    alone = {c["model"] for c in document["cells"] if c.get("answered_by", 1) is None}
+    assert alone == {"PPO", "DQN", "FinAgent"}
+    assert document["runs"] == [] and document["interrupted"] is None
+    assert [use["spec"] for use in document["models"]] == ["offline"] and document["models"][0]["calls"] > 500
+
+
+def test_the_etfs_agent_is_measured_by_its_decisions(real_data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    flags = ("--symbols", "SPY", "--data", str(real_data))
+    assert run("bench", "investorbench", *flags, "--json") == 0
+    document = json.loads(capsys.readouterr().out)
+    ours = [c for c in document["cells"] if c.get("answered_by") == "offline"]
+    assert [(c["model"], c["metric"], c["paper"]) for c in ours] == [("offline", m, None) for m in METRICS]
+    assert all("no news of SPY" in c["note"] for c in ours)
+    groups = {(a["group"], a["of"]) for a in document["averages"]}
+    assert ("proprietary", "paper") in groups and ("open source, large", "paper") in groups
+    proprietary = next(a for a in document["averages"] if a["group"] == "proprietary" and a["metric"] == "CR")
+    assert proprietary["mean"] == pytest.approx(12.108, abs=0.001)
+
+
+METRICS = ("CR", "SR", "AV", "MDD")
+
+
+def test_text_of_agents_fits_80_and_120_columns(
+    real_data: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tui.console import Console
+
+    for width in (80, 120):
+        monkeypatch.setattr("tui.console.standard_output", lambda width=width: Console(width))
+        assert run("bench", "finvision", "--symbols", "AAPL", "--repeats", "2", "--data", str(real_data)) == 0
+        out = capsys.readouterr().out
+        assert max(map(len, out.splitlines())) <= width
+        row = next(n for n, line in enumerate(out.splitlines()) if line.startswith("FinVision (offline)"))
+        beside = out.splitlines()[row + 1]
+        assert "paper" in beside and beside.split()[-3:] == ["14.79", "1.20", "14.38"]
+        assert "rules, not a language model" in out and out.count("were run once") == 1
+
+
+def test_ctrl_c_prints_what_is_done_and_ends_with_130(
+    real_data: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import os
+    import signal
+
+    from connectors.wiring import bench_jobs
+
+    play = bench_jobs.play_job
+
+    def pressed(*arguments: Any) -> Any:
+        os.kill(os.getpid(), signal.SIGINT)
+        return play(*arguments)
+
+    monkeypatch.setattr(bench_jobs, "play_job", pressed)
+    assert run("bench", "finvision", "--symbols", "AMZN", "--data", str(real_data), "--json") == 130
+    captured = capsys.readouterr()
+    document = json.loads(captured.out)
+    assert document["interrupted"] == "interrupted: 0 of 1 rows are done"
+    assert "interrupted: 0 of 1 rows are done" in captured.err
+    # The rules were done before it.
+    assert any(c["ours"] is not None for c in document["cells"])
+
+
+def test_a_paid_model_is_forecast_and_asked_about_only_at_a_terminal(
+    real_data: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "of-no-use")
+    ran: list[object] = []
+
+    def no_run(prepared: Any, config: Any, *rest: Any) -> Any:
+        from connectors.wiring.bench import Bench
+
+        ran.append(prepared)
+        return Bench(prepared.request.name, ())
+
+    monkeypatch.setattr("connectors.wiring.bench.run_bench", no_run)
+    flags = ("bench", "finvision", "--symbols", "AMZN", "--models", "openai:gpt-5.4-mini", "--data", str(real_data))
+    assert run(*flags) == 0
+    assert len(ran) == 1
+    err = capsys.readouterr().err
+    assert "Forecast for 1 run," in err and "openai:gpt-5.4-mini: about" in err and "$" in err
+    monkeypatch.setattr("tui.commands.bench._at_a_terminal", lambda: True)
+    monkeypatch.setattr("click.confirm", lambda *a, **k: False)
+    assert run(*flags) == 0
+    assert len(ran) == 1 and "nothing was run" in capsys.readouterr().err
+    assert run(*flags, "--yes") == 0
+    assert len(ran) == 2
 
 
 @pytest.mark.parametrize(
@@ -115,13 +204,17 @@ def test_finvisions_agents_run_beside_the_papers_rows(real_data: Path, capsys: p
         (("finagent", "--baselines"), 65, "--data DIR"),
         (("finvision",), 65, "--data DIR"),
         (("finagent", "--baselines", "--data", "no/such/folder"), 65, "no data folder no/such/folder"),
-        (("finagent",), 2, "--baselines"),
-        (("investorbench",), 2, "a preset that is not there yet"),
+        (("finagent",), 65, "--data DIR"),
+        (("finagent", "--models", "offlin", "--data", "."), 2, "offlin"),
+        (("finagent", "--models", ",", "--data", "."), 2, "--models names no model"),
+        (("finagent", "--models", "openai:gpt-5.5", "--data", "."), 77, "OPENAI_API_KEY"),
+        (("finagent", "--repeats", "0", "--data", "."), 2, "--repeats"),
+        (("finagent", "--ablations-from", "none.toml", "--data", "."), 78, "none.toml cannot be read"),
         (("finagant", "--baselines"), 2, "no bench finagant"),
         (("finagent", "--baselines", "--symbols", "NVDA", "--data", "."), 2, "have no NVDA"),
         (("finagent", "--baselines", "--param", "fats=3", "--data", "."), 2, "did you mean fast"),
         (("finagent", "--baselines", "--param", "fast", "--data", "."), 2, "KEY=VALUE"),
-        (("finvision", "--param", "fast=3", "--data", "."), 2, "with --baselines"),
+        (("investorbench", "--param", "fast=3", "--data", "."), 2, "no rule here takes fast"),
         (("finagent", "--baselines", "--data", "."), 65, "no row of ours can be had"),
     ],
 )

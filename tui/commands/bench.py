@@ -122,7 +122,11 @@ def _agreed(prepared: PreparedBench, config: Config, yes: bool) -> bool:
         return True
     for line in forecast(prepared.jobs, config, _say).lines():
         click.echo(f"{_wiped()}{line}", err=True)
-    return yes or not sys.stdin.isatty() or click.confirm("Run it?", err=True)
+    return yes or not _at_a_terminal() or click.confirm("Run it?", err=True)
+
+
+def _at_a_terminal() -> bool:
+    return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def _run(prepared: PreparedBench, config: Config) -> Bench:

@@ -165,7 +165,7 @@ def test_repeats_differ_by_their_sample_and_the_median_sharpe_stands_for_all(
     sharpe, grown = cells["FinVision", "SR"], cells["FinVision", "ARR"]
     assert sharpe.spread is not None and grown.spread is not None
     assert sharpe.spread.count == 3 and sharpe.ours == sharpe.spread.median
-    assert sharpe.spread.low is not None and sharpe.spread.high is not None
+    assert sharpe.spread.low is not None and sharpe.spread.high is not None and sharpe.ours is not None
     assert sharpe.spread.low < sharpe.ours < sharpe.spread.high
     assert sharpe.answered_by == "openai:some"
     assert not any("were run once" in note for note in done.notes)

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from datetime import date
+import math
+from datetime import date, timedelta
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
+from engine.domain.decision import Action, Decision, DecisionKey, Proposal
 from engine.domain.market import UNKNOWN, ActionKind, Bar, CorporateAction, PriceHistory, from_nano
+from engine.domain.portfolio import Portfolio
+from engine.domain.run import EquityPoint, Result, RunSpec, Stretch
 from engine.errors import UsageError
 from engine.market.as_of import Market
 from engine.market.trading_hours import exchange_calendar
 from engine.reports.comparison import compare
 from engine.reports.published import published
 from engine.simulation.price_basis import adjusted_by_actions
-from engine.simulation.published_runs import Override, overrides, rule_params, run_rule
+from engine.simulation.published_runs import Override, agent_spec, measured, overrides, rule_params, run_rule
 from tests.engine.paper_reference import SPY_DIVIDENDS
 
 RULES = ("buy-and-hold", "macd", "kdj-rsi", "z-score")
@@ -68,6 +72,9 @@ def test_the_etf_row_comes_out_with_dividends_reinvested(real_data: Path) -> Non
     cells = {cell.metric: cell for cell in compare(ours, table)}
     assert cells["CR"].as_printed and cells["MDD"].as_printed
     assert cells["AV"].ours == pytest.approx(46.20, abs=0.01)
+    # Where the folder knows of no actions, the table's own dividends serve, and come to the same.
+    unknown = Market({"SPY": blank}, {"SPY": None}, {}, {}, {"SPY": exchange_calendar()})
+    assert run_rule(table, "SPY", "buy-and-hold", unknown) == ours["SPY", "buy-and-hold"]
 
 
 def test_overrides_are_checked_against_all_rules_of_the_bench() -> None:
@@ -92,3 +99,34 @@ def test_an_override_changes_the_rules_that_take_it_and_no_others() -> None:
     assert rule_params("kdj-rsi", "AAPL", only)["window"] == "7"
     with pytest.raises(UsageError, match="must lie between"):
         rule_params("macd", "AAPL", overrides([("fast", "900")], RULES))
+
+
+def test_by_decisions_a_buy_is_long_a_sale_short_a_hold_flat_and_an_abstention_as_before() -> None:
+    actions = [Action.BUY, Action.HOLD, Action.SELL, Action.ABSTAIN, Action.BUY, Action.BUY]
+    days = [date(2023, 4, 5) + timedelta(days=n) for n in range(len(actions))]
+    # The price grows by a tenth a day, so that each day counts ln 1.1 times its side; the last decision earns nothing.
+    prices = [Decimal(100) * Decimal("1.1") ** n for n in range(len(actions))]
+    books = Portfolio(Decimal(1000))
+    points = tuple(
+        EquityPoint(d, Decimal(1000), books, {"BTC-USD": price}) for d, price in zip(days, prices, strict=True)
+    )
+    decisions = tuple(
+        # The limits made a HOLD of it: what counts is what the agent asked for.
+        Decision(DecisionKey("r", d, 1, "BTC-USD", "desk"), Action.HOLD, Decimal(0), Proposal(a, 0, None, ""))
+        for d, a in zip(days, actions, strict=True)
+    )
+    spec = RunSpec(("BTC-USD",), days[0], days[-1], preset="finmem", convention="investorbench")
+    result = Result(spec, Stretch(Decimal(1000), points, decisions=decisions))
+    found = measured(result, "BTC-USD", "investorbench", "decisions")
+    assert found["CR"] == pytest.approx(100 * math.log(1.1) * (1 + 0 - 1 - 1 + 1))
+    assert measured(result, "BTC-USD", "investorbench")["CR"] == 0.0
+
+
+def test_the_runs_of_agents_are_the_tables() -> None:
+    stocks, crypto, etf = published("investorbench")
+    spec = agent_spec(crypto, "BTC-USD", "finmem", seed=3, sample=2)
+    assert (spec.warm_up_from, spec.first, spec.last) == (date(2023, 2, 11), date(2023, 4, 5), date(2023, 11, 5))
+    assert (spec.preset, spec.convention, spec.symbols) == ("finmem", "investorbench", ("BTC-USD",))
+    assert (spec.seed, spec.sample) == (3, 2)
+    assert agent_spec(etf, "SPY", "finmem").warm_up_from == date(2019, 7, 29)
+    assert agent_spec(stocks, "MSFT", "finmem").last == date(2021, 5, 6)
