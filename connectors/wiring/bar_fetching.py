@@ -115,16 +115,22 @@ class _Bars:
                 self._fetching.hear(f"bars since {first}", done, total)
                 if self._fetching.stop():
                     return False
+                held: dict[Symbol, list[BarRow]] = {
+                    symbol: [] for symbol in some if str(first) < self._fetching.log.of(symbol).bars_from
+                }
                 async for symbol, bars in self._fetching.source.bars(some, first, last):
-                    tally = tallies[symbol]
-                    tally.count(self._merge(symbol, list(self._closed(symbol, bars, tally)), first))
+                    rows = list(self._closed(symbol, bars, tallies[symbol]))
+                    if symbol in held:
+                        held[symbol] += rows  # before kept ones: half of them would leave a gap
+                    else:
+                        tallies[symbol].count(self._merge(symbol, rows, first))
                     if self._fetching.stop():
                         return False
-                done += len(some)
-            for symbol in group:
-                # Asked for once, whether there was a bar so early or not.
-                if str(first) < self._fetching.log.of(symbol).bars_from:
+                for symbol, rows in held.items():
+                    tallies[symbol].count(self._merge(symbol, rows, first))
+                    # Asked for once, whether there was a bar so early or not.
                     self._fetching.log.note(symbol, bars_from=str(first))
+                done += len(some)
         self._fetching.hear("bars", total, total)
         return True
 

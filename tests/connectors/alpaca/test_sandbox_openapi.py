@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,9 @@ from openapi_schema_validator import OAS30Validator, oas30_format_checker
 from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT4
 
+from connectors.alpaca.data import AlpacaData
 from connectors.alpaca.sandbox import SandboxServer
+from connectors.alpaca.settings import AlpacaSettings
 
 FOLDER = Path(__file__).resolve().parents[4] / "shared" / "openapi"
 DOCUMENTS = ("trading-api.json", "market-data-api.json")
@@ -197,3 +200,52 @@ def test_the_check_notices_what_is_wrong(lived: httpx.Client, check: Check) -> N
     for broken in (account | {"cash": 12.5}, {k: v for k, v in account.items() if k != "id"}):
         with pytest.raises(AssertionError):
             check("GET", "/v2/account", 200, copy.deepcopy(broken))
+
+
+async def test_what_is_fetched_is_asked_for_and_answered_as_the_documents_say(
+    broker: SandboxServer, documents: dict[str, Any], check: Check, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, dict[str, str], bytes]] = []
+    get = httpx.AsyncClient.get
+
+    async def heard(self: httpx.AsyncClient, url: str, **options: Any) -> httpx.Response:
+        response = await get(self, url, **options)
+        asked.append((url.removeprefix(broker.url), dict(options["params"]), response.content))
+        return response
+
+    monkeypatch.setattr(httpx.AsyncClient, "get", heard)
+    broker.advance(datetime(2024, 3, 6, 21, 5, tzinfo=UTC))
+    data = AlpacaData(AlpacaSettings(broker.settings.key, broker.settings.secret, broker.url, broker.url))
+    first, last = date(2024, 1, 2), date(2024, 3, 6)
+    assert [symbol async for symbol, _ in data.bars(["AAA", "BBB"], first, last)] == ["AAA", "BBB"]
+    assert [symbol async for symbol, _ in data.bars(["BTC-USD"], first, last)] == ["BTC-USD"]
+    assert len((await data.actions(["BBB"], first, last))["BBB"].actions) == 2
+    start = datetime(2024, 3, 1, tzinfo=UTC)
+    assert [page async for page in data.news(["AAA", "BTC-USD"], start, start + timedelta(days=5))]
+    await data.aclose()
+    document = documents["market-data-api.json"]
+    paths = {"/v1beta3/crypto/us/bars": "/v1beta3/crypto/{loc}/bars"}
+    assert len({path for path, _, _ in asked}) == 4
+    for path, params, body in asked:
+        described = document["paths"][paths.get(path, path)]
+        check("GET", paths.get(path, path), 200, json.loads(body))
+        known = [*described.get("parameters", ()), *described["get"].get("parameters", ())]
+        parameters = [resolved(document, one) for one in known]
+        names = {one["name"] for one in parameters}
+        assert set(params) <= names, path
+        assert {one["name"] for one in parameters if one.get("required") and one["in"] == "query"} <= set(params)
+        for one in parameters:
+            schema = resolved(document, one["schema"])
+            if one["name"] in params and "enum" in schema:
+                assert params[one["name"]] in schema["enum"]
+            if one["name"] in params and "maximum" in schema:
+                assert int(params[one["name"]]) <= schema["maximum"]
+
+
+def resolved(document: Any, one: Any) -> Any:
+    """What a reference within the document stands for."""
+    if "$ref" not in one:
+        return one
+    for part in one["$ref"].removeprefix("#/").split("/"):
+        document = document[part]
+    return document

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ from tests.connectors.alpaca.sandbox_markets import (
     loading,
     market_data,
 )
+from tests.servers.fake_edgar import AGENT, fake_edgar
 
 CLOSE = datetime(2024, 1, 31, 21, 5, tzinfo=UTC)
 """Five minutes after the close of a Wednesday."""
@@ -174,6 +176,29 @@ async def test_earlier_bars_come_before_the_kept_ones(start: Start, tmp_path: Pa
     before = asked(server, "/bars")
     await fetch(tmp_path, since=date(2023, 12, 1))  # nothing is before the first bar, and that is known now
     assert asked(server, "/bars") == before
+
+
+async def test_earlier_bars_that_stop_on_the_way_leave_no_gap(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start()
+    monkeypatch.setattr("connectors.alpaca.data.bars._PAGE", "6")
+    await fetch(tmp_path, since=date(2024, 2, 20))
+    before = {path: path.read_bytes() for path in tmp_path.rglob("prices/*.csv")}
+    for stops_after in range(3, 14, 2):
+        calls = iter([False] * stops_after + [True] * 100)
+        await fetch(tmp_path, since=FIRST, again=stops_after > 8, stop=partial(next, calls))
+        for path, kept in before.items():
+            days = [line[:10] for line in path.read_text().splitlines()[1:]]
+            first = date.fromisoformat(days[0])
+            sessions = calendars()(path.stem).sessions(first, date.fromisoformat(days[-1]))
+            assert days == [str(day) for day in sessions]
+            assert first == FIRST or path.read_bytes() == kept
+    await fetch(tmp_path, since=FIRST)
+    whole = tmp_path / "whole"
+    await fetch(whole)
+    for symbol in ("AAA", "BBB"):
+        assert (tmp_path / f"prices/{symbol}.csv").read_bytes() == (whole / f"prices/{symbol}.csv").read_bytes()
 
 
 def corrected(symbol: str, day: date, close: Decimal) -> MarketData:
@@ -399,6 +424,21 @@ async def test_a_bar_that_is_late_is_waited_for_and_then_the_data_is_stale(start
         config(tmp_path, desk={"symbols": ("AAA",)}), ["AAA"], date(2024, 3, 6), Standing(LATER), sleep=sleep
     )
     assert pauses == [fetching.PAUSES[0]]
+
+
+async def test_filings_come_once_a_day_and_their_failure_is_a_warning(start: Start, tmp_path: Path) -> None:
+    start()
+    with fake_edgar() as web:
+        edgar = {"user_agent": AGENT, "www": web.url, "data": web.url, "requests_per_second": 10}
+        assert (await refreshed(tmp_path, LATER, filings=edgar))[0] == []
+        asked = len(web.asked)
+        assert asked > 0
+        await refreshed(tmp_path, LATER + timedelta(minutes=10), filings=edgar)
+        assert len(web.asked) == asked
+    bad = {"user_agent": "nobody"}
+    warnings, _ = await refreshed(tmp_path, LATER + timedelta(hours=4), filings=bad)
+    assert [text for text in warnings if "filings were not fetched" in text] == warnings
+    assert len(warnings) == 1
 
 
 async def test_what_is_held_and_not_traded_any_more_is_no_error(start: Start, tmp_path: Path) -> None:
