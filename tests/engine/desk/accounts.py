@@ -102,9 +102,7 @@ class LocalAccount:
         found = self._ask("asset", "GET", f"/v2/assets/{symbol}")
         return None if "message" in found else asset(found)
 
-    def _ask(
-        self, name: str, method: str, path: str, query: dict[str, str] | None = None, body: Any = None
-    ) -> Any:
+    def _ask(self, name: str, method: str, path: str, query: dict[str, str] | None = None, body: Any = None) -> Any:
         if name:
             self.calls.append(name)
         settings = self.local.settings
@@ -210,8 +208,9 @@ class Desk:
                 journal.event(event)
                 self.events.append(event)
 
+            calendars = self.market.calendars
             asker = Asker({"default": self.model}, {}, recorder.heard, lambda asked, text: None)
-            market = self.market
+            market, cycle = self.market, Cycle(DECISION_ONLY, asker, calendars, tell)
             venue = BrokerVenue(
                 self.wrap(self.account),
                 self.looking(),
@@ -222,7 +221,7 @@ class Desk:
                 self.name,
             )
             setting = DailySetting(
-                identity, self.name, session, SYMBOLS, market, XNYS, Cycle(DECISION_ONLY, asker, market.calendars, tell),
+                identity, self.name, session, SYMBOLS, market, XNYS, cycle,
                 "finvision", "a script", meter, journal, venue, clock, tell, self.pause, self.mode, "alpaca",
             )  # fmt: skip
             return asyncio.run(run_daily(setting))

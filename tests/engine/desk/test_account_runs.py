@@ -226,7 +226,7 @@ def test_a_broker_that_takes_nothing_ends_the_run_with_try_again_and_the_next_go
     with pytest.raises(TryAgainLater, match="run again later"):
         desk.run()
     with JournalReader(desk.journal) as reader:
-        first = [entry.order for entry in reader.orders()][0]
+        first = next(entry.order for entry in reader.orders())
         assert first.state is OrderState.UNKNOWN
     asked = len(desk.model.requests)
 
