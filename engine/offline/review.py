@@ -16,6 +16,8 @@ from engine.offline.salience import clean, counted, salient_words
 
 MISTAKES = 3
 LESSONS = 3
+FEW = 3
+"""Cases from which a share says anything."""
 QUERY_WORDS = 10
 OPENING = 140
 """Characters of a reason that its decisions are to be found again by."""
@@ -130,13 +132,23 @@ def _lessons(view: HighLevelView, judged: Sequence[_Judged]) -> Iterator[str]:
     ranked = sorted(groups.items(), key=lambda pair: (-len(pair[1]), pair[0]))
     for (factor, action), rows in ranked[:LESSONS]:
         right = sum(one.right for one in rows)
-        share = right / len(rows)
-        advice = "rely on it" if share >= SHARE_OF_GOOD else "do less of it" if share <= SHARE_OF_POOR else "size small"
         mean = sum(one.move for one in rows) / len(rows)
         yield (
             f"{action} of {view.symbol} on {factor} was right {right} of {len(rows)} times up to {view.session}, the "
-            f"price moved {mean:+.2f}% on average: {advice}."
+            f"price moved {mean:+.2f}% on average: {_advice(action, right, len(rows))}."
         )
+
+
+def _advice(action: Action, right: int, cases: int) -> str:
+    """What to do about a factor that was right so often; a hold has no size, and one case or two show nothing."""
+    if cases < FEW:
+        return "too few to learn from"
+    hold, share = action is Action.HOLD, right / cases
+    if share >= SHARE_OF_GOOD:
+        return "rely on it"
+    if share <= SHARE_OF_POOR:
+        return "do not wait on this alone" if hold else "do less of it"
+    return "decide anew each time" if hold else "size small"
 
 
 def on_period(view: ExtendedView) -> Mapping[str, Any]:
