@@ -23,7 +23,7 @@ from engine.preset import AgentSettings
 PREFIX = "PAPERDESK_"
 NOT_CONFIG = frozenset({"PAPERDESK_HOME", "PAPERDESK_TEST_DATA", "PAPERDESK_CONFIG"})
 """Variables with our prefix that are no setting."""
-LISTS = frozenset({"symbols", "forms", "series", "command"})
+LISTS = frozenset({"symbols", "forms", "series", "command", "tools"})
 """Keys whose value in the environment is a list, with commas."""
 
 
@@ -41,6 +41,26 @@ class DeskConfig(_Section):
     preset: str = Field("finvision", description="Which preset of the cycle runs: a name or a path to a TOML file.")
     cash: Decimal = Field(Decimal(100_000), gt=0, description="Paper money that a desk or a backtest starts with.")
     seed: int = Field(0, description="Seed of everything that draws: random trader, intervals.")
+    risk: Literal["momentum", "risk-seeking", "risk-neutral", "risk-averse"] | None = Field(
+        None, description="Risk character: momentum (it follows the price), risk-seeking, ...; none: the preset's."
+    )
+    preference: Literal["aggressive", "moderate", "conservative"] | None = Field(
+        None, description="How the trader trades: aggressive, moderate or conservative; none: the preset's."
+    )
+    tools: tuple[str, ...] | None = Field(
+        None, description="Rule strategies whose signals the decision reads; none: the preset's."
+    )
+    instruction: str | None = Field(
+        None, description="A standing instruction for the decisions of presets with memory; sizing rules outrank it."
+    )
+    profile: dict[str, str] = Field(
+        {}, description="What agents are told of an asset and its sector, by symbol: a text, or a .txt or .md file."
+    )
+
+    @field_validator("profile")
+    @classmethod
+    def _upper_case(cls, profile: dict[str, str]) -> dict[str, str]:
+        return {symbol.upper(): text for symbol, text in profile.items()}
 
     @field_validator("name")
     @classmethod
@@ -58,6 +78,9 @@ class DataConfig(_Section):
         description="Data folder with prices/, actions/, news/, filings/; none: the generated demo market.",
     )
     demo_seed: int = Field(7, ge=0, description="Seed of the demo market.")
+    guidance: str | None = Field(
+        None, description="File of experts' notes (JSONL or CSV: date, symbol, text); each is shown from the day after."
+    )
     refresh: bool = Field(
         True, description="Whether a daily run on Alpaca first fetches new bars, actions and news into the folder."
     )
@@ -173,7 +196,8 @@ class MemoryConfig(_Section):
     """How the layered memory works."""
 
     embedder: str = Field(
-        "hash-384", description="What turns texts to vectors: hash-384 (words); by meaning minilm:FOLDER, openai:MODEL, NAME:MODEL."
+        "hash-384",
+        description="What turns texts to vectors: hash-384: words; minilm:FOLDER, openai:MODEL or NAME:MODEL: meaning.",
     )
 
 

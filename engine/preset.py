@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from engine.domain.briefing import Briefing, ExpertNote
 from engine.domain.decision import SizingRule
 from engine.domain.five_level import TradeValues
 from engine.errors import ConfigError, UsageError
@@ -122,13 +123,20 @@ class Preset(_Frozen):
     reflection: buy, sell or hold, or one of five levels."""
     advice: TradeValues = TradeValues()
     """What each of the five levels trades, in percent of the portfolio. Source: TradingGPT §4.1.2 [G4]."""
-    risk: Literal["momentum", "risk-seeking", "risk-neutral", "risk-averse"] = "momentum"
-    """The risk character: it follows momentum, or is fixed. Source: InvestorBench A.1 [I6]."""
+    risk: Literal["momentum", "risk-seeking", "risk-neutral", "risk-averse"] | None = None
+    """The risk character: it follows momentum, or is fixed. An immediate reflection without one follows momentum.
+    Source: InvestorBench A.1 [I6]."""
     memory: str = "desk"
     """The constants of memory (memory/presets.py)."""
     tools: tuple[str, ...] = ()
     """Rule strategies whose signal and explanation the decision reads."""
     preference: Literal["aggressive", "moderate", "conservative"] = "moderate"
+    profiles: dict[str, str] = {}
+    """What is known of assets and their sectors, by symbol. Source: InvestorBench A.1 [I6]."""
+    instruction: str = ""
+    """A standing instruction for the decision with evidence."""
+    guidance: tuple[ExpertNote, ...] = ()
+    """What experts wrote; a tool among the tools. Source: FinAgent §4.4 [A7]."""
     sizing: Sizing
     windows: Windows = Windows()
     agents: dict[str, AgentSettings] = {}
@@ -148,6 +156,21 @@ class Preset(_Frozen):
             gone.update(GROUPS.get(step, (step,)))
         left = tuple(s for s in self.steps if s not in gone)
         return self.model_copy(update={"steps": left, "expected": self.expected or self.steps})
+
+
+def briefed(preset: Preset, briefing: Briefing | None) -> Preset:
+    """The preset with what the desk's user tells its agents: his words go before its own."""
+    if briefing is None:
+        return preset
+    own: dict[str, Any] = {
+        "risk": briefing.risk,
+        "preference": briefing.preference,
+        "tools": briefing.tools,
+        "instruction": briefing.instruction or None,
+        "guidance": briefing.guidance or None,
+    }
+    changes = {name: value for name, value in own.items() if value is not None}
+    return preset.model_copy(update={**changes, "profiles": preset.profiles | dict(briefing.profiles)})
 
 
 def preset_names() -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
+from connectors.wiring.briefings import preset_of, settled
 from connectors.wiring.memories import run_memory
 from connectors.wiring.models import ModelSet, build_models
 from connectors.wiring.runs import check_spec, load_run, on_convention, set_up, with_costs
@@ -25,7 +26,7 @@ from engine.errors import UsageError
 from engine.market.as_of import Market
 from engine.market.trading_hours import FIRST_SESSION, decision_time
 from engine.ports import Calendar, Clock, LanguageModel
-from engine.preset import Preset, load_preset
+from engine.preset import Preset
 from engine.reports.conventions import convention
 from engine.simulation.agent_run import Checkpoint, Setting, play_to, run_agents
 from engine.simulation.audit import Certificate, Leg, OnStep, Trace, audit, venue
@@ -50,18 +51,18 @@ def run_audit(
     """
     wall = clock or LiveClock()
     check_spec(spec, wall.now())
-    return asyncio.run(_audit(spec, config, cuts, on_step))
+    return asyncio.run(_audit(settled(spec, config), config, cuts, on_step))
 
 
 async def _audit(spec: RunSpec, config: Config, cuts: int | None, on_step: OnStep) -> Certificate:
-    preset = None if spec.preset is None else load_preset(spec.preset).without(spec.without)
+    preset = preset_of(spec)
     models = None if preset is None else build_models(preset, config, spec.model)
     if models is not None and models.spec != "offline" and config.models.replay == "live":
         raise UsageError("an audit compares answers to equal prompts: set models.replay = read-through for it")
     market = await load_run(spec)
     if preset is None or models is None:
         return await audit(RuleSubject(spec, market, *with_costs(spec, config)), cuts, on_step)
-    with run_memory(preset, config, desk_calendar_of(market, spec.symbols)) as memory:
+    with run_memory(preset, config, desk_calendar_of(market, spec.symbols), embedder_spec=spec.embedder) as memory:
         return await audit(_AgentSubject(spec, config, market, preset, models, memory), cuts, on_step)
 
 

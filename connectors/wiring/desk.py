@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from connectors.wiring.accounts import DeskAccount, build_venue, check_calendar, desk_account, refuse_bound
+from connectors.wiring.briefings import configured_briefing, keep_briefing
 from connectors.wiring.fetching import refresh
 from connectors.wiring.memories import desk_memory, remembers
 from connectors.wiring.models import build_models
@@ -37,7 +38,7 @@ from engine.market.coverage import check_coverage
 from engine.market.trading_hours import desk_calendar, session_to_decide
 from engine.messages.events import AgentSaid, Event, Noticed, RunFinished
 from engine.ports import Calendar, Clock, LanguageModel
-from engine.preset import load_preset
+from engine.preset import briefed, load_preset
 from engine.reports import row_json
 from engine.reports.model_use import Meter, answered
 from engine.simulation.desk_broker import DeskBroker
@@ -221,7 +222,8 @@ async def _run(
     account: DeskAccount | None,
 ) -> DailyResult:
     desk, identity = config.desk.name, run_id(config.desk.name, session)
-    preset = load_preset(config.desk.preset)
+    briefing = configured_briefing(config, configured_data(config), default_symbols(config))
+    preset = briefed(load_preset(config.desk.preset), briefing)
     models = build_models(preset, config)
     warned: list[Event] = []  # before the journal is open
 
@@ -239,6 +241,7 @@ async def _run(
     meter = Meter(models.spec)
     with JournalWriter(places.desk_journal(desk)) as journal:
         recorder = JournalRecorder(journal, identity, desk, clock)
+        keep_briefing(journal, identity, briefing)
 
         def tell(event: Event) -> None:
             journal.event(event)

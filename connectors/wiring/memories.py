@@ -82,14 +82,19 @@ def desk_memory(
 
 @contextmanager
 def run_memory(
-    preset: Preset, config: Config, calendar: Calendar, on_use: Callable[[ModelUse], None] = lambda use: None
+    preset: Preset,
+    config: Config,
+    calendar: Calendar,
+    on_use: Callable[[ModelUse], None] = lambda use: None,
+    embedder_spec: str | None = None,
 ) -> Iterator[DeskMemory | None]:
-    """The memory of a backtest, in this process alone; None for a preset without one. `on_use` hears of every call of a
-    remote embedder. Raises as `memory_errors` says, within the block as well."""
+    """The memory of a backtest, in this process alone, by an embedder (None: the configured one); None for a preset
+    without one. `on_use` hears of every call of a remote embedder. Raises as `memory_errors` says, within the block as
+    well."""
     if not remembers(preset):
         yield None
         return
-    with memory_errors(), open_embedder(config, on_use=on_use) as embedder:
+    with memory_errors(), open_embedder(config, on_use=on_use, spec=embedder_spec) as embedder:
         store = VolatileStore(embedder.dimension)
         yield DeskMemory(LayeredMemory(store, embedder, preset.memory), calendar)
 

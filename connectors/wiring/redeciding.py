@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
 
+from connectors.wiring.briefings import kept_briefing
 from connectors.wiring.kept_memories import kept_by_run
 from connectors.wiring.memories import memory_errors, remembers, run_memory
 from connectors.wiring.models import ModelSet, build_models
@@ -28,7 +29,7 @@ from engine.journal.results import trail
 from engine.market.as_of import Market, load_market
 from engine.market.trading_hours import desk_calendar
 from engine.ports import Calendar
-from engine.preset import Preset, load_preset
+from engine.preset import Preset, briefed, load_preset
 from engine.reports.conventions import convention
 from engine.reports.decision_changes import Comparison, compared
 from engine.simulation.recorder import answer_entry
@@ -82,7 +83,7 @@ def redecide(
     """
     key = decisions[0].key
     entry = reader.run(key.run)
-    preset = _preset(entry, config, changes)
+    preset = briefed(_preset(entry, config, changes), kept_briefing(reader, entry))
     models = build_models(preset, config, changes.model or (None if entry.spec is None else entry.spec.model))
     asked = Asked(entry, key.session, key.cycle, preset, models, config)
     again = asyncio.run(_again(reader, asked, key.symbol, market))
@@ -243,7 +244,8 @@ def memory_then(asked: Asked, calendar: Calendar, step: int) -> Iterator[tuple[D
         return
     from memory.lancedb_store import LanceStore
 
-    with memory_errors(), open_embedder(asked.config) as embedder:
+    spec = asked.entry.spec
+    with memory_errors(), open_embedder(asked.config, spec=None if spec is None else spec.embedder) as embedder:
         store = LanceStore(kept.place, embedder, writing=False)
         constants = original.memory if remembers(original) else kept.constants
         with LayeredMemory(store, embedder, constants) as memory:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
+from connectors.wiring.briefings import preset_of, settled
 from connectors.wiring.memories import keep_run_memory, run_memory
 from connectors.wiring.models import ModelSet, build_models
 from connectors.wiring.sources import calendar_table, configured_data, load_macro, load_window, open_source
@@ -28,7 +29,7 @@ from engine.market.as_of import Market
 from engine.market.trading_hours import FIRST_SESSION, desk_calendar
 from engine.messages.events import AgentSaid, Noticed, RunFinished, RunStarted
 from engine.ports import Clock
-from engine.preset import Preset, load_preset
+from engine.preset import Preset
 from engine.reports.conventions import Convention, convention
 from engine.reports.model_use import Meter, answered
 from engine.reports.report import Report
@@ -112,7 +113,7 @@ def run_backtest(
     loaded already. Raises UsageError, DataError, ConfigError and CredentialsRefused before anything is kept."""
     wall = clock or LiveClock()
     check_spec(spec, wall.now())
-    return asyncio.run(_run(spec, config, publish, stop, wall, on_baseline, market, baselines))
+    return asyncio.run(_run(settled(spec, config), config, publish, stop, wall, on_baseline, market, baselines))
 
 
 def check_spec(spec: RunSpec, now: datetime) -> None:
@@ -185,7 +186,7 @@ async def _run(
     given: Market | None,
     wanted: Sequence[str],
 ) -> Report:
-    preset = None if spec.preset is None else load_preset(spec.preset).without(spec.without)
+    preset = preset_of(spec)
     models = None if preset is None else build_models(preset, config, spec.model)
     market = await load_run(spec) if given is None else given
     windows(spec, desk_calendar_of(market, spec.symbols))
@@ -253,7 +254,7 @@ async def play(
     """Plays a preset over a market with models that are given. What it remembered is kept where a journal is kept,
     of a run that ends early as well."""
     meter = Meter(models.spec)
-    with run_memory(preset, config, desk_calendar_of(market, spec.symbols), meter.add) as memory:
+    with run_memory(preset, config, desk_calendar_of(market, spec.symbols), meter.add, spec.embedder) as memory:
         setting = set_up(spec, config, market, preset, models, memory, clock, recorder, publish, stop, meter.count)
         trouble = ""
         try:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import csv
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from io import StringIO
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from engine.agents.text import plain
+from engine.domain.briefing import ExpertNote
 from engine.domain.market import PriceHistory, Symbol
 from engine.errors import MalformedData, MissingData
 
 NOTE_LIMIT = 1_500
 """Characters of an expert's note that are told."""
+COLUMNS = ("date", "symbol", "text")
 LAST_NOTES = 3
 """Newest notes that are told."""
 
@@ -51,15 +55,6 @@ class Rule(Protocol):
     def explain(self, history: PriceHistory, row: int) -> str: ...
 
 
-@dataclass(frozen=True, slots=True)
-class ExpertNote:
-    """What an expert wrote about a symbol on a day."""
-
-    day: date
-    symbol: Symbol
-    text: str
-
-
 def tool_signals(rules: Iterable[Rule], bars: PriceHistory) -> tuple[ToolSignal, ...]:
     """What each rule says after the last bar; nothing where there are no bars."""
     if not len(bars):
@@ -79,26 +74,45 @@ def guidance_signals(notes: Sequence[ExpertNote], symbol: Symbol, session: date)
 
 
 def read_guidance(path: Path) -> tuple[ExpertNote, ...]:
-    """The notes of a JSONL file, one object per line with date (YYYY-MM-DD), symbol and text. Raises MissingData where
-    there is no such file, MalformedData naming file and line for one that is no note."""
+    """The notes of a JSONL file, one object per line with date (YYYY-MM-DD), symbol and text, or of a CSV file with
+    these columns. Raises MissingData where there is no such file, MalformedData naming file and line for one that is
+    no note."""
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise MissingData(f"no guidance file {path}; name another or leave the setting out") from None
     except (OSError, UnicodeDecodeError) as error:
         raise MalformedData(f"{path}: cannot be read as UTF-8 text: {error}") from None
-    return tuple(_note(path, n, line) for n, line in enumerate(text.split("\n"), 1) if line.strip())
+    if path.suffix.lower() == ".csv":
+        return tuple(_csv_notes(path, text))
+    lines = enumerate(text.split("\n"), 1)
+    return tuple(_note(f"{path}:{n}", _object(f"{path}:{n}", line)) for n, line in lines if line.strip())
 
 
-def _note(path: Path, number: int, line: str) -> ExpertNote:
-    where = f"{path}:{number}"
+def _csv_notes(path: Path, text: str) -> Iterator[ExpertNote]:
+    rows = csv.DictReader(StringIO(text.removeprefix("\ufeff"), newline=""), strict=True)
+    try:
+        missing = [column for column in COLUMNS if column not in (rows.fieldnames or ())]
+        if missing:
+            raise MalformedData(f"{path}: no column {missing[0]}; its first line has to name {','.join(COLUMNS)}")
+        for row in rows:
+            yield _note(f"{path}:{rows.line_num}", row)
+    except csv.Error as error:
+        raise MalformedData(f"{path}:{rows.reader.line_num}: not CSV: {error}") from None
+
+
+def _object(where: str, line: str) -> Mapping[str, Any]:
     try:
         row = json.loads(line)
     except json.JSONDecodeError as error:
         raise MalformedData(f"{where}: not JSON: {error.msg}") from None
     if not isinstance(row, dict):
         raise MalformedData(f"{where}: not an object with date, symbol and text")
-    for field in ("date", "symbol", "text"):
+    return row
+
+
+def _note(where: str, row: Mapping[str, Any]) -> ExpertNote:
+    for field in COLUMNS:
         if not isinstance(row.get(field), str) or not row[field].strip():
             raise MalformedData(f"{where}: {field} is missing or no text")
     try:

@@ -7,6 +7,7 @@ from datetime import date
 from decimal import Decimal
 from typing import Any
 
+from engine.domain.briefing import Briefing
 from engine.domain.decision import Decision
 from engine.domain.market import Dropped, Symbol
 from engine.domain.order import Fill
@@ -27,7 +28,8 @@ class DataSpec:
 class RunSpec:
     """Everything that decides what a backtest does. `first` and `last` are the first and last session of filling
     and valuing; exactly one of `preset` and `strategy` is set; None means the convention's or preset's value. `sample`
-    tells repeats of one run apart: it goes into every question."""
+    tells repeats of one run apart: it goes into every question. What the configuration tells the agents and memory's
+    embedder stand in `briefing` and `embedder` once a run has begun; before, None means the configuration's."""
 
     symbols: tuple[Symbol, ...]
     first: date
@@ -47,6 +49,8 @@ class RunSpec:
     run: str = "run"
     journal: str | None = None
     sample: int = 0
+    briefing: Briefing | None = None
+    embedder: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

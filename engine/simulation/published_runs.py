@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from engine.domain.briefing import Briefing
 from engine.domain.decision import Action
 from engine.domain.market import Symbol
 from engine.domain.run import Result, RunSpec
@@ -98,6 +99,7 @@ def agent_spec(table: PublishedTable, symbol: Symbol, preset: str, **rest: Any) 
         warm_up_from=table.warm_up_from,
         preset=preset,
         convention=table.convention,
+        briefing=Briefing(),  # what the desk's user tells his own agents is no part of a paper
         **rest,
     )
 

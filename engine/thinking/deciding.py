@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from engine.agents.ask import Reply
+from engine.agents.character import RISK_TEXTS, risk_of
 from engine.agents.decision import DecisionView, Holding, TradeAnswer, decide
 from engine.agents.evidence_decision import EvidencedTrade, EvidenceView, decide_with_evidence
 from engine.agents.figures import unresolved_figures
 from engine.agents.immediate_reflection import FiveLevelReflection, ThreeWayReflection
 from engine.domain.decision import Action, Proposal, SizingRule
 from engine.domain.five_level import trade_of
+from engine.market.moves import momentum
 from engine.thinking.thought import Thought
 from engine.turn import Observed, Opinion
 
@@ -82,18 +84,31 @@ def _decision_view(thought: Thought) -> DecisionView:
 
 
 def _evidence_view(thought: Thought) -> EvidenceView:
-    view = _decision_view(thought)
+    view, preset, training = _decision_view(thought), thought.preset, thought.seen.turn.training
     return EvidenceView(
         **{name: getattr(view, name) for name in DecisionView.__dataclass_fields__},
         intelligence=thought.intelligence,
         past=thought.past,
-        # In warm-up this reflection has seen what followed: no decision may.
-        low_level=None if thought.seen.turn.training else thought.low_level,
+        # In warm-up these reflections have seen what followed: no decision may.
+        low_level=None if training else thought.low_level,
         high_level=thought.high_level,
         tools=thought.tool_signals,
         recollections=thought.recollections,
-        preference=thought.preset.preference,
+        immediate=None if training or thought.immediate is None else thought.immediate.answer,
+        extended=thought.extended,
+        preference=preset.preference,
+        character=_character(thought),
+        profile=preset.profiles.get(thought.seen.symbol, ""),
+        guidance=preset.instruction,
     )
+
+
+def _character(thought: Thought) -> str:
+    """The risk character as a text, where the preset or the desk's user names one. Source: InvestorBench A.1 [I6]."""
+    risk = thought.preset.risk
+    if risk is None:
+        return ""
+    return RISK_TEXTS[risk_of(momentum(thought.seen.bars)) if risk == "momentum" else risk]
 
 
 def _proposal(answer: TradeAnswer | None, abstained_because: str) -> Proposal:

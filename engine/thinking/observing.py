@@ -8,7 +8,7 @@ from engine.agents.chart_reading import ChartView, read_chart
 from engine.agents.market_intelligence import IntelligenceView, gather_intelligence
 from engine.agents.news_digest import NewsView, digest_news
 from engine.agents.past_intelligence import PastView, summarize_past
-from engine.agents.tools import tool_signals
+from engine.agents.tools import guidance_signals, tool_signals
 from engine.desk_memory import YEAR
 from engine.domain.macro import MacroRelease
 from engine.domain.market import Filing
@@ -61,9 +61,12 @@ async def chart(thought: Thought) -> None:
 
 
 def tools(thought: Thought) -> None:
-    """What the rule strategies say, with their explanation. Source: FinAgent §4.4 [A7]."""
+    """What the rule strategies say, with their explanation, and what experts wrote by then.
+    Source: FinAgent §4.4 [A7]."""
     if thought.wants("tools"):
-        thought.tool_signals = tool_signals(thought.tools, thought.seen.bars)
+        seen = thought.seen
+        notes = guidance_signals(thought.preset.guidance, seen.symbol, seen.turn.session)
+        thought.tool_signals = (*tool_signals(thought.tools, seen.bars), *notes)
 
 
 async def _intelligence(thought: Thought, filings: Sequence[Filing], macro: Sequence[MacroRelease]) -> None:

@@ -136,7 +136,7 @@ async def immediately(thought: Thought) -> None:
         return
     thought.begin("immediate-reflection")
     followed = [move.change for move in _moves(thought) if move.hindsight and move.horizon_days == 1]
-    risk = None if preset.risk == "momentum" else RISK_TEXTS[preset.risk]
+    risk = None if preset.risk is None or preset.risk == "momentum" else RISK_TEXTS[preset.risk]
     view = ImmediateView(
         seen.symbol,
         seen.turn.session,
@@ -145,6 +145,7 @@ async def immediately(thought: Thought) -> None:
         thought.recollections,
         standing.quantity,
         standing.gain,
+        profile=preset.profiles.get(seen.symbol, ""),
         outcomes=thought.outcomes(preset.windows.history),
         extended=thought.extended,
         scale="five" if preset.decision == "five-level" else "three",

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+import re
+from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.agents.tools import ExpertNote, ToolSignal, guidance_signals, read_guidance, tool_signals
+from engine.agents.tools import ToolSignal, guidance_signals, read_guidance, tool_signals
+from engine.domain.briefing import ExpertNote
 from engine.domain.market import PriceHistory
 from engine.errors import MalformedData, MissingData
 from engine.strategies.catalog import make_strategy
@@ -78,6 +80,32 @@ def test_a_guidance_file_is_read_line_by_line(tmp_path: Path) -> None:
     notes = read_guidance(file)
     assert [(n.day.isoformat(), n.symbol) for n in notes] == [("2023-05-30", "MSFT"), ("2023-05-31", "AAPL")]
     assert guidance_signals(notes, "MSFT", DAY)[0].explanation == "Wait. Then buy ."
+
+
+def test_a_guidance_file_may_be_a_table(tmp_path: Path) -> None:
+    file = tmp_path / "guidance.CSV"
+    file.write_text('\ufeffsymbol,date,text,by\nMSFT,2023-05-30,"Wait,\nthen buy.",me\nAAPL,2023-05-31,Sell.,\n')
+    assert read_guidance(file) == (
+        ExpertNote(date(2023, 5, 30), "MSFT", "Wait,\nthen buy."),
+        ExpertNote(date(2023, 5, 31), "AAPL", "Sell."),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("date,symbol\n2023-05-30,MSFT\n", "csv: no column text; its first line has to name date,symbol,text"),
+        ("", "no column date"),
+        ("date,symbol,text\n2023-05-30,MSFT,ok\n2023-05-30,MSFT\n", "csv:3: text is missing"),
+        ("date,symbol,text\n2023-13-30,MSFT,ok\n", "csv:2: date '2023-13-30' is not YYYY-MM-DD"),
+        ('date,symbol,text\n2023-05-30,MSFT,"open\n', "csv:2: not CSV"),
+    ],
+)
+def test_a_bad_row_of_a_table_is_named_with_file_and_line(tmp_path: Path, text: str, fault: str) -> None:
+    file = tmp_path / "guidance.csv"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(MalformedData, match=re.escape(fault)):
+        read_guidance(file)
 
 
 @pytest.mark.parametrize(

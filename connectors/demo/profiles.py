@@ -1,0 +1,39 @@
+"""What is known of each listing of the demo market: its business and sector, in a few sentences."""
+
+from __future__ import annotations
+
+from calendar import month_name
+
+from connectors.demo.cast import Company, load_cast
+from engine.domain.market import Symbol
+
+
+def profile_of(symbol: Symbol) -> str:
+    """The profile of a listing; empty for a symbol that is not on this market."""
+    cast = load_cast()
+    company = cast.companies.get(symbol)
+    if company is not None:
+        return _company(company)
+    if symbol == cast.coin.symbol:
+        return (
+            f"{cast.coin.name} is a crypto asset that trades around the clock, kept up by {cast.coin.city}; it swings "
+            f"more than shares. Around it: {_listed(cast.coin.products)}. Who uses it: {_listed(cast.coin.partners)}."
+        )
+    if symbol == cast.fund.symbol:
+        names = sorted(one.short for one in cast.companies.values())
+        return f"{cast.fund.name} holds all companies of its market in equal parts: {_listed(names)}."
+    return ""
+
+
+def _company(company: Company) -> str:
+    when = "before the open" if company.before_open else "after the close"
+    pays = "pays a dividend" if company.payout else "pays no dividend"
+    return (
+        f"{company.name}, sector {company.sector}, of {company.city}, led by {company.chief}. It sells "
+        f"{_listed(company.products)}. Its business hangs on {_listed(company.partners)}. Its fiscal year ends in "
+        f"{month_name[company.year_ends]}, it reports {when}, and it {pays}."
+    )
+
+
+def _listed(names: tuple[str, ...] | list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

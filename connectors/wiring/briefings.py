@@ -1,0 +1,108 @@
+"""What a configuration tells the agents beside their preset: profiles, risk, preference, tools, experts' notes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from engine.agents.tools import read_guidance
+from engine.config import Config
+from engine.domain.briefing import Briefing, ExpertNote
+from engine.domain.market import Symbol
+from engine.domain.run import DataSpec, RunSpec
+from engine.errors import ConfigError
+from engine.journal.codec import from_json, to_json
+from engine.journal.entries import RunEntry
+from engine.journal.reader import JournalReader
+from engine.journal.writer import JournalWriter
+from engine.preset import Preset, briefed, load_preset
+
+_FILES = (".txt", ".md")
+_BRIEFING = "briefing"
+
+
+def configured_briefing(config: Config, data: DataSpec, symbols: Sequence[Symbol]) -> Briefing:
+    """The configuration's words on some symbols; on the demo market each listing has a profile. Raises ConfigError for
+    a profile's file that cannot be read, MissingData and MalformedData for one of notes."""
+    desk = config.desk
+    return Briefing(
+        tuple(_profiles(config, data, symbols)),
+        desk.risk,
+        desk.preference,
+        desk.tools,
+        desk.instruction or "",
+        _guidance(config, symbols),
+    )
+
+
+def settled(spec: RunSpec, config: Config) -> RunSpec:
+    """The spec of a run of agents with what the configuration says where it says nothing itself: all that a later
+    reader needs to run it again. Raises as `configured_briefing` does."""
+    if spec.preset is None:
+        return spec
+    briefing = spec.briefing
+    if briefing is None:
+        briefing = configured_briefing(config, spec.data, spec.symbols)
+    return replace(spec, briefing=briefing, embedder=spec.embedder or config.memory.embedder)
+
+
+def preset_of(spec: RunSpec) -> Preset | None:
+    """The preset of a run as its agents follow it; None for a rule strategy. Raises UsageError for a preset or a step
+    that there is not."""
+    if spec.preset is None:
+        return None
+    return briefed(load_preset(spec.preset).without(spec.without), spec.briefing)
+
+
+def _profiles(config: Config, data: DataSpec, symbols: Sequence[Symbol]) -> Iterator[tuple[Symbol, str]]:
+    from connectors.demo.profiles import profile_of
+
+    for symbol in symbols:
+        own = config.desk.profile.get(symbol)
+        text = _text(symbol, own) if own is not None else profile_of(symbol) if data.folder is None else ""
+        if text:
+            yield symbol, text
+
+
+def _text(symbol: Symbol, own: str) -> str:
+    if not own.lower().endswith(_FILES) or "\n" in own:
+        return own
+    path = Path(own).expanduser()
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        said = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
+        raise ConfigError(f"desk.profile.{symbol}: {path} cannot be read ({said}); correct the path") from None
+
+
+def _guidance(config: Config, symbols: Sequence[Symbol]) -> tuple[ExpertNote, ...]:
+    if config.data.guidance is None:
+        return ()
+    notes = read_guidance(Path(config.data.guidance).expanduser())
+    return tuple(note for note in notes if note.symbol in symbols)
+
+
+def keep_briefing(journal: JournalWriter, run: str, briefing: Briefing) -> None:
+    """Keeps what a desk's daily run tells its agents; one that goes on under other words keeps these as well."""
+    text = to_json(briefing)
+    with JournalReader(journal.path) as reader:
+        known = _known(reader, run)
+    if not known or known[-1] != text:
+        journal.document(run, f"{_BRIEFING}{len(known) or ''}", text)
+
+
+def kept_briefing(reader: JournalReader, run: RunEntry) -> Briefing | None:
+    """What a run's agents were told; None of one that kept nothing."""
+    if run.spec is not None:
+        return run.spec.briefing
+    known = _known(reader, run.id)
+    return from_json(Briefing, known[-1]) if known else None
+
+
+def _known(reader: JournalReader, run: str) -> list[str]:
+    """All that a run told its agents, the last words last."""
+    texts: list[str] = []
+    while (text := reader.document(run, f"{_BRIEFING}{len(texts) or ''}")) is not None:
+        texts.append(text)
+    return texts

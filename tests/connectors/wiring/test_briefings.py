@@ -1,0 +1,179 @@
+"""What the desk's user tells the agents: it goes before the preset, stands in every prompt and is kept with the run."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from connectors.wiring.briefings import configured_briefing, kept_briefing, preset_of, settled
+from connectors.wiring.desk import run_desk_day
+from connectors.wiring.redeciding import redecide
+from connectors.wiring.runs import run_backtest
+from engine import places
+from engine.config import Config
+from engine.domain.briefing import Briefing, ExpertNote
+from engine.domain.run import DataSpec, RunSpec
+from engine.errors import ConfigError, MalformedData, MissingData, UsageError
+from engine.journal.reader import JournalReader
+from engine.journal.results import trail
+
+DAYS = (date(2024, 2, 12), date(2024, 2, 13), date(2024, 2, 14))
+SPEC = RunSpec(("TMBK",), DAYS[1], DAYS[2], preset="desk", data=DataSpec(None, 7), model="offline")
+NOTES = """{"date": "2024-02-11", "symbol": "TMBK", "text": "Mills rose."}
+{"date": "2024-02-12", "symbol": "TMBK", "text": "Flour is dear."}
+{"date": "2024-02-12", "symbol": "ORVL", "text": "Chips."}
+{"date": "2024-02-20", "symbol": "TMBK", "text": "Later."}
+"""
+
+
+class At:
+    def __init__(self, moment: datetime) -> None:
+        self.moment = moment
+
+    def now(self) -> datetime:
+        return self.moment
+
+
+NOON = At(datetime(2025, 6, 3, 12, tzinfo=UTC))
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> str:
+    (tmp_path / "notes.jsonl").write_text(NOTES)
+    return str(tmp_path / "notes.jsonl")
+
+
+def config(data: dict[str, Any] | None = None, **desk: Any) -> Config:
+    return Config.model_validate({"desk": {"name": "mine", "symbols": ["TMBK"], **desk}, "data": data or {}})
+
+
+def prompts(run: str, agent: str) -> dict[date, str]:
+    """What an agent was asked, by session."""
+    with JournalReader(places.run_journal(run)) as reader:
+        trails = [trail(reader, decision.key) for decision in reader.decisions()]
+    return {
+        one.decision.key.session: f"{answer.system}\n{answer.messages[0].text}"
+        for one in trails
+        for answer in one.answers
+        if answer.agent == agent
+    }
+
+
+def test_the_users_words_stand_in_the_decisions_prompt(notes: str) -> None:
+    told = config(
+        {"guidance": notes},
+        profile={"tmbk": "Bakes bread.\nSector: food."},
+        risk="risk-averse",
+        preference="conservative",
+        tools=["macd"],
+        instruction="Nothing before earnings.",
+    )
+    run_backtest(replace(SPEC, run="told"), told, clock=NOON)
+    asked = prompts("told", "evidence-decision")
+    assert list(asked) == list(DAYS[:2])
+    for text in asked.values():
+        for words in ("Bakes bread.", "Sector: food.", "a risk-averse investor", "a conservative trader"):
+            assert words in text
+        assert "Nothing before earnings." in text and "- macd, " in text
+        assert "z-score, " not in text and "Chips." not in text and "Later." not in text
+        assert "Mills rose." in text
+    # A note of the session's own day may have been written after its close.
+    assert ["Flour is dear." in text for text in asked.values()] == [False, True]
+
+
+def test_without_them_the_preset_decides_and_the_demo_market_has_a_profile() -> None:
+    run_backtest(replace(SPEC, run="plain"), config(), clock=NOON)
+    (text, _) = prompts("plain", "evidence-decision").values()
+    assert "Tambrook Foods, sector " in text and "You are a moderate trader" in text
+    assert "risk-" not in text and "z-score, " in text and "standing instruction" not in text
+
+
+@pytest.mark.parametrize(
+    ("preset", "risk", "said"),
+    [
+        ("tradinggpt", None, "You are a risk-neutral investor"),
+        ("tradinggpt", "risk-seeking", "You are a risk-seeking investor"),
+        ("finmem", "risk-averse", "You are a risk-averse investor"),
+    ],
+)
+def test_the_immediate_reflection_has_the_profile_and_the_character(preset: str, risk: str | None, said: str) -> None:
+    run_backtest(replace(SPEC, preset=preset, run="r"), config(risk=risk, profile={"TMBK": "Bakes bread."}), clock=NOON)
+    for text in prompts("r", "immediate-reflection").values():
+        assert said in text and "Bakes bread." in text
+
+
+def test_a_risk_that_follows_momentum_is_told_a_decision_with_evidence() -> None:
+    run_backtest(replace(SPEC, run="m"), config(risk="momentum"), clock=NOON)
+    for text in prompts("m", "evidence-decision").values():
+        assert ("You are a risk-seeking investor" in text) != ("You are a risk-averse investor" in text)
+
+
+def test_a_run_keeps_what_it_was_told_and_is_played_again_from_it(notes: str) -> None:
+    told = config({"guidance": notes}, risk="risk-averse", tools=["macd"], instruction="Wait.")
+    first = run_backtest(replace(SPEC, run="first"), told, clock=NOON).result
+    with JournalReader(places.run_journal("first")) as reader:
+        entry = reader.run("first")
+        briefing = kept_briefing(reader, entry)
+    assert entry.spec is not None and entry.spec.briefing == briefing and entry.spec.embedder == "hash-384"
+    assert briefing is not None
+    assert (briefing.risk, briefing.preference, briefing.tools, briefing.instruction) == (
+        "risk-averse", None, ("macd",), "Wait.",
+    )  # fmt: skip
+    assert briefing.guidance[0] == ExpertNote(date(2024, 2, 11), "TMBK", "Mills rose.")
+    assert {note.symbol for note in briefing.guidance} == {"TMBK"}
+    # The file may be gone and the configuration another: the spec says it all.
+    Path(notes).unlink()
+    again = run_backtest(replace(entry.spec, run="again"), config(risk="risk-seeking"), clock=NOON).result
+    assert again.test.decisions == tuple(replace(d, key=replace(d.key, run="again")) for d in first.test.decisions)
+    assert prompts("again", "evidence-decision") == prompts("first", "evidence-decision")
+
+
+def test_a_daily_run_keeps_it_too_and_is_redecided_with_it() -> None:
+    wall = At(datetime(2024, 2, 12, 21, 30, tzinfo=UTC))
+    told = config(preset="desk", preference="aggressive", instruction="Wait for bread.")
+    asyncio.run(run_desk_day(told, DAYS[0], wall=wall))
+    with JournalReader(places.desk_journal("mine")) as reader:
+        (entry,) = reader.runs()
+        briefing = kept_briefing(reader, entry)
+        assert briefing == configured_briefing(told, DataSpec(None, 7), ("TMBK",))
+        decided = reader.decisions()
+        changed = config(preset="desk", preference="conservative")
+        again = redecide(reader, decided, changed)
+        (text,) = [
+            f"{answer.system}\n{answer.messages[0].text}"
+            for answer in trail(reader, decided[0].key).answers
+            if answer.agent == "evidence-decision"
+        ]
+    assert "You are an aggressive trader" in text and "Wait for bread." in text
+    (comparison,) = again.comparisons
+    assert comparison.same and not comparison.answers
+
+
+def test_a_spec_that_says_it_itself_is_left_alone_and_a_strategy_has_none() -> None:
+    own = replace(SPEC, briefing=Briefing(preference="aggressive"), embedder="minilm")
+    assert settled(own, config(preference="conservative")) == own
+    preset = preset_of(own)
+    assert preset is not None and preset.preference == "aggressive"
+    rule = replace(SPEC, preset=None, strategy="macd", model=None)
+    assert settled(rule, config(risk="risk-averse")) == rule and preset_of(rule) is None
+
+
+def test_profiles_come_from_files_and_mistakes_are_one_line(tmp_path: Path, notes: str) -> None:
+    (tmp_path / "tmbk.md").write_text("From a file.")
+    known = configured_briefing(config(profile={"TMBK": str(tmp_path / "tmbk.md")}), DataSpec("folder"), ("TMBK", "X"))
+    assert known.profiles == (("TMBK", "From a file."),)
+    with pytest.raises(ConfigError, match=r"desk.profile.TMBK: .*none.md cannot be read"):
+        configured_briefing(config(profile={"TMBK": str(tmp_path / "none.md")}), DataSpec(None), ("TMBK",))
+    with pytest.raises(MissingData, match="no guidance file"):
+        configured_briefing(config({"guidance": str(tmp_path / "no.jsonl")}), DataSpec(None), ("TMBK",))
+    Path(notes).write_text("{")
+    with pytest.raises(MalformedData, match=r"notes\.jsonl:1"):
+        run_backtest(replace(SPEC, run="never"), config({"guidance": notes}), clock=NOON)
+    assert not places.run_journal("never").exists()
+    with pytest.raises(UsageError, match="macdd"):
+        run_backtest(replace(SPEC, run="unknown"), config(tools=["macdd"]), clock=NOON)
