@@ -28,6 +28,7 @@ COMMANDS = {
     "positions": "lists what the desk holds",
     "orders": "lists the desk's orders",
     "equity": "prints value by session",
+    "parity": "replays a recorded day of the desk and compares",
     "halt": "stops the desk from sending orders, at once",
     "resume": "ends a halt",
     "fetch": "downloads bars, actions, news, filings and macro series into the data folder",

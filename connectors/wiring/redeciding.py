@@ -182,10 +182,10 @@ def _preset(entry: RunEntry, config: Config, changes: Changes) -> Preset:
         return load_preset(changes.preset).without(changes.without)
     if entry.spec is not None and entry.spec.preset is not None:
         return load_preset(entry.spec.preset).without((*entry.spec.without, *changes.without))
-    return _preset_of_desk(entry, config).without(changes.without)
+    return preset_of_desk(entry, config).without(changes.without)
 
 
-def _preset_of_desk(entry: RunEntry, config: Config) -> Preset:
+def preset_of_desk(entry: RunEntry, config: Config) -> Preset:
     """What a desk ran on that day: its configured preset, unless it has another name by now."""
     configured = load_preset(config.desk.preset)
     return configured if configured.name == entry.name else load_preset(entry.name)
@@ -256,6 +256,6 @@ def memory_then(asked: Asked, calendar: Calendar, step: int) -> Iterator[tuple[D
 def _original(asked: Asked) -> Preset:
     spec = asked.entry.spec
     if spec is None:
-        return _preset_of_desk(asked.entry, asked.config)
+        return preset_of_desk(asked.entry, asked.config)
     assert spec.preset is not None  # a rule strategy was refused
     return load_preset(spec.preset).without(spec.without)

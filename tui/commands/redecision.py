@@ -74,7 +74,7 @@ def _alike(one: Comparison, either: Trail) -> str:
 
 
 def _headline(one: Comparison) -> str:
-    before, after = (None if side is None else _action(side.decision) for side in (one.stood, one.now))
+    before, after = (None if side is None else action(side.decision) for side in (one.stood, one.now))
     if one.same:
         return f"{before}; decided again: the same"
     if before == after:
@@ -82,7 +82,8 @@ def _headline(one: Comparison) -> str:
     return f"{before or 'not decided'}; decided again: {after or 'not decided'}"
 
 
-def _action(made: Decision) -> str:
+def action(made: Decision) -> str:
+    """What was decided, in a few words."""
     return f"{made.action.value} {amounts.size(made.size)} %" if made.size else made.action.value
 
 

@@ -1,0 +1,82 @@
+"""A recorded day of the desk, replayed from its inputs as they were seen, with recorded answers alone."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import date
+
+from connectors.wiring.models import build_models
+from connectors.wiring.redeciding import Again, Asked, decide_again, desk_market, preset_of_desk
+from connectors.wiring.sources import calendar_table, calendars
+from engine.config import Config
+from engine.errors import DataError, MissingData
+from engine.journal.entries import RunEntry
+from engine.journal.reader import JournalReader
+from engine.journal.results import trail
+from engine.market.trading_hours import decision_time, desk_calendar
+from engine.reports.decision_changes import compared, order_changes
+from engine.simulation.parity import Parity, data_changes
+from engine.simulation.redecision import Occasion, occasion_of_desk
+from engine.simulation.seen_inputs import Seen, seen_in
+
+
+def check_parity(reader: JournalReader, session: date | None, config: Config, run: str | None = None) -> Parity:
+    """Replays a session's run (by its id where one is given, the latest one that decided without either) on the
+    backtest clock and holds it against what was decided and ordered. Nothing is written.
+
+    Raises MissingData where nothing was decided or no inputs were kept, and for an answer that was not recorded; what
+    the models' and the memory's wiring raise.
+    """
+    entry = _decided(reader, session, run)
+    assert entry.session is not None  # a desk's run has one
+    inputs = reader.inputs(entry.id)
+    if not inputs:
+        raise MissingData(f"{entry.id} kept no inputs: it ran on an older program, and only later days can be replayed")
+    seen = seen_in(inputs, calendars())
+    preset = preset_of_desk(entry, config)
+    asked = Asked(entry, entry.session, 1, preset, build_models(preset, config, "replay"), config)
+    occasion = occasion_of_desk(reader, entry, entry.session, 1, config.desk.name, seen)
+    again = asyncio.run(_again(asked, occasion, seen))
+    symbols = dict.fromkeys(made.key.symbol for made in reader.decisions(entry.id))
+    stood = {
+        symbol: [trail(reader, made.key) for made in reader.decisions(entry.id, symbol)]
+        for symbol in dict.fromkeys((*symbols, *seen.symbols))
+    }
+    return Parity(
+        entry,
+        entry.session,
+        asked.models.label,
+        tuple(one for symbol, trails in stood.items() for one in compared(trails, again.trails(symbol))),
+        len(occasion.orders),
+        order_changes(occasion.orders, again.verdict.orders),
+        _data(occasion, seen, config),
+    )
+
+
+def _decided(reader: JournalReader, session: date | None, run: str | None) -> RunEntry:
+    """The run that is meant; the latest of those that fit and decided something."""
+    named = [reader.run(run)] if run is not None else reader.runs("daily")
+    fitting = [entry for entry in named if entry.session is not None and session in (None, entry.session)]
+    decided = [entry for entry in fitting if reader.decisions(entry.id)]
+    if decided:
+        return decided[-1]
+    days = [entry.session for entry in reader.runs("daily") if entry.outcome == "done"][-3:]
+    known = f": the latest sessions are {', '.join(map(str, days))}" if days else ""
+    raise MissingData(f"the desk decided nothing for {session or run or 'any session'}{known}")
+
+
+async def _again(asked: Asked, occasion: Occasion, seen: Seen) -> Again:
+    try:
+        calendar = desk_calendar(seen.symbols, calendar_table())
+        return await decide_again(asked, occasion, seen.market, calendar, None)
+    finally:
+        await asked.models.aclose()
+
+
+def _data(occasion: Occasion, seen: Seen, config: Config) -> tuple[str, ...]:
+    """Where today's data differ from what was seen; that they cannot be read is said like a difference."""
+    now = decision_time(desk_calendar(seen.symbols, calendar_table()), occasion.session)
+    try:
+        return tuple(data_changes(seen, asyncio.run(desk_market(config, occasion)), now))
+    except DataError as error:
+        return (f"today's data cannot be read: {error}",)
