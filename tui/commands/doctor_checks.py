@@ -189,16 +189,20 @@ def _recorded_answers(path: Path) -> Iterator[Finding]:
 
 
 def _data(config: Config) -> Iterator[Finding]:
-    if config.data.folder is None:
-        yield Finding("Data", "source", OK, f"the generated demo market, seed {config.data.demo_seed}")
-        return
     from connectors.files.market import FilesMarket
+    from connectors.wiring.sources import fetch_folder
     from engine.market.trading_hours import calendar_for
 
-    folder = Path(config.data.folder).expanduser()
-    yield Finding("Data", "source", OK if folder.is_dir() else FAIL, str(folder))
-    if not folder.is_dir():
+    folder = fetch_folder(config)
+    if folder is None:
+        yield Finding("Data", "source", OK, f"the generated demo market, seed {config.data.demo_seed}")
         return
+    if not folder.is_dir():
+        made = config.data.folder is None
+        said = f"{folder}: nothing was fetched yet; the first run does, or `paperdesk fetch`" if made else str(folder)
+        yield Finding("Data", "source", OK if made else FAIL, said)
+        return
+    yield Finding("Data", "source", OK, str(folder))
     calendars = partial(calendar_for, table=kept_sessions())
     source = FilesMarket(folder, calendars)
     if not config.desk.symbols:

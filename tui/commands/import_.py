@@ -34,11 +34,12 @@ def command(invocation: Invocation, kind: str, file: Path, symbol: str, folder: 
       paperdesk import news headlines.jsonl --symbol AAPL
     """
     from connectors.files.importing import IMPORTERS
+    from connectors.wiring.sources import fetch_folder
 
-    named = folder or invocation.load().config.data.folder
-    if named is None:
+    to = fetch_folder(invocation.load().config) if folder is None else Path(folder).expanduser()
+    if to is None:
         raise click.UsageError("no data folder to import into: give --data DIR or set data.folder")
-    done = IMPORTERS[kind](file, Path(named).expanduser(), symbol)
+    done = IMPORTERS[kind](file, to, symbol)
     if as_json:
         document = {
             "schema": 1,

@@ -64,6 +64,7 @@ def command(
       paperdesk tune z-score --from 2023-01-03 --to 2024-06-28 --test-from 2024-07-01 --test-to 2025-06-30
     """
     from connectors.wiring.runs import default_symbols
+    from connectors.wiring.sources import configured_data
     from connectors.wiring.tuning import run_tuning
     from engine.domain.run import DataSpec, RunSpec
     from engine.errors import Interrupted
@@ -71,7 +72,6 @@ def command(
     from tui.console import show
 
     config = invocation.load().config
-    folder = folder or config.data.folder
     if (test_from is None) != (test_to is None):
         raise click.UsageError("a test window has two ends: give --test-from and --test-to, or neither")
     spec = RunSpec(
@@ -80,7 +80,7 @@ def command(
         last=last,
         strategy=strategy,
         params=key_values(params),
-        data=DataSpec(folder, config.data.demo_seed),
+        data=configured_data(config) if folder is None else DataSpec(folder),
         convention=convention or config.metrics.convention,
         seed=config.desk.seed if seed is None else seed,
     )
