@@ -133,11 +133,11 @@ def _side_by_side(
                 stopping.set()
                 open_ones = {future for future in open_ones if not future.cancel()}
     except KeyboardInterrupt:
-        stopping.set()
-        # The pool has no way to end what runs; its processes are the only children of this name.
+        # The pool has no way to end what runs; a bench has no other children.
         for process in multiprocessing.active_children():
             process.terminate()
     finally:
+        stopping.set()
         pool.shutdown(cancel_futures=True)
     return ended
 

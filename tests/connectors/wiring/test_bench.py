@@ -18,7 +18,7 @@ from connectors.wiring.bench_jobs import Job, Played, run_jobs
 from engine.config import Config
 from engine.domain.decision import SizingRule
 from engine.domain.model_call import ModelRequest, ModelResult
-from engine.errors import CredentialsRefused, UsageError
+from engine.errors import CredentialsRefused, MalformedData, UsageError
 from engine.market.trading_hours import exchange_calendar
 from engine.offline.model import OfflineModel
 from engine.ports import LanguageModel
@@ -251,6 +251,15 @@ def test_processes_end_at_once_when_asked_twice(folder: Path) -> None:
 
     assert len(run_jobs(list(prepared.jobs) * 400, Config(), 2, twice)) < 400
     assert time.monotonic() - began < 30
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_data_that_cannot_be_read_ends_the_bench(folder: Path, jobs: int) -> None:
+    prepared = prepare(BenchRequest("finagent", str(folder), ("AMZN", "TSLA"), jobs=jobs), Config())
+    file = folder / "prices" / "TSLA.csv"
+    file.write_text(file.read_text().replace("2023-06-15,", "2023-06-15,x", 1))
+    with pytest.raises(MalformedData, match="TSLA.csv"):
+        run_jobs(prepared.jobs, Config(), jobs)
 
 
 def test_a_symbol_without_prices_leaves_its_row_empty_and_says_why(folder: Path) -> None:
