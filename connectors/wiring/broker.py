@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from connectors.alpaca.settings import BASE_URL, DATA_URL, KEY_ID, SECRET_KEY, AlpacaSettings
 from engine.config import Config
+from engine.errors import PaperdeskError
 
 if TYPE_CHECKING:
     from connectors.alpaca.broker import AlpacaBroker
@@ -36,6 +37,10 @@ def open_broker(config: Config, environ: Mapping[str, str] = os.environ) -> Alpa
 
 def broker_time(config: Config, environ: Mapping[str, str] = os.environ) -> datetime | None:
     """The broker's time, asked once and quickly; None where it does not say. Raises as `broker_settings` does."""
-    from connectors.alpaca.quick_clock import broker_now
+    from connectors.alpaca.broker_time import broker_now
 
-    return broker_now(broker_settings(config, environ))
+    settings = broker_settings(config, environ)
+    try:
+        return broker_now(settings)
+    except PaperdeskError:
+        return None  # whoever needs it asks again, patiently, and gets the reason

@@ -11,10 +11,11 @@ import pytest
 
 from connectors.alpaca.sandbox import SandboxServer
 from connectors.alpaca.settings import AlpacaSettings
-from connectors.wiring.broker import broker_settings, open_broker
+from connectors.wiring.broker import broker_settings, broker_time, open_broker
 from engine.config import Config
 from engine.errors import ConfigError, CredentialsRefused
 from tests.connectors.alpaca.alpaca_accounts import KEY, SECRET
+from tests.connectors.alpaca.sandbox_markets import START
 
 REPO = Path(__file__).parents[3]
 KEYS = {"APCA_API_KEY_ID": KEY, "APCA_API_SECRET_KEY": SECRET}
@@ -143,3 +144,14 @@ def test_the_brokers_time_is_asked_without_alpaca_py(broker: SandboxServer) -> N
         check=False,
     )
     assert (done.stdout, done.stderr) == ("2024-01-31T21:05:00+00:00\n", "")
+
+
+def test_the_time_of_a_broker_that_does_not_say_is_none(broker: SandboxServer) -> None:
+    config = Config()
+    assert broker_time(config, broker.environment) == START
+    broker.fault("server_error")
+    assert broker_time(config, broker.environment) is None
+    with pytest.raises(ConfigError):
+        broker_time(config, {**broker.environment, "APCA_API_BASE_URL": "https://api.alpaca.markets"})
+    with pytest.raises(CredentialsRefused):
+        broker_time(config, {})
