@@ -1,0 +1,199 @@
+"""`paperdesk --daily` in an account at a broker: what it prints, how it ends, and how soon it sees that it is done."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from connectors.alpaca.sandbox import SandboxServer
+from connectors.demo import DemoMarket
+from connectors.files.writing import write_folder
+from connectors.wiring.sandbox import build_sandbox
+from connectors.wiring.sources import calendars
+from engine import places
+from engine.domain.run import DataSpec
+from engine.journal.reader import JournalReader
+from tests.tui.commands.conftest import Run
+
+REPO = Path(__file__).parents[3]
+START = datetime(2024, 3, 1, 21, 5, tzinfo=UTC)
+CONFIG = """
+[desk]
+name = "paper"
+symbols = ["ORVL", "TMBK"]
+preset = "finvision"
+[data]
+folder = "{folder}"
+refresh = false
+[broker]
+kind = "alpaca"
+clock = "{clock}"
+mode = "{mode}"
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    target = tmp_path_factory.mktemp("data") / "demo"
+    asyncio.run(write_folder(DemoMarket(7, calendars(), date(2024, 3, 20)), target))
+    return target
+
+
+@pytest.fixture
+def sandbox(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SandboxServer]:
+    with build_sandbox(DataSpec(str(folder)), START, cash=Decimal(100_000)) as running:
+        for name, value in running.environment.items():
+            monkeypatch.setenv(name, value)
+        yield running
+
+
+@pytest.fixture
+def config(folder: Path, tmp_path: Path) -> Any:
+    def write(mode: str = "auto", clock: str = "broker") -> Path:
+        path = tmp_path / "config.toml"
+        path.write_text(CONFIG.format(folder=folder, mode=mode, clock=clock))
+        return path
+
+    return write
+
+
+def test_a_day_at_the_broker_and_a_second_run_of_it(run: Run, sandbox: SandboxServer, config: Any) -> None:
+    first = run("--config", str(config()), "--daily", "--json")
+    assert (first.code, first.err) == (0, "")
+    document = first.json
+    account = sandbox.exchange.book.facts["account"]
+    assert document["broker"] == {"kind": "alpaca", "account": account}
+    assert (document["mode"], document["halted"], document["waiting"], document["differences"]) == (
+        "auto",
+        None,
+        [],
+        [],
+    )
+    assert (document["outcome"], document["session"], document["value"]) == ("done", "2024-03-01", "100000.00")
+
+    asked = sum(sandbox.state()["requests"].values())
+    second = run("--config", str(config()), "--daily", "--json")
+    assert (second.code, second.json["outcome"]) == (0, "nothing to do")
+    assert second.json | {"outcome": "done"} == document
+    # The clock, once.
+    assert sum(sandbox.state()["requests"].values()) == asked + 1
+
+
+def test_orders_that_wait_are_listed_and_said(run: Run, sandbox: SandboxServer, config: Any) -> None:
+    for _ in range(6):
+        document = run("--config", str(config("ask")), "--daily", "--json").json
+        if document["waiting"]:
+            break
+        sandbox.advance("close")
+        sandbox.advance("5m")
+    assert document["outcome"] == "waiting"
+    assert document["waiting"] == [order["id"] for order in document["orders"]]
+    assert {order["state"] for order in document["orders"]} == {"intended"}
+    told = run("--config", str(config("ask")), "--daily")
+    assert told.code == 0
+    assert "`paperdesk approve` or `paperdesk veto`" in told.out
+    assert sandbox.state()["orders"] == []
+
+
+def test_a_difference_halts_with_79_and_both_sides(run: Run, sandbox: SandboxServer, config: Any) -> None:
+    assert run("--config", str(config()), "--daily").code == 0
+    sandbox.advance("close")
+    sandbox.advance("5m")
+    book = sandbox.exchange.book
+    book.portfolio = book.portfolio.__class__(book.portfolio.cash - 100, book.portfolio.positions)
+
+    said = run("--config", str(config()), "--daily")
+    assert said.code == 79
+    table, line = said.err.strip().splitlines()[:-1], said.err.strip().splitlines()[-1]
+    assert [cell for row in table for cell in row.split()][:3] == ["journal", "broker", "difference"]
+    assert table[-1].split()[0] == "cash"
+    assert table[-1].split()[-1] == "-100"
+    assert "paperdesk reconcile --adopt" in line
+
+    document = run("--config", str(config()), "--daily", "--json")
+    assert document.code == 79
+    (difference,) = document.json["differences"]
+    assert (difference["what"], difference["difference"], document.json["outcome"]) == ("cash", "-100", "halted")
+    with JournalReader(places.desk_journal("paper")) as reader:
+        assert reader.runs()[-1].outcome == "halted"
+
+
+def test_a_persons_halt_is_no_failure(run: Run, sandbox: SandboxServer, config: Any) -> None:
+    assert run("--config", str(config()), "halt", "--reason", "holidays").code == 0
+    said = run("--config", str(config()), "--daily", "--json")
+    assert said.code == 0
+    assert (said.json["outcome"], said.json["halted"]["reason"], said.json["decisions"]) == ("halted", "holidays", [])
+
+
+def test_a_machine_whose_clock_is_not_the_brokers_is_told_both_times(
+    run: Run, sandbox: SandboxServer, config: Any
+) -> None:
+    said = run("--config", str(config(clock="machine")), "--daily")
+    assert said.code == 78
+    assert "2024-03-01 21:05:00" in said.err
+    assert "broker.clock" in said.err
+
+
+def test_calendars_that_disagree_stop_before_anything_is_decided(
+    run: Run, sandbox: SandboxServer, config: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from connectors.alpaca.sandbox.account_api import AccountApi
+
+    told = AccountApi._session
+
+    def early(self: AccountApi, day: date) -> dict[str, Any]:
+        return told(self, day) | ({"close": "13:00"} if day == date(2024, 3, 4) else {})
+
+    monkeypatch.setattr(AccountApi, "_session", early)
+    said = run("--config", str(config()), "--daily")
+    assert said.code == 65
+    assert "the calendars disagree on 2024-03-04: XNYS has a close at 21:00 UTC and the broker a close at 18:00" in (
+        said.err
+    )
+
+
+def test_the_simulated_market_does_not_go_on_with_an_accounts_journal(
+    run: Run, sandbox: SandboxServer, config: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run("--config", str(config()), "--daily").code == 0
+    monkeypatch.setenv("PAPERDESK_BROKER__KIND", "simulated")
+    said = run("--config", str(config()), "--daily", "--session", "2024-03-04")
+    assert said.code == 78
+    assert "set broker.kind to alpaca" in said.err
+
+
+def test_a_finished_session_is_seen_within_the_time_that_cron_has(
+    run: Run, sandbox: SandboxServer, config: Any, tmp_path: Path
+) -> None:
+    path = config()
+    assert run("--config", str(path), "--daily").code == 0
+    code = (
+        "import sys\nfrom tui.cli import main\n"
+        "try: main(sys.argv[1:])\n"
+        "finally: print(sorted({m.partition('.')[0] for m in sys.modules}), file=sys.stderr)"
+    )
+    environ = {**os.environ, "PYTHONPATH": str(REPO)}
+    took, loaded = [], ""
+    for _ in range(3):
+        begun = time.perf_counter()
+        done = subprocess.run(
+            [sys.executable, "-c", code, "--config", str(path), "--daily"],
+            env=environ, cwd=tmp_path, capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        took.append(time.perf_counter() - begun)
+        loaded = done.stderr
+        assert "Nothing to do" in done.stdout
+    for heavy in ("alpaca", "pandas", "requests", "sqlite_utils", "textual", "lancedb", "exchange_calendars"):
+        assert f"'{heavy}'" not in loaded
+    print(f"second run at a broker: {min(took):.2f} s")
+    assert min(took) < 1.5  # 0.6 s on an idle machine; this one may be shared
