@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from datetime import date
 
+from connectors.wiring.briefings import kept_briefing
 from connectors.wiring.models import build_models
 from connectors.wiring.redeciding import Again, Asked, decide_again, desk_market, preset_of_desk
 from connectors.wiring.sources import calendar_table, calendars
@@ -14,6 +15,7 @@ from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
 from engine.journal.results import trail
 from engine.market.trading_hours import decision_time, desk_calendar
+from engine.preset import briefed
 from engine.reports.decision_changes import compared, order_changes
 from engine.simulation.parity import Parity, data_changes
 from engine.simulation.redecision import Occasion, occasion_of_desk
@@ -33,7 +35,7 @@ def check_parity(reader: JournalReader, session: date | None, config: Config, ru
     if not inputs:
         raise MissingData(f"{entry.id} kept no inputs: it ran on an older program, and only later days can be replayed")
     seen = seen_in(inputs, calendars())
-    preset = preset_of_desk(entry, config)
+    preset = briefed(preset_of_desk(entry, config), kept_briefing(reader, entry))
     asked = Asked(entry, entry.session, 1, preset, build_models(preset, config, "replay"), config)
     occasion = occasion_of_desk(reader, entry, entry.session, 1, config.desk.name, seen)
     again = asyncio.run(_again(asked, occasion, seen))

@@ -1,0 +1,147 @@
+"""`why --redecide` and `parity` as they are typed: both sides on the screen and in JSON, and nothing is written."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from connectors.wiring.desk import run_desk_day
+from engine.config import load_config
+from engine.domain.model_call import ModelRequest, ModelResult
+from engine.ports import LanguageModel
+from tests.tui.commands.conftest import BACKTEST, SESSIONS, Run, contents
+
+
+class Contrary:
+    """The rules, except that HLXM is always bought."""
+
+    spec = "contrary"
+    label = "a model that was made for this test"
+    sees = True
+
+    def __init__(self, inner: LanguageModel) -> None:
+        self._inner = inner
+
+    async def answer(self, request: ModelRequest, on_delta: Callable[[str], None] | None = None) -> ModelResult:
+        result = await self._inner.answer(request, on_delta)
+        if request.purpose != "decision" or request.symbol != "HLXM":
+            return result
+        bold = {
+            "recommendation": "BUY",
+            "position_size": 6,
+            "rule": "strong uptrend",
+            "explanation": "Bold \x1b[31mwords.",
+        }
+        return replace(result, answer={**(result.answer or {}), **bold})
+
+
+def test_with_nothing_changed_the_decision_is_said_to_be_the_same(run: Run, desk: Path) -> None:
+    bought = run("decisions", "--action", "buy", "--json").json["decisions"][0]
+    symbol, session = bought["symbol"], bought["session"]
+    before = contents(desk)
+    said = run("why", symbol, session, "--redecide")
+    document = run("why", symbol, session, "--redecide", "--json").json
+    assert (said.code, said.err) == (0, "")
+    assert said.out.startswith(f"{symbol}  {session}  BUY {bought['size']:g} %; decided again: the same\n")
+    assert "The decision is the same" in said.out and "otherwise" not in said.out
+    assert (document["same"], document["same_throughout"]) == (True, True)
+    (both,) = document["decisions"]
+    for told in ("action", "size", "reason", "cut", "asked", "evidence", "recollections"):
+        assert both["then"][told] == both["now"][told]
+    assert [order["id"] for order in both["then"]["orders"]] == [order["id"] for order in both["now"]["orders"]]
+    assert [order["notional"] for order in both["now"]["orders"]] == [o["notional"] for o in both["then"]["orders"]]
+    assert both["now"]["orders"][0]["moves"] == [] and both["then"]["model"] == both["now"]["model"]
+    assert contents(desk) == before
+
+
+def test_what_is_left_out_stands_beside_what_was_there(run: Run, backtested: Path) -> None:
+    made = next(d for d in run("decisions", "--json").json["decisions"] if d["action"] == "BUY")
+    asked = ("why", made["symbol"], made["session"], "--redecide", "--without", "chart,reflections")
+    before = contents(backtested)
+    text, document = run(*asked).out, run(*asked, "--json").json
+    (both,) = document["decisions"]
+    assert document["asked"] == {"preset": None, "model": None, "without": ["chart", "reflections"]}
+    assert not document["same"] and "explanation" in both["differs"]
+    assert "without chart, reflections" in text
+    gone = [agent["agent"] for agent in both["agents"] if agent["now"] is None]
+    assert gone == ["chart", "performance-reflection", "performance-reflection", "signal-reflection"]
+    assert "Not asked now: chart, performance-reflection, signal-reflection" in " ".join(text.split())
+    heading = text.splitlines()[1 if text.startswith("the desk") else 0]
+    assert heading.startswith(f"{made['symbol']}  {made['session']}  BUY {made['size']:g} %; decided again: ")
+    assert "\n  explanation    - " in text and "\n                 + " in text
+    assert all(len(line) <= 100 for line in text.splitlines())
+    assert both["now"]["model"]["calls"] == both["then"]["model"]["calls"] - len(gone)
+    assert contents(backtested) == before
+
+
+def test_the_warm_up_can_be_decided_again(run: Run, backtested: Path) -> None:
+    made = run("decisions", "--warm-up", "--json").json["decisions"][-1]
+    assert run("why", made["symbol"], made["session"], "--redecide", "--json").json["same_throughout"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        (("--preset", "finagent"), 2, "give --redecide with it"),
+        (("--without", "chart"), 2, "give --redecide with it"),
+        (("--redecide", "--prompts"), 2, "leave out --prompts"),
+        (("--redecide", "--preset", "finvsion"), 2, "no preset finvsion; did you mean finvision?"),
+        (("--redecide", "--without", "chrat"), 2, "no such step"),
+        (("--redecide", "--model", "nosuch"), 2, "unknown model spec"),
+        (("--redecide", "--run", "nosuch"), 65, "no run nosuch"),
+    ],
+)
+def test_what_cannot_be_meant_is_one_line(
+    run: Run, desk: Path, arguments: tuple[str, ...], code: int, told: str
+) -> None:
+    said = run("why", "ORVL", str(SESSIONS[0]), *arguments)
+    assert (said.code, said.out, said.err.count("\n")) == (code, "", 1)
+    assert told in said.err
+
+
+def test_a_decision_that_is_not_there_is_told_like_why_does(run: Run, desk: Path) -> None:
+    plain, again = run("why", "ORVL", "2025-03-13"), run("why", "ORVL", "2025-03-13", "--redecide")
+    assert (again.code, again.err) == (plain.code, plain.err) == (65, plain.err)
+    assert run("why", "ORVL", "2025-03-13", "--redecide", "--json").out == ""
+
+
+def test_parity_says_that_a_day_is_the_same(run: Run, desk: Path) -> None:
+    before = contents(desk)
+    said, document = run("parity", str(SESSIONS[1])), run("parity", str(SESSIONS[1]), "--json").json
+    assert said.code == 0
+    assert said.out.startswith(f"Parity of {SESSIONS[1]}: every decision and order is the same\n")
+    assert "Data today  as they were seen" in said.out
+    assert document["same"] and document["run"] == f"daily-demo-{SESSIONS[1]:%Y%m%d}"
+    made = run("decisions", "--from", str(SESSIONS[1]), "--to", str(SESSIONS[1]), "--json").json["decisions"]
+    assert [one["replayed"]["action"] for one in document["decisions"]] == [one["action"] for one in made]
+    assert run("parity", "--json").json["session"] == str(SESSIONS[2])
+    assert contents(desk) == before
+
+
+def test_parity_ends_with_1_and_shows_what_differs(run: Run, fresh: Path) -> None:
+    day = date(2025, 3, 11)
+    asyncio.run(run_desk_day(load_config(None, environ={}).config, day, through=Contrary))
+    said, document = run("parity", str(day)), run("parity", str(day), "--json")
+    assert (said.code, document.code, said.err) == (1, 1, "")
+    assert said.out.startswith(f"Parity of {day}: not the same\n")
+    rows = [line.split() for line in said.out.splitlines() if line.startswith("HLXM")]
+    assert rows[0][:4] == ["HLXM", "BUY", "6", "%"]
+    told = {one["symbol"]: one["same"] for one in document.json["decisions"]}
+    assert told.pop("HLXM") is False and all(told.values())
+    (order,) = [change for change in document.json["order_changes"] if "HLXM" in change["order"]]
+    assert order["then"].startswith("BUY HLXM for ") and order["replayed"] == "none"
+    why = run("why", "HLXM", str(day), "--redecide").out
+    assert "\n                 + " in why and "\x1b" not in why and "- Bold words." in why
+
+
+def test_parity_needs_a_day_of_the_desk(run: Run, backtested: Path) -> None:
+    none = run("parity", "2025-03-11")
+    assert none.code == 65 and "has not run yet" in none.err
+    backtest = run("parity", "--run", BACKTEST)
+    assert backtest.code == 2 and "is a backtest" in backtest.err
+    assert run("parity", "not-a-day").code == 2
