@@ -138,7 +138,7 @@ class LayerRanking:
         self._starts = np.cumsum([0, *(part.size for part in self._parts)])
         if not self._parts:
             return
-        self._open = _joined([_visible(part, now, kinds) for part in self._parts])
+        self._open = _joined([visible(part, now, kinds) for part in self._parts])
         self._opened_to: dict[str | None, tuple[Singles, int]] = {}
         # What is scaled by the extremes of all needs all figures of all.
         self._scaled = preset.ranking is Ranking.WEIGHTED
@@ -369,7 +369,7 @@ class LayerRanking:
             yield partition, mine, positions[mine] - self._starts[number]
 
 
-def _visible(partition: Partition, now: float, kinds: Collection[str] | None) -> npt.NDArray[np.bool_]:
+def visible(partition: Partition, now: float, kinds: Collection[str] | None) -> npt.NDArray[np.bool_]:
     """Which rows may be recalled now: alive, of these kinds, written and available at `now` at the latest."""
     seen = partition.alive
     if partition.latest_available > now:

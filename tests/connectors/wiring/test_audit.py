@@ -20,7 +20,7 @@ from engine.market.as_of import MarketAsOf
 from engine.simulation import agent_run, audit_rules, strategy_run
 from engine.simulation.audit import Certificate
 from engine.strategies.strategy import Signal, Signals
-from memory import view
+from memory import ranking
 
 SYMBOLS = ("ORVL", "WRNN-USD")
 # Around a quarterly report of ORVL, so that real filings become available inside it.
@@ -78,11 +78,11 @@ def test_a_run_with_a_memory_is_clean_and_its_hindsight_is_known() -> None:
 
 
 def _unavailable_too(partition: Any, now: float, kinds: Any) -> Any:
-    return np.array([n for n, r in enumerate(partition.records) if kinds is None or r.kind in kinds], np.intp)
+    return np.array([kinds is None or record.kind in kinds for record in partition.records], np.bool_)
 
 
 def test_a_recall_that_looks_past_its_step_is_caught_by_a_planted_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(view, "visible", _unavailable_too)
+    monkeypatch.setattr(ranking, "visible", _unavailable_too)
     found = certificate(REMEMBERING, cuts=2)
     assert found.verdict == "leak"
     assert "memory" in surfaced(found)
@@ -93,19 +93,18 @@ def test_a_recall_that_looks_past_its_step_is_caught_by_a_planted_memory(monkeyp
 @pytest.mark.parametrize("written_later", [True, False])
 def test_both_kinds_of_planted_memories_are_looked_for(monkeypatch: pytest.MonkeyPatch, written_later: bool) -> None:
     """Each kind by itself: one that is written after the cut, and one that is written before and known after it."""
-    honest = view.visible
+    honest = ranking.visible
 
     def off_by_a_kind(partition: Any, now: float, kinds: Any) -> Any:
-        ahead = {
-            row
-            for row, record in enumerate(partition.records)
-            if record.available_at > now
+        ahead = [
+            record.available_at > now
             and (record.born_step > now) == written_later
             and (kinds is None or record.kind in kinds)
-        }
-        return np.array(sorted(ahead.union(honest(partition, now, kinds).tolist())), np.intp)
+            for record in partition.records
+        ]
+        return np.array(ahead, np.bool_) | honest(partition, now, kinds)
 
-    monkeypatch.setattr(view, "visible", off_by_a_kind)
+    monkeypatch.setattr(ranking, "visible", off_by_a_kind)
     short = RunSpec(**{**_fields(AGENTS), "preset": "desk", "symbols": ("ORVL",), "last": date(2025, 2, 4)})
     found = certificate(short, cuts=1)
     assert surfaced(found) == {"memory"}

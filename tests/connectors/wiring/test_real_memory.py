@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from connectors.wiring.audit import run_audit
 from connectors.wiring.kept_memories import kept_by_run
 from connectors.wiring.runs import load_run, run_backtest
 from engine import places
@@ -36,6 +37,7 @@ SPEC = RunSpec(
     preset="desk",
     model="offline",
 )
+WHOLE = replace(SPEC, last=date(2021, 5, 6))
 QUOTED = re.compile(r'"([^"]{40,})"')
 
 
@@ -73,9 +75,11 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     yield tmp_path_factory.mktemp("home")
 
 
-@pytest.fixture(scope="module")
-def season(real_data: Path, home: Path) -> Ran:
-    return ran(SPEC, real_data, home, "season")
+@pytest.fixture(
+    scope="module", params=[pytest.param(SPEC, id="week"), pytest.param(WHOLE, id="whole", marks=pytest.mark.slow)]
+)
+def season(request: pytest.FixtureRequest, real_data: Path, home: Path) -> Ran:
+    return ran(request.param, real_data, home, f"until-{request.param.last}")
 
 
 def test_every_layer_holds_records_at_the_end(season: Ran) -> None:
@@ -136,3 +140,16 @@ def test_the_same_run_twice_remembers_the_same(real_data: Path, home: Path) -> N
     # Their decisions are named by their run; what is remembered is not.
     assert one.records == two.records
     assert one.alive == two.alive
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("season", [WHOLE], indirect=True, ids=["whole"])
+def test_the_whole_window_comes_out_again_and_sees_no_future(season: Ran, real_data: Path, home: Path) -> None:
+    again = ran(WHOLE, real_data, home, "again")
+    assert fingerprint(season.result.test) == fingerprint(again.result.test)
+    assert season.recalled == again.recalled
+    assert season.records == again.records
+
+    audit = run_audit(replace(WHOLE, data=DataSpec(str(real_data))), Config(), 12)
+    assert (audit.verdict, audit.cuts, audit.differing, audit.findings) == ("clean", 12, 0, ())
+    assert "memory" in {planted.source for planted in audit.planted}
