@@ -20,10 +20,13 @@ def carried_forward(
 ) -> Portfolio:
     """The portfolio after everything that happened in a session, or after it. Shares that moved without a trade come
     first, since splits take place before the market opens, then trades, then cash; what was adopted comes last."""
-    known = tuple(flows)
+    known, changes = tuple(flows), dict[Symbol, Decimal]()
     for flow in known:
-        if flow.quantity:
-            portfolio = _with_shares(portfolio, flow.symbol, flow.quantity)
+        if flow.quantity and flow.symbol:
+            # Summed up first: a split may come as the old shares that go and the new ones that come.
+            changes[flow.symbol] = EXACT.add(changes.get(flow.symbol, ZERO), flow.quantity)
+    for symbol, change in changes.items():
+        portfolio = _with_shares(portfolio, symbol, change)
     for fill in fills:
         portfolio = portfolio.filled(fill)
     paid = sum((portfolio.money(flow.amount) for flow in known), ZERO)

@@ -6,11 +6,13 @@ import shutil
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
-from datetime import datetime
-from itertools import chain, count
+from datetime import date, datetime
+from itertools import chain, count, pairwise
 from pathlib import Path
 
+from engine.domain.ledger import carried_forward
 from engine.domain.order import MOVES, OrderState
+from engine.domain.run import EquityPoint
 from engine.errors import DataError, MalformedData, MissingData, TryAgainLater
 from engine.journal.database import WAIT, in_words, open_read_only
 from engine.journal.entries import RunEntry
@@ -50,7 +52,7 @@ def quick_check(path: Path, wait: float = WAIT) -> tuple[str, ...]:
         for promise, query in PROMISES.items():
             broken = [str(next(iter(row.values()))) for row in connection.execute(f"{query} LIMIT 5")]
             faults += [f"not true that {promise}: {', '.join(broken)}"] if broken else []
-        return (*faults, *_illegal_lives(connection))
+        return (*faults, *_illegal_lives(connection), *_books_that_do_not_follow(path, wait))
     except sqlite3.Error as error:
         told = in_words(error, path)
         if isinstance(told, TryAgainLater):
@@ -154,6 +156,32 @@ def _make_one_file(path: Path) -> None:
     """A journal in WAL mode would need to write beside itself even to be read."""
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA journal_mode = DELETE")
+
+
+def _books_that_do_not_follow(path: Path, wait: float) -> list[str]:
+    """Closes of an account at a broker that are not what the close before them and the journal's rows come to."""
+    with JournalReader(path, wait) as reader:
+        if reader.account() is None:
+            return []
+        points, fills, flows, adopted = reader.equity(), reader.fills(), reader.cash_flows(), reader.adoptions()
+    faults = []
+    for before, after in pairwise(points):
+
+        def within(session: date, before: EquityPoint = before, after: EquityPoint = after) -> bool:
+            return before.session < session <= after.session
+
+        due = carried_forward(
+            before.portfolio,
+            (fill for fill in fills if within(fill.session)),
+            (flow for flow in flows if within(flow.session)),
+            (one for one in adopted if within(one.session)),
+        )
+        held = {symbol: position.quantity for symbol, position in after.portfolio.positions.items()}
+        if due.cash != after.portfolio.cash:
+            faults.append(f"the cash of {after.session} is {after.portfolio.cash}, and {due.cash} by what happened")
+        if held != {symbol: position.quantity for symbol, position in due.positions.items()}:
+            faults.append(f"the positions of {after.session} are not what the trades and splits before it come to")
+    return faults
 
 
 def _illegal_lives(connection: sqlite3.Connection) -> list[str]:

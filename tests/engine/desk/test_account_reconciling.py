@@ -446,3 +446,20 @@ def test_shares_that_a_split_brought_keep_what_the_position_cost() -> None:
     assert after == Portfolio(D("0.50"), {"AAA": Position(D(6), D(5))})
     gone = carried_forward(ours, flows=[CashFlow(DAYS[0], "AAA", "split", D(1), D(-3))])
     assert gone == Portfolio(D(1), {})
+
+
+def test_a_split_that_comes_as_old_shares_gone_and_new_ones_there_keeps_the_cost() -> None:
+    ours = Portfolio(D(0), {"AAA": Position(D(3), D(10))})
+    told = [CashFlow(DAYS[0], "AAA", "split", D(0), D(-3)), CashFlow(DAYS[0], "AAA", "split", D(0), D(6))]
+    assert carried_forward(ours, flows=told) == Portfolio(D(0), {"AAA": Position(D(6), D(5))})
+
+
+def test_books_that_do_not_follow_from_the_rows_are_found(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    desk.run()
+    desk.next_close()
+    desk.run()
+    with JournalWriter(desk.journal) as journal:
+        journal.cash_flow(run_id(desk.name, DAYS[1]), CashFlow(DAYS[1], "", "fee", D("-0.01")))
+    (fault,) = quick_check(desk.journal)
+    assert f"the cash of {DAYS[1]} is" in fault
