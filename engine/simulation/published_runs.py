@@ -90,8 +90,8 @@ def adjusted_market(table: PublishedTable, symbol: Symbol, market: Market) -> Ma
 
 
 def agent_spec(table: PublishedTable, symbol: Symbol, preset: str, **rest: Any) -> RunSpec:
-    """The run of a preset on one symbol as a table's agents were run: warm-up, window and convention are the table's.
-    `rest` are further fields of the RunSpec."""
+    """The run of a preset on one symbol as a table's agents were run: warm-up, window and convention are the table's,
+    and nothing that a desk tells its own agents reaches them. `rest` are further fields of the RunSpec."""
     return RunSpec(
         symbols=(symbol,),
         first=table.first,

@@ -258,7 +258,7 @@ def test_data_that_cannot_be_read_ends_the_bench(folder: Path, jobs: int) -> Non
     prepared = prepare(BenchRequest("finagent", str(folder), ("AMZN", "TSLA"), jobs=jobs), Config())
     file = folder / "prices" / "TSLA.csv"
     file.write_text(file.read_text().replace("2023-06-15,", "2023-06-15,x", 1))
-    with pytest.raises(MalformedData, match="TSLA.csv"):
+    with pytest.raises(MalformedData, match=r"TSLA\.csv"):
         run_jobs(prepared.jobs, Config(), jobs)
 
 
@@ -287,6 +287,13 @@ def test_the_warm_up_fills_the_memory_and_hindsight_ends_with_it(folder: Path, a
     assert not any(move.hindsight for request in low if request.session >= FIRST for move in request.view.moves)
     # The last bar of the window is never decided on: finagent drops it.
     assert max(request.session for request in decisions) == exchange_calendar().sessions(FIRST, LAST)[-2]
+
+
+@pytest.mark.parametrize("keep", [False, True])
+def test_what_a_desk_tells_its_own_agents_does_not_reach_the_papers(folder: Path, keep: bool) -> None:
+    own = Config.model_validate({"desk": {"preference": "conservative", "tools": ["macd"], "instruction": "Sell."}})
+    request = BenchRequest("finagent", str(folder), ("AMZN",), keep=keep)
+    assert run_bench(prepare(request, own), own).cells == run("finagent", folder).cells
 
 
 def test_a_kept_run_has_a_journal_and_comes_to_the_same(folder: Path, paperdesk_home: Path) -> None:
