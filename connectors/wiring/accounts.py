@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
 
+from connectors.wiring.broker import broker_time, open_broker
 from engine import places
 from engine.clock import LiveClock, OffsetClock
 from engine.config import Config
@@ -23,7 +24,7 @@ from engine.market.as_of import Market
 from engine.market.trading_hours import AroundTheClock, decision_time
 from engine.ports import Broker, Calendar, Clock
 
-FAST, SLOW = timedelta(minutes=5), timedelta(minutes=5)
+APART = timedelta(minutes=5)
 """How far this machine's clock may be from the broker's."""
 AROUND = timedelta(days=7)
 """How many days before and after a session the two calendars are compared."""
@@ -42,13 +43,21 @@ class DeskAccount:
 async def desk_account(config: Config, machine: Clock | None = None) -> AsyncIterator[DeskAccount]:
     """The configured account, open. Raises ConfigError for addresses and clocks, CredentialsRefused for keys, and what
     the broker raises."""
-    from connectors.wiring.broker import open_broker
-
     broker = open_broker(config)
     try:
         yield DeskAccount(config.broker.kind, broker, await agreed_clock(config, broker, machine or LiveClock()))
     finally:
         await broker.aclose()
+
+
+def desk_clock(config: Config) -> Clock:
+    """The clock that an open desk goes by: this machine's, or the broker's as it is found now, where it answers (every
+    run asks it again). Raises ConfigError and CredentialsRefused."""
+    machine = LiveClock()
+    if config.broker.kind == "simulated" or config.broker.clock == "machine":
+        return machine
+    theirs = broker_time(config)
+    return machine if theirs is None else OffsetClock(machine, theirs - machine.now())
 
 
 async def agreed_clock(config: Config, broker: Broker, machine: Clock) -> Clock:
@@ -57,7 +66,7 @@ async def agreed_clock(config: Config, broker: Broker, machine: Clock) -> Clock:
     ahead = machine.now() - theirs
     if config.broker.clock == "broker":
         return OffsetClock(machine, -ahead)
-    if not -SLOW <= ahead <= FAST:
+    if abs(ahead) > APART:
         raise ConfigError(
             f"this machine's clock says {machine.now():%Y-%m-%d %H:%M:%S} UTC and the broker's "
             f"{theirs:%Y-%m-%d %H:%M:%S}: set the machine's, or broker.clock to broker for a sandbox"

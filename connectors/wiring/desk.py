@@ -10,7 +10,14 @@ from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from connectors.wiring.accounts import DeskAccount, build_venue, check_calendar, desk_account, refuse_bound
+from connectors.wiring.accounts import (
+    DeskAccount,
+    build_venue,
+    check_calendar,
+    desk_account,
+    desk_clock,
+    refuse_bound,
+)
 from connectors.wiring.briefings import configured_briefing, keep_briefing
 from connectors.wiring.fetching import refresh
 from connectors.wiring.memories import desk_memory, remembers
@@ -189,7 +196,7 @@ class OpenDesk:
         if older_version(self.journal) is not None:
             with desk_lock(self.desk):
                 bring_up_to_date(self.journal)
-        self.clock: Clock = LiveClock()
+        self.clock: Clock = desk_clock(config)
         self.mode = config.broker.mode
         self.default_backtest = default_spec(config)
 
