@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,6 +16,7 @@ from connectors.llm.replay import ReplayMode, ReplayModel
 from connectors.llm.specs import ModelKind, ModelSpec, parse_model_spec
 from engine import places
 from engine.config import Config
+from engine.domain.model_call import ModelRequest, ModelResult
 from engine.errors import ConfigError
 from engine.offline.model import OfflineModel
 from engine.ports import LanguageModel
@@ -68,8 +69,8 @@ class ModelSet:
 
 
 def build_models(preset: Preset, config: Config, override: str | None = None) -> ModelSet:
-    """The models of a run. `override` (a flag) answers every agent, or is `replay`: the configured models, from
-    recorded answers alone. Raises UsageError or ConfigError for a spec that means nothing, CredentialsRefused for a
+    """The models of a run; without the preset's step `vision` none of them is shown a picture. `override` (a flag)
+    answers every agent, or is `replay`: the configured models, from recorded answers alone. Raises UsageError or ConfigError for a spec that means nothing, CredentialsRefused for a
     missing key."""
     mode = ReplayMode(config.models.replay)
     if override == ModelKind.REPLAY:
@@ -77,6 +78,8 @@ def build_models(preset: Preset, config: Config, override: str | None = None) ->
     settings, specs = chosen_models(preset, config, override)
     workshop = Workshop(config, mode)
     opened = {text: workshop.model(text) for text in dict.fromkeys(specs.values())}
+    if "vision" not in preset.steps:
+        opened = {text: _Unseeing(model) for text, model in opened.items()}
     spec = ", ".join(dict.fromkeys(model.spec for model in opened.values()))
     insisted = frozenset(a for a, own in config.models.agents.items() if "temperature" in own.model_fields_set)
     decides = _DECIDING[preset.decision]
@@ -104,6 +107,20 @@ def chosen_models(
         settings[agent] = wished.model_copy(update=changes)
         specs[agent] = override or settings[agent].model or config.models.default
     return settings, specs
+
+
+class _Unseeing:
+    """A model that is shown no pictures: it reads their figures, as one that cannot see does."""
+
+    sees = False
+
+    def __init__(self, model: LanguageModel) -> None:
+        self.spec, self.label = model.spec, model.label
+        self._model = model
+
+    async def answer(self, request: ModelRequest, on_delta: Callable[[str], None] | None = None) -> ModelResult:
+        """The model's own answer."""
+        return await self._model.answer(request, on_delta)
 
 
 class Workshop:

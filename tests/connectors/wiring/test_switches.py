@@ -1,0 +1,202 @@
+"""What an ablation leaves out is really left out: no picture reaches a model that sees, no agent is asked, nothing is
+recalled."""
+
+from __future__ import annotations
+
+import json
+import ssl
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from connectors.wiring.bench_jobs import Job, play_job
+from connectors.wiring.redeciding import Changes, redecide
+from connectors.wiring.runs import run_backtest
+from engine import places
+from engine.config import Config
+from engine.domain.run import DataSpec, RunSpec
+from engine.journal.entries import Trail
+from engine.journal.reader import JournalReader
+from engine.journal.results import trail
+from engine.simulation.published_runs import agent_spec
+from tests.connectors.wiring.short_bench import short_tables, write_folder
+from tests.servers.fake_llm_server import FakeLLMServer, Say, fake_llm_server
+
+SPEC = RunSpec(("TMBK",), date(2024, 2, 13), date(2024, 2, 15), preset="finvision", data=DataSpec(None, 7))
+BLIND = ("vision",)
+
+
+class Noon:
+    def now(self) -> datetime:
+        return datetime(2025, 7, 1, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeLLMServer]:
+    """Holds whatever it is shown; of all other questions it knows no answer."""
+    context = ssl.create_default_context()
+    monkeypatch.setattr(ssl, "create_default_context", lambda *args, **options: context)
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    with fake_llm_server() as served:
+
+        def turn(body: dict[str, Any], headers: dict[str, str]) -> Say:
+            served.requests.append(body)
+            text = json.dumps(body["messages"])
+            symbol = next(name for name in ("TMBK", "AMZN") if name in text)
+            held = {"recommendation": "HOLD", "position_size": 0, "rule": "uncertainty", "explanation": "Wait."}
+            return Say(json.dumps({"symbol": symbol, **held}))
+
+        served.next_turn = turn  # type: ignore[method-assign]
+        yield served
+
+
+def seeing(server: FakeLLMServer) -> Config:
+    return Config.model_validate(
+        {
+            "models": {"default": "near:seer", "replay": "live"},
+            "endpoints": {"near": {"base_url": server.openai_url, "vision": True, "requests_per_minute": 60_000}},
+        }
+    )
+
+
+def pictures(server: FakeLLMServer) -> int:
+    """How many pictures the service was sent since it was asked last."""
+    parts = [
+        part
+        for body in server.requests
+        for message in body["messages"]
+        if isinstance(message["content"], list)
+        for part in message["content"]
+    ]
+    asked = len(server.requests)
+    server.requests.clear()
+    assert asked
+    return sum(part["type"] == "image_url" for part in parts)
+
+
+def trails(run: str) -> list[Trail]:
+    with JournalReader(places.run_journal(run)) as reader:
+        return [trail(reader, decision.key) for decision in reader.decisions()]
+
+
+def test_no_picture_reaches_a_model_that_sees_in_a_backtest(server: FakeLLMServer) -> None:
+    config = seeing(server)
+    run_backtest(replace(SPEC, run="seen"), config, clock=Noon())
+    assert pictures(server) >= 3
+    run_backtest(replace(SPEC, run="unseen", without=BLIND), config, clock=Noon())
+    assert pictures(server) == 0
+    for run, seen in (("seen", True), ("unseen", False)):
+        charts = [answer for one in trails(run) for answer in one.answers if answer.charts]
+        assert {answer.agent for answer in charts} == {"chart", "signal-reflection"}
+        assert {answer.seen for answer in charts} == {seen}
+        # In place of the picture stand its figures, a line per session.
+        assert {
+            "picture" not in answer.messages[0].text and len(answer.messages[0].text) > 1000 for answer in charts
+        } == {not seen}
+
+
+def test_nor_when_a_decision_is_redecided(server: FakeLLMServer) -> None:
+    config = seeing(server)
+    run_backtest(replace(SPEC, run="first"), config, clock=Noon())
+    server.requests.clear()
+    with JournalReader(places.run_journal("first")) as reader:
+        made = [decision for decision in reader.decisions() if decision.key.session == date(2024, 2, 14)]
+        redecide(reader, made, config, Changes())
+        assert pictures(server) >= 2
+        redecide(reader, made, config, Changes(without=BLIND))
+    assert pictures(server) == 0
+
+
+def test_nor_on_a_bench(server: FakeLLMServer, tmp_path: Path) -> None:
+    table, data = short_tables("finvision")[0], DataSpec(str(write_folder(tmp_path / "data")))
+    table = replace(table, first=date(2023, 7, 27), warm_up_from=None)
+    spec = agent_spec(table, "AMZN", "finvision", data=data)
+    for without, shown in (((), True), (BLIND, False)):
+        played = play_job(Job(replace(spec, without=without), table, "a row"), seeing(server), lambda: False)
+        assert played.result is not None
+        assert (pictures(server) > 0) == shown
+
+
+@dataclass(frozen=True)
+class Lived:
+    """What a run came to: questions by agent, recollections by type, prompts of the decision."""
+
+    asked: Counter[str]
+    recalled: Counter[str]
+    decisions: tuple[str, ...]
+    kept: bool
+
+
+def lived(preset: str, *without: str) -> Lived:
+    """Three sessions after five of warm-up, by the rules."""
+    name = f"{preset}-{'-'.join(without)}"
+    spec = replace(SPEC, preset=preset, model="offline", warm_up_from=date(2024, 2, 5), without=without, run=name)
+    spec = replace(spec, data=DataSpec(None, 7, ("ICSA", "AWHMAN")))
+    run_backtest(spec, Config(), clock=Noon())
+    found = trails(name)
+    answers = [answer for one in found for answer in one.answers]
+    return Lived(
+        Counter(answer.agent for answer in answers),
+        Counter(kind for one in found for memory in one.recalled for kind in memory.memory.types),
+        tuple(a.messages[0].text for a in answers if a.agent == "evidence-decision"),
+        places.run_memory(name).exists(),
+    )
+
+
+def asks(agent: str) -> Callable[[Lived], int]:
+    return lambda run: run.asked[agent]
+
+
+SWITCHES: list[tuple[str, str, Callable[[Lived], int]]] = [
+    ("finvision", "news", asks("news")),
+    ("desk", "intelligence", asks("market-intelligence")),
+    ("desk", "macro", lambda run: sum("(ICSA)" in text for text in run.decisions)),
+    ("desk", "memory", lambda run: run.recalled.total()),
+    ("desk", "memory", asks("past-intelligence")),
+    ("desk", "memory", lambda run: sum(" memory, best first:" in text for text in run.decisions)),
+    ("desk", "memory", lambda run: run.kept),
+    ("desk", "diversified", lambda run: run.recalled["short term"] + run.recalled["long term"]),
+    ("desk", "past", asks("past-intelligence")),
+    ("desk", "chart", asks("chart")),
+    ("desk", "tools", lambda run: sum("Tools and experts:" in text for text in run.decisions)),
+    ("desk", "low-level", asks("low-level-reflection")),
+    ("desk", "high-level", asks("high-level-reflection")),
+    ("desk", "performance-reflection", asks("performance-reflection")),
+    ("desk", "signal-reflection", asks("signal-reflection")),
+    ("desk", "reflections", lambda run: sum(n for name, n in run.asked.items() if name.endswith("-reflection"))),
+    ("finmem", "extended", asks("extended-reflection")),
+    ("finmem", "immediate", asks("immediate-reflection")),
+]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Lived]]:
+    """Runs with nothing left out, one per preset."""
+    known: dict[str, Lived] = {}
+
+    def of(preset: str) -> Lived:
+        if preset not in known:
+            known[preset] = lived(preset)
+        return known[preset]
+
+    yield of
+
+
+@pytest.mark.parametrize(
+    ("preset", "step", "count"), SWITCHES, ids=[f"{p} {s} {n}" for n, (p, s, _) in enumerate(SWITCHES)]
+)
+def test_a_step_that_is_left_out_is_not_taken(
+    whole: Callable[[str], Lived], preset: str, step: str, count: Callable[[Lived], int]
+) -> None:
+    assert count(whole(preset)) > 0
+    assert count(lived(preset, step)) == 0
+
+
+def test_without_diversification_memory_is_asked_once_for_all() -> None:
+    assert set(lived("desk", "diversified").recalled) == {"all"}
