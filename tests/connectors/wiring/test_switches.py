@@ -95,10 +95,8 @@ def test_no_picture_reaches_a_model_that_sees_in_a_backtest(server: FakeLLMServe
         charts = [answer for one in trails(run) for answer in one.answers if answer.charts]
         assert {answer.agent for answer in charts} == {"chart", "signal-reflection"}
         assert {answer.seen for answer in charts} == {seen}
-        # In place of the picture stand its figures, a line per session.
-        assert {
-            "picture" not in answer.messages[0].text and len(answer.messages[0].text) > 1000 for answer in charts
-        } == {not seen}
+        # In place of the picture stand its figures, fenced.
+        assert {"<<<" in answer.messages[0].text for answer in charts} == {not seen}
 
 
 def test_nor_when_a_decision_is_redecided(server: FakeLLMServer) -> None:
