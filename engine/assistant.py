@@ -192,6 +192,8 @@ class Assistant:
             await self._run_cycle(self._bus.publish, self._gate)
         finally:
             self._open.set()
+        if self._unsent:  # said while the cycle was at work, and too late for it
+            await self._send_words()
 
     async def _obey(self, command: Command) -> None:
         async with self._writing:
@@ -200,16 +202,18 @@ class Assistant:
         self._say("warning" if isinstance(command, Halt) else "info", said)
         if isinstance(command, Approve | Veto):
             self._unsent = True
-            async with self._sending:
-                if self._unsent:  # one look at the broker for all that was said meanwhile
-                    self._unsent = False
-                    await self._send_approved()
+            await self._send_words()
 
-    async def _send_approved(self) -> None:
-        try:
-            await self._hand_over(self._bus.publish)
-        except TryAgainLater as error:
-            self._say("warning", f"the word stands, and nothing was sent yet: {error}")
+    async def _send_words(self) -> None:
+        async with self._sending:
+            if not self._unsent:  # one look at the broker serves all that was said meanwhile
+                return
+            self._unsent = False
+            try:
+                await self._hand_over(self._bus.publish)
+            except TryAgainLater as error:
+                self._unsent = True
+                self._say("warning", f"the word stands, and nothing was sent yet: {error}")
 
     async def _guarded(self, work: Coroutine[None, None, None]) -> None:
         try:

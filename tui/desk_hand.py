@@ -61,9 +61,9 @@ class HandView:
         return tuple(order for order in self.orders if order.waits)
 
 
-def hand_view(journal: Path, asks: bool, stays_until: Callable[[date], datetime], now: datetime) -> HandView:
+def hand_view(journal: Path, asks: bool, stays_until: Callable[[date], datetime], now: datetime | None) -> HandView:
     """Reads a desk's journal; a desk that never ran has nothing open. `asks`: orders are sent only when approved.
-    Raises what JournalReader raises."""
+    Without `now` nothing is called too late. Raises what JournalReader raises."""
     if not journal.is_file():
         return HandView()
     from engine.desk.hand import approvals, halted
@@ -78,7 +78,7 @@ def hand_view(journal: Path, asks: bool, stays_until: Callable[[date], datetime]
 
 
 def _seen(
-    order: Order, asks: bool, word: Approval | None, stays_until: Callable[[date], datetime], now: datetime
+    order: Order, asks: bool, word: Approval | None, stays_until: Callable[[date], datetime], now: datetime | None
 ) -> OpenOrder:
     from engine.domain.order import OrderState
 
@@ -89,7 +89,7 @@ def _seen(
     until = stays_until(order.session)
     if word is not None and not word.approved:
         return OpenOrder(order, Standing.VETOED, until)
-    if now >= until:
+    if now is not None and now >= until:
         return OpenOrder(order, Standing.LATE, until)
     if not asks:
         return OpenOrder(order, Standing.KEPT, until)

@@ -139,6 +139,9 @@ class DeskState:
 def after(state: DeskState, event: Event) -> DeskState:
     """The state once an event has happened. Texts are made safe to show here, once."""
     match event:
+        case RunStarted() if event.run == state.run:  # it goes on: what was said in it stands
+            goes_on = _logged(state, event, "info", f"{event.kind} run of {_listed(event.symbols)} goes on")
+            return replace(goes_on, running=True, outcome="", symbols=event.symbols, at=None, error="")
         case RunStarted():
             return replace(
                 _logged(state, event, "info", f"{event.kind} run of {_listed(event.symbols)} begins"),

@@ -215,8 +215,10 @@ class OpenDesk:
             publish(Noticed(done.run, self.clock.now(), "info", text))
 
     async def hand_over(self, publish: Publish) -> None:
-        """What is approved is handed over by the next run of its session."""
-        publish(Noticed("", self.clock.now(), "info", "the next run of the desk carries that out: press r"))
+        """Goes on with the run that meant the orders on which a word was said."""
+        from connectors.wiring.approved import hand_over_approved  # it drives what stands here
+
+        await hand_over_approved(self._config, publish, self.clock)
 
 
 async def _run(

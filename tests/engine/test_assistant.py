@@ -301,6 +301,30 @@ async def test_a_run_that_is_at_work_leaves_the_word_standing_and_is_said(tmp_pa
     await serving
 
 
+async def test_a_word_that_came_too_late_for_the_cycle_is_carried_out_after_it(tmp_path: Path) -> None:
+    journal, cycles, sent = tmp_path / "desk.db", Cycles(), []
+
+    async def hand_over(publish: Publish) -> None:
+        if desk.busy and cycles.asked < 3:
+            raise TryAgainLater("the cycle holds the lock")
+        sent.append(cycles.asked)
+
+    desk = Assistant(Bus(), cycles.run, Noon(), journal, hand_over)
+    serving = asyncio.create_task(desk.serve())
+    desk.send(RunCycle())
+    await cycles.began.wait()
+    desk.send(PauseCycle())
+    desk.send(Veto("o1"))
+    await _until(journal.exists)
+    await asyncio.sleep(0.2)
+    assert sent == []
+    desk.send(ResumeCycle())
+    await _until(lambda: bool(sent))
+    assert sent == [3]
+    desk.send(Shutdown())
+    await serving
+
+
 async def test_a_journal_that_cannot_be_written_is_an_error_that_is_said(tmp_path: Path) -> None:
     journal = tmp_path / "desk.db"
     journal.write_bytes(b"this is no journal, whatever its name says")

@@ -86,6 +86,15 @@ def test_what_a_model_writes_cannot_steer_the_terminal() -> None:
     assert after(state, made).signals["ABC"].reason == "because"
 
 
+def test_a_run_that_goes_on_keeps_what_was_said_in_it_and_another_begins_anew() -> None:
+    ended = RunFinished("r1", NOW, "waiting", None, "")
+    state = _fold(_started(), _step("decision"), _answer("decision", "Buy."), ended, _started())
+    assert state.running and state.panes_of("ABC")[-1].text == "Buy." and state.cost == Decimal("0.02")
+    other = RunStarted("r2", NOW, "daily", "demo", "rules", ("ABC",), DAY, DAY, 1)
+    state = after(state, other)
+    assert state.panes_of("ABC")[-1].text == "" and state.cost == 0
+
+
 def test_a_decision_is_a_signal_and_a_line() -> None:
     made = DecisionMade("r1", NOW, DAY, "ABC", "desk", "BUY", Decimal("5.0"), "rising", "10 to 5 %: cash floor")
     state = _fold(_started(), made)

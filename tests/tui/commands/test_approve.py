@@ -1,0 +1,153 @@
+"""Approving and vetoing from the command line, on the demo desk in mode ask and in an account at the sandbox."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from connectors.wiring.desk import desk_lock
+from engine import places
+from engine.desk.hand import approvals
+from engine.journal.reader import JournalReader
+from tests.tui.commands.conftest import Run
+
+PASSED = "2025-03-11"
+"""A session of long ago, for which the demo desk wants to trade."""
+
+
+@pytest.fixture
+def asks(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PAPERDESK_BROKER__MODE", "ask")
+
+
+@pytest.fixture
+def waiting(run: Run, asks: None) -> list[dict[str, Any]]:
+    """The orders of a demo desk that wait for a word, at least two."""
+    for seed in range(7, 40):  # which session is the last, and what is decided for it, depends on the day of the test
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("PAPERDESK_DATA__DEMO_SEED", str(seed))
+            assert run("--daily", "--desk", f"seed{seed}").code == 0
+        found: list[dict[str, Any]] = run("approve", "--desk", f"seed{seed}", "--json").json["waiting"]
+        if len(found) >= 2:
+            return [order | {"desk": f"seed{seed}", "seed": str(seed)} for order in found]
+    raise AssertionError("no seed gives a demo desk that wants to trade twice")
+
+
+def states(run: Run, desk: str) -> dict[str, str]:
+    return {order["id"]: order["state"] for order in run("orders", "--desk", desk, "--json").json["orders"]}
+
+
+def words(desk: str) -> dict[str, bool]:
+    with JournalReader(places.desk_journal(desk)) as reader:
+        return {name: word.approved for name, word in approvals(reader).items()}
+
+
+def test_what_waits_is_listed_with_why_and_how_long(run: Run, waiting: list[dict[str, Any]]) -> None:
+    desk = waiting[0]["desk"]
+    assert all(order["state"] == "intended" and order["reason"] and order["stays_until"] for order in waiting)
+    said = run("approve", "--desk", desk)
+    assert said.code == 0 and f"{len(waiting)} orders of the desk {desk} to approve or veto" in said.out
+    assert all(order["id"] in said.out and f"BUY {order['symbol']} for" in said.out for order in waiting)
+    assert said.out.count("  Stays  until ") == len(waiting)
+    assert run("veto", "--desk", desk).out == said.out
+    assert words(desk) == {}
+
+
+def test_one_is_vetoed_and_one_approved_and_the_run_goes_on_without_deciding_anew(
+    run: Run, waiting: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk, first, second = waiting[0]["desk"], waiting[0]["id"], waiting[1]["id"]
+    monkeypatch.setenv("PAPERDESK_DATA__DEMO_SEED", waiting[0]["seed"])
+    calls = run("status", "--desk", desk, "--json").json["model"]["calls"]
+    vetoed = run("veto", first, "--reason", "too  much", "--desk", desk)
+    assert (vetoed.code, vetoed.err) == (0, "") and vetoed.out.endswith(": canceled: vetoed: too much\n")
+    assert states(run, desk)[second] == "intended"
+    approved = run("approve", second, "--desk", desk, "--json")
+    assert approved.code == 0
+    assert [(o["id"], o["stands"], o["refused"]) for o in approved.json["orders"]] == [
+        (second, "approved, acknowledged", False)
+    ]
+    assert states(run, desk) | {first: "canceled", second: "acknowledged"} == states(run, desk)
+    assert run("status", "--desk", desk, "--json").json["model"]["calls"] == calls
+    again = run("approve", first, second, "--desk", desk)
+    assert again.code == 1 and "canceled already" in again.out and "sent already (acknowledged)" in again.out
+    late = run("veto", second, "--desk", desk)
+    assert late.code == 1 and "sent already (acknowledged)" in late.out
+    assert run("veto", first, "--desk", desk).code == 0
+    assert run("approve", second, "--desk", desk).code == 0
+
+
+def test_all_that_wait_go_at_once_and_then_none_waits(
+    run: Run, waiting: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = waiting[0]["desk"]
+    monkeypatch.setenv("PAPERDESK_DATA__DEMO_SEED", waiting[0]["seed"])
+    said = run("approve", "--all", "--desk", desk)
+    assert said.code == 0 and said.out.count(": approved, acknowledged") == len(waiting)
+    assert run("approve", "--all", "--desk", desk).out == f"no order of the desk {desk} waits for approval\n"
+    assert run("--daily", "--desk", desk, "--json").json["outcome"] == "nothing to do"
+
+
+def test_on_a_halted_desk_the_word_stands_and_the_run_after_the_halt_sends(
+    run: Run, waiting: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = waiting[0]["desk"]
+    monkeypatch.setenv("PAPERDESK_DATA__DEMO_SEED", waiting[0]["seed"])
+    halt = run("halt", "--desk", desk, "--json").json
+    assert [order["id"] for order in halt["not_sent"]] == [order["id"] for order in waiting]
+    said = run("approve", "--all", "--desk", desk)
+    assert said.code == 0 and "HALTED since " in said.out
+    assert said.out.count("approved, not sent yet") == len(waiting)
+    daily = run("--daily", "--desk", desk, "--json")
+    assert (daily.code, daily.json["outcome"]) == (0, "halted")
+    assert daily.json["halted"]["since"] == halt["halted"]["since"]
+    assert set(states(run, desk).values()) == {"intended"}
+    assert run("resume", "--desk", desk).code == 0
+    assert run("--daily", "--desk", desk, "--json").json["outcome"] == "done"
+    assert set(states(run, desk).values()) == {"acknowledged"}
+
+
+def test_while_a_run_is_at_work_the_word_stands_for_it_to_read(run: Run, waiting: list[dict[str, Any]]) -> None:
+    desk, first, second = waiting[0]["desk"], waiting[0]["id"], waiting[1]["id"]
+    with desk_lock(desk):
+        said = run("approve", first, "--desk", desk)
+        assert said.code == 75 and "another run of the desk" in said.err and "approved, not sent yet" in said.out
+        vetoed = run("veto", second, "--desk", desk)
+        assert (vetoed.code, vetoed.err) == (0, "") and vetoed.out.endswith(": vetoed\n")
+    assert words(desk) == {first: True, second: False}
+
+
+def test_an_order_of_a_passed_session_is_too_late_and_is_not_sent(run: Run, asks: None) -> None:
+    assert run("--daily", "--session", PASSED).code == 0
+    orders = [order["id"] for order in run("orders", "--open", "--json").json["orders"]]
+    assert orders
+    assert run("approve", "--json").json["waiting"] == []
+    said = run("approve", orders[0])
+    assert said.code == 1 and "too late since 2025-03-1" in said.out
+    assert words("demo") == {}
+    assert run("veto", orders[0]).code == 0
+
+
+def test_an_unknown_order_is_refused_and_nothing_is_written(run: Run, waiting: list[dict[str, Any]]) -> None:
+    desk, first = waiting[0]["desk"], waiting[0]["id"]
+    for word in ("approve", "veto"):
+        said = run(word, first, "nothing-here", "--desk", desk)
+        assert said.code == 65 and "has no order nothing-here" in said.err and first in said.err
+    assert words(desk) == {}
+
+
+@pytest.mark.parametrize("mode", ["auto", "observe"])
+def test_a_desk_that_does_not_ask_says_so(run: Run, desk: Path, monkeypatch: pytest.MonkeyPatch, mode: str) -> None:
+    monkeypatch.setenv("PAPERDESK_BROKER__MODE", mode)
+    for arguments in (("approve",), ("approve", "--all"), ("veto", "x")):
+        said = run(*arguments)
+        assert said.code == 2 and "broker.mode" in said.err
+
+
+def test_names_and_all_exclude_each_other(run: Run, asks: None) -> None:
+    assert run("approve", "x", "--all").code == 2
+    assert run("approve").out == "no order of the desk demo waits for approval\n"
+    assert run("approve", "x").code == 65
+    assert not places.desk_journal("demo").exists()
