@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from datetime import date
 
+from connectors.llm.specs import ModelKind
 from connectors.wiring.briefings import kept_briefing
 from connectors.wiring.models import build_models
 from connectors.wiring.redeciding import Again, Asked, decide_again, desk_market, preset_of_desk
@@ -26,8 +27,9 @@ def check_parity(reader: JournalReader, session: date | None, config: Config, ru
     """Replays a session's run (by its id where one is given, the latest one that decided without either) on the
     backtest clock and holds it against what was decided and ordered. Nothing is written.
 
-    Raises MissingData where nothing was decided or no inputs were kept, and for an answer that was not recorded; what
-    the models' and the memory's wiring raise.
+    Recorded are the answers of the run itself, and those to other questions that any run has had. Raises MissingData
+    where nothing was decided or no inputs were kept, and for an answer that was not recorded; what the models' and the
+    memory's wiring raise.
     """
     entry = _decided(reader, session, run)
     assert entry.session is not None  # a desk's run has one
@@ -36,14 +38,16 @@ def check_parity(reader: JournalReader, session: date | None, config: Config, ru
         raise MissingData(f"{entry.id} kept no inputs: it ran on an older program, and only later days can be replayed")
     seen = seen_in(inputs, calendars())
     preset = briefed(preset_of_desk(entry, config), kept_briefing(reader, entry))
-    asked = Asked(entry, entry.session, 1, preset, build_models(preset, config, "replay"), config)
+    decisions = reader.decisions(entry.id)
+    stood = {
+        symbol: [trail(reader, made.key) for made in decisions if made.key.symbol == symbol]
+        for symbol in dict.fromkeys((*(made.key.symbol for made in decisions), *seen.symbols))
+    }
+    said = tuple(answer for trails in stood.values() for one in trails for answer in one.answers)
+    models = build_models(preset, config, ModelKind.REPLAY)
+    asked = Asked(entry, entry.session, 1, preset, models, config, said)
     occasion = occasion_of_desk(reader, entry, entry.session, 1, config.desk.name, seen)
     again = asyncio.run(_again(asked, occasion, seen))
-    symbols = dict.fromkeys(made.key.symbol for made in reader.decisions(entry.id))
-    stood = {
-        symbol: [trail(reader, made.key) for made in reader.decisions(entry.id, symbol)]
-        for symbol in dict.fromkeys((*symbols, *seen.symbols))
-    }
     return Parity(
         entry,
         entry.session,

@@ -8,12 +8,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
 
+from connectors.llm.specs import ModelKind
 from connectors.wiring.briefings import kept_briefing
 from connectors.wiring.kept_memories import kept_by_run
 from connectors.wiring.memories import memory_errors, remembers, run_memory
 from connectors.wiring.models import ModelSet, build_models
 from connectors.wiring.reference import open_embedder
 from connectors.wiring.runs import load_run, on_convention, with_costs
+from connectors.wiring.said_before import SaidBefore
 from connectors.wiring.sources import calendar_table, calendars, configured_data, load_macro, open_source
 from engine.agents.ask import AnswerRecord, Asker
 from engine.config import Config
@@ -85,9 +87,10 @@ def redecide(
     entry = reader.run(key.run)
     preset = briefed(_preset(entry, config, changes), kept_briefing(reader, entry))
     models = build_models(preset, config, changes.model or (None if entry.spec is None else entry.spec.model))
-    asked = Asked(entry, key.session, key.cycle, preset, models, config)
-    again = asyncio.run(_again(reader, asked, key.symbol, market))
     stood = [trail(reader, made.key) for made in decisions]
+    said = [answer for one in stood for answer in one.answers] if changes.model in (None, ModelKind.REPLAY) else []
+    asked = Asked(entry, key.session, key.cycle, preset, models, config, tuple(said))
+    again = asyncio.run(_again(reader, asked, key.symbol, market))
     return Redecided(
         entry,
         key.symbol,
@@ -102,7 +105,7 @@ def redecide(
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Which batch is to be decided again, by whom."""
+    """Which batch is to be decided again, by whom; `said` are answers that stand where the question is the same."""
 
     entry: RunEntry
     session: date
@@ -110,6 +113,7 @@ class Asked:
     preset: Preset
     models: ModelSet
     config: Config
+    said: tuple[AnswerEntry, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +169,9 @@ async def decide_again(
     heard: list[AnswerRecord] = []
     models = asked.models
     sample = 0 if asked.entry.spec is None else asked.entry.spec.sample
-    asker = Asker(models.models, models.settings, heard.append, lambda asked, text: None, sample, models.insisted)
+    saying = {id(model): SaidBefore(model, asked.said) for model in models.models.values()}
+    answering = {agent: saying[id(model)] for agent, model in models.models.items()}
+    asker = Asker(answering, models.settings, heard.append, lambda asked, text: None, sample, models.insisted)
     with memory_then(asked, calendar, turn.step) as (memory, notes):
         verdict = await Cycle(asked.preset, asker, market.calendars, memory=memory).run(turn)
     now = turn.market.now

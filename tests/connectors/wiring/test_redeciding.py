@@ -6,25 +6,31 @@ import asyncio
 import hashlib
 import shutil
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, date, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from connectors.wiring.desk import run_desk_day
+from connectors.wiring.parity import check_parity
 from connectors.wiring.redeciding import AS_IT_WAS, Changes, Redecided, redecide
 from connectors.wiring.runs import load_run, run_backtest
 from engine import places
 from engine.config import Config
 from engine.domain.decision import Action, Decision
+from engine.domain.model_call import FailureKind, ModelFailure, ModelRequest, ModelResult
 from engine.domain.run import DataSpec, RunSpec
 from engine.errors import MissingData, UsageError
 from engine.journal.entries import Trail
 from engine.journal.reader import JournalReader
 from engine.journal.upgrade import bring_up_to_date
 from engine.market.as_of import Market
+from engine.ports import LanguageModel
+from engine.reports.model_use import use_of
 from tests.engine.old_journals import as_version
 
 SYMBOLS = ("TMBK", "ORVL", "BXWD")
@@ -203,6 +209,49 @@ def test_a_memory_that_the_run_had_none_of_begins_empty(monkeypatch: pytest.Monk
         done = again(reader, made, desk("finvision"), Changes(preset="desk"))
     assert done.notes == ("finvision has no memory: desk begins with an empty one",)
     assert not places.desk_memory("mine").exists()
+
+
+class Remote:
+    """The rules under the name of a service's model, whose line is cut when TMBK's chart is asked about."""
+
+    spec = "local:m1"
+    label = "m1 (local)"
+    sees = True
+
+    def __init__(self, inner: LanguageModel) -> None:
+        self._inner = inner
+
+    async def answer(self, request: ModelRequest, on_delta: Callable[[str], None] | None = None) -> ModelResult:
+        if request.purpose == "chart" and request.symbol == "TMBK":
+            return ModelResult(
+                self.spec, failure=ModelFailure(FailureKind.UNAVAILABLE, "the line was cut"), cost=Decimal(0)
+            )
+        result = await self._inner.answer(request, on_delta)
+        return replace(result, model=self.spec, cost=Decimal("0.25"), latency=2.0)
+
+
+def test_what_a_service_said_is_said_again_for_free_its_failures_included() -> None:
+    for day in DAYS[:2]:
+        asyncio.run(run_desk_day(desk(), day, wall=Wall(day), through=Remote))
+    endpoint = {"base_url": "http://127.0.0.1:9/v1", "vision": True}
+    later = desk().model_dump() | {"models": {"default": "local:m1"}, "endpoints": {"local": endpoint}}
+    config, replay = Config.model_validate(later), Changes(model="replay")
+    with JournalReader(places.desk_journal("mine")) as reader:
+        for made in reader.decisions():
+            (one,) = again(reader, made, config, replay).comparisons
+            assert one.stood is not None and one.now is not None
+            assert story(one.now) == story(one.stood)
+            assert use_of(one.stood.answers).cost == Decimal("0.25") * sum(
+                answer.result.failure is None for answer in one.stood.answers
+            )
+            use = use_of(one.now.answers)
+            assert (use.cost, use.cached_calls) == (0, use.calls)
+        assert check_parity(reader, DAYS[1], config).same
+        with pytest.raises(MissingData, match="no answer of local:m1 is recorded for evidence-decision of"):
+            again(reader, made, config, Changes(model="replay", without=("tools",)))
+        with pytest.raises(MissingData, match="no answer of local:m2 is recorded for"):
+            other = later | {"models": {"default": "local:m2"}}
+            again(reader, made, Config.model_validate(other), replay)
 
 
 def test_a_desk_needs_its_data_only_where_it_kept_no_inputs(
