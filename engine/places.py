@@ -34,6 +34,11 @@ def config_file() -> Path:
     return _folder("config", "") / "config.toml"
 
 
+def keys_file() -> Path:
+    """Keys of services, readable by their owner alone; beside the configuration."""
+    return _folder("config", "") / "keys.env"
+
+
 def data_dir() -> Path:
     """What must not be lost: journals, recorded answers, memory."""
     return _folder("data", "data")

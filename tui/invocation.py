@@ -39,12 +39,15 @@ class Invocation:
         return variables or places.config_file().exists()
 
     def load(self) -> Loaded:
-        """The configuration with the desk of this call. Raises ConfigError, and UsageError for a name that no desk can
-        have."""
+        """The configuration with the desk of this call; keys that lie in a file are in the environment from here on.
+        Raises ConfigError, CredentialsRefused, and UsageError for a name that no desk can have."""
         from pathlib import Path
 
         from engine import places
         from engine.config import load_config
+        from engine.keys import load_keys
+
+        load_keys()
 
         if self.config_file is not None:
             loaded = load_config(Path(self.config_file), required=True)
