@@ -7,28 +7,28 @@ from dataclasses import dataclass
 
 from engine.agents.citing import by_layer
 from engine.domain.lesson import Recollection
-from engine.offline.past import read_memory
+from engine.offline.past import is_reflection, read_memory
 
 LAYER_WEIGHT: Mapping[str, float] = {"shallow": 1.0, "intermediate": 1.5, "deep": 1.5, "reflection": 1.0}
 USUAL, SPREAD = 0.4, 1.5
 """What news and filings are worth on average (0.36 to 0.49 over four real feeds): companies write kindly about
-themselves, so that only what goes beyond it says anything. One's own reflections do not."""
+themselves, so that only what goes beyond it says anything. One's own reflections do not, nor do figures."""
 LEANS = 0.3
 """From this sum over the layers on the memories together lean to a side."""
 
 
 @dataclass(frozen=True, slots=True)
 class LayerLeaning:
-    """A layer's memories with what each is worth, from -1 to 1, as retrieved; `lean` is their mean beyond what such
-    texts are usually worth."""
+    """A layer's memories with what each is worth, from -1 to 1, as retrieved; `lean` is the mean of what each says
+    beyond what texts of its kind are usually worth."""
 
     layer: str
     rows: tuple[tuple[Recollection, float], ...]
 
     @property
     def lean(self) -> float:
-        mean = sum(worth for _, worth in self.rows) / len(self.rows)
-        return mean if self.layer == "reflection" else SPREAD * (mean - USUAL)
+        said = (worth if unbiased(memory) else SPREAD * (worth - USUAL) for memory, worth in self.rows)
+        return sum(said) / len(self.rows)
 
     @property
     def weighed(self) -> float:
@@ -40,6 +40,11 @@ class LayerLeaning:
         say most, whatever it is."""
         fit = [(m, worth) for m, worth in self.rows if worth and (worth * direction > 0 or not direction)]
         return [memory for memory, _ in sorted(fit, key=lambda pair: -abs(pair[1]))[:count]]
+
+
+def unbiased(memory: Recollection) -> bool:
+    """Whether nobody who wants to look well wrote it, in whichever layer it lies by now."""
+    return memory.kind == "macro" or is_reflection(memory)
 
 
 def lean_by_layer(memories: Iterable[Recollection]) -> Sequence[LayerLeaning]:

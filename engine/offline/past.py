@@ -42,13 +42,18 @@ def read_memory(memory: Recollection) -> Reading:
     text = shown_text(memory)
     if memory.kind == "macro":
         return read_figure(text)
-    return read(_QUOTATION.sub("", text) if memory.layer == "reflection" else text)
+    return read(_QUOTATION.sub("", text) if is_reflection(memory) else text)
+
+
+def is_reflection(memory: Recollection) -> bool:
+    """Whether a memory is one's own reflection, which may lie in any layer."""
+    return memory.layer == "reflection" or memory.kind.endswith("reflection")
 
 
 def memory_told(memory: Recollection, limit: int = 280) -> str:
     """A memory in a sentence: what weighs most in it, of one's own reflections the beginning, which is the lesson."""
     text = shown_text(memory)
-    return clean(text, limit) if memory.layer == "reflection" else main_sentence(read(text), limit)
+    return clean(text, limit) if is_reflection(memory) else main_sentence(read(text), limit)
 
 
 def _outdated(memory: Recollection, today: date, newest: Mapping[str, date]) -> bool:

@@ -78,6 +78,27 @@ async def test_advice_in_five_levels_grows_with_the_evidence() -> None:
     ]  # fmt: skip
 
 
+async def test_a_figure_or_a_lesson_that_says_nothing_speaks_against_nothing_whatever_its_layer() -> None:
+    """A report that says nothing does: companies write kindly about themselves."""
+    even = facts(0.02, "risk-neutral")
+    alone = await advised(facts=even)
+    figure = some.recollection("m", "X (ICSA): 210 for 2023-05-20, +0.10% against 209 before.", "deep", "macro")
+    lesson = some.recollection("r", "The session was quiet.", "shallow", "reflection")
+    report = some.recollection("k", "The session was quiet.", "deep", "10-K")
+    assert (await advised(figure, lesson, facts=even)).action == alone.action == "BUY"
+    assert (await advised(report, facts=even)).action == "HOLD"
+
+
+async def test_figures_of_the_economy_are_read_by_what_their_series_means() -> None:
+    even = facts(0.02, "risk-neutral")
+    told = "(ICSA): 240 for 2023-05-20, {} against 220 before."
+    worse = some.recollection("m", f"Claims {told.format('+9.09%')}", "deep", "macro")
+    better = some.recollection("m", f"Claims {told.format('-9.09%')}", "deep", "macro")
+    against, spoken_for = await advised(worse, facts=even), await advised(better, facts=even)
+    assert (against.action, spoken_for.action) == ("HOLD", "BUY")
+    assert spoken_for.evidence.deep == ["m"]
+
+
 @pytest.mark.parametrize(("move", "cited", "other"), [(0.02, "for", "against"), (-0.02, "against", "for")])
 async def test_in_training_the_move_is_explained_with_the_memories_that_foretold_it(
     move: float, cited: str, other: str
