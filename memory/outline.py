@@ -24,7 +24,11 @@ _SAMPLE = 4_096
 # What single precision can be off by in a squared length: lengths of rests are rounded up by it.
 _ROUNDING = 1e-5
 
-_BLOCK, _PRODUCT = 8_192, 2_048
+_BLOCK = 8_192
+
+_ALONE = 2**18
+"""Multiplications up to which a product is made in one thread: two that wait for one another are slower than one where
+the machine has other work, at times a hundredfold, and hardly quicker where it has none."""
 
 
 class Outline:
@@ -64,19 +68,12 @@ class Outline:
     def bounds(self, queries: Matrix) -> Matrix:
         """What the inner product of every query (rows) with every vector (columns) is at most."""
         asked, _ = self._stages(queries)
-        asked = np.ascontiguousarray(asked.T)
-        found = np.empty((self._size, len(queries)), np.float32)
-        # Blocks so small that the library takes one thread for each: two that wait for one another on a machine that
-        # has other work are slower than one, at times tenfold, and hardly quicker where it has none.
-        for start in range(0, self._size, _PRODUCT):
-            some = slice(start, min(start + _PRODUCT, self._size))
-            np.dot(self._coarse[some], asked, out=found[some])
-        return found.T
+        return likeness(self._coarse[: self._size], asked)
 
     def finer(self, query: Matrix, rows: npt.NDArray[np.intp], bounds: Matrix) -> Matrix:
         """The same, closer, for some rows and one query (a matrix of one row), from their `bounds`."""
         coarse, fine = self._stages(query)
-        return np.asarray(bounds - coarse[0, -1] * self._coarse[rows, -1] + self._fine[rows] @ fine[0])
+        return np.asarray(bounds - coarse[0, -1] * self._coarse[rows, -1] + likeness(self._fine[rows], fine)[0])
 
     def _stages(self, vectors: Matrix) -> tuple[Matrix, Matrix]:
         parts = vectors @ self._directions
@@ -85,6 +82,18 @@ class Outline:
         left = whole - np.einsum("ij,ij->i", coarse, coarse)
         least = left - np.einsum("ij,ij->i", fine, fine)
         return np.column_stack([coarse, _rest(left)]), np.column_stack([fine, _rest(least)])
+
+
+def likeness(vectors: Matrix, queries: Matrix) -> Matrix:
+    """Inner product of every query (rows) with every vector (columns), in single precision and in one thread."""
+    count = len(queries)
+    # A single column would be another routine of the library, one with threads.
+    asked = np.ascontiguousarray(np.repeat(queries, 2, axis=0).T if count == 1 else queries.T)
+    found = np.empty((len(vectors), asked.shape[1]), np.float32)
+    block = max(1, _ALONE // max(1, asked.size))
+    for start in range(0, len(vectors), block):
+        np.dot(vectors[start : start + block], asked, out=found[start : start + block])
+    return found.T[:count]
 
 
 def _rest(squared: Matrix) -> Matrix:

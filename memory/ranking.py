@@ -7,9 +7,7 @@ depend on where a row stands. So a run that was continued ranks as one that was 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -18,6 +16,7 @@ import numpy.typing as npt
 
 from memory import scoring
 from memory.live_index import AVAILABLE, IMPORTANCE, IMPORTANCE_STEP, RECENCY_STEP, Partition
+from memory.outline import likeness
 from memory.ports import Matrix
 from memory.presets import LADDER, Measure, MemoryPreset, Ranking
 from memory.record import Layer, MemoryRecord
@@ -29,11 +28,6 @@ _SLACK = 5e-5
 T = TypeVar("T", bound=np.generic)
 Rows = npt.NDArray[np.intp]
 Singles = npt.NDArray[np.float32]
-
-_BLOCK = 1_024
-"""Vectors that stay in a core's cache while every query is held against them."""
-
-_WORTH_A_THREAD = 16_384
 
 _TOO_MANY = 8
 """Where more than this part of all may be among the first, all are held against the query."""
@@ -74,27 +68,6 @@ class _Scored:
     def order(self) -> tuple[float, float, str]:
         """Highest first; of equals the younger, then by id, so that the order never depends on the store's."""
         return -self.composite, -self.record.born_step, self.record.id
-
-
-def likeness(vectors: Matrix, queries: Matrix) -> Matrix:
-    """Inner product of every query (rows) with every vector (columns), in single precision."""
-    found = np.empty((len(queries), len(vectors)), np.float32)
-
-    def hold(first: int, end: int) -> None:
-        # One pass over the memory for all queries: nearly twice as fast as one product of a tall and a narrow matrix.
-        for start in range(first, end, _BLOCK):
-            block = vectors[start : min(start + _BLOCK, end)]
-            for row, query in zip(found, queries, strict=True):
-                np.dot(block, query, out=row[start : start + len(block)])
-
-    workers = min(os.cpu_count() or 1, len(vectors) // _WORTH_A_THREAD)
-    if workers < 2:
-        hold(0, len(vectors))
-        return found
-    share = -(-len(vectors) // workers)
-    with ThreadPoolExecutor(workers) as pool:
-        list(pool.map(lambda first: hold(first, min(first + share, len(vectors))), range(0, len(vectors), share)))
-    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,7 +271,7 @@ class LayerRanking:
         """The composites of some, in single precision."""
         near = np.empty(len(positions), np.float32)
         for part, mine, rows in self._places(positions):
-            near[mine] = part.vectors[rows] @ self._single[query]
+            near[mine] = likeness(part.vectors[rows], self._single[query : query + 1])[0]
         return base[positions] + scale.of(near)
 
     def _extremes(self, query: int) -> tuple[float, float]:

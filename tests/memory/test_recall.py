@@ -11,7 +11,7 @@ import pytest
 from memory import live_index, ranking
 from memory.errors import EmbedderUnavailable, InvalidRecord, TimeOrder, UnknownPreset, UnknownRecord
 from memory.hash_embedder import HashEmbedder
-from memory.ranking import likeness
+from memory.outline import likeness
 from memory.recall import LayeredMemory, state_at
 from memory.record import MARKET, Cause, Item, Layer
 from memory.volatile_store import VolatileStore
