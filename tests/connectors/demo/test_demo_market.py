@@ -19,6 +19,7 @@ from connectors.demo.economy import SERIES
 from connectors.demo.events import EARNINGS, SPLIT, Slot
 from connectors.demo.market import EPOCH
 from connectors.demo.price_path import PricePath, draw_path
+from connectors.demo.profiles import profile_of
 from connectors.demo.tide import tides
 from engine.domain.macro import end_of_vintage
 from engine.domain.market import NANO, ActionKind, PriceHistory
@@ -98,6 +99,14 @@ async def test_shares_trade_on_sessions_and_the_coin_every_day() -> None:
     assert len(coin) == 362
     assert list(share.sessions) == list(fund.sessions) == [day for day in SESSIONS if day <= share.sessions[-1]]
     assert share.session(0) == EPOCH
+
+
+async def test_every_listing_has_a_profile_of_its_own() -> None:
+    symbols = await DemoMarket(0, calendar_for, date(2021, 3, 1)).symbols()
+    profiles = {symbol: profile_of(symbol) for symbol in symbols}
+    assert len(set(profiles.values())) == len(symbols) and all(len(text) > 80 for text in profiles.values())
+    assert "sector semiconductors" in profiles["ORVL"] and "after the close" in profiles["ORVL"]
+    assert profile_of("MSFT") == ""
 
 
 def test_it_does_not_begin_before_its_epoch() -> None:
