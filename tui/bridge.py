@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from engine.domain.run import RunSpec
 from engine.errors import PaperdeskError
 from engine.messages.bus import Bus, Subscription
-from engine.messages.commands import Command, Shutdown, StartBacktest, StopBacktest
+from engine.messages.commands import Approve, Command, Shutdown, StartBacktest, StopBacktest, Veto
 from engine.messages.events import Event, Noticed, OrderMoved, RunFinished, RunStarted
 from tui.backtest_process import BacktestProcess, Target
 from tui.backtest_state import BacktestState
@@ -127,6 +127,8 @@ class Bridge:
                 self._early.append(command)
                 return "the desk is opening: it will do so at once when it is open"
             case _:
+                if isinstance(command, Approve | Veto):  # at once: nobody is asked for a second word meanwhile
+                    self._hand = self._hand.with_word(command.order_id, isinstance(command, Approve))
                 self._assistant.send(command)
                 return ""
 

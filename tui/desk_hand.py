@@ -6,7 +6,7 @@ The journal is where processes meet, so that what another terminal says shows he
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -60,6 +60,16 @@ class HandView:
         """Orders that wait for a word."""
         return tuple(order for order in self.orders if order.waits)
 
+    def with_word(self, order_id: str, approved: bool) -> HandView:
+        """As it will be once a word on an order that waits has been written."""
+        word = Standing.APPROVED if approved else Standing.VETOED
+        return replace(
+            self,
+            orders=tuple(
+                replace(one, standing=word) if one.waits and one.order.id == order_id else one for one in self.orders
+            ),
+        )
+
 
 def hand_view(journal: Path, asks: bool, stays_until: Callable[[date], datetime], now: datetime | None) -> HandView:
     """Reads a desk's journal; a desk that never ran has nothing open. `asks`: orders are sent only when approved.
@@ -72,7 +82,7 @@ def hand_view(journal: Path, asks: bool, stays_until: Callable[[date], datetime]
     with JournalReader(journal) as reader:
         halt = halted(reader)
         entries = reader.orders(open_only=True)
-        words = approvals(reader) if entries else {}
+        words = approvals(reader, [entry.order.id for entry in entries])
     found = [_seen(entry.order, asks, words.get(entry.order.id), stays_until, now) for entry in entries]
     return HandView(halt, tuple(sorted(found, key=lambda one: not one.waits)))
 

@@ -31,10 +31,10 @@ def _run_with_words(config: Config) -> RunEntry | None:
     """The latest run, where it waits for a word on orders and one was said."""
     try:
         with JournalReader(places.desk_journal(config.desk.name)) as reader:
-            run, words = reader.latest_run(KIND), approvals(reader)
+            run = reader.latest_run(KIND)
             if run is None or run.session is None or halted(reader) is not None:
                 return None
             kept = [entry.order.id for entry in not_sent(reader) if entry.run == run.id]
+            return run if approvals(reader, kept) else None
     except MissingData:
         return None
-    return run if any(order_id in words for order_id in kept) else None

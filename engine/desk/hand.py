@@ -6,7 +6,7 @@ order, in whatever process it was said. The last word counts.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from pathlib import Path
@@ -57,10 +57,11 @@ def halted(reader: JournalReader) -> Halted | None:
     return Halted(last[0], last[1].reason)
 
 
-def approvals(reader: JournalReader) -> Mapping[str, Approval]:
-    """The last word on every order that anything was said about, by order id."""
+def approvals(reader: JournalReader, order_ids: Collection[str] | None = None) -> Mapping[str, Approval]:
+    """The last word on every order that anything was said about, by order id; `order_ids` narrows to these, which is
+    quick whatever was said in years."""
     words: dict[str, Approval] = {}
-    for time, command in reader.commands(Approve, Veto):
+    for time, command in reader.commands(Approve, Veto, about=order_ids):
         match command:
             case Approve(order_id):
                 words[order_id] = Approval(True, time)
@@ -130,6 +131,8 @@ def carry_out(journal: Path, command: Command, now: datetime) -> str:
             return "HALTED: no order is sent until the desk is resumed" if new else f"halted since {how.since:%H:%M}"
         case Resume():
             return "the desk goes on" if resume(journal, now) is not None else "the desk is not halted"
+        case Approve(order_id) | Veto(order_id) if (stands := _past_a_word(journal, order_id)) is not None:
+            return f"{order_id} is {stands} already"
         case Approve(order_id):
             approve(journal, [order_id], now)
             return f"approved: {order_id}"
@@ -138,6 +141,15 @@ def carry_out(journal: Path, command: Command, now: datetime) -> str:
             return f"vetoed: {order_id}"
         case _:
             raise InvariantBroken(f"{type(command).__name__} is no word of a person on the desk")
+
+
+def _past_a_word(journal: Path, order_id: str) -> OrderState | None:
+    """The state of an order that is no longer only meant, so that no word on it can count; else None."""
+    if not journal.exists():
+        return None
+    with JournalReader(journal) as reader:
+        state = next((entry.order.state for entry in reader.orders() if entry.order.id == order_id), None)
+    return None if state is OrderState.INTENDED else state
 
 
 def _writing(journal: Path) -> JournalWriter:

@@ -11,6 +11,7 @@ from dataclasses import fields, is_dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from enum import Enum
+from functools import cache
 from typing import Any, TypeVar
 
 from engine.errors import InvariantBroken
@@ -86,10 +87,16 @@ def _typed(value: Any, hint: Any) -> Any:
     if not isinstance(hint, type):
         return value
     if is_dataclass(hint):
-        hints = typing.get_type_hints(hint)
+        hints = _hints(hint)
         return hint(**{name: _typed(part, hints[name]) for name, part in value.items()})
     if hint in (date, datetime):
         return hint.fromisoformat(value)
     if hint is Decimal or issubclass(hint, Enum):
         return hint(value)
     return value
+
+
+@cache
+def _hints(kind: type) -> Mapping[str, Any]:
+    """The types of a dataclass's fields; working them out takes longer than all the rest."""
+    return typing.get_type_hints(kind)

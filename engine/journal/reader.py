@@ -13,7 +13,7 @@ from engine.errors import MalformedData, MissingData
 from engine.journal.database import WAIT, in_words, open_read_only
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
     from datetime import date, datetime
     from decimal import Decimal
     from pathlib import Path
@@ -165,12 +165,16 @@ class JournalReader:
         rows = self._rows("SELECT * FROM commands WHERE done IS NULL ORDER BY seq")
         return tuple(command_of(row) for row in rows)
 
-    def commands(self, *kinds: type[Command]) -> tuple[tuple[datetime, Command], ...]:
-        """Every command of the kinds, in order, each with its time; carried out or not."""
+    def commands(
+        self, *kinds: type[Command], about: Collection[str] | None = None
+    ) -> tuple[tuple[datetime, Command], ...]:
+        """Every command of the kinds, in order, each with its time; carried out or not. `about` narrows to the orders
+        of these ids."""
         from engine.journal.decision_rows import command_of
 
-        rows = self._rows(f"SELECT * FROM commands WHERE {_of_kinds(kinds)} ORDER BY seq", *_names(kinds))
-        return tuple(command_of(row)[1:] for row in rows)
+        narrow = "" if about is None else f" AND json_extract(json, '$.order_id') IN ({', '.join('?' * len(about))})"
+        sql = f"SELECT * FROM commands WHERE {_of_kinds(kinds)}{narrow} ORDER BY seq"
+        return tuple(command_of(row)[1:] for row in self._rows(sql, *_names(kinds), *(about or ())))
 
     def last_command(self, *kinds: type[Command]) -> tuple[datetime, Command] | None:
         """The last command of the kinds with its time, or None: one quick look, whoever has written it."""

@@ -175,6 +175,14 @@ async def test_all_that_wait_are_approved_at_once(running: Running, asking: Fake
         assert asking.handed_over <= 2
 
 
+async def test_nobody_is_asked_about_the_same_order_twice(running: Running, asking: FakeDesk) -> None:
+    async with running(desk=asking) as pilot:
+        await until(pilot, lambda: len(orders(pilot).rows) == 3)
+        await pilot.press("a", "y", "x", "y")
+        await until(pilot, lambda: len(words(asking)) == 2)
+        assert words(asking) == {BOUGHT.id: True, SOLD.id: False}
+
+
 async def test_approved_on_a_halted_desk_is_kept_and_said(running: Running, asking: FakeDesk) -> None:
     async with running(desk=asking) as pilot:
         await until(pilot, lambda: len(orders(pilot).rows) == 3)

@@ -225,6 +225,8 @@ class DeskScreen(FramedScreen):
         def answered(key: str | None) -> None:
             for one in all_of_them if key == "A" else (order,) if key else ():
                 self._send(word(one.order.id))
+            self._ticked = 0.0
+            self.show_view(self.desk_app.bridge.snapshot())
 
         self.app.push_screen(ConfirmScreen(*question), answered)
 

@@ -20,6 +20,7 @@ from engine.journal.integrity import quick_check
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
 from engine.market.trading_hours import AroundTheClock, exchange_calendar, session_to_decide
+from engine.messages.commands import Approve, Veto
 
 REPO = Path(__file__).parents[3]
 NOW = datetime(2025, 3, 11, 22, 0, tzinfo=UTC)
@@ -115,6 +116,8 @@ def test_the_last_word_on_an_order_counts(journal: Path) -> None:
             "o2": hand.Approval(False, minutes(2), "too much"),
             "o3": hand.Approval(True, minutes(3)),
         }
+        assert hand.approvals(reader, ["o2", "o4"]) == {"o2": hand.Approval(False, minutes(2), "too much")}
+        assert hand.approvals(reader, []) == {}
         assert hand.halted(reader) is None
         assert reader.commands_waiting() == (), "a word is never left for somebody to carry out"
 
@@ -128,6 +131,17 @@ def test_only_orders_that_were_never_handed_over_wait(journal: Path) -> None:
     with JournalReader(journal) as reader:
         assert [entry.order.id for entry in hand.not_sent(reader)] == ["o1"]
         assert [entry.order.id for entry in reader.orders(open_only=True)] == ["o1", "o2"]
+
+
+def test_a_word_on_an_order_that_was_sent_is_not_taken(journal: Path) -> None:
+    with JournalWriter(journal) as writer:
+        writer.order_intended(order("o1"))
+        assert hand.carry_out(journal, Approve("o1"), NOW) == "approved: o1"
+        writer.order_moved(order("o1").order.moved(OrderState.SUBMITTING), NOW)
+    for command in (Veto("o1", "late"), Approve("o1")):
+        assert hand.carry_out(journal, command, NOW) == "o1 is submitting already"
+    with JournalReader(journal) as reader:
+        assert hand.approvals(reader) == {"o1": hand.Approval(True, NOW)}
 
 
 @pytest.mark.parametrize("symbols", [("AAPL",), ("AAPL", "BTC-USD"), ("BTC-USD",)])
