@@ -145,7 +145,7 @@ def _sell(batch: Batch, symbol: Symbol, sized: Sized, standing: Standing, queued
                 "holding",
                 sized.size,
                 allowed,
-                f"{free.normalize():f} shares are held, the whole of it is sold",
+                f"{free.normalize():f} shares are held, {'the whole' if quantity == free else quantity} of it is sold",
             ),
         )
     return Approved(_order(batch, symbol, Side.SELL, quantity=quantity), allowed, cuts)

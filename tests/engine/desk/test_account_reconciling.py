@@ -22,7 +22,7 @@ from engine.desk.reconciling import adopt, ended_at_the_broker
 from engine.desk.setting import run_id
 from engine.domain.brokerage import Activity, ActivityKind, BrokerAccount, Difference
 from engine.domain.ledger import carried_forward
-from engine.domain.order import Order, OrderState, Side
+from engine.domain.order import Order, OrderState, OrderUpdate, Side
 from engine.domain.portfolio import Portfolio, Position
 from engine.domain.run import Adoption, CashFlow
 from engine.errors import ConfigError, CredentialsRefused
@@ -30,7 +30,7 @@ from engine.journal.integrity import quick_check
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
 from tests.engine.desk.accounts import DAYS, XNYS, BrokerClockOf, Desk, assert_equal
-from tests.engine.desks import trade
+from tests.engine.desks import hold, trade
 
 D = Decimal
 
@@ -463,3 +463,77 @@ def test_books_that_do_not_follow_from_the_rows_are_found(tmp_path: Path) -> Non
         journal.cash_flow(run_id(desk.name, DAYS[1]), CashFlow(DAYS[1], "", "fee", D("-0.01")))
     (fault,) = quick_check(desk.journal)
     assert f"the cash of {DAYS[1]} is" in fault
+
+
+# Runs at odd hours
+
+
+class AtOnce:
+    """A broker whose answer to an order says already that it filled."""
+
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    async def place(self, order: Order) -> OrderUpdate:
+        await self._inner.place(order)
+        found = await self._inner.lookup(order.id)
+        assert found is not None
+        return OrderUpdate(order.id, found.state, found.filled_quantity)
+
+
+def test_orders_that_fill_at_once_are_final_before_their_trades_are_booked_and_lose_none(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, wrap=AtOnce)
+    desk.local.advance("open")
+    desk.local.advance("30m")
+    first = desk.run()  # late, and still for the last completed session
+    assert first.session == DAYS[0]
+    assert {order.state for order in first.orders} == {OrderState.FILLED}
+    with JournalReader(desk.journal) as reader:
+        assert reader.fills() == ()
+    desk.next_close()
+    desk.run()
+    assert_equal(desk)
+    with JournalReader(desk.journal) as reader:
+        assert {(f.symbol, f.session) for f in reader.fills()} == {("AAA", DAYS[1]), ("BBB", DAYS[1])}
+
+
+def test_a_run_after_the_night_of_a_split_decides_on_the_books_of_its_session(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, script=lambda r: trade(r, "BUY", 5, "strong uptrend"))
+    for number in range(2):
+        if number:
+            desk.next_close()
+        desk.run()
+    desk.next_close()  # the second of February, a Friday; BBB splits over the weekend
+    desk.local.advance("open")
+    desk.local.advance("30m")
+
+    result = desk.run()
+
+    assert result.session == date(2024, 2, 2)
+    held = result.books.portfolio.quantity("BBB")
+    assert Decimal(desk.local.state()["positions"]["BBB"]) > 2 * held
+    # Five percent of the books at Friday's closes, not of shares after the split at prices before it.
+    with JournalReader(desk.journal) as reader:
+        friday = {e.order.symbol: e.order.notional for e in reader.orders(session=date(2024, 2, 2))}
+    assert friday["AAA"] is not None
+    assert abs(friday["AAA"] / result.books.value - D("0.05")) < D("0.001")
+    desk.next_close()
+    after = desk.run()
+    assert_equal(desk)
+    assert abs(after.books.value / result.books.value - 1) < D("0.05")
+
+
+def test_shares_that_were_adopted_were_not_earned(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, script=hold)
+    desk.run()
+    by_hand(desk, "AAA", qty="1000")
+    desk.next_close()
+    differences(desk)
+    taken_over(desk)
+    desk.run()
+    with JournalReader(desk.journal) as reader:
+        (row,) = [row for row in reader.outcomes() if row.symbol == "AAA"]
+    assert row.reward == 0

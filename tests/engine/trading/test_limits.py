@@ -183,3 +183,28 @@ def test_a_batch_keeps_the_floor_the_range_and_the_holdings_through_the_market(
     assert not reserved or after.portfolio.cash - proceeds >= floor
     assert all(p.quantity > 0 for p in after.portfolio.positions.values())
     assert after.portfolio.cash >= 0
+
+
+def test_whole_shares_are_bought_with_room_for_the_night_and_reserved_so() -> None:
+    batch = Batch("desk", SESSION, 1, FINVISION, frozenset({"AAA", "BBB"}))
+    where = standing(cash="20000", price="101")
+    seven = Sized(BUY, Decimal(7), ())
+    verdicts = limit(batch, [("AAA", seven, where), ("BBB", seven, where), ("CCC", seven, where)])
+
+    first, second, third = verdicts["AAA"], verdicts["BBB"], verdicts["CCC"]
+    assert isinstance(first, Approved) and isinstance(second, Approved)
+    # 7,000 over 101 and five percent for the night are 66.006 shares; 10,000 stay, so 3,000.70 are left: 28.3.
+    assert (first.order.quantity, first.order.notional) == (66, None)
+    assert second.order.quantity == 28
+    assert [cut.rule for cut in second.cuts] == ["cash floor", "whole shares"]
+    assert isinstance(third, Refused)
+
+
+def test_less_than_a_whole_share_is_refused_and_a_part_is_not_sold() -> None:
+    batch = Batch("desk", SESSION, 1, FINVISION, frozenset({"AAA"}))
+    dear = limit(batch, [("AAA", Sized(BUY, Decimal(7), ()), standing(price="6900"))])["AAA"]
+    assert isinstance(dear, Refused)
+    assert "whole shares only" in dear.cuts[-1].reason
+    sold = limit(batch, [("AAA", Sized(SELL, Decimal(7), ()), standing(quantity="3.7"))])["AAA"]
+    assert isinstance(sold, Approved)
+    assert sold.order.quantity == 3
