@@ -72,6 +72,7 @@ class Bridge:
         self._services: DeskServices | None = None
         self._desk = DeskState()
         self._hand = HandView()
+        self._said: dict[str, bool] = {}
         self._touched: asyncio.Event | None = None
         self._market: MarketView | None = None
         self._trouble = ""
@@ -127,8 +128,8 @@ class Bridge:
                 self._early.append(command)
                 return "the desk is opening: it will do so at once when it is open"
             case _:
-                if isinstance(command, Approve | Veto):  # at once: nobody is asked for a second word meanwhile
-                    self._hand = self._hand.with_word(command.order_id, isinstance(command, Approve))
+                if isinstance(command, Approve | Veto):
+                    self._said[command.order_id] = isinstance(command, Approve)
                 self._assistant.send(command)
                 return ""
 
@@ -148,7 +149,8 @@ class Bridge:
         trouble = self._trouble or desk.error
         return Snapshot(
             desk=desk,
-            hand=self._hand,
+            # At once, whatever the desk's thread is busy with: nobody is asked for a second word on an order.
+            hand=self._hand.with_words(self._said),
             market=self._market,
             services=self._services,
             busy=assistant is not None and assistant.busy,
@@ -250,6 +252,8 @@ class Bridge:
             if self._desk.error != (desk := after(self._desk, event)).error or _is_error(event):
                 self._dismissed = ""  # the same words again are news again
             self._desk = desk
+            if _is_error(event):
+                self._said.clear()  # it may not have been written: what the journal says holds
             if self._touched is not None and isinstance(event, Noticed | OrderMoved | RunStarted | RunFinished):
                 self._touched.set()
             if isinstance(event, RunStarted):

@@ -5,7 +5,7 @@ The journal is where processes meet, so that what another terminal says shows he
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from enum import StrEnum
@@ -60,15 +60,17 @@ class HandView:
         """Orders that wait for a word."""
         return tuple(order for order in self.orders if order.waits)
 
-    def with_word(self, order_id: str, approved: bool) -> HandView:
-        """As it will be once a word on an order that waits has been written."""
-        word = Standing.APPROVED if approved else Standing.VETOED
-        return replace(
-            self,
-            orders=tuple(
-                replace(one, standing=word) if one.waits and one.order.id == order_id else one for one in self.orders
-            ),
+    def with_words(self, said: Mapping[str, bool]) -> HandView:
+        """As it will be once words on orders that wait, by order id (True: approved), are written."""
+        if not any(one.order.id in said for one in self.waiting):
+            return self
+        orders = (
+            replace(one, standing=Standing.APPROVED if said[one.order.id] else Standing.VETOED)
+            if one.waits and one.order.id in said
+            else one
+            for one in self.orders
         )
+        return replace(self, orders=tuple(orders))
 
 
 def hand_view(journal: Path, asks: bool, stays_until: Callable[[date], datetime], now: datetime | None) -> HandView:
