@@ -43,3 +43,19 @@ class OffsetClock:
     def now(self) -> datetime:
         """The other clock's moment, moved."""
         return self._inner.now() + self._offset
+
+
+class MovedClock:
+    """Another clock, moved to the time that somebody else has, as often as one is told it."""
+
+    def __init__(self, inner: Clock) -> None:
+        self._inner = inner
+        self._offset = timedelta()
+
+    def now(self) -> datetime:
+        """The moment that was told last, and what has passed since."""
+        return self._inner.now() + self._offset
+
+    def set(self, theirs: datetime) -> None:
+        """It is so late at this moment."""
+        self._offset = theirs - self._inner.now()

@@ -109,6 +109,23 @@ class BrokerConfig(_Section):
     timeout: float = Field(15.0, gt=0, le=120, description="Seconds after which a request is given up.")
 
 
+class WatchConfig(_Section):
+    """When a desk that watches works."""
+
+    after_close: int = Field(20, ge=1, le=600, description="Minutes after a close at which its session is decided.")
+    every: int = Field(
+        0, ge=0, le=390, description="Minutes between two cycles within a session, at a broker; 0: once a day."
+    )
+    in_app: bool = Field(False, description="Whether the open app watches too, instead of waiting for a key.")
+
+    @field_validator("every")
+    @classmethod
+    def _not_too_often(cls, every: int) -> int:
+        if 0 < every < 5:
+            raise ValueError("cycles within a session are at least 5 minutes apart (0: none)")
+        return every
+
+
 class NotifyConfig(_Section):
     """Who is told when a daily run has ended."""
 
@@ -217,6 +234,7 @@ class Config(_Section):
     desk: DeskConfig = DeskConfig()
     data: DataConfig = DataConfig()
     broker: BrokerConfig = BrokerConfig()
+    watch: WatchConfig = WatchConfig()
     notify: NotifyConfig = NotifyConfig()
     execution: ExecutionConfig = ExecutionConfig()
     metrics: MetricsConfig = MetricsConfig()

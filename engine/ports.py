@@ -205,6 +205,11 @@ class LiveFeed(Protocol):
         the meantime, each told as a FeedState. Raises CredentialsRefused where the keys are refused."""
         ...
 
+    async def latest(self, symbols: Sequence[Symbol]) -> Sequence[Heard]:
+        """The latest quotes and trades, asked for at this moment. Raises NetworkError, TryAgainLater,
+        CredentialsRefused."""
+        ...
+
 
 class Notifier(Protocol):
     """Somebody who wants to hear what runs came to."""

@@ -68,14 +68,19 @@ class LazyCommands(click.Group):
 
 @click.group(cls=LazyCommands, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--daily", is_flag=True, help="One headless run for the last completed session, then stop.")
+@click.option("--watch", is_flag=True, help="The same on a schedule, with live prices and news, until Ctrl-C.")
 @click.option(
     "--session", metavar="DATE", help="With --daily: the session to decide for (default: the last completed)."
 )
-@click.option("--json", "as_json", is_flag=True, help="With --daily: print one JSON document.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="With --daily: print one JSON document; with --watch: one per line."
+)
 @click.version_option(package_name="paperdesk", message="paperdesk %(version)s")
 @desk_options
 @click.pass_context
-def cli(ctx: click.Context, invocation: Invocation, daily: bool, session: str | None, as_json: bool) -> None:
+def cli(
+    ctx: click.Context, invocation: Invocation, daily: bool, watch: bool, session: str | None, as_json: bool
+) -> None:
     """A desk of AI analysts in your terminal, trading paper money.
 
     Without a command it opens the app: on your desk, or on the generated demo market where nothing is configured.
@@ -84,17 +89,24 @@ def cli(ctx: click.Context, invocation: Invocation, daily: bool, session: str | 
     Examples:
       paperdesk                                    open the app
       paperdesk --daily                            one headless run, for cron
+      paperdesk --watch                            stays, and runs when it is time
       paperdesk backtest --data DIR --symbols AAPL,MSFT --from 2023-06-01 --to 2023-12-29
     """
     if ctx.invoked_subcommand is not None:
-        if daily:
-            raise click.UsageError(f"--daily is a run of its own; leave out {ctx.invoked_subcommand}")
+        if daily or watch:
+            flag = "--daily is a run" if daily else "--watch is a command"
+            raise click.UsageError(f"{flag} of its own; leave out {ctx.invoked_subcommand}")
+        return
+    if watch:
+        if daily or session:
+            raise click.UsageError("--watch finds out by itself what is due; leave out --daily and --session")
+        importlib.import_module("tui.commands.watch").run(invocation, as_json)
         return
     if daily:
         importlib.import_module("tui.commands.daily").run(invocation, session, as_json)
         return
     if session or as_json:
-        raise click.UsageError("--session and --json belong to --daily or to a command")
+        raise click.UsageError("--session and --json belong to --daily, --json to --watch as well, or to a command")
     importlib.import_module("tui.commands.app").run(invocation)
 
 

@@ -6,7 +6,9 @@ have arrived is looked up by our id and never assumed, and sent again under the 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -18,7 +20,7 @@ from engine.desk.venue import Venue
 from engine.domain.market import Symbol
 from engine.domain.order import Order, OrderState, OrderUpdate, Side, is_final
 from engine.domain.portfolio import ZERO
-from engine.errors import DataError, NetworkError, TryAgainLater
+from engine.errors import DataError, NetworkError, PaperdeskError, TryAgainLater
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
 from engine.market.trading_hours import session_to_decide
@@ -116,7 +118,7 @@ class HandingOver:
             if order.state is not OrderState.SUBMITTING:
                 order = self._write(order.moved(OrderState.SUBMITTING))
             try:
-                return self._arrived(order, await self._venue.place(order)), _Gate.OPEN
+                return await self._placed(order), _Gate.OPEN
             except (TryAgainLater, NetworkError, DataError) as error:
                 problem = str(error)
                 order = self._write(order.moved(OrderState.UNKNOWN), detail=problem)
@@ -127,6 +129,16 @@ class HandingOver:
             f"order {order.id} was sent {ATTEMPTS} times and the broker does not have it ({problem}): run again later, "
             "its id keeps it from being traded twice"
         )
+
+    async def _placed(self, order: Order) -> Order:
+        """Sends an order. Who cancels the run meanwhile waits for the answer, so that it is written down."""
+        sent = asyncio.ensure_future(self._venue.place(order))
+        try:
+            return self._arrived(order, await asyncio.shield(sent))
+        except asyncio.CancelledError:
+            with suppress(PaperdeskError):  # it is looked up by the next run
+                self._arrived(order, await sent)
+            raise
 
     async def _look_up(self, order: Order, waits: Sequence[float]) -> OrderUpdate | None:
         """How an order that was sent stands; None where the broker does not have it, after the first clear answer.

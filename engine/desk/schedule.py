@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
+from engine.market.trading_hours import AroundTheClock
 from engine.ports import Calendar
 
 DAILY = 1
@@ -19,10 +20,12 @@ _LOOK_AHEAD = timedelta(days=12)  # no market rests longer
 @dataclass(frozen=True, slots=True)
 class Rhythm:
     """How often a desk works. `after_close`: how long after a close its data is expected to be there; `every`: the
-    time between two cycles within a session, None for none."""
+    time between two cycles within a session, None for none; `coins`: whether a session is complete only once its UTC
+    day is over as well, as for a desk with coins among its symbols."""
 
     after_close: timedelta = timedelta(minutes=20)
     every: timedelta | None = None
+    coins: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +55,8 @@ def next_occasion(calendar: Calendar, rhythm: Rhythm, after: datetime) -> Occasi
 def _occasions(calendar: Calendar, rhythm: Rhythm, before: date | None, session: date) -> Iterator[Occasion]:
     """Those of one session: within it, resting on the one before, and after it."""
     closes = calendar.closes_at(session)
-    yield Occasion(closes + rhythm.after_close, session, DAILY)
+    complete = max(closes, AroundTheClock().closes_at(session)) if rhythm.coins else closes
+    yield Occasion(complete + rhythm.after_close, session, DAILY)
     if rhythm.every is None or before is None:
         return
     number, at = DAILY + 1, calendar.opens_at(session) + rhythm.every

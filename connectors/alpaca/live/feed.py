@@ -38,11 +38,8 @@ class AlpacaLive:
 
     async def follow(self, symbols: Sequence[Symbol], hear: Callable[[Heard], None]) -> None:
         """Tells of everything until it is cancelled."""
-        shares = tuple(symbol for symbol in symbols if not is_crypto(symbol))
-        coins = tuple(symbol for symbol in symbols if is_crypto(symbol))
-        settings = self._settings
+        settings, prices = self._settings, _by_feed(symbols)
         streams: list[StreamProtocol] = [TradingStream(settings), DataStream(settings, "news", symbols)]
-        prices = {feed: some for feed, some in zip(PRICES, (shares, coins), strict=True) if some}
         streams += [DataStream(settings, feed, some) for feed, some in prices.items()]
         board = _Board(self._clock, hear)
         pages = AlpacaPages(settings)
@@ -55,6 +52,15 @@ class AlpacaLive:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             await pages.aclose()
+
+    async def latest(self, symbols: Sequence[Symbol]) -> Sequence[Heard]:
+        """The latest quotes and trades, asked for at this moment."""
+        pages = AlpacaPages(self._settings)
+        try:
+            found = [await latest(pages, feed, s, self._settings.feed) for feed, s in _by_feed(symbols).items()]
+        finally:
+            await pages.aclose()
+        return [heard for some in found for heard in some]
 
     async def _stream(self, stream: StreamProtocol, hear: Callable[[Heard], None], board: _Board) -> None:
         settings = self._settings
@@ -83,6 +89,13 @@ class AlpacaLive:
             board.polled(feed, "")
             for heard in found:
                 hear(heard)
+
+
+def _by_feed(symbols: Sequence[Symbol]) -> dict[str, Sequence[Symbol]]:
+    """Which feed of prices tells of which symbols; none that has nothing to tell."""
+    coins = tuple(symbol for symbol in symbols if is_crypto(symbol))
+    shares = tuple(symbol for symbol in symbols if not is_crypto(symbol))
+    return {feed: some for feed, some in zip(PRICES, (shares, coins), strict=True) if some}
 
 
 class _Board:

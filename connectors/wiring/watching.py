@@ -1,0 +1,130 @@
+"""The configured desk's live clock: its cycles on a schedule, and beside them the feed of its account."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from datetime import timedelta
+
+from connectors.wiring.broker import broker_settings, open_broker
+from connectors.wiring.desk import Finished, desk_symbols, run_desk_day
+from connectors.wiring.runs import default_symbols
+from connectors.wiring.sources import calendar_table
+from engine.assistant import Publish
+from engine.clock import LiveClock, MovedClock
+from engine.config import Config
+from engine.desk.schedule import Occasion, Rhythm
+from engine.desk.watch import Sleep, Watch
+from engine.domain.live import Heard
+from engine.domain.market import is_crypto
+from engine.errors import PaperdeskError, UsageError
+from engine.market.trading_hours import desk_calendar
+from engine.messages.events import Noticed
+from engine.ports import Broker, Clock, LanguageModel, LiveFeed
+
+Hear = Callable[[Heard], None]
+
+LOOKS = 0.5
+"""Seconds between two looks at a local broker's clock, which may run at any speed."""
+NO_CYCLES_WITHIN = (
+    "watch.every needs a broker (broker.kind = alpaca): on the simulated market orders wait for the next open, so the "
+    "desk works once a day"
+)
+
+
+def desk_rhythm(config: Config) -> Rhythm:
+    """How often the configured desk works; only at a broker also within a session."""
+    every = config.watch.every if config.broker.kind == "alpaca" else 0
+    return Rhythm(
+        timedelta(minutes=config.watch.after_close),
+        timedelta(minutes=every) if every else None,
+        any(is_crypto(symbol) for symbol in default_symbols(config)),
+    )
+
+
+def open_feed(config: Config, clock: Clock) -> LiveFeed | None:
+    """The live feed of the desk's account; None on the simulated market. Raises as `broker_settings` does."""
+    if config.broker.kind == "simulated":
+        return None
+    from connectors.alpaca.live import AlpacaLive
+
+    return AlpacaLive(broker_settings(config), clock)
+
+
+class DeskWatch:
+    """Watches over the configured desk."""
+
+    def __init__(
+        self,
+        config: Config,
+        publish: Publish,
+        hear: Hear = lambda heard: None,
+        through: Callable[[LanguageModel], LanguageModel] = lambda model: model,
+    ) -> None:
+        """`publish` is told what runs do, and what the watch has to say as Noticed; `hear` what the feed tells."""
+        self._config = config
+        self._publish = publish
+        self._hear = hear
+        self._through = through
+        self._clock: Clock = LiveClock()
+
+    async def run(self) -> None:
+        """Watches until it is cancelled. Raises UsageError for a desk without symbols, and what only a person can
+        mend (FOR_A_PERSON)."""
+        config, symbols = self._config, default_symbols(self._config)
+        if not symbols:
+            raise UsageError("the desk has no symbols; set desk.symbols in the configuration")
+        if config.watch.every and config.broker.kind == "simulated":
+            self._say("warning", NO_CYCLES_WITHIN)
+        calendar = desk_calendar(symbols, calendar_table())
+        async with self._time() as sleep:
+            feed = asyncio.create_task(self._follow())
+            watch = Watch(calendar, desk_rhythm(config), self._clock, self._work, self._say, sleep)
+            try:
+                await watch.run()
+            finally:
+                feed.cancel()
+                await asyncio.gather(feed, return_exceptions=True)
+
+    @asynccontextmanager
+    async def _time(self) -> AsyncIterator[Sleep]:
+        """The desk's clock, set by the broker's again at every look where that is the desk's time."""
+        config = self._config
+        if config.broker.kind == "simulated" or config.broker.clock == "machine":
+            yield asyncio.sleep
+            return
+        broker, clock = open_broker(config), MovedClock(LiveClock())
+        look = LOOKS if broker_settings(config).is_local else None
+
+        async def sleep(seconds: float) -> None:
+            await asyncio.sleep(seconds if look is None else min(seconds, look))
+            await self._set(clock, broker)
+
+        try:
+            clock.set((await broker.clock()).now)
+            self._clock = clock
+            yield sleep
+        finally:
+            await broker.aclose()
+
+    async def _set(self, clock: MovedClock, broker: Broker) -> None:
+        with suppress(PaperdeskError):  # it goes on as it went; whoever trades asks again and is told
+            clock.set((await broker.clock()).now)
+
+    async def _work(self, occasion: Occasion) -> None:
+        done = await run_desk_day(self._config, publish=self._publish, through=self._through)
+        if isinstance(done, Finished):
+            self._say("info", f"{done.session} is decided already ({done.run})")
+
+    async def _follow(self) -> None:
+        """Listens for as long as the desk watches; a feed that cannot be had is said, and the desk works without."""
+        try:
+            feed = open_feed(self._config, self._clock)
+            if feed is not None:
+                await feed.follow(desk_symbols(self._config), self._hear)
+        except PaperdeskError as error:
+            self._say("error", f"no live prices and news: {error}")
+
+    def _say(self, level: str, text: str) -> None:
+        self._publish(Noticed("", self._clock.now(), level, text))
