@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import random
+import signal
 import subprocess
 import sys
 import time
@@ -21,7 +23,10 @@ from connectors.files.writing import write_folder
 from connectors.wiring.sandbox import build_sandbox
 from connectors.wiring.sources import calendars
 from engine import places
+from engine.desk.looking import what_is_kept
+from engine.domain.order import OrderState
 from engine.domain.run import DataSpec
+from engine.journal.integrity import quick_check
 from engine.journal.reader import JournalReader
 from tests.tui.commands.conftest import Run
 
@@ -197,3 +202,53 @@ def test_a_finished_session_is_seen_within_the_time_that_cron_has(
         assert f"'{heavy}'" not in loaded
     print(f"second run at a broker: {min(took):.2f} s")
     assert min(took) < 1.5  # 0.6 s on an idle machine; this one may be shared
+
+
+@pytest.mark.slow
+def test_killed_by_signal_while_the_broker_fails_it_trades_everything_once(
+    sandbox: SandboxServer, config: Any, tmp_path: Path
+) -> None:
+    path, draw = config(), random.Random(4)
+    environ = {**os.environ, "PYTHONPATH": str(REPO), "PAPERDESK_BROKER__TIMEOUT": "2"}
+    command = (sys.executable, "-c", "from tui.cli import main; main()", "--config", str(path), "--daily")
+    kills = 0
+    for session in range(10):
+        if session:
+            sandbox.advance("close")
+            sandbox.advance("5m")
+        for kind, rule in (
+            ("gateway_timeout", {"method": "POST", "after": True}),
+            ("hang", {"method": "POST", "after": True, "seconds": 30}),
+            ("too_many_requests", {"method": "GET", "seconds": 0, "count": 2}),
+            ("reset", {"method": "GET", "count": 1}),
+        ):
+            sandbox.fault(kind, path="/v2/orders*", probability=0.5, seed=draw.randrange(1000), **rule)
+        for _ in range(12):
+            process = subprocess.Popen(
+                command, env=environ, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+            )
+            try:
+                _, said = process.communicate(timeout=draw.uniform(1.0, 5.0))
+            except subprocess.TimeoutExpired:
+                process.send_signal(signal.SIGKILL)
+                process.communicate()
+                kills += 1
+                continue
+            assert process.returncode in (0, 74, 75), said
+            if process.returncode == 0:
+                break
+        sandbox.heal()
+        assert subprocess.run(command, env=environ, cwd=tmp_path, capture_output=True, check=False).returncode == 0
+    state, journal = sandbox.state(), places.desk_journal("paper")
+    with JournalReader(journal) as reader:
+        sent = [e.order for e in reader.orders() if e.order.state not in (OrderState.CANCELED, OrderState.INTENDED)]
+    there = [order["client_order_id"] for order in state["orders"]]
+    assert len(there) == len(set(there))
+    assert sorted(there) == sorted(order.id for order in sent)
+    ours = what_is_kept(journal).portfolio()
+    assert ours.cash == Decimal(state["cash"])
+    held = {symbol: position.quantity for symbol, position in ours.positions.items()}
+    assert held == {symbol: Decimal(quantity) for symbol, quantity in state["positions"].items()}
+    assert quick_check(journal) == ()
+    assert kills > 3
+    print(f"{kills} kills, {len(there)} orders, each once")
