@@ -12,6 +12,7 @@ from memory import live_index, ranking
 from memory.errors import EmbedderUnavailable, InvalidRecord, TimeOrder, UnknownPreset, UnknownRecord
 from memory.hash_embedder import HashEmbedder
 from memory.outline import likeness
+from memory.presets import PRESETS
 from memory.recall import LayeredMemory, state_at
 from memory.record import MARKET, Cause, Item, Layer
 from memory.volatile_store import VolatileStore
@@ -376,8 +377,9 @@ def test_with_hysteresis_a_promotion_lasts() -> None:
     assert demoted - promoted > 20
 
 
-@pytest.mark.parametrize("preset", ["investorbench", "finmem-code", "desk", "tradinggpt", "finagent"])
-@pytest.mark.parametrize("labelled", [False, True])
+@pytest.mark.parametrize(
+    ("preset", "labelled"), [(preset, False) for preset in PRESETS] + [("desk", True), ("finagent", True)]
+)
 def test_many_are_ranked_as_few_are(monkeypatch: pytest.MonkeyPatch, preset: str, labelled: bool) -> None:
     """What an outline leaves out is not among the first: with and without one, the same is recalled every day."""
     embedder = HashEmbedder()
@@ -387,11 +389,11 @@ def test_many_are_ranked_as_few_are(monkeypatch: pytest.MonkeyPatch, preset: str
         monkeypatch.setattr(live_index, "OUTLINE_FROM", 20 if outlined else 10**9)
         monkeypatch.setattr(ranking, "_FEW", 64 if outlined else 16_384)
         desk = LayeredMemory(VolatileStore(embedder.dimension), embedder, preset)
-        made, chance = texts(1_200, seed=7), random.Random(preset)
+        made, chance = texts(480, seed=7), random.Random(preset)
         seen: list[object] = []
-        for day in range(1, 13):
+        for day in range(1, 9):
             desk.sweep(day)
-            kinds = chance.choices(("news", "10-Q", "10-K", "reflection"), (6, 2, 1, 1), k=100)
+            kinds = chance.choices(("news", "10-Q", "10-K", "reflection"), (6, 2, 1, 1), k=60)
             items = [
                 Item("MSFT" if n % 5 else MARKET, kind, next(made), source=str(n), labels=(f"type {n % 2}", "x"))
                 for n, kind in enumerate(kinds)
