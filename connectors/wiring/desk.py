@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +19,12 @@ from connectors.wiring.accounts import (
     refuse_bound,
 )
 from connectors.wiring.briefings import configured_briefing, keep_briefing
+from connectors.wiring.desk_market import desk_symbols, load_desk
 from connectors.wiring.fetching import refresh
 from connectors.wiring.memories import desk_memory, remembers
 from connectors.wiring.models import build_models
 from connectors.wiring.runs import default_spec, default_symbols, with_costs
-from connectors.wiring.sources import calendar_table, calendars, configured_data, load_macro, open_source
+from connectors.wiring.sources import calendar_table, configured_data
 from engine import places
 from engine.agents.ask import AnswerRecord, Asked, Asker
 from engine.assistant import Gate, Gated, Publish
@@ -32,16 +33,15 @@ from engine.config import Config
 from engine.cycle import Cycle
 from engine.desk.comparing import BooksDisagree
 from engine.desk.daily import run_daily
+from engine.desk.day_report import keep_report
 from engine.desk.setting import KIND, DailyResult, DailySetting, run_id
 from engine.desk.venue import Venue
-from engine.domain.market import Symbol
 from engine.domain.run import RunSpec
-from engine.errors import DeskHalted, MissingData, PaperdeskError, TryAgainLater, UsageError
+from engine.errors import DataError, DeskHalted, MissingData, PaperdeskError, TryAgainLater, UsageError
 from engine.journal.reader import JournalReader
 from engine.journal.upgrade import bring_up_to_date, older_version
 from engine.journal.writer import JournalWriter
-from engine.market.as_of import Market, load_market
-from engine.market.coverage import check_coverage
+from engine.market.as_of import Market
 from engine.market.trading_hours import desk_calendar, session_to_decide
 from engine.messages.events import AgentSaid, Event, Noticed, RunFinished
 from engine.ports import Calendar, Clock, LanguageModel
@@ -52,9 +52,6 @@ from engine.simulation.desk_broker import DeskBroker
 from engine.simulation.recorder import JournalRecorder
 from engine.simulation.window import unread_series
 from memory.lancedb_store import load_library
-
-HISTORY = timedelta(days=600)
-"""How far back a daily run needs prices without a gap: the chart and what its averages settle on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,27 +90,6 @@ def desk_lock(desk: str) -> Iterator[None]:
         yield
     finally:
         lock.release()
-
-
-def desk_symbols(config: Config) -> tuple[Symbol, ...]:
-    """What the desk decides on, and what it holds or has ordered of symbols that were taken off its list."""
-    held = _in_the_books(places.desk_journal(config.desk.name))
-    return tuple(dict.fromkeys((*default_symbols(config), *held)))
-
-
-async def load_desk(config: Config, session: date, more: Iterable[Symbol] = ()) -> Market:
-    """The desk's market: its symbols, what it holds or has ordered of symbols that were taken off its list, and some
-    `more`. Raises MissingData for a gap in the history that the session's decision needs."""
-    data = configured_data(config)
-    source, macro = open_source(data, session), await load_macro(data, session)
-    decided, symbols = default_symbols(config), tuple(dict.fromkeys((*desk_symbols(config), *more)))
-    market = await load_market(source, source, source, symbols, calendars(), macro)
-    for symbol in decided:
-        history = market.histories[symbol]
-        if len(history):
-            first = max(session - HISTORY, min(history.session(0), session))
-            check_coverage(history, market.calendars[symbol], first, session)
-    return market
 
 
 async def run_desk_day(
@@ -171,15 +147,6 @@ def _finished_run(journal: Path, session: date) -> str | None:
         if journal.stat().st_size == 0:
             raise
         return None
-
-
-def _in_the_books(journal: Path) -> tuple[Symbol, ...]:
-    try:
-        with JournalReader(journal) as reader:
-            waiting = [entry.order.symbol for entry in reader.orders(open_only=True)]
-            return (*(holding.symbol for holding in reader.positions()), *waiting)
-    except MissingData:
-        return ()
 
 
 class OpenDesk:
@@ -292,9 +259,12 @@ async def _run(
                     identity, desk, session, spec.symbols, market, calendar, cycle, preset.name, models.label, meter,
                     journal, venue, clock, tell, asyncio.sleep, config.broker.mode, config.broker.kind,
                 )  # fmt: skip
-                return await run_daily(setting)
+                done = await run_daily(setting)
+            _report(desk, identity, clock, tell)
+            return done
         except PaperdeskError as error:
             _failed(config, journal, identity, error, clock, tell)
+            _report(desk, identity, clock, tell)
             raise
         finally:
             await models.aclose()
@@ -314,3 +284,11 @@ def _failed(
     if under_way:
         journal.run_finished(identity, outcome, clock.now(), detail=str(error), extra=extra)
         tell(RunFinished(identity, clock.now(), outcome, None, str(error)))
+
+
+def _report(desk: str, identity: str, clock: Clock, tell: Publish) -> None:
+    """Writes the run's report beside the journal; one that cannot be written is a warning, for it can be made again."""
+    try:
+        keep_report(places.desk_journal(desk), desk, identity, places.desk_reports(desk))
+    except DataError as error:
+        tell(Noticed(identity, clock.now(), "warning", str(error)))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from connectors.wiring.accounts import build_booking, build_looking, check_calendar, desk_account
-from connectors.wiring.desk import desk_lock, load_desk, session_to_run
+from connectors.wiring.desk import desk_lock, session_to_run
+from connectors.wiring.desk_market import load_desk
 from engine import places
 from engine.config import Config
 from engine.desk.claim import claim_account

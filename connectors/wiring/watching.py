@@ -8,7 +8,8 @@ from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 
 from connectors.wiring.broker import broker_settings, open_broker
-from connectors.wiring.desk import Finished, desk_symbols, run_desk_day
+from connectors.wiring.desk import Finished, run_desk_day
+from connectors.wiring.desk_market import desk_symbols
 from connectors.wiring.runs import default_symbols
 from connectors.wiring.sources import calendar_table
 from engine.assistant import Publish
