@@ -101,7 +101,7 @@ class Cycle:
         position = turn.portfolio.positions.get(symbol)
         standing = Standing(
             quantity=ZERO if position is None else position.quantity,
-            price=turn.market.close(symbol),
+            price=turn.price(symbol),
             average_cost=ZERO if position is None else position.average_cost,
             cash=turn.portfolio.cash - turn.reserved,
             value=turn.value,

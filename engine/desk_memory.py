@@ -1,8 +1,9 @@
 """What the desk remembers and recalls: between its news, filings and lessons and the layered memory library.
 
-Steps of memory are sessions counted on the desk's calendar, so a daily run and a backtest keep the same time. What a
-session brings waits until all is decided and is written then as one, dated to a moment after the decision: a run that
-was killed and goes on recalls what it recalled before, and writes what it wrote.
+Steps of memory are sessions counted on the desk's calendar, so a daily run and a backtest keep the same time; a cycle
+within a session stands at a fraction. What a cycle brings waits until all is decided and is written then as one, dated
+to a moment after the decision: a run that was killed and goes on recalls what it recalled before, and writes what it
+wrote.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class Place:
     symbol: Symbol
     owner: str
     session: date
-    step: int
+    step: float
 
 
 class DeskMemory:
@@ -61,7 +62,7 @@ class DeskMemory:
         """The same memory in this process alone: what happens to one is not known to the other."""
         return DeskMemory(self._memory.copied_to(VolatileStore(self.embedder.dimension)), self._calendar)
 
-    def as_of(self, step: int) -> DeskMemory:
+    def as_of(self, step: float) -> DeskMemory:
         """The memory as it stood when a session was decided, in this process alone: what that session brought is
         dated after its decision, so it is not there yet; what is written is lost with it."""
         copied = self._memory.copied_to(VolatileStore(self.embedder.dimension), step)
@@ -71,7 +72,7 @@ class DeskMemory:
         """Writes all of it into an empty store; returns how many records there are."""
         return self._memory.write_to(store)
 
-    def begin(self, step: int) -> None:
+    def begin(self, step: float) -> None:
         """A session's cycle begins: what is due moves or fades."""
         self._waiting = []
         self._memory.sweep(step)
@@ -142,7 +143,7 @@ class DeskMemory:
         )
         self._waiting.append((place, item))
 
-    def decided(self, decisions: Sequence[Decision], step: int) -> None:
+    def decided(self, decisions: Sequence[Decision], step: float) -> None:
         """A session is decided: writes what it brought, and notes what the decisions rest on."""
         # Symbols think side by side; the order in which they came to it is nobody's.
         waiting = sorted(self._waiting, key=lambda one: (one[0].symbol, one[0].owner))
@@ -162,7 +163,7 @@ class DeskMemory:
             sign = (row.reward > 0) - (row.reward < 0)
             self._memory.reinforce(decision.evidence, sign, self._calendar.number(row.session), _key(decision))
 
-    def plant(self, marker: str, symbols: Sequence[Symbol], owners: Sequence[str], step: int) -> None:
+    def plant(self, marker: str, symbols: Sequence[Symbol], owners: Sequence[str], step: float) -> None:
         """Puts memories of the future into it, for the audit: of every kind one that is written after a step and one
         that is written before and becomes available after it, as weighty as can be."""
         for symbol, owner in product(symbols, owners):

@@ -48,10 +48,12 @@ class Notebook:
 class Turn:
     """One cycle's occasion: the session whose data is read, the market as it is known, the books at its close.
 
-    `step` counts sessions on the desk's calendar: the time of memory. `training` is the warm-up, in which reflections
-    may see the moves that are known by `hindsight_until`, when the last session of the warm-up is decided on; decisions
-    never do. `taken` is cash that the orders of symbols before these have taken in the same batch, where only a part
-    of it is decided: it counts for the limits, and no agent sees it. Of `whole_shares` no parts are traded.
+    `step` counts sessions on the desk's calendar, within one the part that has passed: the time of memory. `prices` are
+    those of the moment, where a cycle within a session has asked for them; else the last close counts. `training` is
+    the warm-up, in which reflections may see the moves that are known by `hindsight_until`, when the last session of
+    the warm-up is decided on; decisions never do. `taken` is cash that the orders of symbols before these have taken in
+    the same batch, where only a part of it is decided: it counts for the limits, and no agent sees it. Of
+    `whole_shares` no parts are traded.
     """
 
     run: str
@@ -66,10 +68,20 @@ class Turn:
     notebook: Notebook
     reserved: Decimal = ZERO
     queued: Mapping[Symbol, Decimal] = field(default_factory=dict)
-    step: int = 0
+    step: float = 0
     hindsight_until: datetime | None = None
     taken: Decimal = ZERO
     whole_shares: frozenset[Symbol] = frozenset()
+    prices: Mapping[Symbol, Decimal] = field(default_factory=dict)
+
+    def price(self, symbol: Symbol) -> Decimal:
+        """What a symbol costs: by the market of the moment where that is known, else by its last close."""
+        return self.prices[symbol] if symbol in self.prices else self.market.close(symbol)
+
+    @property
+    def within_session(self) -> bool:
+        """Whether the market of the next session is open already: the cycle after the close is the first."""
+        return self.number > 1
 
     @property
     def training(self) -> bool:

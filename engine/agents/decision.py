@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from typing import Annotated, Literal
 
@@ -42,7 +42,8 @@ class Holding:
 @dataclass(frozen=True, slots=True)
 class DecisionView:
     """All that the decision may rest on; `absent` names the agents that abstained or are switched off,
-    `gains_in_a_row` counts the sessions up to this one that closed higher. Source: FinVision §3.4 [V5]."""
+    `gains_in_a_row` counts the sessions up to this one that closed higher. Within the session that follows, `moment` is
+    when that is (UTC), and the price the market's; None: after the close. Source: FinVision §3.4 [V5]."""
 
     symbol: Symbol
     session: date
@@ -57,6 +58,7 @@ class DecisionView:
     sizing: Sizing
     absent: tuple[str, ...] = ()
     gains_in_a_row: int = 0
+    moment: datetime | None = None
 
     def summary(self) -> str:
         """The view in a few words."""

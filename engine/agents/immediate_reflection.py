@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from typing import Annotated, Literal
 
@@ -23,7 +23,7 @@ from engine.market.moves import MOMENTUM_SESSIONS, momentum
 
 @dataclass(frozen=True, slots=True)
 class MarketFacts:
-    """What the market shows: the close in the quote currency, the cumulative log return of the last `sessions` (None
+    """What the market shows: the price in the quote currency, the cumulative log return of the last `sessions` (None
     where there are too few), and the risk character as a text. Source: InvestorBench A.1 [I5, I6]."""
 
     price: Decimal
@@ -42,8 +42,8 @@ class MarketFacts:
 class ImmediateView:
     """What the reflection may rest on. `shares` are held now, `profit` is their unrealized gain as a fraction, `scale`
     says how advice is given. In training `next_move` is the change of the close that followed, as a fraction: the agent
-    explains it and decides nothing; in the test it is None. Source: InvestorBench A.1, appendix D [I5, I7];
-    TradingGPT §4.1.2 [G5]."""
+    explains it and decides nothing; in the test it is None. `moment` is as in DecisionView.
+    Source: InvestorBench A.1, appendix D [I5, I7]; TradingGPT §4.1.2 [G5]."""
 
     symbol: Symbol
     session: date
@@ -58,6 +58,7 @@ class ImmediateView:
     extended: ExtendedReflection | None = None
     scale: Literal["three", "five"] = "three"
     next_move: float | None = None
+    moment: datetime | None = None
 
     @property
     def training(self) -> bool:

@@ -23,6 +23,8 @@ from engine.ports import Calendar
 # Explicit bounds: the library's own default ends a year after today, which would make a run depend on its day.
 FIRST_SESSION = date(2000, 1, 1)
 LAST_SESSION = date(2035, 12, 31)
+_LONGEST_REST = timedelta(days=14)
+"""A market opens again within so many days."""
 AFTER_CLOSE = timedelta(seconds=1)
 """A decision is taken this long after the close."""
 
@@ -135,6 +137,19 @@ def desk_calendar(symbols: Iterable[Symbol], table: Path | None = None) -> Calen
 def decision_time(calendar: Calendar, session: date) -> datetime:
     """When the decision that reads a session is taken: one second after its close, UTC."""
     return calendar.closes_at(session) + AFTER_CLOSE
+
+
+def session_after(calendar: Calendar, session: date) -> date:
+    """The session that follows one, whatever the holidays."""
+    return calendar.sessions(session + timedelta(days=1), session + _LONGEST_REST)[0]
+
+
+def step_at(calendar: Calendar, session: date, now: datetime) -> float:
+    """A moment in the count of sessions: the number of the last completed one and the part of the next that has
+    passed, always less than one."""
+    following = session_after(calendar, session)
+    opens, closes = calendar.opens_at(following), calendar.closes_at(following)
+    return calendar.number(session) + min(max((now - opens) / (closes - opens), 0.0), 1 - 2**-8)
 
 
 def session_to_decide(calendar: Calendar, symbols: Iterable[Symbol], asked: date | None, now: datetime) -> date:

@@ -21,7 +21,7 @@ from engine.journal.entries import RunEntry
 from engine.journal.migrations import TEST, WARM_UP
 from engine.journal.reader import JournalReader
 from engine.market.as_of import Market
-from engine.market.trading_hours import decision_time
+from engine.market.trading_hours import decision_time, step_at
 from engine.ports import Calendar
 from engine.simulation.agent_run import windows
 from engine.simulation.seen_inputs import Seen
@@ -36,7 +36,7 @@ class Occasion:
     """What stood when a batch was decided, as far as the journal has it; `orders` are what the batch came to.
 
     `portfolio` are the books at the close of `closed`, None for books that begin with this decision; what follows
-    `orders` is as in Turn.
+    `orders` is as in Turn, and `now` its moment: None for one second after the close.
     """
 
     run: RunEntry
@@ -52,6 +52,9 @@ class Occasion:
     reserved: Decimal = ZERO
     queued: Mapping[Symbol, Decimal] = field(default_factory=dict)
     whole_shares: frozenset[Symbol] = frozenset()
+    now: datetime | None = None
+    news_after: datetime | None = None
+    prices: Mapping[Symbol, Decimal] = field(default_factory=dict)
 
 
 def occasion_of_backtest(
@@ -107,7 +110,7 @@ def occasion_of_desk(
     if not points and seen is None:
         raise MissingData(f"the journal {reader.path} has no books of {session}, with which it was decided")
     notebook = Notebook()
-    for run in reader.runs(entry.kind):
+    for run in reader.runs():
         if run.session is not None and run.session <= session:
             notebook.remember(reader.outcomes(run.id))
     notebook.decided([made for made in reader.decisions() if made.key.session < session])
@@ -126,15 +129,23 @@ def occasion_of_desk(
     if seen is None:
         return occasion
     return replace(
-        occasion, symbols=seen.symbols, reserved=seen.reserved, queued=seen.queued, whole_shares=seen.whole_shares
+        occasion,
+        symbols=seen.symbols,
+        reserved=seen.reserved,
+        queued=seen.queued,
+        whole_shares=seen.whole_shares,
+        now=seen.now,
+        news_after=seen.news_after,
+        prices=seen.prices,
     )
 
 
 def turn_of(occasion: Occasion, market: Market, calendar: Calendar) -> Turn:
     """The whole batch's turn on a market that is on the price basis of its run; `calendar` is what the run decided
     on. Its notebook is the occasion's, to which deciding adds."""
-    session, now = occasion.session, decision_time(calendar, occasion.session)
-    known, portfolio = market.at(now), occasion.portfolio
+    session, now = occasion.session, occasion.now or decision_time(calendar, occasion.session)
+    known, portfolio, prices = market.at(now), occasion.portfolio, occasion.prices
+    within = occasion.cycle > 1
     return Turn(
         run=occasion.run.id,
         desk=occasion.desk,
@@ -142,14 +153,15 @@ def turn_of(occasion: Occasion, market: Market, calendar: Calendar) -> Turn:
         number=occasion.cycle,
         symbols=occasion.symbols,
         market=known,
-        news_after=decision_time(calendar, previous_session(calendar, session)),
+        news_after=occasion.news_after or decision_time(calendar, previous_session(calendar, session)),
         portfolio=portfolio,
-        value=portfolio.value({symbol: known.close(symbol) for symbol in portfolio.positions}),
+        value=portfolio.value({s: prices[s] if s in prices else known.close(s) for s in portfolio.positions}),
         notebook=occasion.notebook,
         reserved=occasion.reserved,
         queued=occasion.queued,
         whole_shares=occasion.whole_shares,
-        step=calendar.number(session),
+        step=step_at(calendar, session, now) if within else calendar.number(session),
+        prices=prices,
         hindsight_until=occasion.hindsight_until,
     )
 
@@ -166,5 +178,5 @@ def part_of(turn: Turn, symbol: Symbol, orders: Sequence[Order]) -> Turn:
     """The same turn for one symbol alone, beside the orders that the symbols before it in the batch had got."""
     before = turn.symbols[: turn.symbols.index(symbol)]
     bought = [order for order in orders if order.symbol in before and order.side is Side.BUY]
-    taken = sum((cost(order, turn.market.close(order.symbol)) for order in bought), ZERO)
+    taken = sum((cost(order, turn.price(order.symbol)) for order in bought), ZERO)
     return replace(turn, symbols=(symbol,), taken=taken)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from itertools import groupby
@@ -34,7 +34,8 @@ _FIGURES = timedelta(days=800)
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A turn's inputs, read again; `market` holds nothing that was not known."""
+    """A turn's inputs, read again; `market` holds nothing that was not known. `now` is when it was decided, None for a
+    run of before that was kept, which decided after the close; `prices` as in Turn."""
 
     symbols: tuple[Symbol, ...]
     news_after: datetime
@@ -43,6 +44,8 @@ class Seen:
     queued: Mapping[Symbol, Decimal]
     whole_shares: frozenset[Symbol]
     market: Market
+    now: datetime | None = None
+    prices: Mapping[Symbol, Decimal] = field(default_factory=dict)
 
 
 def parts_of(turn: Turn, market: Market, bars: int) -> Inputs:
@@ -97,13 +100,22 @@ def seen_in(inputs: Inputs, calendar_of: Callable[[Symbol], Calendar]) -> Seen:
         {symbol: Decimal(shares) for symbol, shares in books["queued"].items()},
         frozenset(books["whole_shares"]),
         market,
+        moment_of(inputs),
+        {symbol: Decimal(price) for symbol, price in books.get("prices", {}).items()},
     )
+
+
+def moment_of(inputs: Inputs) -> datetime | None:
+    """When what was seen was decided on; None for a run of before that was kept."""
+    now = json.loads(inputs[_TURN][0]).get("now")
+    return None if now is None else datetime.fromisoformat(now)
 
 
 def _books(turn: Turn) -> dict[str, Any]:
     portfolio = turn.portfolio
     return {
         "symbols": turn.symbols,
+        "now": turn.market.now,
         "news_after": turn.news_after,
         "cash": portfolio.cash,
         "money_step": portfolio.money_step,
@@ -111,6 +123,7 @@ def _books(turn: Turn) -> dict[str, Any]:
         "reserved": turn.reserved,
         "queued": turn.queued,
         "whole_shares": sorted(turn.whole_shares),
+        "prices": turn.prices,
     }
 
 

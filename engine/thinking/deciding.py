@@ -80,6 +80,7 @@ def _decision_view(thought: Thought) -> DecisionView:
         sizing=thought.preset.sizing,
         absent=tuple(thought.absent),
         gains_in_a_row=standing.gains_in_a_row,
+        moment=seen.turn.market.now if seen.turn.within_session else None,
     )
 
 

@@ -5,6 +5,7 @@ What a reflection learns goes into memory, with a mark where it was written with
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 from engine.agents.character import RISK_TEXTS
@@ -141,7 +142,7 @@ async def immediately(thought: Thought) -> None:
         seen.symbol,
         seen.turn.session,
         seen.owner,
-        MarketFacts.of(seen.bars, risk),
+        replace(MarketFacts.of(seen.bars, risk), price=standing.price),
         thought.recollections,
         standing.quantity,
         standing.gain,
@@ -150,11 +151,12 @@ async def immediately(thought: Thought) -> None:
         extended=thought.extended,
         scale="five" if preset.decision == "five-level" else "three",
         next_move=followed[0] if followed else None,
+        moment=seen.turn.market.now if seen.turn.within_session else None,
     )
     thought.immediate = await reflect_immediately(thought.asker, view)
     answer = thought.kept("immediate-reflection", thought.immediate)
     if answer is not None:
-        thought.keep_lesson("reflection", answer.reason, seen_until=seen.turn.step + 1 if followed else None)
+        thought.keep_lesson("reflection", answer.reason, seen_until=int(seen.turn.step) + 1 if followed else None)
 
 
 def _moves(thought: Thought) -> tuple[PriceMove, ...]:
@@ -172,4 +174,4 @@ def _seen_until(thought: Thought, moves: tuple[PriceMove, ...]) -> int | None:
     turn = thought.seen.turn
     if turn.hindsight_until is None:
         return None
-    return turn.step + max((move.horizon_days for move in moves if move.hindsight), default=0)
+    return int(turn.step) + max((move.horizon_days for move in moves if move.hindsight), default=0)
