@@ -64,6 +64,12 @@ def desk_memory(desk: str) -> Path:
     return data_dir() / "desks" / f"{_part('desk', desk)}.memory"
 
 
+def desk_reports(desk: str) -> Path:
+    """The folder of the reports of a desk's runs, a file each; beside its journal. Raises ConfigError as `desk_journal`
+    does."""
+    return data_dir() / "desks" / f"{_part('desk', desk)}.reports"
+
+
 def lock_file(desk: str) -> Path:
     """What the one process that trades for a desk holds; beside its journal."""
     return data_dir() / "desks" / f"{_part('desk', desk)}.lock"

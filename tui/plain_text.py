@@ -1,22 +1,10 @@
-"""Text of models, news and brokers made safe to show: no control characters, no escape codes, no hidden direction."""
+"""Text of models, news and brokers on screens: safe to show, on one line, or only its beginning."""
 
 from __future__ import annotations
 
-import re
-import unicodedata
+from engine.domain.printable import printable
 
-_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
-_KEPT = frozenset("\n")
-_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
-"""Categories of characters that show nothing themselves but change what others show."""
-
-
-def printable(text: str) -> str:
-    """The text as it may reach a screen; line feeds stay, tabs become blanks, what would steer a terminal goes."""
-    text = _ESCAPE.sub("", text).replace("\r\n", "\n").replace("\t", "    ").replace("\r", "\n")
-    if text.isascii() and text.replace("\n", "").isprintable():
-        return text
-    return "".join(c for c in text if c in _KEPT or unicodedata.category(c) not in _HIDDEN)
+__all__ = ["beginning", "one_line", "printable"]
 
 
 def one_line(text: str) -> str:

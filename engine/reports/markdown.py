@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from engine.reports.markdown_table import cell, table
 from engine.reports.summary import (
     DISCLAIMER,
-    NOTHING,
     amount,
     change,
     decision_counts,
@@ -21,7 +21,6 @@ from engine.reports.summary import (
     trades_in_words,
 )
 
-_SPECIAL = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_[]<>|#~$"})
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _SPARK = 60
 
@@ -32,11 +31,11 @@ def markdown(document: Mapping[str, Any]) -> str:
 
 
 def _lines(document: Mapping[str, Any]) -> Iterator[str]:
-    yield f"# Backtest: {_text(name_of(document))} on {_text(', '.join(document['symbols']))}"
+    yield f"# Backtest: {cell(name_of(document))} on {cell(', '.join(document['symbols']))}"
     yield ""
     yield f"*{DISCLAIMER}* Run `{document['run']}`."
     yield ""
-    yield from _table(["", ""], [[name, _text(value)] for name, value in facts(document)])
+    yield from table(["", ""], [[name, cell(value)] for name, value in facts(document)])
     yield ""
     yield f"**{amount(document['initial_value'])} to {amount(document['final_value'])} ({change(document)})**"
     values = [float(point["value"]) for point in document["equity"]]
@@ -47,8 +46,8 @@ def _lines(document: Mapping[str, Any]) -> Iterator[str]:
     yield "## Metrics"
     yield ""
     rows = metric_rows(document)
-    heading = ["", f"**{_text(name_of(document))}**", "95 % interval", *map(_text, document["baselines"])]
-    yield from _table(heading, [[_text(r.title), f"**{r.own}**", r.interval, *r.beside] for r in rows])
+    heading = ["", f"**{cell(name_of(document))}**", "95 % interval", *map(cell, document["baselines"])]
+    yield from table(heading, [[cell(r.title), f"**{r.own}**", r.interval, *r.beside] for r in rows])
     yield ""
     yield "## By symbol"
     yield ""
@@ -60,8 +59,8 @@ def _lines(document: Mapping[str, Any]) -> Iterator[str]:
     yield f"- Trades: {trades_in_words(document)}"
     use = model_in_words(document)
     if use:
-        yield f"- Model: {_text(use)}"
-    yield from (f"- {_text(remark)}" for remark in remarks(document))
+        yield f"- Model: {cell(use)}"
+    yield from (f"- {cell(remark)}" for remark in remarks(document))
     if document["decisions"]:
         yield ""
         yield from _decisions(document)
@@ -70,8 +69,8 @@ def _lines(document: Mapping[str, Any]) -> Iterator[str]:
         yield "## Trades"
         yield ""
         columns = ("session", "symbol", "side", "quantity", "price", "fee", "reason")
-        cells = [[_text(str(trade[column])) for column in columns] for trade in document["trades"]]
-        yield from _table([column.capitalize() for column in columns], cells, numbers=frozenset({3, 4, 5}))
+        cells = [[cell(str(trade[column])) for column in columns] for trade in document["trades"]]
+        yield from table([column.capitalize() for column in columns], cells, numbers=frozenset({3, 4, 5}))
     yield ""
     yield f"Fingerprint `{document['fingerprint']}` (SHA-256 over decisions, trades and equity)."
 
@@ -79,12 +78,12 @@ def _lines(document: Mapping[str, Any]) -> Iterator[str]:
 def _by_symbol(document: Mapping[str, Any]) -> Iterator[str]:
     named = document["convention"]
     metrics = [row for row in metric_rows(document) if row.name not in ("excess_return", "net_of_model_cost")]
-    heading = ["", "Profit", "Final quantity", *(_text(row.short) for row in metrics)]
+    heading = ["", "Profit", "Final quantity", *(cell(row.short) for row in metrics)]
     cells = []
     for symbol, part in document["per_symbol"].items():
         measured = [figure(named, row.name, part["metrics"].get(row.name)) for row in metrics]
-        cells.append([_text(symbol), amount(part["profit"]), part["final_quantity"], *measured])
-    yield from _table(heading, cells)
+        cells.append([cell(symbol), amount(part["profit"]), part["final_quantity"], *measured])
+    yield from table(heading, cells)
 
 
 def _decisions(document: Mapping[str, Any]) -> Iterator[str]:
@@ -92,31 +91,8 @@ def _decisions(document: Mapping[str, Any]) -> Iterator[str]:
     for symbol in document["symbols"]:
         own = [decision for decision in document["decisions"] if decision["symbol"] == symbol]
         counts = decision_counts(own)
-        cells.append([_text(symbol), *map(str, counts.values()), str(sum(1 for d in own if d["cut"]))])
-    yield from _table(["", "BUY", "SELL", "HOLD", "abstained", "cut"], cells)
-
-
-def _table(
-    heading: Sequence[str], rows: Sequence[Sequence[str]], numbers: frozenset[int] | None = None
-) -> Iterator[str]:
-    """A table with numbers to the right: in the columns named, else in all but the first."""
-    right = frozenset(range(1, len(heading))) if numbers is None and any(heading) else numbers or frozenset()
-    cells = [list(heading), *map(list, rows)]
-    widths = [max(3, *(len(row[column]) for row in cells)) for column in range(len(heading))]
-    for number, row in enumerate(cells):
-        yield f"| {' | '.join(_aligned(cell, widths[n], n in right) for n, cell in enumerate(row))} |"
-        if number == 0:
-            rules = ("-" * (width - 1) + (":" if n in right else "-") for n, width in enumerate(widths))
-            yield f"| {' | '.join(rules)} |"
-
-
-def _aligned(cell: str, width: int, right: bool) -> str:
-    return cell.rjust(width) if right else cell.ljust(width)
-
-
-def _text(text: str) -> str:
-    """Text as a cell: on one line, and nothing in it is markup."""
-    return " ".join(text.split()).translate(_SPECIAL) or NOTHING
+        cells.append([cell(symbol), *map(str, counts.values()), str(sum(1 for d in own if d["cut"]))])
+    yield from table(["", "BUY", "SELL", "HOLD", "abstained", "cut"], cells)
 
 
 def _sparkline(values: Sequence[float]) -> str:

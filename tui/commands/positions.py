@@ -53,20 +53,15 @@ def last_books(look: Look) -> EquityPoint | None:
 
 def _document(books: EquityPoint | None) -> dict[str, Any]:
     from engine.domain.decimal_text import money
-    from tui.commands.daily_summary import positions
+    from engine.reports.day import positions
 
     if books is None:
         return {"session": None, "value": None, "cash": None, "positions": {}}
-    held = positions(books)
-    for symbol, position in books.portfolio.positions.items():
-        price = books.prices.get(symbol)
-        gain = None if price is None else (price - position.average_cost) * position.quantity
-        held[symbol]["gain"] = None if gain is None else money(round(gain, 2))
     return {
         "session": str(books.session),
         "value": money(books.value),
         "cash": money(books.portfolio.cash),
-        "positions": held,
+        "positions": positions(books),
     }
 
 

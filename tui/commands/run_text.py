@@ -15,14 +15,14 @@ def decided_by(run: RunEntry) -> str:
     return f"{run.label} ({kind} {run.name})"
 
 
-def order_words(order: Order) -> str:
-    """An order on one line."""
+def order_words(order: Order, detail: str | None = None) -> str:
+    """An order on one line, with the `detail` of how it came to stand so."""
     if order.notional is not None:
         much = f"{order.side.value} {order.symbol} for {amounts.money(order.notional)}"
     else:
         assert order.quantity is not None  # an order has one of the two
         much = f"{order.side.value} {amounts.quantity(order.quantity)} {order.symbol}"
-    return f"{much}: {order.state.value}"
+    return f"{much}: {order.state.value}" + (f" ({one_line(detail)})" if detail else "")
 
 
 def trade_words(fill: Fill) -> str:

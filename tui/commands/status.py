@@ -85,7 +85,7 @@ def _document(state: _State | None) -> dict[str, Any]:
         return {**nothing, "positions": {}, "open_orders": []}
     from engine.domain.decimal_text import money
     from engine.reports import row_json
-    from tui.commands.daily_summary import positions
+    from engine.reports.day import positions
     from tui.commands.desk_hand import halted_json
 
     run, books = state.run, state.books

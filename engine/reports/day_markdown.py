@@ -1,0 +1,191 @@
+"""A day's document as Markdown: what was decided and why, what was traded, and how the desk stands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from engine.domain.portfolio import ZERO
+from engine.domain.printable import printable
+from engine.reports.markdown_table import cell, table
+from engine.reports.summary import DISCLAIMER, NOTHING, amount, model_in_words
+
+Document = Mapping[str, Any]
+
+
+def day_markdown(document: Document) -> str:
+    """The whole report; nothing in it steers a terminal."""
+    return printable("\n".join(_lines(document))) + "\n"
+
+
+def _lines(document: Document) -> Iterator[str]:
+    yield f"# Desk {cell(document['desk'])}, session {document['session']}"
+    yield ""
+    yield f"*{DISCLAIMER}* Run `{document['run']}`."
+    yield ""
+    yield from table(["", ""], [[name, cell(value)] for name, value in _facts(document) if value])
+    for title, lines in (
+        ("Differences", _differences(document["differences"])),
+        ("Notes", [f"- {one['level']}: {cell(one['text'])}" for one in document["notes"]]),
+        ("Decisions", _decisions(document["decisions"])),
+        ("Orders", _orders(document["orders"])),
+        ("Since the run before", [*_fills(document["fills"]), *_flows(document["cash_flows"])]),
+        ("Taken over from the broker", _adoptions(document["adoptions"])),
+        ("Positions", _positions(document)),
+    ):
+        found = list(lines)
+        if found:
+            yield from ("", f"## {title}", "", *found)
+
+
+def _facts(document: Document) -> Iterator[tuple[str, str]]:
+    halted = document["halted"]
+    if halted is not None:
+        why = f": {halted['reason']}" if halted["reason"] else ""
+        yield "HALTED", f"since {_moment(halted['since'])}{why}"
+    yield "Outcome", _outcome(document)
+    yield "Time", f"{_moment(document['started'])} to {_moment(document['ended'])}"
+    yield "Decided by", f"{document['label']} (preset {document['preset']})"
+    account = f", account {document['broker']['account']}" if document["broker"]["account"] else ""
+    yield "Broker", f"{document['broker']['kind']}{account}, mode {document['mode']}"
+    yield "Skipped", ", ".join(document["skipped"])
+    if document["value"] is not None:
+        yield "Value", f"{amount(document['value'])}{_change(document)}"
+        yield "Cash", amount(document["cash"])
+    yield "Waiting", _count(len(document["waiting"]), "order") if document["waiting"] else ""
+    if document["model"] is not None:
+        yield "Model", f"{document['model']['spec']}: {model_in_words(document)}"
+
+
+def _outcome(document: Document) -> str:
+    said = document["outcome"] or "not finished: it is at work, or was killed and goes on with the next one"
+    return f"{said}: {document['detail']}" if document["detail"] else str(said)
+
+
+def _change(document: Document) -> str:
+    before = document["before"]
+    if before is None:
+        return ""
+    now, then = Decimal(document["value"]), Decimal(before["value"])
+    share = f" ({100 * (now / then - 1):+.2f} %)" if then else ""
+    return f", {now - then:+,.2f}{share} since {before['session']}"
+
+
+def _differences(differences: Sequence[Document]) -> Iterator[str]:
+    rows = [
+        [
+            cell(one["what"]),
+            *(_side(one[side]) for side in ("journal", "broker", "difference")),
+            cell(one["note"] or ""),
+        ]
+        for one in differences
+    ]
+    if rows:
+        yield from table(["", "Journal", "Broker", "Difference", "Note"], rows, frozenset({1, 2, 3}))
+
+
+def _side(text: str | None) -> str:
+    return NOTHING if text is None else text
+
+
+def _decisions(decisions: Sequence[Document]) -> Iterator[str]:
+    for number, made in enumerate(decisions):
+        if number:
+            yield ""
+        size = f" {Decimal(str(made['size'])).normalize():f} %" if made["size"] else ""
+        yield f"### {cell(made['symbol'])}: {made['action']}{size}"
+        yield ""
+        first, *more = [line for line in made["reason"].splitlines() if line.strip()] or [""]
+        yield cell(first)
+        if made["cut"]:
+            yield from ("", f"**Cut by the limits**: {cell(made['cut'])}")
+        if more:
+            yield ""
+            yield from (f"- {cell(line)}" for line in more)
+
+
+def _orders(orders: Sequence[Document]) -> Iterator[str]:
+    explained = any(one["detail"] for one in orders)
+    heading = ["", "Side", "Asked", "State", *(["Why"] if explained else [])]
+    rows = [
+        [
+            cell(one["symbol"]),
+            one["side"],
+            _asked(one),
+            one["state"],
+            *([cell(one["detail"] or "")] if explained else []),
+        ]
+        for one in orders
+    ]
+    if rows:
+        yield from table(heading, rows, frozenset({2}))
+
+
+def _asked(order: Document) -> str:
+    return f"{order['quantity']} shares" if order["notional"] is None else f"for {amount(order['notional'])}"
+
+
+def _fills(fills: Sequence[Document]) -> Iterator[str]:
+    columns = ("session", "symbol", "side", "quantity", "price", "fee")
+    rows = [[cell(fill[column]) for column in columns] for fill in fills]
+    if rows:
+        yield from table([column.capitalize() for column in columns], rows, frozenset({3, 4, 5}))
+
+
+def _flows(flows: Sequence[Document]) -> Iterator[str]:
+    rows = [
+        [
+            flow["session"],
+            cell(flow["symbol"]),
+            cell(flow["kind"]),
+            _signed(flow["amount"]),
+            NOTHING if Decimal(flow["quantity"]) == ZERO else flow["quantity"],
+            cell(flow["words"] or ""),
+        ]
+        for flow in flows
+    ]
+    if rows:
+        yield ""
+        yield from table(["Session", "Symbol", "Kind", "Amount", "Shares", "Words"], rows, frozenset({3, 4}))
+
+
+def _adoptions(adoptions: Sequence[Document]) -> Iterator[str]:
+    for one in adoptions:
+        yield f"- {cell(one['what'])}: {one['before']} became {one['after']}, {cell(one['reason'])}"
+
+
+def _positions(document: Document) -> Iterator[str]:
+    rows = [
+        [
+            cell(symbol),
+            held["quantity"],
+            _rounded(held["average_cost"]),
+            _rounded(held["price"]),
+            NOTHING if held["price"] is None else f"{Decimal(held['quantity']) * Decimal(held['price']):,.2f}",
+            NOTHING if held["gain"] is None else _signed(held["gain"]),
+        ]
+        for symbol, held in document["positions"].items()
+    ]
+    if rows:
+        yield from table(["", "Shares", "Cost", "Price", "Value", "Gain"], rows)
+
+
+def _rounded(text: str | None) -> str:
+    if text is None:
+        return NOTHING
+    price = Decimal(text)
+    return f"{price:,.2f}" if abs(price) >= 1 or price == ZERO else f"{price:,.4f}"
+
+
+def _signed(text: str) -> str:
+    return f"{Decimal(text):+,.2f}"
+
+
+def _moment(text: str | None) -> str:
+    return "now" if text is None else f"{datetime.fromisoformat(text):%Y-%m-%d %H:%M} UTC"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
