@@ -68,24 +68,31 @@ def _run(invocation: Invocation, asked: date | None) -> tuple[str, str]:
     """The run and its outcome."""
     import asyncio
 
-    from connectors.wiring.desk import Finished, run_desk_day
+    from connectors.wiring.desk import Finished
+    from connectors.wiring.telling import run_and_tell
 
-    done = asyncio.run(run_desk_day(invocation.load().config, asked, publish=_progress()))
+    done = asyncio.run(run_and_tell(invocation.load().config, asked, publish=heard()))
     return done.run, NOTHING_TO_DO if isinstance(done, Finished) else done.outcome
 
 
-def _progress() -> Callable[[Event], None]:
-    """Says who is at work on what, on a line that the next one replaces, where somebody looks."""
+def heard() -> Callable[[Event], None]:
+    """Says on standard error what a person should know, and, where somebody looks, who is at work on what, on a line
+    that the next one replaces."""
     import sys
 
     import click
 
-    from engine.messages.events import RunFinished, StepStarted
+    from engine.messages.events import Noticed, RunFinished, StepStarted
+    from tui.plain_text import one_line
+
+    clear = "\r\x1b[K" if sys.stderr.isatty() else ""
 
     def hear(event: Event) -> None:
-        if isinstance(event, StepStarted):
-            click.echo(f"\r\x1b[K{event.symbol}: {event.step} ...", nl=False, err=True)
-        elif isinstance(event, RunFinished):
-            click.echo("\r\x1b[K", nl=False, err=True)
+        if isinstance(event, Noticed) and event.level != "info":
+            click.echo(f"{clear}paperdesk: {event.level}: {one_line(event.text)}", err=True)
+        elif isinstance(event, StepStarted) and clear:
+            click.echo(f"{clear}{event.symbol}: {event.step} ...", nl=False, err=True)
+        elif isinstance(event, RunFinished) and clear:
+            click.echo(clear, nl=False, err=True)
 
-    return hear if sys.stderr.isatty() else lambda event: None
+    return hear

@@ -1,0 +1,99 @@
+"""A run of the desk that nobody watches: whoever wants to hear of it is told how it ended, also where it failed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from datetime import date
+
+from connectors.wiring.desk import Finished, run_desk_day, session_to_run
+from engine import places
+from engine.assistant import Publish
+from engine.clock import LiveClock
+from engine.config import Config
+from engine.desk.day_report import document_of
+from engine.desk.setting import DailyResult
+from engine.errors import DeskHalted, NotToldError, PaperdeskError, UsageError
+from engine.journal.reader import JournalReader
+from engine.journal.writer import JournalWriter
+from engine.messages.events import Event, Noticed, RunStarted
+from engine.ports import Clock, LanguageModel, Notifier
+from engine.reports.day import failure_document
+from engine.reports.row_json import Row
+
+
+async def run_and_tell(
+    config: Config,
+    asked: date | None = None,
+    publish: Publish = lambda event: None,
+    wall: Clock | None = None,
+    through: Callable[[LanguageModel], LanguageModel] = lambda model: model,
+) -> DailyResult | Finished:
+    """`run_desk_day`, with what it came to told to notify.command and notify.webhook: its document (day_document) with
+    `exit_code` and `error`. A run with nothing to do tells nobody, nor does one that was called in a way that means
+    nothing. Who cannot be told is a warning, published and noted in the journal. Raises as `run_desk_day` does."""
+    clock, begun = wall or LiveClock(), list[str]()
+    notifiers = open_notifiers(config)
+
+    def hear(event: Event) -> None:
+        if isinstance(event, RunStarted):
+            begun.append(event.run)
+        publish(event)
+
+    async def tell(outcome: str, code: int, line: str | None) -> None:
+        if notifiers:
+            said = _document(config, asked, begun, outcome, clock) | {"exit_code": code, "error": line}
+            await _tell(notifiers, said, config.desk.name, publish, clock)
+
+    try:
+        done = await run_desk_day(config, asked, hear, wall, through)
+    except UsageError:
+        raise
+    except PaperdeskError as error:
+        outcome = "halted" if isinstance(error, DeskHalted) else "failed"
+        await tell(outcome, error.exit_code, " ".join(str(error).split()))
+        raise
+    except Exception as error:
+        await tell("failed", PaperdeskError.exit_code, f"a bug: {type(error).__name__}: {error}")
+        raise
+    if isinstance(done, DailyResult):
+        begun.append(done.run)
+        await tell(done.outcome, 0, None)
+    return done
+
+
+def open_notifiers(config: Config) -> Sequence[Notifier]:
+    """Who is told of runs. Raises ConfigError for a program or an address that is none."""
+    from connectors.notify import CommandNotifier, WebhookNotifier
+
+    found: list[Notifier] = []
+    if config.notify.command:
+        found.append(CommandNotifier(config.notify.command))
+    if config.notify.webhook is not None:
+        found.append(WebhookNotifier(config.notify.webhook))
+    return found
+
+
+def _document(config: Config, asked: date | None, begun: Sequence[str], outcome: str, clock: Clock) -> Row:
+    """What the journal has of the run that began; of one that did not, what is known without."""
+    desk = config.desk.name
+    with suppress(PaperdeskError):
+        if begun:
+            with JournalReader(places.desk_journal(desk)) as reader:
+                return document_of(reader, desk, begun[-1], outcome)
+    session = asked
+    with suppress(PaperdeskError):
+        session = session_to_run(config, asked, clock.now())[1]
+    return failure_document(desk, session, config.broker.mode, config.broker.kind)
+
+
+async def _tell(notifiers: Sequence[Notifier], said: Row, desk: str, publish: Publish, clock: Clock) -> None:
+    for notifier in notifiers:
+        try:
+            await notifier.tell(said)
+        except NotToldError as error:
+            text, run = f"not told of the run: {error}", said["run"]
+            publish(Noticed(run or "", clock.now(), "warning", text))
+            if run is not None:
+                with suppress(PaperdeskError), JournalWriter(places.desk_journal(desk)) as journal:
+                    journal.noted(run, "warning", text, clock.now())
