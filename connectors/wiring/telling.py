@@ -28,10 +28,12 @@ async def run_and_tell(
     publish: Publish = lambda event: None,
     wall: Clock | None = None,
     through: Callable[[LanguageModel], LanguageModel] = lambda model: model,
+    known: str | None = None,
 ) -> DailyResult | Finished:
     """`run_desk_day`, with what it came to told to notify.command and notify.webhook: its document (day_document) with
     `exit_code` and `error`. A run with nothing to do tells nobody, nor does one that was called in a way that means
-    nothing. Who cannot be told is a warning, published and noted in the journal. Raises as `run_desk_day` does."""
+    nothing, nor a failure in the words that are `known`. Who cannot be told is a warning, published and noted in the
+    journal. Raises as `run_desk_day` does."""
     clock, begun = wall or LiveClock(), list[str]()
     notifiers = open_notifiers(config)
 
@@ -41,7 +43,7 @@ async def run_and_tell(
         publish(event)
 
     async def tell(outcome: str, code: int, line: str | None) -> None:
-        if notifiers:
+        if notifiers and (line is None or line != known):
             said = _document(config, asked, begun, outcome, clock) | {"exit_code": code, "error": line}
             await _tell(notifiers, said, config.desk.name, publish, clock)
 
@@ -51,7 +53,7 @@ async def run_and_tell(
         raise
     except PaperdeskError as error:
         outcome = "halted" if isinstance(error, DeskHalted) else "failed"
-        await tell(outcome, error.exit_code, " ".join(str(error).split()))
+        await tell(outcome, error.exit_code, str(error))
         raise
     except Exception as error:
         await tell("failed", PaperdeskError.exit_code, f"a bug: {type(error).__name__}: {error}")

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from datetime import timedelta
+from datetime import date, timedelta
 
 from connectors.wiring.broker import broker_settings, open_broker
-from connectors.wiring.desk import Finished, run_desk_day
+from connectors.wiring.desk import Finished
 from connectors.wiring.desk_market import desk_symbols
 from connectors.wiring.runs import default_symbols
 from connectors.wiring.sources import calendar_table
+from connectors.wiring.telling import run_and_tell
 from engine.assistant import Publish
 from engine.clock import LiveClock, MovedClock
 from engine.config import Config
@@ -69,6 +70,8 @@ class DeskWatch:
         self._hear = hear
         self._through = through
         self._clock: Clock = LiveClock()
+        self._failed: tuple[date | None, str] = None, ""
+        """The session and the words of the last failure: a cycle that is tried again tells them once."""
 
     async def run(self) -> None:
         """Watches until it is cancelled. Raises UsageError for a desk without symbols, and what only a person can
@@ -114,7 +117,12 @@ class DeskWatch:
             clock.set((await broker.clock()).now)
 
     async def _work(self, occasion: Occasion) -> None:
-        done = await run_desk_day(self._config, publish=self._publish, through=self._through)
+        known = self._failed[1] if self._failed[0] == occasion.session else None
+        try:
+            done = await run_and_tell(self._config, publish=self._publish, through=self._through, known=known)
+        except PaperdeskError as error:
+            self._failed = occasion.session, str(error)
+            raise
         if isinstance(done, Finished):
             self._say("info", f"{done.session} is decided already ({done.run})")
 
