@@ -6,21 +6,16 @@ again, orders that were handed over are not handed over twice. Source: papers.md
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from decimal import Decimal
 
-from engine.desk.earlier_runs import close_abandoned, skip_missed
-from engine.desk.hand import halted
-from engine.desk.handing_over import Handed, HandingOver, Terms
+from engine.desk.earlier_runs import close_abandoned, decided_until, skip_missed
 from engine.desk.learning import learn
-from engine.desk.setting import KIND, DailyResult, DailySetting
+from engine.desk.running import begin, decide_and_trade, end, value_of
+from engine.desk.setting import DailyResult, DailySetting
 from engine.domain.market import Symbol
-from engine.domain.order import Order
 from engine.errors import StaleData, UsageError
-from engine.journal.entries import RunEntry
-from engine.journal.reader import JournalReader
 from engine.market.trading_hours import decision_time, session_to_decide
-from engine.messages.events import RunFinished, RunStarted
 from engine.simulation.recorder import JournalRecorder
 from engine.simulation.seen_inputs import parts_of
 from engine.simulation.window import previous_session
@@ -32,46 +27,20 @@ async def run_daily(setting: DailySetting) -> DailyResult:
     symbol's bars do not reach the session, and what the venue raises: BooksDisagree, TryAgainLater, NetworkError,
     CredentialsRefused, ConfigError."""
     _check(setting)
-    journal, session = setting.journal, setting.session
     close_abandoned(setting)
     skipped = skip_missed(setting)
-    journal.run_started(
-        RunEntry(setting.run, KIND, setting.name, setting.wall.now(), setting.label, None, setting.symbols, session, 1)
-    )
-    now = setting.wall.now()
-    started = RunStarted(setting.run, now, KIND, setting.name, setting.label, setting.symbols, session, session, 1)
-    setting.publish(started)
-    settled = await setting.venue.settle(session)
+    begin(setting)
+    settled = await setting.venue.settle(setting.session)
     notebook = learn(setting, settled)
-    verdict, handed = await _decide_and_trade(setting, notebook)
-    outcome = "halted" if handed.halted else "waiting" if handed.waiting else "done"
+    known = setting.market.at(decision_time(setting.calendar, setting.session))
+
+    async def decide() -> Verdict:
+        return await _decide(setting, notebook, known.close)
+
+    verdict, handed = await decide_and_trade(setting, decide, known.close)
     books = setting.venue.books
     assert books is not None  # settle() opens them
-    detail = _halt_words(handed)
-    journal.run_finished(
-        setting.run,
-        outcome,
-        setting.wall.now(),
-        value=books.value,
-        detail=detail,
-        model=setting.meter.use,
-        extra={"broker": setting.broker, "mode": setting.mode},
-    )
-    setting.publish(RunFinished(setting.run, setting.wall.now(), outcome, books.value, detail))
-    return DailyResult(
-        run=setting.run,
-        session=session,
-        books=books,
-        decisions=verdict.decisions,
-        orders=handed.orders,
-        fills=tuple(fill for one in settled for fill in one.fills),
-        cash_flows=tuple(flow for one in settled for flow in one.cash_flows),
-        skipped=skipped,
-        model=setting.meter.use,
-        outcome=outcome,
-        waiting=handed.waiting,
-        halted=handed.halted,
-    )
+    return end(setting, settled, verdict, handed, books.value, skipped)
 
 
 def _check(setting: DailySetting) -> None:
@@ -96,32 +65,19 @@ def _check(setting: DailySetting) -> None:
             )
 
 
-async def _decide_and_trade(setting: DailySetting, notebook: Notebook) -> tuple[Verdict, Handed]:
-    with JournalReader(setting.journal.path) as reader:
-        stopped = halted(reader)
-        decided = reader.decisions(run=setting.run)
-        intended = tuple(entry.order for entry in reader.orders(run=setting.run))
-    if stopped is not None:
-        return Verdict(decided, intended), Handed(intended, halted=stopped)
-    # A verdict that stands from before a kill or a halt is not asked for again.
-    verdict = Verdict(decided, intended) if decided else await _decide(setting, notebook)
-    return verdict, await _hand_over(setting, verdict.orders)
-
-
-async def _decide(setting: DailySetting, notebook: Notebook) -> Verdict:
+async def _decide(setting: DailySetting, notebook: Notebook, close: Callable[[Symbol], Decimal]) -> Verdict:
     session, market, venue = setting.session, setting.market, setting.venue
-    now = decision_time(setting.calendar, session)
-    known = market.at(now)
+    before = previous_session(setting.calendar, session)
     turn = Turn(
         run=setting.run,
         desk=setting.desk,
         session=session,
-        number=1,
+        number=setting.number,
         symbols=setting.symbols,
-        market=known,
-        news_after=decision_time(setting.calendar, previous_session(setting.calendar, session)),
+        market=market.at(decision_time(setting.calendar, session)),
+        news_after=decided_until(setting, before),
         portfolio=venue.portfolio,
-        value=_value(setting),
+        value=value_of(setting, close),
         notebook=notebook,
         reserved=venue.means.reserved,
         queued=venue.means.queued,
@@ -133,38 +89,3 @@ async def _decide(setting: DailySetting, notebook: Notebook) -> Verdict:
         setting.journal.inputs(setting.run, turn.number, parts_of(turn, market, setting.cycle.bars))
         JournalRecorder(setting.journal, setting.run, setting.desk, setting.wall).decided(verdict)
     return verdict
-
-
-async def _hand_over(setting: DailySetting, orders: Sequence[Order]) -> Handed:
-    sizing = setting.cycle.preset.sizing
-    terms = Terms(
-        run=setting.run,
-        session=setting.session,
-        symbols=setting.symbols,
-        mode=setting.mode,
-        floor=_value(setting) * sizing.cash_floor,
-        allow_short=sizing.allow_short,
-        prices=lambda symbol: _close(setting, symbol),
-    )
-    handing = HandingOver(
-        terms, setting.venue, setting.journal, setting.calendar, setting.wall, setting.pause, setting.publish
-    )
-    return await handing.hand_over(orders)
-
-
-def _value(setting: DailySetting) -> Decimal:
-    """What the portfolio is worth at the closes that are decided on."""
-    portfolio = setting.venue.portfolio
-    return portfolio.value({symbol: _close(setting, symbol) for symbol in portfolio.positions})
-
-
-def _close(setting: DailySetting, symbol: Symbol) -> Decimal:
-    return setting.market.at(decision_time(setting.calendar, setting.session)).close(symbol)
-
-
-def _halt_words(handed: Handed) -> str:
-    if handed.halted is None:
-        return ""
-    return f"halted since {handed.halted.since:%Y-%m-%d %H:%M} UTC" + (
-        f": {handed.halted.reason}" if handed.halted.reason else ""
-    )

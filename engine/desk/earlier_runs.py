@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 
-from engine.desk.setting import KIND, DailySetting, run_id
+from engine.desk.setting import KIND, WITHIN, DailySetting, run_id
 from engine.domain.order import OrderState
 from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
+from engine.market.trading_hours import decision_time
+from engine.simulation.seen_inputs import moment_of
 
 
 def close_abandoned(setting: DailySetting) -> None:
-    """Ends earlier runs that were killed and never gone on with: what they, or runs that failed, meant to trade is
-    not traded late."""
+    """Ends earlier runs that were killed and never gone on with: what those of earlier sessions, or runs that failed,
+    meant to trade is not traded late. What earlier cycles of the same session meant stands until one decides anew."""
     with JournalReader(setting.journal.path) as reader:
-        earlier = [run for run in reader.runs(KIND) if run.id != setting.run]
+        earlier = [run for run in reader.runs() if run.kind in (KIND, WITHIN) and _before(run, setting)]
         open_orders = reader.orders(open_only=True)
-    abandoned = {run.id for run in earlier}
+    abandoned = {run.id for run in earlier if run.session != setting.session}
     for entry in open_orders:
         if entry.run in abandoned and entry.order.state is OrderState.INTENDED:
             expired = entry.order.moved(OrderState.EXPIRED)
@@ -26,6 +28,25 @@ def close_abandoned(setting: DailySetting) -> None:
         if run.outcome is None:
             detail = "killed, and not gone on with while it could be"
             setting.journal.run_finished(run.id, "failed", setting.wall.now(), detail=detail)
+
+
+def _before(run: RunEntry, setting: DailySetting) -> bool:
+    """Whether a run came before: of the same session those within it have nothing to do with the daily one."""
+    if run.session == setting.session:
+        return run.kind == WITHIN and setting.number > run.cycle
+    return True
+
+
+def decided_until(setting: DailySetting, session: date) -> datetime:
+    """Up to when the cycles that rest on a session have read the news, without the one that is set."""
+    with JournalReader(setting.journal.path) as reader:
+        for run in reversed(reader.runs(WITHIN)):
+            if run.session == session and run.id != setting.run and reader.decisions(run.id):
+                inputs = reader.inputs(run.id, run.cycle)
+                moment = moment_of(inputs) if inputs else None
+                if moment is not None:
+                    return moment
+    return decision_time(setting.calendar, session)
 
 
 def skip_missed(setting: DailySetting) -> tuple[date, ...]:

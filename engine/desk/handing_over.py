@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from enum import Enum, auto
 
@@ -37,7 +37,7 @@ LOOKS = (0.5, 2.0, 5.0)
 @dataclass(frozen=True, slots=True)
 class Terms:
     """What binds every order of a run. `floor` is cash (quote currency) that buys must leave; `mode` as configured;
-    `prices` gives the close that was decided on."""
+    `prices` gives the close, or the price of the moment, that was decided on; nothing is sent from `until` on."""
 
     run: str
     session: date
@@ -46,6 +46,7 @@ class Terms:
     floor: Decimal
     allow_short: bool
     prices: Callable[[Symbol], Decimal]
+    until: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,12 +166,12 @@ class HandingOver:
                 word = approvals(reader).get(order.id)
             if word is not None and not word.approved:
                 return self._ended(order, OrderState.CANCELED, f"vetoed: {word.reason}" if word.reason else "vetoed")
-            if not self._is_latest():
-                return self._expired(order)
+            if too_late := self._too_late():
+                return self._ended(order, OrderState.EXPIRED, too_late)
             if word is None:
                 return order, _Gate.WAITING
-        if not self._is_latest():
-            return self._expired(order)
+        if too_late := self._too_late():
+            return self._ended(order, OrderState.EXPIRED, too_late)
         objection = await self._venue.objection(order.symbol) or await self._lacking(order)
         if objection:
             return self._ended(order, OrderState.CANCELED, objection)
@@ -191,18 +192,20 @@ class HandingOver:
             return ""
         return f"it would sell {wanted.normalize():f} shares, and {max(free, ZERO).normalize():f} are free to be sold"
 
-    def _is_latest(self) -> bool:
+    def _too_late(self) -> str:
+        """Why nothing of the run can be sent any more; empty where it still can."""
+        terms, now = self._terms, self._clock.now()
         if not self._venue.real_time:
-            return True
-        terms = self._terms
-        return session_to_decide(self._calendar, terms.symbols, None, self._clock.now()) == terms.session
+            return ""
+        if terms.until is not None and now >= terms.until:
+            return f"the session in which it was decided is over since {terms.until:%H:%M} UTC"
+        if session_to_decide(self._calendar, terms.symbols, None, now) != terms.session:
+            return f"{terms.session} is no longer the last completed session"
+        return ""
 
     def _halted(self) -> Halted | None:
         with JournalReader(self._journal.path) as reader:
             return halted(reader)
-
-    def _expired(self, order: Order) -> tuple[Order, _Gate]:
-        return self._ended(order, OrderState.EXPIRED, f"{order.session} is no longer the last completed session")
 
     def _ended(self, order: Order, state: OrderState, reason: str) -> tuple[Order, _Gate]:
         return self._write(order.moved(state), detail=reason), _Gate.ENDED

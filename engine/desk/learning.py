@@ -21,13 +21,15 @@ def learn(setting: DailySetting, settled: Sequence[Settled]) -> Notebook:
     with JournalReader(setting.journal.path) as reader:
         notebook.remember(reader.outcomes())
         decided = reader.decisions()
-    notebook.decided(decided)
+    notebook.decided(sorted(decided, key=lambda made: made.key.cycle))
     for one in settled:
         for fill in one.fills:
             setting.publish(_filled(setting, fill))
         _publish_books(setting, one.after)
     known = {(row.decision_session, row.symbol, row.owner) for rows in notebook.outcomes.values() for row in rows}
-    waiting = [d for d in decided if (d.key.session, d.key.symbol, d.key.owner) not in known]
+    # A session's reward is its last decision's: the cycles before it were overtaken.
+    last = {(d.key.session, d.key.symbol, d.key.owner): d for d in sorted(decided, key=lambda d: d.key.cycle)}
+    waiting = [d for key, d in last.items() if key not in known]
     # All closes, not only those that were just settled: a run may have been killed between settling and this.
     with JournalReader(setting.journal.path) as reader:
         points, fills, flows, adopted = reader.equity(), reader.fills(), reader.cash_flows(), reader.adoptions()

@@ -9,6 +9,7 @@ from datetime import date
 from engine.cycle import Cycle
 from engine.desk.hand import Halted
 from engine.desk.looking import Pause
+from engine.desk.schedule import DAILY
 from engine.desk.venue import Venue
 from engine.domain.decision import Decision
 from engine.domain.market import Symbol
@@ -21,12 +22,15 @@ from engine.ports import Calendar, Clock
 from engine.reports.model_use import Meter
 
 KIND = "daily"
+WITHIN = "session"
+"""The kinds of a desk's runs: the one after a close, and the cycles within the session that follows."""
 
 
 @dataclass(frozen=True, slots=True)
 class DailySetting:
-    """What a daily run needs, all of it given. `wall` tells when things are written; decisions are dated by the
-    session. `market` reaches `session` and not beyond. `mode` and `broker` are configured."""
+    """What a run of a desk needs, all of it given. `wall` tells when things are written; decisions are dated by the
+    session. `market` reaches `session` and, of shares, not beyond. `mode` and `broker` are configured; `number` is the
+    cycle's: the daily run is the first that rests on a session, those within the next count on."""
 
     run: str
     desk: str
@@ -45,12 +49,19 @@ class DailySetting:
     pause: Pause
     mode: str = "auto"
     broker: str = "simulated"
+    number: int = DAILY
+
+    @property
+    def kind(self) -> str:
+        """What kind of run it is."""
+        return KIND if self.number == DAILY else WITHIN
 
 
 @dataclass(frozen=True, slots=True)
 class DailyResult:
-    """What a daily run came to. `outcome` is `done`, `waiting` (orders in `waiting` need approval) or `halted` (by a
-    person, see `halted`); `skipped` are sessions that passed without a run: they are never traded late."""
+    """What a run came to: `books` are those at the last close. `outcome` is `done`, `waiting` (orders in `waiting` need
+    approval) or `halted` (by a person, see `halted`); `skipped` are sessions that passed without a run: they are never
+    traded late."""
 
     run: str
     session: date
@@ -66,6 +77,6 @@ class DailyResult:
     halted: Halted | None = None
 
 
-def run_id(desk: str, session: date) -> str:
-    """The id of a desk's daily run: the same session, the same run."""
-    return f"{KIND}-{desk}-{session:%Y%m%d}"
+def run_id(desk: str, session: date, number: int = DAILY) -> str:
+    """The id of a desk's run: the same session and cycle, the same run."""
+    return f"{KIND}-{desk}-{session:%Y%m%d}" if number == DAILY else f"{WITHIN}-{desk}-{session:%Y%m%d}-{number}"
