@@ -8,7 +8,6 @@ from decimal import Decimal
 from typing import Any
 
 from engine.domain.portfolio import ZERO
-from engine.domain.printable import printable
 from engine.reports.markdown_table import cell, table
 from engine.reports.summary import DISCLAIMER, NOTHING, amount, model_in_words
 
@@ -16,8 +15,8 @@ Document = Mapping[str, Any]
 
 
 def day_markdown(document: Document) -> str:
-    """The whole report; nothing in it steers a terminal."""
-    return printable("\n".join(_lines(document))) + "\n"
+    """The whole report."""
+    return "\n".join(_lines(document)) + "\n"
 
 
 def _lines(document: Document) -> Iterator[str]:

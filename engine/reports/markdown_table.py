@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from engine.domain.printable import printable
 from engine.reports.summary import NOTHING
 
 _SPECIAL = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_[]<>|#~$"})
@@ -28,5 +29,5 @@ def _aligned(text: str, width: int, right: bool) -> str:
 
 
 def cell(text: str) -> str:
-    """Text as a cell: on one line, and nothing in it is markup."""
-    return " ".join(text.split()).translate(_SPECIAL) or NOTHING
+    """Text as a cell: on one line, nothing in it is markup and nothing steers a terminal."""
+    return " ".join(printable(text).split()).translate(_SPECIAL) or NOTHING

@@ -1,4 +1,5 @@
-"""`paperdesk report`: a run's metrics, equity, trades and costs, written as Markdown, HTML, JSON or CSV."""
+"""`paperdesk report`: a backtest's metrics, equity, trades and costs, or a session of the desk, as Markdown, HTML, JSON
+or CSV."""
 
 from __future__ import annotations
 
@@ -7,36 +8,66 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tui.commands.run_options import DAY
 from tui.invocation import Invocation, desk_options
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from datetime import date
+
+    from tui.commands.journals import Look
 
 FORMATS = {"md": ".md", "html": ".html", "json": ".json", "csv": ".csv"}
 """Formats with how their files end."""
 
 
+OF_A_SESSION = frozenset({"md", "json"})
+"""Those of a session of the desk."""
+
+
 @click.command("report")
+@click.option("--session", type=DAY, metavar="DATE", help="The desk's run of a session instead of a backtest.")
 @click.option("--format", "chosen", type=click.Choice(list(FORMATS)), help="Default: by the ending of FILE, else md.")
 @click.option("--table", metavar="NAME", help="With csv: equity (the default), metrics, trades, cash-flows, ...")
 @click.option("--out", metavar="FILE", help="File to write instead of standard output; a folder for all csv tables.")
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 @desk_options
-def command(invocation: Invocation, chosen: str | None, table: str | None, out: str | None, as_json: bool) -> None:
+def command(
+    invocation: Invocation,
+    session: date | None,
+    chosen: str | None,
+    table: str | None,
+    out: str | None,
+    as_json: bool,
+) -> None:
     """Writes what a backtest came to, as it was kept in the run's journal: the run and its data are not needed again.
 
-    Without --run it is the latest backtest.
+    Without --run it is the latest backtest. With --session it is the desk's run of a session as its journal has it now,
+    in md or json: what was decided and why, ordered, filled, held and noticed. A daily run leaves the same beside the
+    journal when it ends.
 
     \b
     Examples:
       paperdesk report
+      paperdesk report --session 2026-11-20
       paperdesk report --run ID --out report.html
       paperdesk report --format csv --table trades
     """
     from tui.console import show
 
     target = None if out is None else Path(out).expanduser()
+    if session is not None and invocation.run is not None:
+        raise click.UsageError("--session and --run both name a run: give one of them")
     chosen = _format(chosen, as_json, table, target)
+    if session is not None or _is_of_the_desk(invocation.run):
+        if chosen not in OF_A_SESSION:
+            raise click.UsageError(f"a session of the desk is written as md or json, not as {chosen}")
+        text = _session(invocation, session, chosen)
+        if target is None:
+            show(text.rstrip("\n"))
+        else:
+            _write(target, text)
+        return
     document = _document(invocation.run)
     if target is None:
         show(_rendered(document, chosen, table).rstrip("\n"))
@@ -61,6 +92,40 @@ def _format(chosen: str | None, as_json: bool, table: str | None, target: Path |
     if table is not None and chosen != "csv":
         raise click.UsageError(f"--table belongs to --format csv, not to {chosen}")
     return chosen
+
+
+def _is_of_the_desk(run: str | None) -> bool:
+    """Whether a run that is named is a desk's: there is no backtest of that name."""
+    from engine import places
+
+    return run is not None and run.startswith("daily-") and not places.run_journal(run).is_file()
+
+
+def _session(invocation: Invocation, session: date | None, chosen: str) -> str:
+    """The report of the desk's run of a session, or of the run that is named."""
+    from engine.desk.day_report import document_of
+    from engine.errors import MissingData
+    from engine.reports.day_markdown import day_markdown
+    from engine.reports.result_json import as_text
+    from tui.commands.journals import NOT_RUN, looked_at
+
+    with looked_at(invocation) as (desk, look):
+        if look is None:
+            raise MissingData(NOT_RUN.format(desk=desk))
+        run = look.run or _run_of(look, session)
+        document = document_of(look.reader, desk, run)
+    return as_text(document) + "\n" if chosen == "json" else day_markdown(document)
+
+
+def _run_of(look: Look, session: date | None) -> str:
+    from engine.errors import MissingData
+
+    runs = look.reader.runs()
+    found = [run.id for run in runs if run.session == session]
+    if not found:
+        known = ", ".join(dict.fromkeys(str(run.session) for run in runs[:-6:-1]))
+        raise MissingData(f"{look.title} has no run for {session}; the latest are for {known or 'no session yet'}")
+    return found[0]
 
 
 def _document(run: str | None) -> dict[str, Any]:
