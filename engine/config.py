@@ -38,7 +38,7 @@ class DeskConfig(_Section):
     symbols: tuple[str, ...] = Field(
         (), description="Symbols in the order in which they are decided; empty: the demo desk's."
     )
-    preset: str = Field("finvision", description="Which preset of the cycle runs: a name or a path to a TOML file.")
+    preset: str = Field("desk", description="Which preset of the cycle runs: a name or a path to a TOML file.")
     cash: Decimal = Field(Decimal(100_000), gt=0, description="Paper money that a desk or a backtest starts with.")
     seed: int = Field(0, description="Seed of everything that draws: random trader, intervals.")
     risk: Literal["momentum", "risk-seeking", "risk-neutral", "risk-averse"] | None = Field(

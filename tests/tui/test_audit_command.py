@@ -25,7 +25,7 @@ def test_agents_are_clean_and_the_certificate_says_what_was_read(capsys: pytest.
     made = json.loads(capsys.readouterr().out)
     assert made["schema"] == 1
     assert made["verdict"] == "clean"
-    assert made["preset"] == "finvision"
+    assert made["preset"] == "desk"
     assert (made["first_decision"], made["last_decision"]) == ("2025-01-31", "2025-02-10")
     assert made["truncation"]["cuts"] == 3
     assert made["truncation"]["differing"] == 0
@@ -38,9 +38,10 @@ def test_agents_are_clean_and_the_certificate_says_what_was_read(capsys: pytest.
         ("news", False),
         ("filings", False),
         ("macro", False),
+        ("memory", False),
     ]
     inputs = {read["source"]: read for read in made["inputs"]}
-    assert set(inputs) == {"bars", "news", "filings", "macro"}
+    assert set(inputs) == {"bars", "news", "filings", "macro", "memory"}
     for source in ("bars", "news"):
         read = inputs[source]
         assert read["items"] > 0 and not read["from_the_future"]

@@ -22,6 +22,7 @@ from tui.cli import main
 SESSIONS = (date(2025, 3, 11), date(2025, 3, 12), date(2025, 3, 14))
 """Sessions that the desk decides for; the one between them passes without a run."""
 BACKTEST = "backtest-20250701-120000-ab12"
+FEW_AGENTS = {"PAPERDESK_DESK__PRESET": "finvision"}
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ def kept_homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, P
     """Homes that were lived in: `desk` (three daily runs), `backtest` (one short run), `table` (sessions only)."""
     patch = pytest.MonkeyPatch()
     homes = {name: tmp_path_factory.mktemp(f"{name}-home") for name in ("desk", "backtest", "table")}
-    config = load_config(None, environ={}).config
+    config = load_config(None, environ=FEW_AGENTS).config
     patch.setenv("PAPERDESK_HOME", str(homes["desk"]))
     for session in SESSIONS:
         asyncio.run(run_desk_day(config, session))
@@ -83,7 +84,7 @@ def kept_homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, P
 
 @pytest.fixture
 def desk(kept_homes: dict[str, Path], paperdesk_home: Path) -> Path:
-    """The home of a desk that has run."""
+    """The home of a desk that has run, with FinVision's few agents."""
     return _copied(kept_homes["desk"], paperdesk_home)
 
 

@@ -27,7 +27,7 @@ from engine.domain.order import OrderState
 from engine.domain.portfolio import Portfolio
 from engine.journal.integrity import quick_check
 from engine.journal.reader import JournalReader
-from tests.tui.commands.conftest import SESSIONS, Run, contents
+from tests.tui.commands.conftest import FEW_AGENTS, SESSIONS, Run, contents
 from tui.commands.due import desk_of, due_session, kept_sessions
 from tui.invocation import Invocation
 
@@ -73,7 +73,7 @@ def test_a_first_run_decides_and_a_second_has_nothing_to_do(run: Run, fresh: Pat
 def test_the_summary_says_who_what_and_that_it_is_paper(run: Run, fresh: Path) -> None:
     said = run("--daily", "--session", "2025-03-11").out
     assert "Desk demo, session 2025-03-11   paper money" in said
-    assert "rules, not a language model (preset finvision)" in said
+    assert "rules, not a language model (preset desk)" in said
     for symbol in ("ORVL", "BXWD", "HLXM", "WRNN-USD"):
         assert symbol in said
     assert "Value       100,000.00, of it cash 100,000.00" in said
@@ -197,7 +197,11 @@ def test_of_two_runs_at_once_one_works(fresh: Path) -> None:
     assert quick_check(fresh / "data" / "desks" / "demo.db") == ()
 
 
-def test_killed_at_any_moment_it_goes_on_and_does_nothing_twice(fresh: Path, kept_homes: dict[str, Path]) -> None:
+def test_killed_at_any_moment_it_goes_on_and_does_nothing_twice(
+    fresh: Path, kept_homes: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in FEW_AGENTS.items():
+        monkeypatch.setenv(name, value)
     journal = fresh / "data" / "desks" / "demo.db"
     draw = random.Random(20250311)
     assert _finish(fresh, SESSIONS[0]) == 0

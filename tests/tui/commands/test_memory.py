@@ -172,11 +172,12 @@ def test_looking_changes_nothing_and_optimize_loses_nothing(run: Run, rememberin
 
 
 def test_who_has_no_memory_says_why_in_one_line(run: Run, fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    said = run("memory", "list")
-    assert (said.code, said.out.count("\n")) == (0, 1)
-    assert "its preset finvision keeps none" in said.out
-    assert run("memory", "list", "--json").json["memories"] == []
-    monkeypatch.setenv("PAPERDESK_DESK__PRESET", "desk")
+    with monkeypatch.context() as patch:
+        patch.setenv("PAPERDESK_DESK__PRESET", "finvision")
+        said = run("memory", "list")
+        assert (said.code, said.out.count("\n")) == (0, 1)
+        assert "its preset finvision keeps none" in said.out
+        assert run("memory", "list", "--json").json["memories"] == []
     assert run("memory", "list").out == "the desk demo remembers nothing yet: paperdesk --daily\n"
     for arguments in (("lifeline", "ab"), ("optimize",), ("export", "x.jsonl")):
         ended = run("memory", *arguments)

@@ -14,7 +14,7 @@ from connectors.wiring.desk import run_desk_day
 from engine.config import load_config
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.ports import LanguageModel
-from tests.tui.commands.conftest import BACKTEST, SESSIONS, Run, contents
+from tests.tui.commands.conftest import BACKTEST, FEW_AGENTS, SESSIONS, Run, contents
 
 
 class Contrary:
@@ -125,7 +125,7 @@ def test_parity_says_that_a_day_is_the_same(run: Run, desk: Path) -> None:
 
 def test_parity_ends_with_1_and_shows_what_differs(run: Run, fresh: Path) -> None:
     day = date(2025, 3, 11)
-    asyncio.run(run_desk_day(load_config(None, environ={}).config, day, through=Contrary))
+    asyncio.run(run_desk_day(load_config(None, environ=FEW_AGENTS).config, day, through=Contrary))
     said, document = run("parity", str(day)), run("parity", str(day), "--json")
     assert (said.code, document.code, said.err) == (1, 1, "")
     assert said.out.startswith(f"Parity of {day}: not the same\n")

@@ -15,7 +15,7 @@ from connectors.wiring.desk import run_desk_day
 from engine.config import load_config
 from engine.domain.model_call import ModelRequest, ModelResult, Usage
 from engine.ports import LanguageModel
-from tests.tui.commands.conftest import BACKTEST, Run, contents
+from tests.tui.commands.conftest import BACKTEST, FEW_AGENTS, Run, contents
 
 
 class Wayward:
@@ -43,7 +43,7 @@ class Wayward:
 @pytest.fixture
 def wayward(fresh: Path) -> Path:
     """A desk whose model misbehaved for two symbols."""
-    config = load_config(None, environ={}).config
+    config = load_config(None, environ=FEW_AGENTS).config
     asyncio.run(run_desk_day(config, date(2025, 3, 11), through=Wayward))
     return fresh
 
