@@ -9,6 +9,7 @@ from decimal import Decimal
 from enum import StrEnum
 
 from connectors.llm.answer_store import AnswerStore
+from connectors.llm.on_demand import OnDemand
 from connectors.llm.remote_model import RemoteModel
 from connectors.llm.request_hash import request_hash
 from engine.domain.model_call import FailureKind, ModelFailure, ModelRequest, ModelResult
@@ -82,7 +83,7 @@ class ReplayModel:
 
     async def aclose(self) -> None:
         """Closes the recorded answers and the model behind them."""
-        if isinstance(self._inner, RemoteModel):
+        if isinstance(self._inner, RemoteModel | OnDemand):
             await self._inner.aclose()
         await asyncio.to_thread(self._store.close)
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 from connectors.charts.painter import MatplotlibPainter
 from connectors.llm.answer_store import AnswerStore
 from connectors.llm.call_gate import CallGate
+from connectors.llm.on_demand import OnDemand
 from connectors.llm.pricing import PriceTable, load_prices
 from connectors.llm.remote_model import RemoteModel
 from connectors.llm.replay import ReplayMode, ReplayModel
@@ -68,15 +69,18 @@ class ModelSet:
         await self.workshop.aclose()
 
 
-def build_models(preset: Preset, config: Config, override: str | None = None) -> ModelSet:
+def build_models(
+    preset: Preset, config: Config, override: str | None = None, *, keys_on_demand: bool = False
+) -> ModelSet:
     """The models of a run; without the preset's step `vision` none of them is shown a picture. `override` (a flag)
-    answers every agent, or is `replay`: the configured models, from recorded answers alone. Raises UsageError or ConfigError for a spec that means nothing, CredentialsRefused for a
-    missing key."""
+    answers every agent, or is `replay`: the configured models, from recorded answers alone. Raises UsageError or
+    ConfigError for a spec that means nothing, CredentialsRefused for a missing key; with `keys_on_demand` that is
+    raised by the first question that no recorded answer is there for."""
     mode = ReplayMode(config.models.replay)
     if override == ModelKind.REPLAY:
         mode, override = ReplayMode.REPLAY_ONLY, None
     settings, specs = chosen_models(preset, config, override)
-    workshop = Workshop(config, mode)
+    workshop = Workshop(config, mode, keys_on_demand=keys_on_demand)
     opened = {text: workshop.model(text) for text in dict.fromkeys(specs.values())}
     if "vision" not in preset.steps:
         opened = {text: _Unseeing(model) for text, model in opened.items()}
@@ -127,9 +131,10 @@ class Workshop:
     """Makes models, and what several of them share: one painter, one store of recorded answers, one gate per
     service. Nothing is opened before it is needed."""
 
-    def __init__(self, config: Config, mode: ReplayMode) -> None:
+    def __init__(self, config: Config, mode: ReplayMode, *, keys_on_demand: bool = False) -> None:
         self._config = config
         self._mode = mode
+        self._keys_on_demand = keys_on_demand
         self._gates: dict[str, CallGate] = {}
         self._made: list[ReplayModel] = []
 
@@ -155,12 +160,18 @@ class Workshop:
                 "models.default: replay is a way of running, not a model: set models.replay = replay-only"
             )
         only_recorded = self._mode is ReplayMode.REPLAY_ONLY
+        sees = self._config.endpoints[spec.endpoint].vision if spec.kind is ModelKind.ENDPOINT else True
+        inner: RemoteModel | OnDemand | None = None
+        if not only_recorded and self._keys_on_demand:
+            inner = OnDemand(partial(self.live, spec), provider=spec.provider, model=spec.model, sees=sees)
+        elif not only_recorded:
+            inner = self.live(spec)
         model = ReplayModel(
             self._store,
-            None if only_recorded else self.live(spec),
+            inner,
             provider=spec.provider,
             model=spec.model,
-            sees=self._config.endpoints[spec.endpoint].vision if spec.kind is ModelKind.ENDPOINT else True,
+            sees=sees,
             painter_version=self._painter.version,
             mode=self._mode,
             raise_on_miss=only_recorded,

@@ -81,12 +81,14 @@ def redecide(
     already. Nothing is written but answers of models that are newly asked, into the recorded ones.
 
     Raises UsageError for a preset, step or model that there is not and for a rule strategy; DataError where data,
-    journal or memory lack what was decided with; what the models' wiring raises.
+    journal or memory lack what was decided with; what the models' wiring raises, CredentialsRefused only for a
+    question that is new.
     """
     key = decisions[0].key
     entry = reader.run(key.run)
     preset = briefed(_preset(entry, config, changes), kept_briefing(reader, entry))
-    models = build_models(preset, config, changes.model or (None if entry.spec is None else entry.spec.model))
+    model = changes.model or (None if entry.spec is None else entry.spec.model)
+    models = build_models(preset, config, model, keys_on_demand=True)
     stood = [trail(reader, made.key) for made in decisions]
     said = [answer for one in stood for answer in one.answers] if changes.model in (None, ModelKind.REPLAY) else []
     asked = Asked(entry, key.session, key.cycle, preset, models, config, tuple(said))
@@ -233,7 +235,7 @@ async def desk_market(config: Config, occasion: Occasion) -> Market:
 
 
 @contextmanager
-def memory_then(asked: Asked, calendar: Calendar, step: int) -> Iterator[tuple[DeskMemory | None, tuple[str, ...]]]:
+def memory_then(asked: Asked, calendar: Calendar, step: float) -> Iterator[tuple[DeskMemory | None, tuple[str, ...]]]:
     """The memory of the run as it was before a decision, and what has to be said about it; what is written into it is
     lost. An empty one where the run had none. Raises MissingData where one that it had is gone, and as
     `memory_errors` says."""

@@ -24,7 +24,7 @@ from engine.config import Config
 from engine.domain.decision import Action, Decision
 from engine.domain.model_call import FailureKind, ModelFailure, ModelRequest, ModelResult
 from engine.domain.run import DataSpec, RunSpec
-from engine.errors import MissingData, UsageError
+from engine.errors import CredentialsRefused, MissingData, UsageError
 from engine.journal.entries import Trail
 from engine.journal.reader import JournalReader
 from engine.journal.upgrade import bring_up_to_date
@@ -252,6 +252,22 @@ def test_what_a_service_said_is_said_again_for_free_its_failures_included() -> N
         with pytest.raises(MissingData, match="no answer of local:m2 is recorded for"):
             other = later | {"models": {"default": "local:m2"}}
             again(reader, made, Config.model_validate(other), replay)
+
+
+def test_a_key_is_needed_only_for_a_question_that_is_new() -> None:
+    for day in DAYS[:2]:
+        asyncio.run(run_desk_day(desk(), day, wall=Wall(day), through=Remote))
+    endpoint = {"base_url": "http://127.0.0.1:9/v1", "vision": True, "key_env": "A_KEY_THAT_NOBODY_HAS"}
+    later = desk().model_dump() | {"models": {"default": "local:m1"}, "endpoints": {"local": endpoint}}
+    config = Config.model_validate(later)
+    with JournalReader(places.desk_journal("mine")) as reader:
+        for made in reader.decisions():
+            (one,) = again(reader, made, config).comparisons
+            assert one.stood is not None and one.now is not None
+            assert story(one.now) == story(one.stood)
+        for new in (Changes(without=("tools",)), Changes(model="local:m2")):
+            with pytest.raises(CredentialsRefused, match=r"local:m\d needs a key: set A_KEY_THAT_NOBODY_HAS"):
+                again(reader, made, config, new)
 
 
 def test_a_desk_needs_its_data_only_where_it_kept_no_inputs(
