@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from datetime import date
 from itertools import pairwise
@@ -18,6 +20,7 @@ from engine.config import load_config
 from engine.domain.run import DataSpec, RunSpec
 from tests.tui.commands.conftest import BACKTEST, Run, contents
 
+REPO = Path(__file__).resolve().parents[3]
 SESSIONS = (date(2024, 2, 12), date(2024, 2, 13), date(2024, 2, 14))
 CONFIG = {"PAPERDESK_DESK__PRESET": "desk", "PAPERDESK_DESK__SYMBOLS": "TMBK,BXWD"}
 REMEMBERING = "backtest-20240601-120000-cd34"
@@ -169,6 +172,31 @@ def test_looking_changes_nothing_and_optimize_loses_nothing(run: Run, rememberin
     done = run("memory", "optimize", "--json").json
     assert done["records"] >= listed["alive"]
     assert run("memory", "list", "--json").json == listed
+
+
+def test_while_another_process_writes_a_writer_ends_with_75_and_readers_read(run: Run, remembering: Path) -> None:
+    holder = (
+        "import sys\nfrom pathlib import Path\n"
+        "from memory.hash_embedder import HashEmbedder\nfrom memory.lancedb_store import LanceStore\n"
+        "store = LanceStore(Path(sys.argv[1]), HashEmbedder(), writing=True)\n"
+        "print('held', flush=True)\nsys.stdin.read()\nstore.close()\n"
+    )
+    folder = remembering / "data" / "desks" / "demo.memory"
+    listed = run("memory", "list", "--json").json
+    with subprocess.Popen(
+        [sys.executable, "-c", holder, str(folder)], cwd=REPO, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
+        assert other.stdout is not None and other.stdout.readline() == "held\n"
+        for arguments in (("memory", "optimize"), ("--daily", "--session", "2024-02-15")):
+            ended = run(*arguments)
+            assert (ended.code, ended.out) == (75, "")
+            # A daily run may warn of other things before it; why it ended is the last line.
+            assert "another process writes into it; wait until it is done, or stop it" in ended.err.splitlines()[-1]
+        assert run("memory", "list", "--json").json == listed
+        other.communicate("")
+    assert run("memory", "optimize").code == 0
+    assert run("--daily", "--session", "2024-02-15").code == 0
+    assert run("memory", "list", "--json").json["session"] == "2024-02-15"
 
 
 def test_who_has_no_memory_says_why_in_one_line(run: Run, fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
