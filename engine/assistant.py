@@ -50,6 +50,11 @@ class DeskServices(Protocol):
         ...
 
     @property
+    def steps(self) -> Sequence[str]:
+        """What its agents are asked about a symbol, in order, by the names under which events tell of it."""
+        ...
+
+    @property
     def journal(self) -> Path:
         """The desk's journal; the file is not there before the first run."""
         ...

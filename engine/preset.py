@@ -42,6 +42,20 @@ STEPS = (
 economy to intelligence and to memory, `diversified` asks memory once per retrieval type, `vision` lets models that see
 look at charts; the rest are steps."""
 
+_QUESTIONS = {
+    "news": ("news",),
+    "intelligence": ("market-intelligence",),
+    "past": ("past-intelligence",),
+    "chart": ("chart",),
+    "low-level": ("low-level-reflection",),
+    "high-level": ("high-level-reflection",),
+    "performance-reflection": ("short-term reflection", "medium-term reflection"),
+    "signal-reflection": ("signal-reflection",),
+    "extended": ("extended-reflection",),
+    "immediate": ("immediate-reflection",),
+}
+"""The questions that a step asks, by the names under which events tell of them."""
+
 GROUPS = {
     "reflections": ("performance-reflection", "signal-reflection", "low-level", "high-level", "extended"),
     "memory": ("memory", "diversified", "past"),
@@ -143,6 +157,12 @@ class Preset(_Frozen):
     owners: tuple[str, ...] = Field(("desk",), min_length=1)
     peek: bool = False
     """Whether the cycle is allowed to read tomorrow's close: only the preset that the audit must catch."""
+
+    @property
+    def questions(self) -> tuple[str, ...]:
+        """What its agents are asked about a symbol, in order, as the events of the cycle name it."""
+        asked = [name for step in STEPS if step in self.steps for name in _QUESTIONS.get(step, ())]
+        return (*asked, "decision") if self.decision in ("sized", "evidence") else tuple(asked)
 
     def without(self, steps: tuple[str, ...]) -> Preset:
         """The ablation that leaves some steps out; raises UsageError for a step that does not exist."""

@@ -216,7 +216,7 @@ class Bridge:
             signals = {**found.desk.signals, **self._desk.signals}
             self._desk = replace(self._desk, books=found.desk.books or self._desk.books, signals=signals)
         else:
-            self._desk = found.desk
+            self._desk = replace(found.desk, steps=tuple(services.steps)) if not found.desk.run else found.desk
         market = await services.market()
         self._market = market_view(market, services.symbols, services.clock.now(), found.fills)
         self._version += 1

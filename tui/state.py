@@ -25,7 +25,8 @@ from engine.messages.events import (
 from tui.plain_text import one_line, printable
 
 STEPS = ("news", "chart", "short-term reflection", "medium-term reflection", "signal-reflection", "decision")
-"""The cycle's steps in order; one that does not come (switched off, nothing to read) is shown as left out."""
+"""The cycle's steps in order where nobody says which; one that does not come (nothing to read) is shown as left
+out."""
 
 LINES_KEPT = 400
 TEXT_KEPT = 20_000
@@ -113,6 +114,8 @@ class DeskState:
     running: bool = False
     outcome: str = ""
     symbols: tuple[str, ...] = ()
+    steps: tuple[str, ...] = STEPS
+    """What the agents are asked about each symbol, in order."""
     session: date | None = None
     at: tuple[str, str] | None = None
     """Symbol and step that began last."""
@@ -128,7 +131,7 @@ class DeskState:
 
     def panes_of(self, symbol: str) -> tuple[Pane, ...]:
         """The symbol's steps in order; before a cycle all of them wait."""
-        return self.panes.get(symbol) or tuple(Pane(step) for step in STEPS)
+        return self.panes.get(symbol) or tuple(Pane(step) for step in self.steps)
 
     @property
     def decided(self) -> int:
@@ -150,6 +153,7 @@ def after(state: DeskState, event: Event) -> DeskState:
                 running=True,
                 outcome="",
                 symbols=event.symbols,
+                steps=event.steps or state.steps,
                 session=event.last,
                 at=None,
                 panes={},
@@ -198,10 +202,6 @@ def _because(detail: str) -> str:
 def _logged(state: DeskState, event: Event, level: str, text: str) -> DeskState:
     line = Line(event.time, level, one_line(text))
     return replace(state, lines=(*state.lines[-LINES_KEPT + 1 :], line))
-
-
-def _place(step: str) -> int | None:
-    return STEPS.index(step) if step in STEPS else None
 
 
 def _changed(state: DeskState, symbol: str, step: str, **changes: object) -> DeskState:

@@ -158,7 +158,8 @@ class OpenDesk:
         self._config = config
         self.desk = config.desk.name
         self.symbols = default_symbols(config)
-        self.label = build_models(load_preset(config.desk.preset), config).label
+        preset = load_preset(config.desk.preset)
+        self.label, self.steps = build_models(preset, config).label, preset.questions
         self.journal = places.desk_journal(config.desk.name)
         if older_version(self.journal) is not None:
             with desk_lock(self.desk):

@@ -199,7 +199,7 @@ async def _run(
         name = spec.preset or spec.strategy or ""
         label = "a rule strategy" if models is None else models.label
         journal.run_started(RunEntry(spec.run, "backtest", name, wall.now(), label, spec, spec.symbols))
-        publish(_started(spec, name, label, market, wall))
+        publish(_started(spec, name, label, market, wall, preset))
         try:
             if preset is None or models is None:
                 result = _strategy(spec, config, market)
@@ -326,7 +326,8 @@ def _baseline(spec: RunSpec, config: Config, market: Market, name: str) -> Resul
     return _strategy(rule, config, market)
 
 
-def _started(spec: RunSpec, name: str, label: str, market: Market, wall: Clock) -> RunStarted:
+def _started(spec: RunSpec, name: str, label: str, market: Market, wall: Clock, preset: Preset | None) -> RunStarted:
     calendar = desk_calendar_of(market, spec.symbols)
     count = len(calendar.sessions(spec.warm_up_from or spec.first, spec.last))
-    return RunStarted(spec.run, wall.now(), "backtest", name, label, spec.symbols, spec.first, spec.last, count)
+    steps = () if preset is None else preset.questions
+    return RunStarted(spec.run, wall.now(), "backtest", name, label, spec.symbols, spec.first, spec.last, count, steps)

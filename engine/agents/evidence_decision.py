@@ -45,6 +45,11 @@ class EvidenceView(DecisionView):
     profile: str = ""
     guidance: str = ""
 
+    @property
+    def step(self) -> str:
+        """The step of the cycle that asks: a decision, as without evidence."""
+        return "decision"
+
     def summary(self) -> str:
         """The view in a few words."""
         given = [name.replace("_", " ") for name in _PARTS if getattr(self, name) is not None]

@@ -29,7 +29,16 @@ def begin(setting: DailySetting) -> None:
     setting.journal.run_started(entry)
     setting.publish(
         RunStarted(
-            setting.run, now, setting.kind, setting.name, setting.label, setting.symbols, session, session, number
+            setting.run,
+            now,
+            setting.kind,
+            setting.name,
+            setting.label,
+            setting.symbols,
+            session,
+            session,
+            number,
+            setting.cycle.preset.questions,
         )
     )
 

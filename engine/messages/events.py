@@ -25,7 +25,8 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class RunStarted(Event):
-    """A run began: kind is `backtest`, `daily` or `session`; `label` introduces who decides."""
+    """A run began: kind is `backtest`, `daily` or `session`; `label` introduces who decides, `steps` are the questions
+    that its agents are asked about a symbol, in order (none where nobody is asked)."""
 
     kind: str
     name: str
@@ -34,6 +35,7 @@ class RunStarted(Event):
     first: date
     last: date
     sessions: int
+    steps: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,7 @@ from engine.messages.events import (
     SessionSettled,
     StepStarted,
 )
+from tui.state import STEPS
 
 NOW = datetime(2024, 5, 1, 0, 0, 1, tzinfo=UTC)
 SESSION = date(2024, 4, 30)
@@ -78,7 +79,7 @@ class FakeDesk:
     ) -> None:
         self.desk = "test"
         self.symbols = tuple(symbols)
-        self.label = LABEL
+        self.label, self.steps = LABEL, STEPS
         self.journal = folder / "test.db"
         self.mode: Literal["auto", "ask", "observe"] = "auto"
         self.handed_over = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
@@ -69,6 +70,14 @@ def test_steps_that_never_began_were_left_out() -> None:
 def test_an_unknown_step_finds_a_place_before_the_decision() -> None:
     state = _fold(_started(), _step("debate"))
     assert [pane.step for pane in state.panes_of("ABC")] == [*STEPS[:-1], "debate", "decision"]
+
+
+def test_the_steps_are_those_that_the_run_names() -> None:
+    begun = replace(_started(), steps=("market-intelligence", "chart", "decision"))
+    state = _fold(begun, _step("chart"))
+    assert [pane.step for pane in state.panes_of("ABC")] == ["market-intelligence", "chart", "decision"]
+    assert state.panes_of("ABC")[0].progress is Progress.LEFT_OUT
+    assert _fold(begun, _answer("decision")).decided == 1
 
 
 def test_abstaining_is_shown_and_logged_and_costs_add_up() -> None:
