@@ -34,8 +34,10 @@ from engine.cycle import Cycle
 from engine.desk.comparing import BooksDisagree
 from engine.desk.daily import run_daily
 from engine.desk.day_report import keep_report
+from engine.desk.schedule import DAILY
 from engine.desk.setting import KIND, DailyResult, DailySetting, run_id
 from engine.desk.venue import Venue
+from engine.desk.within_session import Ask, run_within
 from engine.domain.run import RunSpec
 from engine.errors import DataError, DeskHalted, MissingData, PaperdeskError, TryAgainLater, UsageError
 from engine.journal.reader import JournalReader
@@ -124,7 +126,7 @@ async def _run_once(
     with desk_lock(config.desk.name):
         bring_up_to_date(places.desk_journal(config.desk.name))
         done = _done_before(config, asked, clock.now())
-        return done or await _run(config, calendar, session, publish, clock, through, account)
+        return done or await run_at(config, calendar, session, publish, clock, through, account)
 
 
 def _done_before(config: Config, asked: date | None, now: datetime) -> Finished | None:
@@ -189,7 +191,7 @@ class OpenDesk:
         await hand_over_approved(self._config, publish, self.clock)
 
 
-async def _run(
+async def run_at(
     config: Config,
     calendar: Calendar,
     session: date,
@@ -197,8 +199,12 @@ async def _run(
     clock: Clock,
     through: Callable[[LanguageModel], LanguageModel],
     account: DeskAccount | None,
+    number: int = DAILY,
+    ask: Ask | None = None,
 ) -> DailyResult:
-    desk, identity = config.desk.name, run_id(config.desk.name, session)
+    """The daily run, or a cycle within the session (whose prices of the moment `ask` brings), of a desk whose lock is
+    held. Raises as `run_desk_day` does."""
+    desk, identity = config.desk.name, run_id(config.desk.name, session, number)
     briefing = configured_briefing(config, configured_data(config), default_symbols(config))
     preset = briefed(load_preset(config.desk.preset), briefing)
     models = build_models(preset, config)
@@ -211,7 +217,7 @@ async def _run(
     if account is not None:
         await check_calendar(account.broker, calendar, session)
         if config.data.refresh:
-            await refresh(config, desk_symbols(config), session, clock, warn)
+            await refresh(config, desk_symbols(config), session, clock, warn, run=identity)
     market = await load_desk(config, session)
     spec = RunSpec(default_symbols(config), session, session, preset=config.desk.preset)
     rules, cash = with_costs(spec, config)
@@ -229,7 +235,7 @@ async def _run(
 
         def heard(record: AnswerRecord) -> None:
             meter.count(record)
-            recorder.heard(record)
+            recorder.heard(record, number)
             tell(answered(record, identity, clock.now()))
 
         def said(asked: Asked, text: str) -> None:
@@ -258,9 +264,9 @@ async def _run(
                 cycle = Cycle(preset, asker, market.calendars, tell, memory)
                 setting = DailySetting(
                     identity, desk, session, spec.symbols, market, calendar, cycle, preset.name, models.label, meter,
-                    journal, venue, clock, tell, asyncio.sleep, config.broker.mode, config.broker.kind,
+                    journal, venue, clock, tell, asyncio.sleep, config.broker.mode, config.broker.kind, number,
                 )  # fmt: skip
-                done = await run_daily(setting)
+                done = await (run_daily(setting) if ask is None else run_within(setting, ask))
             _report(desk, identity, clock, tell)
             return done
         except PaperdeskError as error:
@@ -281,7 +287,7 @@ def _failed(
     extra: dict[str, Any] = {"broker": config.broker.kind, "mode": config.broker.mode}
     extra |= {"differences": [row_json.difference(one) for one in differences]} if differences else {}
     with JournalReader(journal.path) as reader:
-        under_way = any(run.id == identity and run.outcome is None for run in reader.runs(KIND))
+        under_way = any(run.id == identity and run.outcome is None for run in reader.runs())
     if under_way:
         journal.run_finished(identity, outcome, clock.now(), detail=str(error), extra=extra)
         tell(RunFinished(identity, clock.now(), outcome, None, str(error)))

@@ -111,9 +111,10 @@ async def refresh(
     clock: Clock,
     publish: Callable[[Event], None] = lambda event: None,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    run: str | None = None,
 ) -> None:
-    """What a daily run at Alpaca fetches before it loads its market: bars, actions and news of some symbols, and
-    filings once a day where filings.user_agent is set.
+    """What a run at Alpaca fetches before it loads its market: bars, actions and news of some symbols, and filings
+    once a day where filings.user_agent is set. `run` is the one that warns, the session's daily run unless it is named.
 
     Bars of `session` have to come for the desk's own symbols; they are waited for a little. Anything else that fails
     is published as a warning. Raises StaleData where a bar does not come, and as `fetch_market` does for bars.
@@ -123,7 +124,7 @@ async def refresh(
     folder = fetch_folder(config)
     if folder is None:
         return
-    identity = run_id(config.desk.name, session)
+    identity = run or run_id(config.desk.name, session)
 
     def warn(text: str) -> None:
         publish(Noticed(identity, clock.now(), "warning", text))

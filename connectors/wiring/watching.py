@@ -9,6 +9,7 @@ from datetime import date, timedelta
 
 from connectors.wiring.broker import broker_settings, open_broker
 from connectors.wiring.desk import Finished
+from connectors.wiring.desk_cycle import cut_short, is_decided, open_feed, run_desk_cycle
 from connectors.wiring.desk_market import desk_symbols
 from connectors.wiring.runs import default_symbols
 from connectors.wiring.sources import calendar_table
@@ -21,9 +22,10 @@ from engine.desk.watch import Sleep, Watch
 from engine.domain.live import Heard
 from engine.domain.market import is_crypto
 from engine.errors import PaperdeskError, UsageError
+from engine.market.live_prices import LivePrices
 from engine.market.trading_hours import desk_calendar
 from engine.messages.events import Noticed
-from engine.ports import Broker, Clock, LanguageModel, LiveFeed
+from engine.ports import Broker, Clock, LanguageModel
 
 Hear = Callable[[Heard], None]
 
@@ -45,15 +47,6 @@ def desk_rhythm(config: Config) -> Rhythm:
     )
 
 
-def open_feed(config: Config, clock: Clock) -> LiveFeed | None:
-    """The live feed of the desk's account; None on the simulated market. Raises as `broker_settings` does."""
-    if config.broker.kind == "simulated":
-        return None
-    from connectors.alpaca.live import AlpacaLive
-
-    return AlpacaLive(broker_settings(config), clock)
-
-
 class DeskWatch:
     """Watches over the configured desk."""
 
@@ -70,6 +63,7 @@ class DeskWatch:
         self._hear = hear
         self._through = through
         self._clock: Clock = LiveClock()
+        self._prices = LivePrices()
         self._failed: tuple[date | None, str] = None, ""
         """The session and the words of the last failure: a cycle that is tried again tells them once."""
 
@@ -117,6 +111,10 @@ class DeskWatch:
             clock.set((await broker.clock()).now)
 
     async def _work(self, occasion: Occasion) -> None:
+        if occasion.within_session and is_decided(self._config, occasion.session):
+            await self._within(occasion.session, occasion.number)
+            return
+        # A close that was not decided yet comes first: its own cycle takes the place of the one within the session.
         known = self._failed[1] if self._failed[0] == occasion.session else None
         try:
             done = await run_and_tell(self._config, publish=self._publish, through=self._through, known=known)
@@ -125,15 +123,25 @@ class DeskWatch:
             raise
         if isinstance(done, Finished):
             self._say("info", f"{done.session} is decided already ({done.run})")
+        number = cut_short(self._config, done.session)
+        if number is not None:
+            await self._within(done.session, number)
+
+    async def _within(self, session: date, number: int) -> None:
+        await run_desk_cycle(self._config, session, number, self._publish, through=self._through, heard=self._prices)
 
     async def _follow(self) -> None:
         """Listens for as long as the desk watches; a feed that cannot be had is said, and the desk works without."""
         try:
             feed = open_feed(self._config, self._clock)
             if feed is not None:
-                await feed.follow(desk_symbols(self._config), self._hear)
+                await feed.follow(desk_symbols(self._config), self._take)
         except PaperdeskError as error:
             self._say("error", f"no live prices and news: {error}")
+
+    def _take(self, heard: Heard) -> None:
+        self._prices.hear(heard)
+        self._hear(heard)
 
     def _say(self, level: str, text: str) -> None:
         self._publish(Noticed("", self._clock.now(), level, text))

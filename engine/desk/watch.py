@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from datetime import timedelta
+from dataclasses import replace
+from datetime import datetime, timedelta
 
 from engine.desk.schedule import DAILY, Occasion, Rhythm, next_occasion
 from engine.errors import ConfigError, CredentialsRefused, InvariantBroken, PaperdeskError, UsageError
@@ -44,16 +45,26 @@ class Watch:
 
     async def run(self) -> None:
         """Watches until it is cancelled. Raises what only a person can mend (FOR_A_PERSON)."""
-        now = self._clock.now()
-        await self._do(Occasion(now, self._calendar.last_closed(now), DAILY))
+        since = self._clock.now()
+        await self._do(Occasion(since, self._calendar.last_closed(since), DAILY))
         while True:
-            occasion = next_occasion(self._calendar, self._rhythm, self._clock.now())
-            self._say("info", f"next: {in_words(occasion)}")
-            await self._until(occasion)
+            occasion = self._passed_over(since)
+            if occasion is None:
+                occasion = next_occasion(self._calendar, self._rhythm, self._clock.now())
+                self._say("info", f"next: {in_words(occasion)}")
+                await self._until(occasion)
+            since = occasion.at
             if occasion.within_session and self._clock.now() - occasion.at > TARDY:
                 self._say("warning", f"missed, and left out: {in_words(occasion)}")
                 continue
             await self._do(occasion)
+
+    def _passed_over(self, since: datetime) -> Occasion | None:
+        """The latest cycle after a close that came due since a moment while nobody looked."""
+        closes, latest = replace(self._rhythm, every=None), None
+        while (occasion := next_occasion(self._calendar, closes, since)).at <= self._clock.now():
+            latest, since = occasion, occasion.at
+        return latest
 
     async def _do(self, occasion: Occasion) -> None:
         """Has an occasion's work done; the one after a close is tried again until the next is due."""

@@ -101,7 +101,9 @@ class Life:
             raise error
 
     async def live(self, rhythm: Rhythm) -> None:
-        watch = Watch(XNYS, rhythm, self.clock, self.work, lambda level, text: self.said.append(text), self.sleep)
+        watch = Watch(
+            XNYS, rhythm, self.clock, self.work, lambda level, text: self.said.append(text), self.sleep
+        )
         with pytest.raises(asyncio.CancelledError):
             await watch.run()
 
@@ -146,6 +148,19 @@ async def test_a_machine_that_slept_leaves_out_what_is_stale() -> None:
     await late.live(Rhythm(timedelta(minutes=10), timedelta(hours=2)))
     assert [n for _, _, n in late.done] == [1, 3, 4, 1]
     assert any(text.startswith("missed, and left out: cycle 2") for text in late.said)
+
+
+async def test_a_close_that_was_slept_over_is_made_up_for_at_once_and_only_the_latest() -> None:
+    life = Life("2024-03-11T19:29:30", "2024-03-14T12:00")
+    life.asleep = timedelta(days=2, hours=2)
+    await life.live(Rhythm(timedelta(minutes=10), timedelta(hours=2)))
+    assert life.done == [
+        (at("2024-03-11T19:29:30"), date(2024, 3, 8), 1),
+        (at("2024-03-13T21:29:50"), date(2024, 3, 13), 1),
+    ]
+    assert [text for text in life.said if text.startswith("missed")] == [
+        "missed, and left out: cycle 4 within the session after 2024-03-08, at 2024-03-11 19:30 UTC"
+    ]
 
 
 async def test_what_only_a_person_can_mend_ends_the_watch() -> None:

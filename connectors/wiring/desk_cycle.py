@@ -1,0 +1,94 @@
+"""A cycle of the configured desk within a session: at a broker, where time and prices go on between two closes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date
+from decimal import Decimal
+
+from connectors.wiring.accounts import desk_account
+from connectors.wiring.broker import broker_settings
+from connectors.wiring.desk import Finished, desk_lock, run_at, session_to_run
+from engine import places
+from engine.assistant import Publish
+from engine.config import Config
+from engine.desk.setting import WITHIN, DailyResult, run_id
+from engine.domain.market import Symbol
+from engine.errors import ConfigError, MissingData, NetworkError, StaleData, TryAgainLater
+from engine.journal.entries import RunEntry
+from engine.journal.reader import JournalReader
+from engine.journal.upgrade import bring_up_to_date
+from engine.market.live_prices import LivePrices
+from engine.messages.events import Noticed
+from engine.ports import Clock, LanguageModel, LiveFeed
+
+
+def open_feed(config: Config, clock: Clock) -> LiveFeed | None:
+    """The live feed of the desk's account; None on the simulated market. Raises as `broker_settings` does."""
+    if config.broker.kind == "simulated":
+        return None
+    from connectors.alpaca.live import AlpacaLive
+
+    return AlpacaLive(broker_settings(config), clock)
+
+
+async def run_desk_cycle(
+    config: Config,
+    session: date,
+    number: int,
+    publish: Publish = lambda event: None,
+    machine: Clock | None = None,
+    through: Callable[[LanguageModel], LanguageModel] = lambda model: model,
+    heard: LivePrices | None = None,
+) -> DailyResult | Finished:
+    """Cycle `number` within the session after `session`, whose own cycle has to be decided. Prices are asked for; where
+    that fails, those that were `heard` count. Raises as `run_desk_day` does, StaleData where that session is not open.
+    """
+    desk, prices = config.desk.name, heard or LivePrices()
+    async with desk_account(config, machine) as account:
+        clock = account.clock
+        feed = open_feed(config, clock)
+        if feed is None:
+            raise ConfigError("a cycle within the session needs a broker: set broker.kind to alpaca")
+
+        async def ask(symbols: Sequence[Symbol]) -> Mapping[Symbol, Decimal]:
+            try:
+                for one in await feed.latest(symbols):
+                    prices.hear(one)
+            except (NetworkError, TryAgainLater, MissingData) as error:
+                text = f"prices cannot be asked for, those that were heard count: {error}"
+                publish(Noticed(run_id(desk, session, number), clock.now(), "warning", text))
+            return prices.prices(symbols, clock.now())
+
+        calendar, latest = session_to_run(config, None, clock.now())
+        if latest != session:
+            raise StaleData(f"the session after {session} is over: no cycle within it")
+        with desk_lock(desk):
+            bring_up_to_date(places.desk_journal(desk))
+            identity = run_id(desk, session, number)
+            if any(run.id == identity and run.outcome == "done" for run in _runs_within(config, session)):
+                return Finished(identity, session)
+            return await run_at(config, calendar, session, publish, clock, through, account, number, ask)
+
+
+def is_decided(config: Config, session: date) -> bool:
+    """Whether the desk has decided on a session's close."""
+    try:
+        with JournalReader(places.desk_journal(config.desk.name)) as reader:
+            return bool(reader.decisions(run_id(config.desk.name, session)))
+    except MissingData:
+        return False
+
+
+def cut_short(config: Config, session: date) -> int | None:
+    """The number of the session's latest cycle, where that was killed before it came to its end."""
+    runs = _runs_within(config, session)
+    return runs[-1].cycle if runs and runs[-1].outcome is None else None
+
+
+def _runs_within(config: Config, session: date) -> Sequence[RunEntry]:
+    try:
+        with JournalReader(places.desk_journal(config.desk.name)) as reader:
+            return [run for run in reader.runs(WITHIN) if run.session == session]
+    except MissingData:
+        return ()
