@@ -1,7 +1,7 @@
 # Paperdesk: set-up and checks. Everything is installed into .venv from the lock files, never elsewhere.
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help desk test check bench lock clean
+.PHONY: help desk paper-demo test check bench lock clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -9,10 +9,14 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 UV_VERSION := 0.13.8
 
 help: ## show this
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-14s %s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-18s %s\n", $$1, $$2 }'
 
 desk: $(VENV)/.runtime ## open the app on the demo desk (without a terminal: print the demo backtest)
 	@if [ -t 0 ] && [ -t 1 ]; then $(BIN)/paperdesk; else $(BIN)/paperdesk backtest; fi
+
+paper-demo: $(VENV)/.runtime ## play ten sessions of paper trading against a local broker (no account, no key)
+	@PAPERDESK_HOME=$$(mktemp -d "$${TMPDIR:-/tmp}/paperdesk-demo.XXXXXX") PAPERDESK_MODELS__DEFAULT=offline \
+	  $(BIN)/paperdesk sandbox --sessions 10
 
 test: $(VENV)/.dev ## install what tests need and run them
 	@$(BIN)/python -m pytest -n 2 -q

@@ -96,6 +96,11 @@ def run_memory(run: str) -> Path:
     return runs_dir() / f"{_part('run', run)}.memory"
 
 
+def sandbox_books() -> Path:
+    """The books of the local broker whose sessions a desk plays."""
+    return data_dir() / "sandbox.db"
+
+
 def replay_cache() -> Path:
     """Recorded answers of models; with the data, not the cache, since they were paid for."""
     return data_dir() / "replay.db"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -9,18 +10,25 @@ from statistics import mode
 
 from connectors.alpaca.sandbox import MarketData, SandboxServer, SandboxSettings
 from connectors.alpaca.sandbox.market import Load
-from connectors.wiring.sources import calendars, open_source
+from connectors.wiring.sources import calendar_table, calendars, open_source
 from engine.clock import LiveClock
+from engine.config import Config
 from engine.domain.execution import ExecutionRules
+from engine.domain.market import Symbol, is_crypto
 from engine.domain.run import DataSpec
 from engine.errors import MissingData, UsageError
+from engine.market.trading_hours import AroundTheClock, desk_calendar, session_to_decide
 from engine.ports import Calendar
 
 LEFT = 20
 """Sessions that a data folder has left after the start, where none is named."""
 SLIPPAGE_BP = ExecutionRules().slippage_bp
 """Half of the spread that the quotes have, in basis points: what the simulated market assumes too."""
+FEW = 4
+"""Symbols of a data folder that a desk trades where none are configured."""
 _AFTER_CLOSE = timedelta(minutes=5)
+_REST = timedelta(days=14)
+"""Within so many days a market opens again, whatever the holidays."""
 
 
 def loader(data: DataSpec) -> Load:
@@ -63,6 +71,48 @@ def build_sandbox(
         pay_dividends=pay_dividends,
     )
     return SandboxServer(loader(data), settings, LiveClock())
+
+
+def desk_environment(server: SandboxServer, config: Config, data: DataSpec) -> Mapping[str, str]:
+    """The variables with which a desk trades at a sandbox over `data`: where it is, whose clock counts, and, where
+    none are configured, symbols. A desk that reads the sandbox's own data folder need not fetch from it."""
+    found = {**server.environment, "PAPERDESK_BROKER__KIND": "alpaca", "PAPERDESK_BROKER__CLOCK": "broker"}
+    if not config.desk.symbols:
+        from connectors.demo import DEFAULT_WATCHLIST
+
+        symbols = DEFAULT_WATCHLIST if data.folder is None else server.exchange.market.symbols[:FEW]
+        found["PAPERDESK_DESK__SYMBOLS"] = ",".join(symbols)
+    if data.folder is not None and data.folder == config.data.folder:
+        found["PAPERDESK_DATA__REFRESH"] = "false"
+    return found
+
+
+def ready(symbols: Sequence[Symbol], session: date) -> datetime:
+    """When a desk can decide for a session: five minutes after its close, and after its UTC day where a coin is among
+    the symbols."""
+    closes = _exchange().closes_at(session)
+    if any(is_crypto(symbol) for symbol in symbols):
+        closes = max(closes, AroundTheClock().closes_at(session))
+    return closes + _AFTER_CLOSE
+
+
+def ready_by(symbols: Sequence[Symbol], now: datetime) -> datetime:
+    """When the session that was the last to close by a moment is ready; the moment itself, where it is."""
+    return max(now, ready(symbols, _exchange().last_closed(now)))
+
+
+def next_ready(symbols: Sequence[Symbol], now: datetime) -> datetime:
+    """When the next session is ready that is not by a moment."""
+    days = _exchange().sessions(now.date() - timedelta(days=1), now.date() + _REST)
+    return next(moment for moment in (ready(symbols, day) for day in days) if moment > now)
+
+
+def sessions_before(symbols: Sequence[Symbol], count: int, now: datetime) -> datetime:
+    """When the first of so many sessions is ready of which the last is the last completed one."""
+    calendar = desk_calendar(symbols, calendar_table())
+    last = session_to_decide(calendar, symbols, None, now)
+    days = _exchange().sessions(last - timedelta(days=2 * count + 14), last)
+    return ready(symbols, days[-count])
 
 
 async def start_of(data: DataSpec, session: date | None) -> datetime:

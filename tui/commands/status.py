@@ -16,6 +16,7 @@ from tui.invocation import Invocation, desk_options
 if TYPE_CHECKING:
     from engine.domain.run import EquityPoint
     from engine.journal.entries import OrderEntry, RunEntry
+    from engine.reports.time_weighted import Measured
 
 
 @click.command("status")
@@ -49,6 +50,7 @@ class _State:
 
     def __init__(self, look: Look) -> None:
         from engine.desk.hand import halted
+        from engine.reports.time_weighted import brought_in, measured
         from tui.commands.positions import last_books
 
         reader = look.reader
@@ -65,24 +67,36 @@ class _State:
         self.initial = reader.stretches(look.run or "").get(look.part) if look.kind == "backtest" else None
         if self.initial is None and self.points:
             self.initial = self.points[0].value
+        if look.kind == "backtest":
+            self.rows: Sequence[Measured] = measured(self.points, began=self.initial)
+        else:
+            brought = brought_in(reader.equity(), reader.cash_flows(), reader.adoptions())
+            self.rows = measured(self.points, brought)
         self.use = reader.calls(look.run)
 
 
 def _undecided(invocation: Invocation, state: _State | None) -> date | None:
     """The last completed session where the desk has not decided for it; None where that is not quickly known."""
-    from tui.commands.due import desk_of, due_session
+    from engine.errors import PaperdeskError
+    from tui.commands.due import desk_now, desk_of, due_session
 
-    last = due_session(desk_of(invocation)[1])
+    try:
+        now = desk_now(invocation)
+    except PaperdeskError:  # no keys here: how the desk stands can be said without
+        now = None
+    last = None if now is None else due_session(desk_of(invocation)[1], now=now)
     if last is None:
         return None
     done = () if state is None else state.runs
-    return None if any(run.session == last and run.outcome == "done" for run in done) else last
+    return None if any(run.session == last and run.kind == "daily" and run.outcome == "done" for run in done) else last
 
 
 def _document(state: _State | None) -> dict[str, Any]:
     if state is None:
-        nothing = dict.fromkeys(("halted", "last_run", "value", "cash", "model"))
+        nothing = dict.fromkeys(("halted", "last_run", "brought_in", "total_return", "value", "cash", "model"))
         return {**nothing, "positions": {}, "open_orders": []}
+    from decimal import Decimal
+
     from engine.domain.decimal_text import money
     from engine.reports import row_json
     from engine.reports.day import positions
@@ -94,6 +108,8 @@ def _document(state: _State | None) -> dict[str, Any]:
         "last_run": None if run is None else _run(run),
         "session": None if books is None else str(books.session),
         "initial_value": None if state.initial is None else money(state.initial),
+        "brought_in": money(sum((row.brought for row in state.rows), Decimal(0))),
+        "total_return": float(state.rows[-1].growth - 1) if state.rows else None,
         "value": None if books is None else money(books.value),
         "cash": None if books is None else money(books.portfolio.cash),
         "positions": {} if books is None else positions(books),
@@ -122,6 +138,8 @@ def _run(run: RunEntry) -> dict[str, Any]:
 
 
 def _lines(look: Look, state: _State, due: date | None, console: Console) -> Iterator[str]:
+    from decimal import Decimal
+
     from tui import amounts
     from tui.commands.desk_hand import since_words
     from tui.commands.positions import lines_of
@@ -138,10 +156,12 @@ def _lines(look: Look, state: _State, due: date | None, console: Console) -> Ite
     if due is not None:
         pairs.append(("Due", f"{due} is completed and not decided yet: paperdesk --daily"))
     if books is not None:
-        before = state.points[-2].value if len(state.points) > 1 else None
-        change = amounts.percent(books.value / before - 1) if before else ""
-        whole = amounts.percent(books.value / state.initial - 1) if state.initial else ""
+        last = state.rows[-1] if state.rows else None
+        change = amounts.percent(last.change) if last and last.change is not None and len(state.rows) > 1 else ""
+        whole = amounts.percent(last.growth - 1) if last and state.initial else ""
         said = [f"{change} on the session" if change else "", f"{whole} since the start" if whole else ""]
+        brought = sum((row.brought for row in state.rows), Decimal(0))
+        said.append(f"without {amounts.gain(brought)} that was brought in or taken out" if brought else "")
         pairs.append(("Value", ", ".join([f"{amounts.money(books.value)} at {books.session}", *filter(None, said)])))
     pairs.append(("Waiting", "\n".join(order_words(entry.order) for entry in state.waiting) or "no order"))
     counts = state.counts

@@ -1,0 +1,74 @@
+"""`paperdesk sandbox --sessions N`, which `make paper-demo` calls: daily runs as processes, both books compared."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+
+from engine.domain.portfolio import Portfolio
+from engine.domain.run import EquityPoint
+from engine.journal.entries import RunEntry
+from engine.journal.reader import JournalReader
+from engine.journal.writer import JournalWriter
+from tests.conftest import REPO
+
+PLAY = ("sandbox", "--start", "2025-03-10", "--sessions", "2")
+
+
+def paperdesk(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environ = {name: value for name, value in os.environ.items() if not name.startswith(("APCA_", "PAPERDESK_"))}
+    return subprocess.run(
+        [sys.executable, "-c", "from tui.cli import main; main()", *arguments],
+        env={**environ, "PAPERDESK_HOME": str(home), "PAPERDESK_DESK__PRESET": "finvision", "PYTHONPATH": str(REPO)},
+        cwd=home,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+
+def test_sessions_are_played_said_and_gone_on_with(tmp_path: Path) -> None:
+    first = paperdesk(tmp_path, *PLAY)
+    assert (first.returncode, first.stderr) == (0, "")
+    lines = first.stdout.splitlines()
+    assert lines[0].split() == ["SESSION", "DECIDED", "ORDERS", "FILLS", "VALUE", "CASH", "BOOKS"]
+    assert [line.split()[0] for line in lines[1:3]] == ["2025-03-10", "2025-03-11"]
+    assert all(line.endswith("agree") and len(line) <= 80 for line in lines[1:3])
+    assert "they agree" in first.stdout and "Decided by  rules, not a language model" in first.stdout
+    assert f"export PAPERDESK_HOME={tmp_path}" in first.stdout
+    assert "export PAPERDESK_BROKER__CLOCK=broker" in first.stdout
+
+    again = paperdesk(tmp_path, "sandbox", "--sessions", "1", "--json")
+    assert (again.returncode, again.stderr) == (0, "")
+    document = json.loads(again.stdout)
+    (session,) = document["sessions"]
+    assert document["agree"] is True and session["books"]["journal_cash"] == session["books"]["broker_cash"]
+    assert (session["session"], session["outcome"]) == ("2025-03-12", "done")
+    with JournalReader(tmp_path / "data" / "desks" / "demo.db") as reader:
+        assert [run.session for run in reader.runs()] == [date(2025, 3, day) for day in (10, 11, 12)]
+        assert reader.account() is not None
+        assert reader.counts()["orders"] > 0 and reader.counts()["fills"] > 0
+
+
+def test_a_desk_on_the_simulated_market_is_left_alone(tmp_path: Path) -> None:
+    journal = tmp_path / "data" / "desks" / "demo.db"
+    day = date(2025, 3, 10)
+    with JournalWriter(journal) as writer:
+        writer.run_started(RunEntry("daily-demo-20250310", "daily", "finvision", datetime(2025, 3, 10, 21, tzinfo=UTC)))
+        writer.session_settled("daily-demo-20250310", EquityPoint(day, Decimal(1), Portfolio(Decimal(1)), {}))
+    said = paperdesk(tmp_path, *PLAY)
+    assert said.returncode == 78 and said.stderr.count("\n") == 1
+    assert "books of the simulated market" in said.stderr and "--desk" in said.stderr
+    with JournalReader(journal) as reader:
+        assert len(reader.runs()) == 1
+
+
+def test_a_clock_that_runs_and_one_that_is_moved_are_two_things(tmp_path: Path) -> None:
+    said = paperdesk(tmp_path, *PLAY, "--speed", "5")
+    assert said.returncode == 2 and "--speed" in said.stderr
