@@ -81,7 +81,7 @@ def _row(one: Decided) -> Row:
     return Row(
         one.key,
         (
-            Cell(decision.key.session.isoformat()),
+            Cell(decision.key.session.isoformat() + (f" {decision.key.cycle}" if decision.key.cycle > 1 else "")),
             Cell(decision.key.symbol, "strong"),
             Cell("abstain" if decision.abstained else action, _INKS.get(action, "text")),
             Cell(amounts.size(decision.size), order=decision.size),

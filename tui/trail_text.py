@@ -52,6 +52,12 @@ def prompts_text(answers: Sequence[AnswerEntry]) -> Content:
     return Content.assemble(*parts) if parts else Content("No agent was asked for this decision.")
 
 
+def _decided_when(session: date, cycle: int) -> str:
+    """When a decision was taken: after a close, or in a later cycle within the session that followed."""
+    after = f"after the close of {session}"
+    return after if cycle <= 1 else f"in cycle {cycle}, within the session {after}"
+
+
 def _heading(text: str) -> Part:
     return (f"\n\n{text}\n", "bold $primary")
 
@@ -62,7 +68,10 @@ def _verdict(decision: Decision) -> list[Part]:
         (f"{key.symbol}  ", "bold"),
         (decision.action.value, _ACTIONS[decision.action.value]),
         f" {size} % of the portfolio" if size else "",
-        (f"\ndecided by {one_line(key.owner)} after the close of {key.session}, run {one_line(key.run)}\n", _QUIET),
+        (
+            f"\ndecided by {one_line(key.owner)} {_decided_when(key.session, key.cycle)}, run {one_line(key.run)}\n",
+            _QUIET,
+        ),
         "\n",
         Content(printable(decision.reason).strip() or "no reason was given"),
     ]

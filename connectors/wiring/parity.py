@@ -33,7 +33,8 @@ def check_parity(reader: JournalReader, session: date | None, config: Config, ru
     """
     entry = _decided(reader, session, run)
     assert entry.session is not None  # a desk's run has one
-    inputs = reader.inputs(entry.id)
+    cycle = max(entry.cycle, 1)
+    inputs = reader.inputs(entry.id, cycle)
     if not inputs:
         raise MissingData(f"{entry.id} kept no inputs: it ran on an older program, and only later days can be replayed")
     seen = seen_in(inputs, calendars())
@@ -45,8 +46,8 @@ def check_parity(reader: JournalReader, session: date | None, config: Config, ru
     }
     said = tuple(answer for trails in stood.values() for one in trails for answer in one.answers)
     models = build_models(preset, config, ModelKind.REPLAY)
-    asked = Asked(entry, entry.session, 1, preset, models, config, said)
-    occasion = occasion_of_desk(reader, entry, entry.session, 1, config.desk.name, seen)
+    asked = Asked(entry, entry.session, cycle, preset, models, config, said)
+    occasion = occasion_of_desk(reader, entry, entry.session, cycle, config.desk.name, seen)
     again = asyncio.run(_again(asked, occasion, seen))
     return Parity(
         entry,
@@ -81,7 +82,7 @@ async def _again(asked: Asked, occasion: Occasion, seen: Seen) -> Again:
 
 def _data(occasion: Occasion, seen: Seen, config: Config) -> tuple[str, ...]:
     """Where today's data differ from what was seen; that they cannot be read is said like a difference."""
-    now = decision_time(desk_calendar(seen.symbols, calendar_table()), occasion.session)
+    now = occasion.now or decision_time(desk_calendar(seen.symbols, calendar_table()), occasion.session)
     try:
         return tuple(data_changes(seen, asyncio.run(desk_market(config, occasion)), now))
     except DataError as error:

@@ -37,7 +37,7 @@ def begin(setting: DailySetting) -> None:
             setting.symbols,
             session,
             session,
-            number,
+            1,
             setting.cycle.preset.questions,
         )
     )

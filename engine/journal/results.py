@@ -45,7 +45,7 @@ def trail(reader: JournalReader, key: DecisionKey) -> Trail:
     """How a decision came about and what came of it. Raises MissingData where there is no such decision.
 
     A desk settles a decision in a later run than the one that took it, so outcome and closes are looked for in all
-    runs of its journal; a backtest is its own world.
+    runs of its journal; a backtest is its own world. What a session earned is the outcome of its last decision alone.
     """
     found = reader.decisions(key.run, key.symbol, key.session, key.session)
     decision = next((one for one in found if one.key == key), None)
@@ -60,8 +60,12 @@ def trail(reader: JournalReader, key: DecisionKey) -> Trail:
     for holding in reader.holdings(world, key.symbol, first=key.session):
         if holding.price is not None:
             closes[holding.session] = holding.price
+    made = reader.decisions(world, key.symbol, key.session, key.session)
+    overtaken = any(one.key.owner == key.owner and one.key.cycle > key.cycle for one in made)
     outcomes = [
-        outcome for outcome in reader.outcomes(world, key.symbol, key.owner) if outcome.decision_session == key.session
+        outcome
+        for outcome in (() if overtaken else reader.outcomes(world, key.symbol, key.owner))
+        if outcome.decision_session == key.session
     ]
     return Trail(
         decision,

@@ -97,9 +97,11 @@ def _lines(shown: list[Decision], count: int, title: str, note: str) -> list[str
         return [*lines, "none that fits; leave out a filter" if count == 0 else "none"]
     width = min(console.width, 110)
     owners = {made.key.owner for made in shown}
+    within = any(made.key.cycle > 1 for made in shown)
     rows = [
         (
             str(made.key.session),
+            str(made.key.cycle) if within else "",
             made.key.symbol,
             made.key.owner if len(owners) > 1 else "",
             made.action.value,
@@ -109,7 +111,12 @@ def _lines(shown: list[Decision], count: int, title: str, note: str) -> list[str
         )
         for made in shown
     ]
-    lines += table(("SESSION", "SYMBOL", "OWNER", "ACTION", "SIZE", "LIMITS", "REASON"), rows, {"SIZE"}, width)
+    lines += table(
+        ("SESSION", "CYCLE" if within else "", "SYMBOL", "OWNER", "ACTION", "SIZE", "LIMITS", "REASON"),
+        rows,
+        {"SIZE"},
+        width,
+    )
     if len(shown) < count:
         lines.append(f"the last {len(shown)} of {count}; --limit 0 shows all")
     return lines

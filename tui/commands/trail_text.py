@@ -55,6 +55,8 @@ def _decided(made: Decision, run: RunEntry) -> list[tuple[str, str]]:
     asked = made.proposal
     owner = "" if made.key.owner == "desk" else f", as {made.key.owner}"
     pairs = [("Decided by", f"{decided_by(run)}{owner}, run {run.id}")]
+    if made.key.cycle > 1:
+        pairs.append(("When", f"cycle {made.key.cycle}, within the session after the close"))
     if made.abstained:
         return pairs
     pairs.append(("Rule", asked.rule or "none was named"))

@@ -81,6 +81,7 @@ def command(
             raise MissingData(f"no decision for {symbol} on {session}: {NOT_RUN.format(desk=desk)}")
         found = _decisions(look, symbol, session)
         trails = [trail(look.reader, made.key) for made in found]
+        cycles = _cycles_line(look, found)
         run = look.reader.run(found[0].key.run)
     written = [] if chart_file is None else _write_charts(trails, Path(chart_file))
     if as_json:
@@ -89,6 +90,7 @@ def command(
     from tui.commands.trail_text import trail_lines
 
     lines = [look.note] if look.note else []
+    lines += cycles
     for one in trails:
         lines += trail_lines(one, run, standard_output(), prompts)
     lines += [f"chart: {path}" for path in written]
@@ -140,6 +142,17 @@ def _decisions(look: Look, symbol: str, session: date) -> Sequence[Decision]:
         f"no decision for {name} on {session}{where}: the nearest {'is' if len(near) == 1 else 'are'} "
         f"{' and '.join(str(day) for day in near)}"
     )
+
+
+def _cycles_line(look: Look, found: Sequence[Decision]) -> list[str]:
+    """Where the session was decided in several cycles: which this one is, and how the others are shown."""
+    key = found[0].key
+    made = look.reader.decisions(look.run, key.symbol, key.session, key.session)
+    others = {one.key.run: one.key.cycle for one in made if one.key.cycle != key.cycle and look.kind != "backtest"}
+    if not others:
+        return []
+    named = ", ".join(f"cycle {cycle} ({run})" for run, cycle in others.items())
+    return [f"cycle {key.cycle} of the session, its last; before it {named}: --run shows one", ""]
 
 
 def closes_since(trail: Trail) -> tuple[float | None, list[tuple[int, date, float]]]:
