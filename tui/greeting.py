@@ -29,7 +29,7 @@ def greeting(journal: Path) -> Greeting:
     from engine.journal.reader import JournalReader
 
     with JournalReader(journal) as reader:
-        latest = reader.latest_run("daily")
+        latest = next((run for run in reversed(reader.runs()) if run.outcome != "skipped"), None)
         state = DeskState()
         if latest is not None:
             for _, event in reader.events_after(run=latest.id):
@@ -42,6 +42,8 @@ def greeting(journal: Path) -> Greeting:
 
 def books(reader: JournalReader) -> Books | None:
     """The books at the desk's last close, or None where there was none."""
+    from engine.reports.time_weighted import brought_in, measured
+
     points = sorted(reader.equity(), key=lambda point: point.session)
     if not points:
         return None
@@ -50,8 +52,10 @@ def books(reader: JournalReader) -> Books | None:
         Held(symbol, position.quantity, last.prices.get(symbol), position.average_cost)
         for symbol, position in last.portfolio.positions.items()
     )
-    before = points[-2].value if len(points) > 1 else None
-    return Books(last.session, last.value, last.portfolio.cash, held, before, max(p.value for p in points))
+    row = measured(points, brought_in(points, reader.cash_flows(), reader.adoptions()))[-1]
+    before = None if row.change is None or row.change <= -1 else last.value / (1 + row.change)
+    peak = last.value / (1 + row.fall) if row.fall > -1 else None
+    return Books(last.session, last.value, last.portfolio.cash, held, before, peak)
 
 
 def _signals(reader: JournalReader) -> dict[str, Signal]:

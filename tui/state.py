@@ -86,7 +86,8 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Books:
-    """The desk's books at a close, with the value a session before and the highest one ever, where known."""
+    """The desk's books at a close, with the value a session before and the highest one ever, where known: both carried
+    over to the money of today, as if what was brought in or taken out since had been there then or not."""
 
     session: date
     value: Decimal
@@ -143,11 +144,11 @@ def after(state: DeskState, event: Event) -> DeskState:
     """The state once an event has happened. Texts are made safe to show here, once."""
     match event:
         case RunStarted() if event.run == state.run:  # it goes on: what was said in it stands
-            goes_on = _logged(state, event, "info", f"{event.kind} run of {_listed(event.symbols)} goes on")
+            goes_on = _logged(state, event, "info", f"{_kind(event)} of {_listed(event.symbols)} goes on")
             return replace(goes_on, running=True, outcome="", symbols=event.symbols, at=None, error="")
         case RunStarted():
             return replace(
-                _logged(state, event, "info", f"{event.kind} run of {_listed(event.symbols)} begins"),
+                _logged(state, event, "info", f"{_kind(event)} of {_listed(event.symbols)} begins"),
                 run=event.run,
                 label=one_line(event.label),
                 running=True,
@@ -191,6 +192,10 @@ def after(state: DeskState, event: Event) -> DeskState:
             return state
 
 
+def _kind(event: RunStarted) -> str:
+    return "cycle within the session" if event.kind == "session" else f"{event.kind} run"
+
+
 def _listed(symbols: tuple[str, ...]) -> str:
     return ", ".join(symbols[:4]) + (f" and {len(symbols) - 4} more" if len(symbols) > 4 else "")
 
@@ -200,7 +205,11 @@ def _because(detail: str) -> str:
 
 
 def _logged(state: DeskState, event: Event, level: str, text: str) -> DeskState:
-    line = Line(event.time, level, one_line(text))
+    return with_line(state, Line(event.time, level, one_line(text)))
+
+
+def with_line(state: DeskState, line: Line) -> DeskState:
+    """The state with one more line of the log."""
     return replace(state, lines=(*state.lines[-LINES_KEPT + 1 :], line))
 
 
@@ -272,6 +281,10 @@ def _settled(state: DeskState, event: SessionSettled) -> DeskState:
         Held(symbol, quantity, price, costs[symbol][1] if costs.get(symbol, (None,))[0] == quantity else None)
         for symbol, quantity, price in event.positions
     )
-    before = old.value if old and old.session < event.session else old.before if old else None
-    peak = max(event.value, old.peak if old and old.peak is not None else event.value)
+    before, peak = (old.before, old.peak) if old else (None, None)
+    if old and old.session < event.session:
+        earned = event.value - event.brought
+        share = event.value / earned if event.brought and earned > 0 else Decimal(1)
+        before, peak = old.value * share, None if peak is None else peak * share
+    peak = max(event.value, event.value if peak is None else peak)
     return replace(state, books=Books(event.session, event.value, event.cash, held, before, peak))

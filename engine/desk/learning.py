@@ -7,9 +7,11 @@ from itertools import pairwise
 
 from engine.desk.setting import DailySetting
 from engine.domain.order import Fill
+from engine.domain.portfolio import ZERO
 from engine.domain.run import Adoption, CashFlow, EquityPoint
 from engine.journal.reader import JournalReader
 from engine.messages.events import OrderFilled, SessionSettled
+from engine.reports.time_weighted import EXTERNAL, Brought, brought_in
 from engine.simulation.desk_broker import Settled
 from engine.trading.reward import known_books, outcomes
 from engine.turn import Notebook
@@ -21,31 +23,31 @@ def learn(setting: DailySetting, settled: Sequence[Settled]) -> Notebook:
     with JournalReader(setting.journal.path) as reader:
         notebook.remember(reader.outcomes())
         decided = reader.decisions()
+        adopted = reader.adoptions()
     notebook.decided(sorted(decided, key=lambda made: made.key.cycle))
     for one in settled:
         for fill in one.fills:
             setting.publish(_filled(setting, fill))
-        _publish_books(setting, one.after)
+        _publish_books(setting, one, adopted)
     known = {(row.decision_session, row.symbol, row.owner) for rows in notebook.outcomes.values() for row in rows}
     # A session's reward is its last decision's: the cycles before it were overtaken.
     last = {(d.key.session, d.key.symbol, d.key.owner): d for d in sorted(decided, key=lambda d: d.key.cycle)}
     waiting = [d for key, d in last.items() if key not in known]
     # All closes, not only those that were just settled: a run may have been killed between settling and this.
     with JournalReader(setting.journal.path) as reader:
-        points, fills, flows, adopted = reader.equity(), reader.fills(), reader.cash_flows(), reader.adoptions()
+        points, fills, flows = reader.equity(), reader.fills(), reader.cash_flows()
     for before, after in pairwise(points):
         due = [d for d in waiting if d.key.session == before.session]
         if not due:
             continue
+        books = _as_seen(setting, before), _as_seen(setting, after)
+        moved = [f for f in flows if before.session < f.session <= after.session]
+        taken = [a for a in adopted if before.session < a.session <= after.session]
         rows = outcomes(
             due,
-            _as_seen(setting, before),
-            _as_seen(setting, after),
+            *books,
             [f for f in fills if before.session < f.session <= after.session],
-            [
-                *(f for f in flows if before.session < f.session <= after.session),
-                *_paid_for((a for a in adopted if before.session < a.session <= after.session), after),
-            ],
+            [*(f for f in moved if f.kind != EXTERNAL), *_paid_for(brought_in(books, moved, taken))],
             notebook.outcomes,
         )
         setting.cycle.learn(notebook, rows)
@@ -65,16 +67,15 @@ def _filled(setting: DailySetting, fill: Fill) -> OrderFilled:
     )
 
 
-def _publish_books(setting: DailySetting, books: EquityPoint) -> None:
+def _publish_books(setting: DailySetting, settled: Settled, adopted: Iterable[Adoption]) -> None:
+    before, books = settled.before, settled.after
     held = tuple((s, p.quantity, books.prices[s]) for s, p in books.portfolio.positions.items())
-    now = setting.wall.now()
-    setting.publish(SessionSettled(setting.run, now, books.session, books.value, books.portfolio.cash, held))
+    taken = [one for one in adopted if before.session < one.session <= books.session]
+    brought = sum((one.amount for one in brought_in((before, books), settled.cash_flows, taken)), ZERO)
+    cash, now = books.portfolio.cash, setting.wall.now()
+    setting.publish(SessionSettled(setting.run, now, books.session, books.value, cash, held, brought))
 
 
-def _paid_for(adoptions: Iterable[Adoption], books: EquityPoint) -> list[CashFlow]:
-    """Shares that a person took over were not earned: as if they had been paid for at the close."""
-    return [
-        CashFlow(a.session, a.symbol, "adopted", (a.before - a.after) * books.prices[a.symbol])
-        for a in adoptions
-        if a.symbol in books.prices
-    ]
+def _paid_for(brought: Iterable[Brought]) -> list[CashFlow]:
+    """Shares that a person brought in or took over were not earned: as if they had been paid for at the close."""
+    return [CashFlow(one.session, one.symbol, EXTERNAL, -one.amount) for one in brought if one.symbol]

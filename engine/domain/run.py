@@ -108,13 +108,15 @@ class ModelUse:
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """One part of a run (the warm-up or the test): books, trades and decisions in order."""
+    """One part of a run (the warm-up or the test): books, trades and decisions in order; of a desk in an account also
+    what was adopted."""
 
     initial_value: Decimal
     equity: tuple[EquityPoint, ...] = ()
     fills: tuple[Fill, ...] = ()
     cash_flows: tuple[CashFlow, ...] = ()
     decisions: tuple[Decision, ...] = ()
+    adoptions: tuple[Adoption, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -129,12 +129,14 @@ class OrderFilled(Event):
 
 @dataclass(frozen=True, slots=True)
 class SessionSettled(Event):
-    """A session's books are closed: `positions` as (symbol, quantity, price)."""
+    """A session's books are closed: `positions` as (symbol, quantity, price); `brought` is what was brought in
+    (negative: taken out) in it, which is no profit."""
 
     session: date
     value: Decimal
     cash: Decimal
     positions: tuple[tuple[str, Decimal, Decimal], ...]
+    brought: Decimal = Decimal(0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from engine.journal.reader import JournalReader
 from engine.messages.events import Noticed
 from engine.reports import row_json
 from engine.reports.row_json import Row
+from engine.reports.time_weighted import brought_in, measured
 
 SCHEMA = 1
 _PAGE = 1000
@@ -23,8 +24,9 @@ def day_document(reader: JournalReader, desk: str, run: str, outcome: str | None
     """A run of a desk in JSON's own types. `fills` and `cash_flows` are those since the run before it, `orders` wait
     for the next open, `waiting` are those of them that are not handed over (they wait for approval, or for the end of
     a halt), `skipped` are sessions that passed without a run, `halted` says how the desk stands now, `differences` in
-    what broker and journal disagreed, `before` is the close before the run's session, `notes` are what a person should
-    know. `outcome` is the run's own unless another is given. Raises MissingData for an unknown run."""
+    what broker and journal disagreed, `before` is the close before the run's session with what was brought in since
+    (`brought_in`, no profit) and the `change` without it, `notes` are what a person should know. `outcome` is the run's
+    own unless another is given. Raises MissingData for an unknown run."""
     entry = reader.run(run)
     books, before = _books(reader, entry)
     bound, orders = reader.account(), reader.orders(run)
@@ -55,7 +57,7 @@ def day_document(reader: JournalReader, desk: str, run: str, outcome: str | None
         "skipped": [str(day) for day in _skipped(reader, entry)],
         "value": None if books is None else money(books.value),
         "cash": None if books is None else money(books.portfolio.cash),
-        "before": None if before is None else {"session": str(before.session), "value": money(before.value)},
+        "before": None if books is None or before is None else _before(reader, before, books),
         "positions": {} if books is None else positions(books),
         "model": None if entry.model is None else row_json.model_use(entry.model),
         "notes": list(_notes(reader, run)),
@@ -95,6 +97,18 @@ def _books(reader: JournalReader, entry: RunEntry) -> tuple[EquityPoint | None, 
     if not points or points[-1].session != entry.session:
         return None, None
     return points[-1], points[-2] if len(points) > 1 else None
+
+
+def _before(reader: JournalReader, before: EquityPoint, books: EquityPoint) -> Row:
+    """The close before, and how it came from there to the books."""
+    points = (before, books)
+    last = measured(points, brought_in(points, reader.cash_flows(), reader.adoptions()))[-1]
+    return {
+        "session": str(before.session),
+        "value": money(before.value),
+        "brought_in": money(last.brought),
+        "change": None if last.change is None else float(last.change),
+    }
 
 
 def _since(before: EquityPoint | None, day: date, session: date | None) -> bool:

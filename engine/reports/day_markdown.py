@@ -67,9 +67,11 @@ def _change(document: Document) -> str:
     before = document["before"]
     if before is None:
         return ""
-    now, then = Decimal(document["value"]), Decimal(before["value"])
-    share = f" ({100 * (now / then - 1):+.2f} %)" if then else ""
-    return f", {now - then:+,.2f}{share} since {before['session']}"
+    brought = Decimal(before["brought_in"])
+    earned = Decimal(document["value"]) - Decimal(before["value"]) - brought
+    share = "" if before["change"] is None else f" ({100 * before['change']:+.2f} %)"
+    without = f", without {brought:+,.2f} that was brought in or taken out" if brought else ""
+    return f", {earned:+,.2f}{share} since {before['session']}{without}"
 
 
 def _differences(differences: Sequence[Document]) -> Iterator[str]:

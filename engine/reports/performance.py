@@ -1,4 +1,8 @@
-"""How well a run did: the metrics of its convention for the whole, for each symbol, for what stands beside it."""
+"""How well a run did: the metrics of its convention for the whole, for each symbol, for what stands beside it.
+
+What was brought into an account or taken out of it is no profit: metrics are of time-weighted returns net of external
+flows (time_weighted.py), in every convention.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +18,7 @@ from engine.domain.run import Stretch
 from engine.reports.conventions import Convention
 from engine.reports.metrics import Metrics
 from engine.reports.record import symbol_track, track_of
+from engine.reports.time_weighted import EXTERNAL, brought_in
 
 BENCHMARK = "buy-and-hold"
 """The baseline that excess returns are measured against."""
@@ -62,7 +67,7 @@ class Measure:
 
 def profit(stretch: Stretch, symbol: Symbol) -> Decimal:
     """What a symbol has earned (or, negative, lost): sales less purchases and fees, dividends, and what is still held
-    at its last price. Every amount is rounded as the books round it."""
+    at its last price, less shares that were brought in. Every amount is rounded as the books round it."""
     if not stretch.equity:
         return ZERO
     last = stretch.equity[-1]
@@ -72,7 +77,9 @@ def profit(stretch: Stretch, symbol: Symbol) -> Decimal:
         if fill.symbol == symbol:
             amount = money(EXACT.multiply(fill.quantity, fill.price))
             earned += (amount if fill.side is Side.SELL else -amount) - money(fill.fee)
-    return earned + sum((flow.amount for flow in stretch.cash_flows if flow.symbol == symbol), ZERO)
+    paid = [flow.amount for flow in stretch.cash_flows if flow.symbol == symbol and flow.kind != EXTERNAL]
+    brought = brought_in(stretch.equity, stretch.cash_flows, stretch.adoptions)
+    return earned + sum(paid, ZERO) - sum((one.amount for one in brought if one.symbol == symbol), ZERO)
 
 
 def through(stretch: Stretch, last: date | None) -> Stretch:
@@ -88,4 +95,5 @@ def through(stretch: Stretch, last: date | None) -> Stretch:
         tuple(fill for fill in stretch.fills if fill.session <= last),
         tuple(flow for flow in stretch.cash_flows if flow.session <= last),
         tuple(decision for decision in stretch.decisions if decision.key.session <= last),
+        tuple(adopted for adopted in stretch.adoptions if adopted.session <= last),
     )

@@ -1,8 +1,9 @@
-"""From the books of a run to the track record that metrics are computed of."""
+"""From the books of a run to the track record that metrics are computed of, net of what was brought in or taken out."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
+from datetime import date
 from decimal import Decimal
 
 import numpy as np
@@ -11,6 +12,7 @@ from engine.domain.market import Symbol
 from engine.domain.portfolio import ZERO
 from engine.domain.run import EquityPoint, Stretch
 from engine.reports.metrics.track import Floats, Track, floats
+from engine.reports.time_weighted import EXTERNAL, brought_in, measured
 
 
 def track_of(
@@ -23,18 +25,20 @@ def track_of(
 ) -> Track:
     """The track record of one stretch; `benchmark` is buy and hold over the same sessions.
 
-    Prices and positions, which InvestorBench's metrics read, are there where one symbol is traded.
+    Where money was brought in or taken out, equity is the growth of the initial value by time-weighted returns, and
+    every other amount stands in the same proportion to it as to the value of its session. Prices and positions, which
+    InvestorBench's metrics read, are there where one symbol is traded.
     """
-    points = stretch.equity
+    points, grown = stretch.equity, _Grown(stretch)
     symbols = sorted({symbol for point in points for symbol in point.prices})
     prices, positions = _single(points, symbols)
     return Track(
-        _equity(stretch),
+        grown.equity,
         periods_per_year,
         risk_free,
-        invested=floats(_invested(point) for point in points),
-        traded=float(sum((fill.quantity * fill.price for fill in stretch.fills), ZERO)),
-        benchmark=None if benchmark is None else _equity(benchmark),
+        invested=floats(grown.at(point.session, _invested(point)) for point in points),
+        traded=float(sum((grown.at(fill.session, fill.quantity * fill.price) for fill in stretch.fills), ZERO)),
+        benchmark=None if benchmark is None else _Grown(benchmark).equity,
         model_cost=float(model_cost),
         prices=prices,
         positions=positions,
@@ -44,11 +48,14 @@ def track_of(
 def symbol_track(stretch: Stretch, symbol: Symbol, share: Decimal, periods_per_year: int) -> Track:
     """One symbol's part of a stretch as if it had begun with `share` of the initial value in cash.
 
-    Its equity is that share plus what the symbol has earned so far: trades, fees, dividends, price changes.
+    Its equity is that share plus what the symbol has earned so far: trades, fees, dividends, price changes. Shares that
+    were brought in count as bought, those that were taken out as sold.
     """
     earned, held, values, invested = share, ZERO, [share], []
     trades = [fill for fill in stretch.fills if fill.symbol == symbol]
-    flows = [flow for flow in stretch.cash_flows if flow.symbol == symbol]
+    flows = [flow for flow in stretch.cash_flows if flow.symbol == symbol and flow.kind != EXTERNAL]
+    all_brought = brought_in(stretch.equity, stretch.cash_flows, stretch.adoptions)
+    brought = sorted((one for one in all_brought if one.symbol == symbol), key=lambda one: one.session)
     for point in stretch.equity:
         while trades and trades[0].session <= point.session:
             fill = trades.pop(0)
@@ -56,6 +63,8 @@ def symbol_track(stretch: Stretch, symbol: Symbol, share: Decimal, periods_per_y
             earned += (amount if fill.side == "SELL" else -amount) - fill.fee
         while flows and flows[0].session <= point.session:
             earned += flows.pop(0).amount
+        while brought and brought[0].session <= point.session:
+            earned -= brought.pop(0).amount
         held = point.portfolio.quantity(symbol) * point.prices.get(symbol, ZERO)
         values.append(earned + held)
         invested.append(held)
@@ -71,8 +80,21 @@ def symbol_track(stretch: Stretch, symbol: Symbol, share: Decimal, periods_per_y
     )
 
 
-def _equity(stretch: Stretch) -> Floats:
-    return floats([stretch.initial_value, *(point.value for point in stretch.equity)])
+class _Grown:
+    """A stretch's values as they would stand if nothing had been brought in or taken out."""
+
+    def __init__(self, stretch: Stretch) -> None:
+        brought = brought_in(stretch.equity, stretch.cash_flows, stretch.adoptions)
+        rows = measured(stretch.equity, brought, stretch.initial_value) if brought else []
+        self._levels = {row.point.session: stretch.initial_value * row.growth for row in rows}
+        self._values = {row.point.session: row.point.value for row in rows}
+        values = self._levels.values() if rows else [point.value for point in stretch.equity]
+        self.equity = floats([stretch.initial_value, *values])
+
+    def at(self, session: date, amount: Decimal) -> Decimal:
+        """An amount of a session in proportion; as it is where nothing came or went."""
+        value = self._values.get(session)
+        return amount * self._levels[session] / value if value else amount
 
 
 def _invested(point: EquityPoint) -> Decimal:

@@ -16,6 +16,7 @@ from tui.invocation import Invocation, desk_options
 
 if TYPE_CHECKING:
     from engine.domain.run import EquityPoint
+    from engine.reports.time_weighted import Measured
 
 LIMIT = 20
 """Lines that are shown where no limit is given; a JSON document has all."""
@@ -28,7 +29,8 @@ LIMIT = 20
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @desk_options
 def command(invocation: Invocation, first: date | None, last: date | None, limit: int | None, as_json: bool) -> None:
-    """Prints value and cash at each close, with the change since the close before and the fall from the highest.
+    """Prints value and cash at each close, with the change since the close before and the fall from the highest. What
+    was brought in or taken out (transfers, adopted differences) counts for neither.
 
     \b
     Examples:
@@ -37,7 +39,10 @@ def command(invocation: Invocation, first: date | None, last: date | None, limit
     """
     if first and last and first > last:
         raise click.UsageError(f"--from {first} is after --to {last}")
+    from engine.reports.time_weighted import Brought, brought_in, measured
+
     points: tuple[EquityPoint, ...] = ()
+    brought: tuple[Brought, ...] = ()
     began: Decimal | None = None
     with looked_at(invocation) as (desk, look):
         head: dict[str, Any] = {"schema": 1, "desk": desk, "kind": "desk", "run": None}
@@ -46,8 +51,10 @@ def command(invocation: Invocation, first: date | None, last: date | None, limit
             points = look.reader.equity(look.run, look.part)
             if look.kind == "backtest":
                 began = look.reader.stretches(look.run or "").get(look.part)
-    rows = [row for row in measured(points, began) if first is None or row[0].session >= first]
-    rows = [row for row in rows if last is None or row[0].session <= last]
+            else:
+                brought = brought_in(look.reader.equity(), look.reader.cash_flows(), look.reader.adoptions())
+    rows = [row for row in measured(points, brought, began) if first is None or row.point.session >= first]
+    rows = [row for row in rows if last is None or row.point.session <= last]
     most = limit if limit is not None else 0 if as_json else LIMIT
     shown = rows[-most:] if most else rows
     if as_json:
@@ -59,7 +66,15 @@ def command(invocation: Invocation, first: date | None, last: date | None, limit
             **head,
             "initial_value": None if initial is None else money(initial),
             "count": len(rows),
-            "equity": [{**row_json.point(point), "change": change, "drawdown": fall} for point, change, fall in shown],
+            "equity": [
+                {
+                    **row_json.point(row.point),
+                    "brought_in": money(row.brought),
+                    "change": None if row.change is None else float(row.change),
+                    "drawdown": float(row.fall),
+                }
+                for row in shown
+            ],
         }
         show(json.dumps(document, indent=2, allow_nan=False))
     elif look is None:
@@ -72,33 +87,22 @@ def command(invocation: Invocation, first: date | None, last: date | None, limit
         show("\n".join(lines))
 
 
-def measured(points: tuple[EquityPoint, ...], began: Decimal | None) -> list[tuple[EquityPoint, float | None, float]]:
-    """Each close with its change since the one before (of the first: since `began`) and its fall from the highest
-    value so far, both as fractions."""
-    rows: list[tuple[EquityPoint, float | None, float]] = []
-    before, highest = began, began or Decimal(0)
-    for point in points:
-        highest = max(highest, point.value)
-        change = float(point.value / before - 1) if before else None
-        rows.append((point, change, float(point.value / highest - 1) if highest > 0 else 0.0))
-        before = point.value
-    return rows
-
-
-def _table(rows: list[tuple[EquityPoint, float | None, float]]) -> list[str]:
+def _table(rows: list[Measured]) -> list[str]:
     from tui import amounts
     from tui.text_table import table
 
+    moved = any(row.brought for row in rows)
     cells = [
         (
-            str(point.session),
-            amounts.money(point.value),
-            amounts.money(point.portfolio.cash),
-            str(len(point.portfolio.positions)),
-            amounts.percent(change),
-            f"{100 * fall:.2f}%",
+            str(row.point.session),
+            amounts.money(row.point.value),
+            amounts.money(row.point.portfolio.cash),
+            str(len(row.point.portfolio.positions)),
+            *([amounts.gain(row.brought) if row.brought else ""] if moved else []),
+            amounts.percent(None if row.change is None else float(row.change)),
+            f"{100 * float(row.fall):.2f}%",
         )
-        for point, change, fall in rows
+        for row in rows
     ]
-    head = ("SESSION", "VALUE", "CASH", "HELD", "CHANGE", "DRAWDOWN")
+    head = ("SESSION", "VALUE", "CASH", "HELD", *(["BROUGHT IN"] if moved else []), "CHANGE", "DRAWDOWN")
     return list(table(head, cells, set(head[1:]), standard_output().width))
