@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from enum import Enum, auto
 
@@ -32,6 +32,8 @@ ATTEMPTS = 3
 """How often an order is sent whose arrival cannot be seen."""
 LOOKS = (0.5, 2.0, 5.0)
 """Seconds to wait before each question of whether an order arrived."""
+ON_ITS_WAY = timedelta(minutes=1)
+"""How long before the next close the last order is sent: one that arrives after it would wait for another session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,27 +158,31 @@ class HandingOver:
 
     async def _gate(self, order: Order) -> tuple[Order, _Gate]:
         """Whether an order may be sent at this moment; one that never may again is ended with the reason."""
-        if self._halted() is not None:
-            return order, _Gate.HALTED
-        terms = self._terms
-        if terms.mode == "observe":
-            return self._ended(order, OrderState.CANCELED, "the desk observes: nothing is sent")
-        if terms.mode == "ask":
-            with JournalReader(self._journal.path) as reader:
-                word = approvals(reader).get(order.id)
-            if word is not None and not word.approved:
-                return self._ended(order, OrderState.CANCELED, f"vetoed: {word.reason}" if word.reason else "vetoed")
-            if too_late := self._too_late():
-                return self._ended(order, OrderState.EXPIRED, too_late)
-            if word is None:
-                return order, _Gate.WAITING
-        if too_late := self._too_late():
-            return self._ended(order, OrderState.EXPIRED, too_late)
+        order, gate = self._word_and_time(order)
+        if gate is not _Gate.OPEN:
+            return order, gate
         objection = await self._venue.objection(order.symbol) or await self._lacking(order)
         if objection:
             return self._ended(order, OrderState.CANCELED, objection)
-        # A word of the person's while the broker was asked counts as well.
-        return order, _Gate.OPEN if self._halted() is None else _Gate.HALTED
+        # Asking the broker takes its time: what the person said meanwhile counts, and so does a close.
+        return self._word_and_time(order)
+
+    def _word_and_time(self, order: Order) -> tuple[Order, _Gate]:
+        """What the person has said by now, and whether there is still time."""
+        terms = self._terms
+        with JournalReader(self._journal.path) as reader:
+            stopped = halted(reader)
+            word = approvals(reader, [order.id]).get(order.id) if terms.mode == "ask" else None
+        if stopped is not None:
+            return order, _Gate.HALTED
+        if terms.mode == "observe":
+            return self._ended(order, OrderState.CANCELED, "the desk observes: nothing is sent")
+        if word is not None and not word.approved:
+            return self._ended(order, OrderState.CANCELED, f"vetoed: {word.reason}" if word.reason else "vetoed")
+        late = self._too_late()
+        if late:
+            return self._ended(order, OrderState.EXPIRED, late)
+        return order, _Gate.WAITING if terms.mode == "ask" and word is None else _Gate.OPEN
 
     async def _lacking(self, order: Order) -> str:
         """What the account lacks for an order, whatever else is still open there."""
@@ -201,6 +207,8 @@ class HandingOver:
             return f"the session in which it was decided is over since {terms.until:%H:%M} UTC"
         if session_to_decide(self._calendar, terms.symbols, None, now) != terms.session:
             return f"{terms.session} is no longer the last completed session"
+        if session_to_decide(self._calendar, terms.symbols, None, now + ON_ITS_WAY) != terms.session:
+            return f"{terms.session} is the last completed session for too short a time to reach the broker"
         return ""
 
     def _halted(self) -> Halted | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -230,6 +230,43 @@ def test_a_session_that_passes_while_the_desk_thinks_is_not_traded_late(tmp_path
     assert posted(desk) == []
     assert desk.run().session == DAYS[1]
     assert posted(desk) == ["AAA", "BBB"]
+
+
+def test_a_session_that_passes_while_the_broker_is_asked_is_not_traded_late(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, both)
+    # settle: account twice, open orders once; the gate before the first order: account, then open orders.
+    watching = Watching(desk, "open_orders", 2, desk.next_close)
+    desk.wrap = lambda inner: watching
+    desk.run()
+    assert set(states(desk).values()) == {OrderState.EXPIRED}
+    assert why(desk, "AAA") == "2024-01-31 is no longer the last completed session"
+    assert posted(desk) == []
+
+
+def test_an_order_that_might_arrive_after_the_close_is_not_sent(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, both)
+    desk.local.advance("close")
+    closes = desk.local.exchange.now
+    early, late = tmp_path / "early", tmp_path / "late"
+    for folder, before, sent in ((early, 61, 2), (late, 59, 0)):
+        folder.mkdir()
+        desk = Desk(folder, both)
+        desk.local.advance(closes - timedelta(seconds=before))
+        desk.run()
+        assert len(posted(desk)) == sent
+    assert set(states(desk).values()) == {OrderState.EXPIRED}
+    assert why(desk, "AAA").endswith("for too short a time to reach the broker")
+
+
+def test_a_veto_while_the_broker_is_asked_still_counts(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, both, mode="ask")
+    orders = desk.run().orders
+    hand.approve(desk.journal, [order.id for order in orders], now(desk))
+    vetoing = Watching(desk, "open_orders", 2, lambda: hand.veto(desk.journal, [orders[0].id], now(desk), "no"))
+    desk.wrap = lambda inner: vetoing
+    assert desk.run().outcome == "done"
+    assert posted(desk) == ["BBB"]
+    assert why(desk, "AAA") == "vetoed: no"
 
 
 def test_a_session_that_has_passed_at_the_broker_cannot_be_asked_for(tmp_path: Path) -> None:
