@@ -8,7 +8,9 @@ from decimal import Decimal
 
 from connectors.wiring.accounts import desk_account
 from connectors.wiring.broker import broker_settings
-from connectors.wiring.desk import Finished, desk_lock, run_at, session_to_run
+from connectors.wiring.desk_lock import desk_lock
+from connectors.wiring.desk_run import run_at
+from connectors.wiring.desk_session import Finished, session_to_run
 from engine import places
 from engine.assistant import Publish
 from engine.config import Config

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from connectors.wiring.accounts import build_booking, build_looking, check_calendar, desk_account
-from connectors.wiring.desk import desk_lock, session_to_run
+from connectors.wiring.desk_lock import desk_lock
 from connectors.wiring.desk_market import load_desk
+from connectors.wiring.desk_session import session_to_run
 from engine import places
 from engine.config import Config
 from engine.desk.claim import claim_account

@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
-from connectors.wiring.desk import desk_lock
+from connectors.wiring.desk_lock import desk_lock
 from connectors.wiring.kept_memories import Kept, RecordedEmbedder
 from connectors.wiring.memories import finish_replacing, memory_errors, part_of, replace_memory
 from connectors.wiring.reference import open_embedder

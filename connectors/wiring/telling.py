@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import date
 
-from connectors.wiring.desk import Finished, run_desk_day, session_to_run
+from connectors.wiring.desk import run_desk_day
+from connectors.wiring.desk_session import Finished, session_to_run
 from engine import places
 from engine.assistant import Publish
 from engine.clock import LiveClock

@@ -8,9 +8,9 @@ from contextlib import asynccontextmanager, suppress
 from datetime import date, timedelta
 
 from connectors.wiring.broker import broker_settings, open_broker
-from connectors.wiring.desk import Finished
 from connectors.wiring.desk_cycle import cut_short, is_decided, open_feed, run_desk_cycle
 from connectors.wiring.desk_market import desk_symbols
+from connectors.wiring.desk_session import Finished
 from connectors.wiring.runs import default_symbols
 from connectors.wiring.sources import calendar_table
 from connectors.wiring.telling import run_and_tell

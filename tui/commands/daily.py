@@ -68,7 +68,7 @@ def _run(invocation: Invocation, asked: date | None) -> tuple[str, str]:
     """The run and its outcome."""
     import asyncio
 
-    from connectors.wiring.desk import Finished
+    from connectors.wiring.desk_session import Finished
     from connectors.wiring.telling import run_and_tell
 
     done = asyncio.run(run_and_tell(invocation.load().config, asked, publish=heard()))

@@ -14,7 +14,8 @@ import pytest
 from connectors.alpaca.sandbox import SandboxServer
 from connectors.demo import DemoMarket
 from connectors.files.writing import write_folder
-from connectors.wiring.desk import Finished, run_desk_day
+from connectors.wiring.desk import run_desk_day
+from connectors.wiring.desk_session import Finished
 from connectors.wiring.sandbox import build_sandbox
 from connectors.wiring.sources import calendars
 from engine import places

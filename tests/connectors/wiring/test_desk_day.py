@@ -14,7 +14,9 @@ import pytest
 
 from connectors.demo import DemoMarket
 from connectors.files.writing import write_folder
-from connectors.wiring.desk import Finished, OpenDesk, desk_lock, run_desk_day
+from connectors.wiring.desk import OpenDesk, run_desk_day
+from connectors.wiring.desk_lock import desk_lock
+from connectors.wiring.desk_session import Finished
 from connectors.wiring.sources import calendars
 from engine import places
 from engine.config import Config

@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from connectors.wiring import memories, reembedding
-from connectors.wiring.desk import desk_lock, run_desk_day
+from connectors.wiring.desk import run_desk_day
+from connectors.wiring.desk_lock import desk_lock
 from connectors.wiring.kept_memories import kept_by_desk, kept_by_run
 from connectors.wiring.reembedding import Reembedded, reembed_memory
 from connectors.wiring.runs import run_backtest

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from connectors.alpaca.sandbox import SandboxServer
-from connectors.wiring.desk import Finished, run_desk_day
+from connectors.wiring.desk import run_desk_day
+from connectors.wiring.desk_session import Finished
 from connectors.wiring.sandbox import build_sandbox
 from engine import places
 from engine.config import Config

@@ -12,7 +12,9 @@ from typing import Any
 
 import pytest
 
-from connectors.wiring.desk import DailyResult, Finished, desk_lock
+from connectors.wiring.desk import DailyResult
+from connectors.wiring.desk_lock import desk_lock
+from connectors.wiring.desk_session import Finished
 from connectors.wiring.telling import run_and_tell
 from engine import places
 from engine.config import Config

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from connectors.wiring.desk import desk_lock
+from connectors.wiring.desk_lock import desk_lock
 from engine import places
 from engine.desk.hand import approvals
 from engine.journal.reader import JournalReader

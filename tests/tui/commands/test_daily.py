@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from connectors.wiring.desk import session_to_run
+from connectors.wiring.desk_session import session_to_run
 from connectors.wiring.runs import default_symbols
 from connectors.wiring.sources import calendar_table
 from engine.clock import LiveClock
@@ -166,7 +166,7 @@ def test_a_finished_run_takes_a_moment_as_a_whole_process(desk: Path) -> None:
 
 def test_a_held_lock_ends_at_once(run: Run, fresh: Path) -> None:
     holder = (
-        "import sys\nfrom connectors.wiring.desk import desk_lock\n"
+        "import sys\nfrom connectors.wiring.desk_lock import desk_lock\n"
         "with desk_lock('demo'):\n    print('held', flush=True)\n    sys.stdin.read()\n"
     )
     environ = {**os.environ, "PAPERDESK_HOME": str(fresh), "PYTHONPATH": str(REPO)}

@@ -1,0 +1,152 @@
+"""One run of a desk whose lock is held, with everything that it needs: market, models, memory, venue, journal."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from datetime import date
+from typing import Any
+
+from connectors.wiring.accounts import DeskAccount, build_venue, check_calendar, refuse_bound
+from connectors.wiring.briefings import configured_briefing, keep_briefing
+from connectors.wiring.desk_market import desk_symbols, load_desk
+from connectors.wiring.fetching import refresh
+from connectors.wiring.memories import desk_memory, remembers
+from connectors.wiring.models import build_models
+from connectors.wiring.runs import default_symbols, with_costs
+from connectors.wiring.sources import configured_data
+from engine import places
+from engine.agents.ask import AnswerRecord, Asked, Asker
+from engine.assistant import Publish
+from engine.config import Config
+from engine.cycle import Cycle
+from engine.desk.comparing import BooksDisagree
+from engine.desk.daily import run_daily
+from engine.desk.day_report import keep_report
+from engine.desk.schedule import DAILY
+from engine.desk.setting import KIND, DailyResult, DailySetting, run_id
+from engine.desk.venue import Venue
+from engine.desk.within_session import Ask, run_within
+from engine.domain.run import RunSpec
+from engine.errors import DataError, DeskHalted, PaperdeskError
+from engine.journal.reader import JournalReader
+from engine.journal.writer import JournalWriter
+from engine.messages.events import AgentSaid, Event, Noticed, RunFinished
+from engine.ports import Calendar, Clock, LanguageModel
+from engine.preset import briefed, load_preset
+from engine.reports import row_json
+from engine.reports.model_use import Meter, answered
+from engine.simulation.desk_broker import DeskBroker
+from engine.simulation.recorder import JournalRecorder
+from engine.simulation.window import unread_series
+from memory.lancedb_store import load_library
+
+
+async def run_at(
+    config: Config,
+    calendar: Calendar,
+    session: date,
+    publish: Publish,
+    clock: Clock,
+    through: Callable[[LanguageModel], LanguageModel],
+    account: DeskAccount | None,
+    number: int = DAILY,
+    ask: Ask | None = None,
+) -> DailyResult:
+    """The daily run, or a cycle within the session (whose prices of the moment `ask` brings), of a desk whose lock is
+    held. Raises as `run_desk_day` does."""
+    desk, identity = config.desk.name, run_id(config.desk.name, session, number)
+    briefing = configured_briefing(config, configured_data(config), default_symbols(config))
+    preset = briefed(load_preset(config.desk.preset), briefing)
+    models = build_models(preset, config)
+    warned: list[Event] = []  # before the journal is open
+
+    def warn(event: Event) -> None:
+        warned.append(event)
+        publish(event)
+
+    if account is not None:
+        await check_calendar(account.broker, calendar, session)
+        if config.data.refresh:
+            await refresh(config, desk_symbols(config), session, clock, warn, run=identity)
+    market = await load_desk(config, session)
+    spec = RunSpec(default_symbols(config), session, session, preset=config.desk.preset)
+    rules, cash = with_costs(spec, config)
+    meter = Meter(models.spec)
+    with JournalWriter(places.desk_journal(desk)) as journal:
+        recorder = JournalRecorder(journal, identity, desk, clock)
+        keep_briefing(journal, identity, briefing)
+
+        def tell(event: Event) -> None:
+            journal.event(event)
+            publish(event)
+
+        for event in warned:
+            journal.event(event)
+
+        def heard(record: AnswerRecord) -> None:
+            meter.count(record)
+            recorder.heard(record, number)
+            tell(answered(record, identity, clock.now()))
+
+        def said(asked: Asked, text: str) -> None:
+            publish(AgentSaid(identity, clock.now(), asked.session, asked.symbol, asked.owner, asked.step, text))
+
+        asked_of = {agent: through(model) for agent, model in models.models.items()}
+        asker = Asker(asked_of, models.settings, heard, said, insisted=models.insisted)
+        venue: Venue
+        if account is None:
+            refuse_bound(journal.path, desk)
+            venue = DeskBroker(journal, identity, desk, market, calendar, rules, cash, clock)
+        else:
+            venue = build_venue(config, account, journal, identity, session, market, calendar)
+
+        def untidied(reason: str) -> None:
+            tell(Noticed(identity, clock.now(), "warning", reason))
+
+        with JournalReader(journal.path) as reader:
+            begins = not reader.runs(KIND)
+        for note in unread_series(preset, configured_data(config), market) if begins else ():
+            tell(Noticed(identity, clock.now(), "info", note))
+        if remembers(preset):
+            await asyncio.to_thread(load_library)
+        try:
+            with desk_memory(preset, config, calendar, untidied, meter.add) as memory:
+                cycle = Cycle(preset, asker, market.calendars, tell, memory)
+                setting = DailySetting(
+                    identity, desk, session, spec.symbols, market, calendar, cycle, preset.name, models.label, meter,
+                    journal, venue, clock, tell, asyncio.sleep, config.broker.mode, config.broker.kind, number,
+                )  # fmt: skip
+                done = await (run_daily(setting) if ask is None else run_within(setting, ask))
+            _report(desk, identity, clock, tell)
+            return done
+        except PaperdeskError as error:
+            _failed(config, journal, identity, error, clock, tell)
+            _report(desk, identity, clock, tell)
+            raise
+        finally:
+            await models.aclose()
+
+
+def _failed(
+    config: Config, journal: JournalWriter, identity: str, error: PaperdeskError, clock: Clock, tell: Publish
+) -> None:
+    """Writes down that the run failed, or was halted because broker and journal disagree, where it had begun; a
+    session that was skipped stays skipped."""
+    outcome = "halted" if isinstance(error, DeskHalted) else "failed"
+    differences = error.differences if isinstance(error, BooksDisagree) else ()
+    extra: dict[str, Any] = {"broker": config.broker.kind, "mode": config.broker.mode}
+    extra |= {"differences": [row_json.difference(one) for one in differences]} if differences else {}
+    with JournalReader(journal.path) as reader:
+        under_way = any(run.id == identity and run.outcome is None for run in reader.runs())
+    if under_way:
+        journal.run_finished(identity, outcome, clock.now(), detail=str(error), extra=extra)
+        tell(RunFinished(identity, clock.now(), outcome, None, str(error)))
+
+
+def _report(desk: str, identity: str, clock: Clock, tell: Publish) -> None:
+    """Writes the run's report beside the journal; one that cannot be written is a warning, for it can be made again."""
+    try:
+        keep_report(places.desk_journal(desk), desk, identity, places.desk_reports(desk))
+    except DataError as error:
+        tell(Noticed(identity, clock.now(), "warning", str(error)))
