@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from connectors.wiring.desk import DailyResult
 from connectors.wiring.desk_lock import desk_lock
 from connectors.wiring.desk_session import Finished
 from connectors.wiring.telling import run_and_tell
 from engine import places
 from engine.config import Config
+from engine.desk.setting import DailyResult
 from engine.errors import ConfigError, DataError, PaperdeskError, TryAgainLater, UsageError
 from engine.journal.reader import JournalReader
 from engine.messages.events import Event, Noticed
