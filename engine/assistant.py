@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from engine.desk import hand
+from engine.domain.live import Heard
 from engine.domain.market import Symbol
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.domain.run import RunSpec
@@ -21,11 +22,14 @@ from engine.market.as_of import Market
 from engine.messages.bus import Bus
 from engine.messages.commands import Approve, Command, Halt, PauseCycle, Resume, ResumeCycle, RunCycle, Shutdown, Veto
 from engine.messages.events import Event, Noticed
-from engine.ports import Clock, LanguageModel
+from engine.ports import Clock, LanguageModel, LiveFeed
 
 Publish = Callable[[Event], None]
 Gate = Callable[[], Awaitable[None]]
 """Waits while the desk is paused; awaited before every question to a model."""
+
+TakeTurn = Callable[[Callable[[Gate], Awaitable[None]]], Awaitable[None]]
+"""Has work done as a cycle, once no other is at work; raises what the work raises."""
 
 PATIENCE = 1.5
 """Seconds that a cycle has to end after it was told to; quitting takes at most two."""
@@ -65,6 +69,16 @@ class DeskServices(Protocol):
         ...
 
     @property
+    def feed(self) -> LiveFeed | None:
+        """Live prices and news; None where there are none."""
+        ...
+
+    @property
+    def watches(self) -> bool:
+        """Whether its cycles run on a schedule while it is open."""
+        ...
+
+    @property
     def mode(self) -> Literal["auto", "ask", "observe"]:
         """Whether its orders are sent, wait for approval, or are never sent."""
         ...
@@ -82,6 +96,11 @@ class DeskServices(Protocol):
         """One daily run on the desk's journal, for the last completed session: publishes what happens from
         RunStarted to RunFinished, awaits `gate` before every question to a model (see `Gated`). Idempotent: a
         finished session is noticed and left alone. Raises PaperdeskError."""
+        ...
+
+    async def watch(self, publish: Publish, hear: Callable[[Heard], None], take_turn: TakeTurn) -> None:
+        """Runs cycles when they are due, each in its turn, and tells `hear` what the feed tells, until it is
+        cancelled. Raises PaperdeskError for what only a person can mend."""
         ...
 
     async def hand_over(self, publish: Publish) -> None:
@@ -176,7 +195,7 @@ class Assistant:
                 self._say("info", "a cycle is running already")
             case RunCycle():
                 self._open.set()
-                self._cycle = asyncio.create_task(self._guarded(self._whole_cycle()), name="cycle")
+                self._cycle = asyncio.create_task(self._guarded(self._whole_cycle(self._asked)), name="cycle")
             case PauseCycle() if self.busy:
                 self._open.clear()
                 self._say("info", "paused: the answer at hand is finished, then the desk waits")
@@ -192,9 +211,20 @@ class Assistant:
             case _:
                 raise InvariantBroken(f"the desk does not know what to do with {type(command).__name__}")
 
-    async def _whole_cycle(self) -> None:
+    async def take_turn(self, work: Callable[[Gate], Awaitable[None]]) -> None:
+        """Has work done as a cycle, once no other is at work; raises what it raises."""
+        while self._cycle is not None and not self._cycle.done():
+            await asyncio.wait({self._cycle})
+        self._open.set()
+        self._cycle = asyncio.create_task(self._whole_cycle(work), name="cycle")
+        await self._cycle
+
+    async def _asked(self, gate: Gate) -> None:
+        await self._run_cycle(self._bus.publish, gate)
+
+    async def _whole_cycle(self, work: Callable[[Gate], Awaitable[None]]) -> None:
         try:
-            await self._run_cycle(self._bus.publish, self._gate)
+            await work(self._gate)
         finally:
             self._open.set()
         if self._unsent:  # said while the cycle was at work, and too late for it

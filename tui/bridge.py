@@ -17,6 +17,7 @@ from datetime import date, datetime
 from threading import Thread
 from typing import TYPE_CHECKING
 
+from engine.domain.live import Heard, OrderHint
 from engine.domain.run import RunSpec
 from engine.errors import PaperdeskError
 from engine.messages.bus import Bus, Subscription
@@ -26,9 +27,11 @@ from tui.backtest_process import BacktestProcess, Target
 from tui.backtest_state import BacktestState
 from tui.desk_hand import HandView, hand_view
 from tui.greeting import Greeting, greeting
+from tui.live import LiveBoard, LiveView
+from tui.live_words import live_line
 from tui.market_view import MarketView, market_view
 from tui.plain_text import one_line
-from tui.state import DeskState, after
+from tui.state import DeskState, after, with_line
 
 if TYPE_CHECKING:
     from engine.assistant import Assistant, DeskServices
@@ -51,6 +54,8 @@ class Snapshot:
     desk: DeskState = field(default_factory=DeskState)
     hand: HandView = field(default_factory=HandView)
     market: MarketView | None = None
+    live: LiveView | None = None
+    """What the feed tells; None where there is none."""
     services: DeskServices | None = None
     busy: bool = False
     paused: bool = False
@@ -75,6 +80,7 @@ class Bridge:
         self._said: dict[str, bool] = {}
         self._touched: asyncio.Event | None = None
         self._market: MarketView | None = None
+        self._board: LiveBoard | None = None
         self._trouble = ""
         self._dismissed = ""
         self._began: float | None = None
@@ -152,6 +158,7 @@ class Bridge:
             # At once, whatever the desk's thread is busy with: nobody is asked for a second word on an order.
             hand=self._hand.with_words(self._said),
             market=self._market,
+            live=self._live_view(),
             services=self._services,
             busy=assistant is not None and assistant.busy,
             paused=assistant is not None and assistant.paused,
@@ -160,6 +167,12 @@ class Bridge:
             backtests=tuple(process.state for process in self._backtests.values()),
             journal_version=self._version,
         )
+
+    def _live_view(self) -> LiveView | None:
+        live, services = self._board, self._services
+        if live is None or services is None:
+            return None
+        return live.view(tuple(services.symbols), services.clock.now())
 
     def _start_backtest(self, spec: RunSpec) -> str:
         if any(process.running for process in self._backtests.values()):
@@ -199,11 +212,35 @@ class Bridge:
             assistant.send(self._early.pop(0))
         if self._stopped:
             return
+        following = asyncio.create_task(self._follow(services, assistant, bus))
         try:
             await assistant.serve()
         finally:
-            listening.cancel()
-            watching.cancel()
+            for task in (listening, watching, following):
+                task.cancel()
+
+    async def _follow(self, services: DeskServices, assistant: Assistant, bus: Bus) -> None:
+        """Listens to the feed and, where that is configured, has cycles run when they are due."""
+        if services.feed is not None:
+            self._board = LiveBoard()
+        try:
+            if services.watches:
+                await services.watch(bus.publish, self._hear, assistant.take_turn)
+            elif services.feed is not None:
+                await services.feed.follow(services.symbols, self._hear)
+        except PaperdeskError as error:
+            self._board = None
+            what = "the desk watches no more" if services.watches else "no live prices and news"
+            bus.publish(Noticed("", services.clock.now(), "error", f"{what}: {error}"))
+
+    def _hear(self, heard: Heard) -> None:
+        if self._board is not None:
+            self._board.hear(heard)
+        line = live_line(heard)
+        if line is not None:
+            self._desk = with_line(self._desk, line)
+        if isinstance(heard, OrderHint) and self._touched is not None:
+            self._touched.set()
 
     async def _look(self, services: DeskServices) -> None:
         """Journal and market, read anew; what the running cycle has said meanwhile stays."""

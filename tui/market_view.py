@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -23,11 +23,19 @@ CHART_BARS = 520
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """A symbol's last close and its change from the close before, as a fraction; None where there is no bar."""
+    """A symbol's last close and its change from the close before, as a fraction, and the session of that close; None
+    where there is no bar."""
 
     symbol: str
     last: Decimal | None
     change: float | None
+    session: date | None = None
+
+    def at(self, price: Decimal | None, opened: date) -> Quote:
+        """The quote at a live price while a session is open that is later than the last close, else as it is."""
+        if price is None or self.last is None or self.session is None or opened <= self.session:
+            return self
+        return Quote(self.symbol, price, float(price / self.last - 1), opened)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +66,7 @@ def market_view(market: Market, symbols: Sequence[Symbol], now: datetime, fills:
             continue
         bars = known.bars(symbol, CHART_BARS)
         change = bars.close[-1] / bars.close[-2] - 1 if len(bars) > 1 else None
-        quotes.append(Quote(symbol, known.close(symbol), change))
+        quotes.append(Quote(symbol, known.close(symbol), change, bars.session(-1)))
         charts[symbol] = ChartData.of_history(bars, lines=_lines(bars), markers=_marks(bars, traded.get(symbol, ())))
     calendars = [market.calendars[symbol] for symbol in symbols if symbol in market.calendars]
     exchange = next((c for c in calendars if c.name != "24/7"), calendars[0] if calendars else None)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from connectors.alpaca.settings import BASE_URL, DATA_URL, KEY_ID, SECRET_KEY, AlpacaSettings
 from engine.config import Config
 from engine.errors import PaperdeskError
+from engine.ports import Clock, LiveFeed
 
 if TYPE_CHECKING:
     from connectors.alpaca.broker import AlpacaBroker
@@ -33,6 +34,16 @@ def open_broker(config: Config, environ: Mapping[str, str] = os.environ) -> Alpa
     from connectors.alpaca.broker import AlpacaBroker
 
     return AlpacaBroker(broker_settings(config, environ))
+
+
+def open_feed(config: Config, clock: Clock) -> LiveFeed | None:
+    """The live feed of the desk's account; None on the simulated market. Nothing is asked yet. Raises as
+    `broker_settings` does."""
+    if config.broker.kind == "simulated":
+        return None
+    from connectors.alpaca.live import AlpacaLive
+
+    return AlpacaLive(broker_settings(config), clock)
 
 
 def broker_time(config: Config, environ: Mapping[str, str] = os.environ) -> datetime | None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from datetime import date
 
 from connectors.wiring.accounts import DeskAccount, desk_account, desk_clock
+from connectors.wiring.broker import open_feed
 from connectors.wiring.desk_lock import desk_lock
 from connectors.wiring.desk_market import load_desk
 from connectors.wiring.desk_run import run_at
@@ -13,14 +15,16 @@ from connectors.wiring.desk_session import Finished, done_before, session_to_run
 from connectors.wiring.models import build_models
 from connectors.wiring.runs import default_spec, default_symbols
 from engine import places
-from engine.assistant import Gate, Gated, Publish
+from engine.assistant import Gate, Gated, Publish, TakeTurn
 from engine.clock import LiveClock
 from engine.config import Config
 from engine.desk.setting import DailyResult
+from engine.domain.live import Heard
+from engine.errors import CredentialsRefused
 from engine.journal.upgrade import bring_up_to_date, older_version
 from engine.market.as_of import Market
 from engine.messages.events import Noticed
-from engine.ports import Clock, LanguageModel
+from engine.ports import Clock, LanguageModel, LiveFeed
 from engine.preset import load_preset
 
 
@@ -75,6 +79,10 @@ class OpenDesk:
             with desk_lock(self.desk):
                 bring_up_to_date(self.journal)
         self.clock: Clock = desk_clock(config)
+        self.feed: LiveFeed | None = None
+        with suppress(CredentialsRefused):  # a desk can be looked at without keys; whoever trades is told
+            self.feed = open_feed(config, self.clock)
+        self.watches = config.watch.in_app
         self.mode = config.broker.mode
         self.default_backtest = default_spec(config)
 
@@ -91,6 +99,15 @@ class OpenDesk:
         if isinstance(done, Finished):
             text = f"{done.session} is decided already; the next cycle follows its next session"
             publish(Noticed(done.run, self.clock.now(), "info", text))
+
+    async def watch(self, publish: Publish, hear: Callable[[Heard], None], take_turn: TakeTurn) -> None:
+        """Runs the desk's cycles when they are due, and follows the feed, until it is cancelled."""
+        from connectors.wiring.watching import DeskWatch, Through  # it drives what stands here
+
+        async def turn(work: Callable[[Through], Awaitable[None]]) -> None:
+            await take_turn(lambda gate: work(lambda model: Gated(model, gate)))
+
+        await DeskWatch(self._config, publish, hear, turn).run()
 
     async def hand_over(self, publish: Publish) -> None:
         """Goes on with the run that meant the orders on which a word was said."""

@@ -7,7 +7,7 @@ from datetime import date
 from decimal import Decimal
 
 from connectors.wiring.accounts import desk_account
-from connectors.wiring.broker import broker_settings
+from connectors.wiring.broker import open_feed
 from connectors.wiring.desk_lock import desk_lock
 from connectors.wiring.desk_run import run_at
 from connectors.wiring.desk_session import Finished, session_to_run
@@ -22,16 +22,7 @@ from engine.journal.reader import JournalReader
 from engine.journal.upgrade import bring_up_to_date
 from engine.market.live_prices import LivePrices
 from engine.messages.events import Noticed
-from engine.ports import Clock, LanguageModel, LiveFeed
-
-
-def open_feed(config: Config, clock: Clock) -> LiveFeed | None:
-    """The live feed of the desk's account; None on the simulated market. Raises as `broker_settings` does."""
-    if config.broker.kind == "simulated":
-        return None
-    from connectors.alpaca.live import AlpacaLive
-
-    return AlpacaLive(broker_settings(config), clock)
+from engine.ports import Clock, LanguageModel
 
 
 async def run_desk_cycle(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from datetime import date, timedelta
 
-from connectors.wiring.broker import broker_settings, open_broker
-from connectors.wiring.desk_cycle import cut_short, is_decided, open_feed, run_desk_cycle
+from connectors.wiring.broker import broker_settings, open_broker, open_feed
+from connectors.wiring.desk_cycle import cut_short, is_decided, run_desk_cycle
 from connectors.wiring.desk_market import desk_symbols
 from connectors.wiring.desk_session import Finished
 from connectors.wiring.runs import default_symbols
@@ -28,6 +28,8 @@ from engine.messages.events import Noticed
 from engine.ports import Broker, Clock, LanguageModel
 
 Hear = Callable[[Heard], None]
+Through = Callable[[LanguageModel], LanguageModel]
+TakeTurn = Callable[[Callable[[Through], Awaitable[None]]], Awaitable[None]]
 
 LOOKS = 0.5
 """Seconds between two looks at a local broker's clock, which may run at any speed."""
@@ -47,6 +49,10 @@ def desk_rhythm(config: Config) -> Rhythm:
     )
 
 
+async def _at_once(work: Callable[[Through], Awaitable[None]]) -> None:
+    await work(lambda model: model)
+
+
 class DeskWatch:
     """Watches over the configured desk."""
 
@@ -55,13 +61,14 @@ class DeskWatch:
         config: Config,
         publish: Publish,
         hear: Hear = lambda heard: None,
-        through: Callable[[LanguageModel], LanguageModel] = lambda model: model,
+        take_turn: TakeTurn = _at_once,
     ) -> None:
-        """`publish` is told what runs do, and what the watch has to say as Noticed; `hear` what the feed tells."""
+        """`publish` is told what runs do, and what the watch has to say as Noticed; `hear` what the feed tells.
+        `take_turn` has a cycle run when nothing else does, its models asked through what it gives."""
         self._config = config
         self._publish = publish
         self._hear = hear
-        self._through = through
+        self._take_turn = take_turn
         self._clock: Clock = LiveClock()
         self._prices = LivePrices()
         self._failed: tuple[date | None, str] = None, ""
@@ -111,13 +118,19 @@ class DeskWatch:
             clock.set((await broker.clock()).now)
 
     async def _work(self, occasion: Occasion) -> None:
+        async def work(through: Through) -> None:
+            await self._cycle(occasion, through)
+
+        await self._take_turn(work)
+
+    async def _cycle(self, occasion: Occasion, through: Through) -> None:
         if occasion.within_session and is_decided(self._config, occasion.session):
-            await self._within(occasion.session, occasion.number)
+            await self._within(occasion.session, occasion.number, through)
             return
         # A close that was not decided yet comes first: its own cycle takes the place of the one within the session.
         known = self._failed[1] if self._failed[0] == occasion.session else None
         try:
-            done = await run_and_tell(self._config, publish=self._publish, through=self._through, known=known)
+            done = await run_and_tell(self._config, publish=self._publish, through=through, known=known)
         except PaperdeskError as error:
             self._failed = occasion.session, str(error)
             raise
@@ -125,10 +138,10 @@ class DeskWatch:
             self._say("info", f"{done.session} is decided already ({done.run})")
         number = cut_short(self._config, done.session)
         if number is not None:
-            await self._within(done.session, number)
+            await self._within(done.session, number, through)
 
-    async def _within(self, session: date, number: int) -> None:
-        await run_desk_cycle(self._config, session, number, self._publish, through=self._through, heard=self._prices)
+    async def _within(self, session: date, number: int, through: Through) -> None:
+        await run_desk_cycle(self._config, session, number, self._publish, through=through, heard=self._prices)
 
     async def _follow(self) -> None:
         """Listens for as long as the desk watches; a feed that cannot be had is said, and the desk works without."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import types
 import typing
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, ClassVar
@@ -180,10 +180,12 @@ def to_plain(event: Event) -> dict[str, Any]:
 
 
 def from_plain(plain: dict[str, Any]) -> Event:
-    """The event that `to_plain` was made from; raises KeyError for an unknown type."""
+    """The event that `to_plain` was made from, by this program or an older one that did not know all of its fields;
+    raises KeyError for an unknown type."""
     kind = TYPES[plain["type"]]
     hints = typing.get_type_hints(kind)
-    return kind(**{f.name: _typed(plain[f.name], hints[f.name]) for f in fields(kind)})
+    known = (f for f in fields(kind) if f.name in plain or f.default is MISSING)
+    return kind(**{f.name: _typed(plain[f.name], hints[f.name]) for f in known})
 
 
 def _plain(value: Any) -> Any:

@@ -10,8 +10,9 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Literal
 
-from engine.assistant import Gate, Publish
+from engine.assistant import Gate, Publish, TakeTurn
 from engine.desk.hand import approvals, halted, not_sent
+from engine.domain.live import Heard
 from engine.domain.market import Bar, PriceHistory
 from engine.domain.order import Order, OrderState, Side, order_id
 from engine.domain.run import RunSpec
@@ -31,6 +32,7 @@ from engine.messages.events import (
     SessionSettled,
     StepStarted,
 )
+from engine.ports import LiveFeed
 from tui.state import STEPS
 
 NOW = datetime(2024, 5, 1, 0, 0, 1, tzinfo=UTC)
@@ -85,6 +87,8 @@ class FakeDesk:
         self.handed_over = 0
         self.clock = StandingClock()
         self.default_backtest = RunSpec(tuple(symbols[:2]), date(2024, 1, 2), SESSION, preset="finvision")
+        self.feed: LiveFeed | None = None
+        self.watches = False
         self.cycles = 0
         self._pause = pause
         self._breaks = breaks
@@ -94,6 +98,12 @@ class FakeDesk:
         histories = {symbol: history(symbol, 40.0 + 60 * n) for n, symbol in enumerate(self.symbols)}
         nothing: dict[str, tuple[()]] = dict.fromkeys(self.symbols, ())
         return Market(histories, nothing, nothing, nothing, dict.fromkeys(self.symbols, AroundTheClock()))
+
+    async def watch(self, publish: Publish, hear: Callable[[Heard], None], take_turn: TakeTurn) -> None:
+        """Runs one cycle on its own account, then listens to its feed."""
+        await take_turn(lambda gate: self.run_cycle(publish, gate))
+        if self.feed is not None:
+            await self.feed.follow(self.symbols, hear)
 
     async def hand_over(self, publish: Publish) -> None:
         """Sends what is approved, ends what is vetoed, as the words in the journal say."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from decimal import Decimal
 
+from engine.domain.market import is_crypto
 from tui import amounts
 from tui.bridge import Snapshot
 from tui.desk_hand import HandView, OpenOrder, Standing
+from tui.market_view import Quote
 from tui.state import DeskState, Held, Progress
 from tui.widgets.table import Cell, Column, Row
 
@@ -42,7 +45,7 @@ def watchlist_rows(view: Snapshot) -> list[Row]:
         return []
     held = {position.symbol: position.quantity for position in desk.books.held} if desk.books else {}
     rows = []
-    for quote in market.quotes:
+    for quote in _at_live_prices(view):
         change = quote.change
         rows.append(
             Row(
@@ -57,6 +60,22 @@ def watchlist_rows(view: Snapshot) -> list[Row]:
             )
         )
     return rows
+
+
+def _at_live_prices(view: Snapshot) -> Sequence[Quote]:
+    """The market's quotes, at the prices of the feed where there is one and the symbol's market has moved on."""
+    market, live = view.market, view.live
+    assert market is not None
+    if live is None or not live.prices or view.services is None:
+        return market.quotes
+    from engine.market.as_of import last_opened
+
+    now = view.services.clock.now()
+    exchange = now.date() if market.calendar is None else last_opened(market.calendar, now)
+    return [
+        quote.at(live.prices.get(quote.symbol), now.date() if is_crypto(quote.symbol) else exchange)
+        for quote in market.quotes
+    ]
 
 
 def _position(shares: Decimal) -> Cell:

@@ -12,6 +12,7 @@ from textual.widget import Widget
 
 from tui import amounts
 from tui.bridge import Snapshot
+from tui.live import feed_words
 from tui.plain_text import one_line
 
 if TYPE_CHECKING:
@@ -59,6 +60,8 @@ def items(view: Snapshot) -> list[Item]:
     if view.market is not None and view.market.calendar is not None and view.services is not None:
         is_open, words = amounts.market_words(view.market.calendar, view.services.clock.now())
         found.append(Item("Mkt", words, "up" if is_open else "value"))
+        if view.live is not None:
+            found.append(Item("Feed", *feed_words(view.live, is_open)))
     if desk.run:
         found.append(Item("Models", amounts.cost(desk.cost)))
     if view.services is None:

@@ -77,3 +77,14 @@ def test_money_is_text_on_the_way() -> None:
         "price": "1E+3",
         "fee": "0.00",
     }
+
+
+def test_an_event_of_before_a_field_was_known_is_read_without_it() -> None:
+    now = datetime(2024, 3, 1, 21, 5, tzinfo=UTC)
+    begun = events.RunStarted("r", now, "daily", "desk", "rules", ("AAA",), date(2024, 3, 1), date(2024, 3, 1), 1)
+    plain = to_plain(begun)
+    del plain["steps"]
+    assert from_plain(plain) == begun
+    del plain["label"]
+    with pytest.raises(KeyError):
+        from_plain(plain)
