@@ -1,0 +1,369 @@
+"""`paperdesk --daily` at a broker on bad days: what ends it, with which exit code and line, and that it goes on after.
+
+Every test has a sandbox with a socket and a desk of its own; what needs a process of its own gets one. The demo market
+splits HLXM two for one on 2024-12-16; summer time began on 2025-03-09; 2025-07-03 was a half day before a holiday.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import resource
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from connectors.alpaca.sandbox import SandboxServer
+from connectors.demo import DemoMarket
+from connectors.files.writing import write_folder
+from connectors.wiring.sandbox import build_sandbox
+from connectors.wiring.sources import calendars
+from engine import places
+from engine.clock import LiveClock
+from engine.domain.run import DataSpec
+from engine.journal.integrity import quick_check
+from engine.journal.reader import JournalReader
+from tests.conftest import REPO
+from tests.tui.commands.conftest import Run
+
+FRIDAY = datetime(2025, 3, 7, 21, 5, tzinfo=UTC)
+"""Five minutes after a close; the offline analysts buy on the Monday that follows."""
+CONFIG = """
+[desk]
+name = "paper"
+symbols = ["ORVL", "HLXM"]
+preset = "finvision"
+[data]
+folder = "{folder}"
+refresh = false
+[broker]
+kind = "alpaca"
+clock = "broker"
+timeout = 2
+"""
+Open = Callable[..., SandboxServer]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    target = tmp_path_factory.mktemp("data") / "demo"
+    asyncio.run(write_folder(DemoMarket(7, calendars(), date(2025, 7, 11)), target))
+    return target
+
+
+@pytest.fixture
+def opened(folder: Path, fresh: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Open]:
+    """Opens the desk's broker at a moment, and points the environment at it."""
+    places.config_file().write_text(CONFIG.format(folder=folder.as_posix()))
+    monkeypatch.setattr("engine.desk.looking.PAUSES", (0.0, 0.0))  # before a difference is believed
+    running: list[SandboxServer] = []
+
+    def at(moment: datetime = FRIDAY, data: DataSpec | None = None) -> SandboxServer:
+        server = build_sandbox(data or DataSpec(str(folder)), moment, cash=Decimal(100_000)).__enter__()
+        running.append(server)
+        for name, value in server.environment.items():
+            monkeypatch.setenv(name, value)
+        return server
+
+    yield at
+    for server in running:
+        server.__exit__(None, None, None)
+
+
+def says(said: Any, code: int, *words: str) -> None:
+    """How it ended, in one line with these words in it."""
+    assert (said.code, said.out) == (code, ""), said
+    assert said.err.startswith("paperdesk: ") and said.err.count("\n") == 1, said.err
+    for word in words:
+        assert word in said.err, said.err
+
+
+def bought(server: SandboxServer, symbol: str, shares: str) -> None:
+    """Somebody buys by hand, and the order fills at the next open."""
+    place = server.environment
+    headers = {"APCA-API-KEY-ID": place["APCA_API_KEY_ID"], "APCA-API-SECRET-KEY": place["APCA_API_SECRET_KEY"]}
+    order = {"symbol": symbol, "qty": shares, "side": "buy", "type": "market", "time_in_force": "day"}
+    with httpx.Client(base_url=place["APCA_API_BASE_URL"], headers=headers) as http:
+        assert http.post("/v2/orders", json=order).status_code == 200
+    after_close(server)
+
+
+def after_close(server: SandboxServer) -> None:
+    server.advance("close")
+    server.advance("5m")
+
+
+def done(run: Run, session: str) -> Any:
+    """A daily run that came to its end, with books that agree."""
+    said = run("--daily", "--json")
+    assert (said.code, said.err) == (0, ""), said.err
+    assert (said.json["session"], said.json["outcome"]) == (session, "done")
+    assert run("reconcile", "--json").json["agree"] is True
+    return said.json
+
+
+def paperdesk(*arguments: str, full_at: int | None = None, **environ: str) -> subprocess.CompletedProcess[str]:
+    """A process of its own; with `full_at` no file of it grows beyond so many bytes, as on a full disk."""
+
+    def full() -> None:
+        assert full_at is not None
+        resource.setrlimit(resource.RLIMIT_FSIZE, (full_at, full_at))
+
+    return subprocess.run(
+        [sys.executable, "-c", "from tui.cli import main; main()", *arguments],
+        env={**os.environ, "PYTHONPATH": str(REPO), "PYTHONDONTWRITEBYTECODE": "1", **environ},
+        preexec_fn=None if full_at is None else full,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+
+# The account
+
+
+def test_keys_that_are_wrong_or_revoked(run: Run, opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    server = opened()
+    monkeypatch.setenv("APCA_API_SECRET_KEY", "sesame")
+    said = run("--daily")
+    says(said, 77, server.url, "APCA_API_KEY_ID")
+    assert "sesame" not in said.err
+    monkeypatch.setenv("APCA_API_SECRET_KEY", server.settings.secret)
+    done(run, "2025-03-07")
+    after_close(server)
+    server.fault("wrong_key", count=0)
+    says(run("--daily"), 77)
+
+
+def test_no_keys_at_all(run: Run, opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened()
+    monkeypatch.delenv("APCA_API_KEY_ID")
+    says(run("--daily"), 77, "APCA_API_KEY_ID")
+
+
+@pytest.mark.parametrize("url", ["https://api.alpaca.markets", "https://broker-api.alpaca.markets", "http://10.0.0.7"])
+def test_an_address_with_real_money_is_refused_before_anything_is_asked(
+    run: Run, opened: Open, monkeypatch: pytest.MonkeyPatch, url: str
+) -> None:
+    server = opened()
+    monkeypatch.setenv("APCA_API_BASE_URL", url)
+    says(run("--daily"), 78, url.rsplit("/", maxsplit=1)[-1], "paper-api.alpaca.markets")
+    assert server.state()["requests"] == {}
+
+
+@pytest.mark.parametrize(
+    ("fault", "word"), [("account_blocked", "the account is blocked"), ("trading_blocked", "trading is blocked")]
+)
+def test_an_account_that_may_not_trade(run: Run, opened: Open, fault: str, word: str) -> None:
+    server = opened()
+    rule = server.fault(fault)
+    says(run("--daily"), 77, word, "ask the broker")
+    with JournalReader(places.desk_journal("paper")) as reader:
+        assert (reader.decisions(), reader.runs()[-1].outcome) == ((), "failed")
+    server.heal(rule)
+    done(run, "2025-03-07")
+
+
+# Time
+
+
+def test_a_half_day_is_decided_after_its_own_close(run: Run, opened: Open) -> None:
+    server = opened(datetime(2025, 7, 3, 16, 50, tzinfo=UTC))
+    assert run("--daily", "--json").json["session"] == "2025-07-02"
+    server.advance(datetime(2025, 7, 3, 17, 5, tzinfo=UTC))
+    assert done(run, "2025-07-03")["skipped"] == []
+
+
+def test_nothing_is_decided_on_a_holiday_or_a_weekend(run: Run, opened: Open) -> None:
+    server = opened(datetime(2025, 7, 3, 17, 5, tzinfo=UTC))
+    done(run, "2025-07-03")
+    for day in (4, 5, 6):
+        server.advance(datetime(2025, 7, day, 22, tzinfo=UTC))
+        said = run("--daily", "--json")
+        assert (said.code, said.json["outcome"], said.json["session"]) == (0, "nothing to do", "2025-07-03")
+    says(run("--daily", "--session", "2025-07-04"), 2, "2025-07-04")
+    server.advance(datetime(2025, 7, 7, 20, 5, tzinfo=UTC))
+    assert done(run, "2025-07-07")["skipped"] == []
+
+
+def test_over_the_weekend_on_which_summer_time_begins(run: Run, opened: Open) -> None:
+    server = opened(FRIDAY)
+    done(run, "2025-03-07")
+    server.advance(datetime(2025, 3, 10, 20, 4, tzinfo=UTC))  # four minutes after the close, an hour earlier in UTC
+    monday = done(run, "2025-03-10")
+    assert monday["skipped"] == [] and monday["orders"]
+    server.advance("open")
+    assert server.state()["now"].startswith("2025-03-11T13:30")
+    after_close(server)
+    tuesday = done(run, "2025-03-11")
+    assert {fill["session"] for fill in tuesday["fills"]} == {"2025-03-11"}
+    assert len(tuesday["fills"]) == len(monday["orders"])
+
+
+def test_the_zone_of_the_machine_changes_nothing(opened: Open, fresh: Path, tmp_path: Path) -> None:
+    documents = []
+    for zone in ("UTC", "Asia/Tokyo", "Pacific/Kiritimati", "America/Los_Angeles"):
+        opened(datetime(2025, 3, 10, 20, 5, tzinfo=UTC))  # the same account again, as it was
+        home = shutil.copytree(fresh, tmp_path / zone.replace("/", "-"))
+        said = paperdesk("--daily", "--json", TZ=zone, PAPERDESK_HOME=str(home))
+        assert (said.returncode, said.stderr) == (0, ""), said.stderr
+        document = json.loads(said.stdout)
+        assert datetime.fromisoformat(document.pop("started")) <= datetime.fromisoformat(document.pop("ended"))
+        documents.append(document)
+    assert documents[0]["session"] == "2025-03-10"
+    assert documents[1:] == documents[:1] * 3
+
+
+@pytest.mark.parametrize("hours", [-1, 1])
+def test_a_clock_an_hour_off(run: Run, opened: Open, monkeypatch: pytest.MonkeyPatch, hours: int) -> None:
+    server = opened(LiveClock().now() + timedelta(hours=hours), DataSpec(None, 7))
+    monkeypatch.setenv("PAPERDESK_BROKER__CLOCK", "machine")
+    says(run("--daily"), 78, "clock says", "UTC", f"{server.exchange.now:%Y-%m-%d %H:}", "broker.clock")
+    assert not places.desk_journal("paper").exists()
+
+
+# Symbols
+
+
+def test_a_symbol_that_is_halted_keeps_its_order_waiting_and_the_desk_running(run: Run, opened: Open) -> None:
+    server = opened(datetime(2025, 3, 10, 20, 5, tzinfo=UTC))
+    orders = done(run, "2025-03-10")["orders"]
+    assert {"ORVL"} <= {order["symbol"] for order in orders}
+    rule = server.fault("halted", symbol="ORVL")
+    after_close(server)
+    document = done(run, "2025-03-11")
+    assert "ORVL" not in {fill["symbol"] for fill in document["fills"]}
+    server.heal(rule)
+    after_close(server)
+    done(run, "2025-03-12")
+    with JournalReader(places.desk_journal("paper")) as reader:
+        first = next(
+            e.order for e in reader.orders() if str(e.order.session) == "2025-03-10" and e.order.symbol == "ORVL"
+        )
+    assert first.state.value == "expired"
+
+
+def test_a_symbol_that_nobody_may_trade_is_not_ordered_and_the_report_says_why(run: Run, opened: Open) -> None:
+    server = opened(datetime(2025, 3, 10, 20, 5, tzinfo=UTC))
+    server.fault("untradable", symbol="ORVL")
+    document = done(run, "2025-03-10")
+    states = {order["symbol"]: (order["state"], order["detail"]) for order in document["orders"]}
+    assert states["ORVL"][0] == "canceled" and "lets nobody trade ORVL" in states["ORVL"][1]
+    report = (places.desk_reports("paper") / "2025-03-10.md").read_text(encoding="utf-8")
+    assert "lets nobody trade ORVL" in report
+
+
+def test_a_symbol_that_is_held_and_renamed_halts_the_desk_with_both_names(run: Run, opened: Open) -> None:
+    server = opened(datetime(2025, 3, 5, 21, 5, tzinfo=UTC))
+    bought(server, "ORVL", "5")
+    assert run("reconcile", "--adopt", "--reason", "mine", "--yes", "--json").code == 0
+    done(run, "2025-03-06")
+    server.fault("renamed", symbol="ORVL", then="ORVX")
+    after_close(server)
+    said = run("--daily")
+    assert said.code == 79
+    *table, line = said.err.strip().splitlines()
+    assert [row.split()[0] for row in table[1:]] == ["ORVL", "ORVX"]
+    assert "disagree (ORVL, ORVX)" in line and "paperdesk reconcile" in line
+    report = (places.desk_reports("paper") / "2025-03-07.md").read_text(encoding="utf-8")
+    assert "| halted: " in report and "## Differences" in report
+
+
+def test_a_split_overnight_is_booked_and_no_profit(run: Run, opened: Open) -> None:
+    server = opened(datetime(2024, 12, 11, 21, 5, tzinfo=UTC))
+    bought(server, "HLXM", "10")
+    assert run("reconcile", "--adopt", "--reason", "mine", "--yes", "--json").code == 0
+    assert done(run, "2024-12-12")["positions"]["HLXM"]["quantity"] == "10"
+    after_close(server)
+    before = done(run, "2024-12-13")
+    after_close(server)
+    document = done(run, "2024-12-16")
+    assert ("split", "HLXM", "10") in {(f["kind"], f["symbol"], f["quantity"]) for f in document["cash_flows"]}
+    held = [Decimal(each["positions"]["HLXM"]["quantity"]) for each in (before, document)]
+    assert held[1] >= 2 * held[0] - Decimal("0.000000001")
+    assert abs(Decimal(document["value"]) / Decimal(before["value"]) - 1) < Decimal("0.05")
+    assert "split" in run("report", "--session", "2024-12-16").out
+
+
+# This machine
+
+
+@contextmanager
+def write_locked(journal: Path) -> Iterator[None]:
+    """Another program is writing into the journal, and does not end."""
+    with closing(sqlite3.connect(journal, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        yield
+        other.execute("ROLLBACK")
+
+
+def test_a_journal_that_another_program_writes_into(run: Run, opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    server = opened()
+    done(run, "2025-03-07")
+    after_close(server)
+    with write_locked(places.desk_journal("paper")):
+        says(run("--daily"), 75, str(places.desk_journal("paper")))
+    done(run, "2025-03-10")
+
+
+def test_a_full_disk_says_so_and_the_next_run_goes_on(run: Run, opened: Open) -> None:
+    server = opened(datetime(2025, 3, 10, 20, 5, tzinfo=UTC))
+    lines, posted = [], list[int]()
+    for full_at in (50_000, 200_000, 300_000):
+        said = paperdesk("--daily", full_at=full_at)
+        posted.append(len(server.state()["orders"]))
+        if said.returncode:
+            lines.append(said.stderr)
+            assert (said.returncode, said.stdout) == (65, ""), said.stderr
+            assert said.stderr.startswith("paperdesk: ") and said.stderr.count("\n") == 1
+    assert lines, "nothing was ever full"
+    document = done(run, "2025-03-10")
+    assert quick_check(places.desk_journal("paper")) == ()
+    assert len(server.state()["orders"]) == len(document["orders"]) > 0
+    assert set(server.state()["posts"].values()) == {1}
+
+
+# The way to the broker
+
+
+def test_a_broker_that_is_down(run: Run, opened: Open) -> None:
+    server = opened()
+    url = server.url
+    server.__exit__(None, None, None)
+    says(run("--daily"), 74, url, "try again")
+    assert not places.desk_journal("paper").exists()
+
+
+@pytest.mark.parametrize("status", [200, 403, 502])
+def test_pages_of_html_where_answers_belong(run: Run, opened: Open, status: int) -> None:
+    server = opened()
+    rule = server.fault("html", count=0, status=status)
+    said = run("--daily")
+    assert said.code in (74, 75), said.err
+    says(said, said.code, server.url)
+    assert "<" not in said.err
+    server.heal(rule)
+    done(run, "2025-03-07")
+
+
+@pytest.mark.parametrize("kind", ["server_error", "reset", "hang", "too_many_requests"])
+def test_a_broker_that_fails_for_a_while_is_asked_again_and_then_left(run: Run, opened: Open, kind: str) -> None:
+    server = opened()
+    rule = server.fault(kind, count=0, path="/v2/account", **({"seconds": 600} if kind == "too_many_requests" else {}))
+    said = run("--daily")
+    assert said.code in (74, 75), said.err
+    says(said, said.code, server.url)
+    server.heal(rule)
+    done(run, "2025-03-07")
