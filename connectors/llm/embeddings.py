@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from connectors.llm.call_gate import CallGate
@@ -12,9 +12,9 @@ from connectors.llm.embedding_store import EmbeddingStore
 from connectors.llm.failures import failure_of, status_of
 from connectors.llm.pricing import PriceTable
 from connectors.llm.remote_model import checked_key, checked_url, hear_retry_after, note_retry_after
-from engine.domain.model_call import Usage
+from engine.domain.model_call import FailureKind, Usage
 from engine.domain.run import ModelUse
-from engine.errors import CredentialsRefused
+from engine.errors import CredentialsRefused, NetworkError, PaperdeskError, TryAgainLater
 from memory.errors import EmbedderUnavailable
 
 if TYPE_CHECKING:
@@ -31,6 +31,12 @@ _LONGEST_TEXT = 24_000
 _TEXTS_PER_CALL = 256
 _CHARACTERS_PER_CALL = 400_000
 """One call may hold 2,048 texts and 300,000 tokens."""
+_PASSING: Mapping[FailureKind, type[PaperdeskError]] = {
+    FailureKind.UNAVAILABLE: NetworkError,
+    FailureKind.TIMED_OUT: NetworkError,
+    FailureKind.RATE_LIMITED: TryAgainLater,
+}
+"""What is no fault of the configuration and may be gone the next time."""
 
 
 class OpenAIEmbedder:
@@ -87,12 +93,15 @@ class OpenAIEmbedder:
 
     def embed(self, texts: Sequence[str]) -> Matrix:
         """One row per text, shape (len(texts), dimension), float32, of length 1. A text longer than a model takes is
-        embedded by its beginning. Raises EmbedderUnavailable, CredentialsRefused."""
+        embedded by its beginning. Raises NetworkError where the endpoint cannot be reached, TryAgainLater where it asks
+        to wait, CredentialsRefused, and EmbedderUnavailable where its answers cannot be used."""
         import numpy as np
 
         for at, text in enumerate(texts, 1):
             if not text.strip():
-                raise EmbedderUnavailable(f"{self.id}: text {at} of {len(texts)} is empty; an empty text has no vector")
+                raise EmbedderUnavailable(
+                    f"embedder {self.id}: text {at} of {len(texts)} is empty; an empty text has no vector"
+                )
         cut = [text[:_LONGEST_TEXT] for text in texts]
         vectors = self._store.find(self.id, cut)
         missing = list(dict.fromkeys(text for text in cut if text not in vectors))
@@ -135,11 +144,16 @@ class OpenAIEmbedder:
                 except Exception as error:
                     if status_of(error) in {401, 403}:
                         raise CredentialsRefused(
-                            f"{self.id}: the key was refused (HTTP {status_of(error)}); check {self._key_variable}"
+                            f"embedder {self.id}: the key was refused (HTTP {status_of(error)}); "
+                            f"check {self._key_variable}"
                         ) from None
                     waiting = asked_to_wait[0] if asked_to_wait else None
                     failure = failure_of(error, self._timeout, waiting, secret=self._key)
-                    raise EmbedderUnavailable(f"{self.id}: {failure.kind.value}: {failure.detail}") from None
+                    passing = _PASSING.get(failure.kind)
+                    said = f"embedder {self.id}: {failure.kind.value}: {failure.detail}"
+                    if passing is not None:
+                        raise passing(f"{said}; try again later") from None
+                    raise EmbedderUnavailable(f"{said}; check the endpoint or name another (memory.embedder)") from None
         self._store.keep(self.id, vectors)
         return vectors
 
@@ -154,15 +168,17 @@ class OpenAIEmbedder:
 
         rows = sorted(reply.data, key=lambda row: row.index)
         if [row.index for row in rows] != list(range(len(texts))):
-            raise EmbedderUnavailable(f"{self.id}: {len(rows)} vectors came back for {len(texts)} texts")
+            raise EmbedderUnavailable(f"embedder {self.id}: {len(rows)} vectors came back for {len(texts)} texts")
         sizes = {len(row.embedding) for row in rows}
         if len(sizes) != 1 or (self._dimension or max(sizes)) not in sizes or not max(sizes):
             wanted = self._dimension or "one size"
-            raise EmbedderUnavailable(f"{self.id}: vectors of {sorted(sizes)} numbers came back, not of {wanted}")
+            raise EmbedderUnavailable(
+                f"embedder {self.id}: vectors of {sorted(sizes)} numbers came back, not of {wanted}"
+            )
         matrix = np.array([row.embedding for row in rows], np.float64)
         lengths = np.sqrt((matrix * matrix).sum(axis=1))
         if not (np.isfinite(lengths).all() and (lengths > 0).all()):
-            raise EmbedderUnavailable(f"{self.id}: a vector came back that is zero or holds no numbers")
+            raise EmbedderUnavailable(f"embedder {self.id}: a vector came back that is zero or holds no numbers")
         self._dimension = sizes.pop()
         unit = (matrix / lengths[:, None]).astype("<f4")
         return {text: row.tobytes() for text, row in zip(texts, unit, strict=True)}

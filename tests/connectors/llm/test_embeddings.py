@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+import socket
 import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,7 +17,7 @@ import pytest
 from connectors.llm.call_gate import CallGate
 from connectors.llm.embedding_store import EmbeddingStore
 from connectors.llm.embeddings import OpenAIEmbedder
-from engine.errors import ConfigError, CredentialsRefused, MalformedData
+from engine.errors import ConfigError, CredentialsRefused, MalformedData, NetworkError, TryAgainLater
 from memory.errors import EmbedderUnavailable
 from tests.servers.fake_llm_server import Fail, FakeLLMServer, Hang, Raw, Reset, Say, vector_of
 
@@ -120,35 +121,43 @@ def body(*vectors: list[Any]) -> Raw:
 
 
 @pytest.mark.parametrize(
-    ("turn", "said"),
+    ("turn", "said", "kind"),
     [
-        (Fail(429, "slow down"), "rate limited: slow down"),
-        (Fail(500, "broken"), "unavailable: broken"),
-        (Fail(404, "no such model"), "not configured: no such model"),
-        (Raw(b"<html>hello</html>", "text/html"), "malformed"),
-        (Raw(b'{"data": [{"index": 0, "embed'), "malformed"),
-        (Reset(), "unavailable"),
-        (Hang(), "timed out: no answer within 0.3 s"),
-        (body([1.0, 2.0], [1.0, 2.0]), "2 vectors came back for 1 texts"),
-        (body(), "0 vectors came back"),
-        (body([0.0, 0.0]), "is zero or holds no numbers"),
-        (body([1.0, math.nan]), "is zero or holds no numbers"),
-        (body([]), "vectors of [0] numbers"),
+        (Fail(429, "slow down"), "rate limited: slow down", TryAgainLater),
+        (Fail(500, "broken"), "unavailable: broken", NetworkError),
+        (Fail(404, "no such model"), "not configured: no such model", EmbedderUnavailable),
+        (Raw(b"<html>hello</html>", "text/html"), "malformed", EmbedderUnavailable),
+        (Raw(b'{"data": [{"index": 0, "embed'), "malformed", EmbedderUnavailable),
+        (Reset(), "unavailable", NetworkError),
+        (Hang(), "timed out: no answer within 0.3 s", NetworkError),
+        (body([1.0, 2.0], [1.0, 2.0]), "2 vectors came back for 1 texts", EmbedderUnavailable),
+        (body(), "0 vectors came back", EmbedderUnavailable),
+        (body([0.0, 0.0]), "is zero or holds no numbers", EmbedderUnavailable),
+        (body([1.0, math.nan]), "is zero or holds no numbers", EmbedderUnavailable),
+        (body([]), "vectors of [0] numbers", EmbedderUnavailable),
     ],
     ids=["429", "500", "404", "html", "cut", "reset", "hang", "too many", "none", "zero", "nan", "empty"],
 )
-def test_a_fault_is_one_clear_line_and_nothing_is_kept(
-    embedder: Open, server: FakeLLMServer, turn: Any, said: str
+def test_a_fault_is_one_clear_line_of_its_kind_and_nothing_is_kept(
+    embedder: Open, server: FakeLLMServer, turn: Any, said: str, kind: type[Exception]
 ) -> None:
     server.play(turn)
-    with pytest.raises(EmbedderUnavailable) as caught:
+    with pytest.raises(kind) as caught:
         embedder(timeout=0.3 if isinstance(turn, Hang) else 5.0).embed(["a"])
     assert said in str(caught.value)
-    assert str(caught.value).startswith("local:m: ")
+    assert str(caught.value).startswith("embedder local:m: ")
     assert "\n" not in str(caught.value)
     assert KEY not in str(caught.value)
     server.play(Say())
     np.testing.assert_allclose(embedder().embed(["a"]), [unit("a")], rtol=1e-6)
+
+
+def test_an_endpoint_that_is_not_there_is_an_outage(embedder: Open) -> None:
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        closed = f"http://127.0.0.1:{held.getsockname()[1]}/v1"
+        with pytest.raises(NetworkError, match=r"unavailable: .*try again later"):
+            embedder(base_url=closed).embed(["a"])
 
 
 def test_vectors_of_another_size_are_refused(embedder: Open, server: FakeLLMServer) -> None:

@@ -24,7 +24,7 @@ from engine import places
 from engine.config import Config
 from engine.desk.setting import DailyResult
 from engine.domain.run import DataSpec, RunSpec
-from engine.errors import ConfigError, TryAgainLater
+from engine.errors import ConfigError, PaperdeskError, TryAgainLater
 from engine.journal.reader import JournalReader
 from memory.lancedb_store import made_with
 from memory.record import MemoryRecord
@@ -145,12 +145,14 @@ def test_a_memory_is_embedded_anew_and_goes_on_under_the_other(server: FakeLLMSe
     assert day(config(embedder="hash-384"), DAYS[2]).decisions
 
 
-def test_a_service_that_fails_leaves_the_old_store_where_it_was(server: FakeLLMServer) -> None:
+@pytest.mark.parametrize(("status", "code"), [(400, 78), (503, 74), (429, 75)])
+def test_a_service_that_fails_leaves_the_old_store_where_it_was(server: FakeLLMServer, status: int, code: int) -> None:
     day(config(embedder="hash-384"), DAYS[0])
     before = records()
-    server.play(Say(), Fail(400, "no such model"))
-    with pytest.raises(ConfigError, match="local:vectors"):
+    server.play(Say(), *[Fail(status, "not now")] * 9)
+    with pytest.raises(PaperdeskError, match=r"embedder local:vectors: .*not now") as ended:
         reembedded(config(server))
+    assert ended.value.exit_code == code
     assert records() == before
     assert sorted(path.name for path in places.desk_memory("mine").parent.glob("*.memory*")) == ["mine.memory"]
 
