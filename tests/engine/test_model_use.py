@@ -80,3 +80,18 @@ def test_an_answer_is_an_event_with_its_words_or_the_reason_that_there_are_none(
 )
 def test_an_answer_in_words(answer: dict[str, object], words: str) -> None:
     assert in_words(answer) == words
+
+
+def test_entries_with_fields_are_told_as_their_text_with_the_rest_behind_it() -> None:
+    """Nobody reads braces and quotes."""
+    answer = {
+        "items": [
+            {"id": "n1", "effect": "positive", "weight": 7, "concerns_company": True, "summary": "Revenue rose by 12 %."}
+        ],
+        "summary": "One item speaks for it.",
+    }
+    assert in_words(answer).splitlines() == [
+        "summary: One item speaks for it.",
+        "items:",
+        "- Revenue rose by 12 %. (effect positive, weight 7, concerns company yes)",
+    ]
