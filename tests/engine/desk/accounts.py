@@ -34,8 +34,9 @@ from engine.domain.order import Order, OrderState, OrderUpdate
 from engine.errors import CredentialsRefused, TryAgainLater
 from engine.journal.writer import JournalWriter
 from engine.market.as_of import Market
-from engine.market.trading_hours import decision_time, exchange_calendar
+from engine.market.trading_hours import decision_time, exchange_calendar, session_to_decide
 from engine.messages.events import Event
+from engine.preset import Preset
 from engine.reports.model_use import Meter
 from engine.simulation.recorder import JournalRecorder
 from tests.connectors.alpaca.sandbox_markets import FREE, START, loading, market_data
@@ -150,6 +151,7 @@ class Desk:
     wrap: Callable[[LocalAccount], Any] = lambda account: account
     cash: Decimal = Decimal(100_000)
     start: datetime = START
+    preset: Preset = DECISION_ONLY
 
     def __post_init__(self) -> None:
         self.model = ScriptedModel(self.script)
@@ -173,7 +175,7 @@ class Desk:
     @property
     def session(self) -> date:
         """The last completed one."""
-        return XNYS.last_closed(self.local.exchange.now)
+        return session_to_decide(XNYS, SYMBOLS, None, self.local.exchange.now)
 
     @property
     def market(self) -> Market:
@@ -210,7 +212,7 @@ class Desk:
 
             calendars = self.market.calendars
             asker = Asker({"default": self.model}, {}, recorder.heard, lambda asked, text: None)
-            market, cycle = self.market, Cycle(DECISION_ONLY, asker, calendars, tell)
+            market, cycle = self.market, Cycle(self.preset, asker, calendars, tell)
             venue = BrokerVenue(
                 self.wrap(self.account),
                 self.looking(),
