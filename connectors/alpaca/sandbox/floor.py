@@ -129,6 +129,8 @@ class Floor:
         order.status = "filled" if done else "partially_filled"
         order.filled_at = self.now
         self._record(order, quantity, price, "sell_short" if shorts else order.side.value.lower())
+        if fee:
+            self._charge(order.symbol, fee)
         self.tell("fill" if done else "partial_fill", order, quantity, price)
         if not done and order.rest == "cancel":
             order.canceled_at = self.now
@@ -170,6 +172,17 @@ class Floor:
                 "order_status": order.status,
             },
         )
+
+    def _charge(self, symbol: Symbol, fee: Decimal) -> None:
+        listing = self.market.listing(symbol)
+        values = {
+            "date": self.now.date().isoformat(),
+            "symbol": listing.compact,
+            "net_amount": plain(-fee),
+            "description": f"fee of a trade in {listing.wire}",
+            "status": "executed",
+        }
+        self.book.record("CFEE" if listing.crypto else "FEE", self.now, values)
 
     # What is said
 
