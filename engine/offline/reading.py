@@ -19,7 +19,8 @@ TAKES_SIDE = 0.25
 
 # The stop first, then what it may belong to: the other way round costs three times as much.
 _SENTENCE_END = re.compile(
-    r"[.!?](?<!\bInc\.)(?<!\bCorp\.)(?<!\bCo\.)(?<!\bLtd\.)(?<!\b[A-Z]\.)(?<!\bvs\.)(?<!\bNo\.)(?<!\bDr\.)['\"”]?\s+"
+    r"[.!?](?<!\b[A-Z]\.)(?<!\b(?:Co|vs|No|Dr|Mr|Ms|Jr|Sr|St)\.)(?<!\b(?:Inc|Ltd|Mrs)\.)(?<!\bCorp\.)(?<!\bSept\.)"
+    r"(?<!\b(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\.)['\"”]?\s+"
 )
 # Some feeds end an item with another model's verdict; the rules judge for themselves.
 VERDICT = re.compile(r"\s*\(sentiment:\s*\w+\)", re.IGNORECASE)
