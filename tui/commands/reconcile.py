@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from engine.errors import DeskHalted
+from tui.commands.broker_values import BrokerValues, broker_values_of, value_row
 from tui.commands.desk_hand import hand_on
 from tui.console import show, standard_output
 from tui.invocation import Invocation, desk_options
+from tui.text_table import wrapped
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -62,16 +64,31 @@ def command(invocation: Invocation, adopt: bool, reason: str, yes: bool, as_json
             return DeskHalted.exit_code
         adopted = asyncio.run(adopt_account(config, why)).adopted
         done = asyncio.run(look_at_account(config))
-    _print(done, adopted, as_json)
+    _print(done, adopted, _values(invocation, done.desk), as_json)
     return DeskHalted.exit_code if done.found.differences else 0
 
 
-def _print(done: Reconciled, adopted: Sequence[Adoption], as_json: bool) -> None:
+def _values(invocation: Invocation, desk: str) -> BrokerValues:
+    """The broker's own values at the closes that the journal has: told, and nothing that halts."""
+    from engine import places
+    from engine.errors import MissingData
+    from engine.journal.reader import JournalReader
+
+    try:
+        with JournalReader(places.desk_journal(desk)) as reader:
+            return broker_values_of(invocation, reader, reader.equity())
+    except MissingData:
+        return BrokerValues()
+
+
+def _print(done: Reconciled, adopted: Sequence[Adoption], values: BrokerValues, as_json: bool) -> None:
     found = done.found
     if not as_json:
         for one in adopted:
             show(f"adopted {one.symbol or 'cash'}: {_amount(one.before)} became {_amount(one.after)}")
-        show("\n".join(_lines(done)))
+        lines = _lines(done)
+        lines += wrapped(values.in_words(), standard_output().width) if values.in_words() else []
+        show("\n".join(lines))
         return
     from engine.domain.decimal_text import plain
     from engine.reports import row_json
@@ -85,6 +102,7 @@ def _print(done: Reconciled, adopted: Sequence[Adoption], as_json: bool) -> None
         "adopted": [
             {"what": one.symbol or "cash", "before": plain(one.before), "after": plain(one.after)} for one in adopted
         ],
+        "values": [{"session": str(one.session), **value_row(one)} for one in values.differing],
     }
     show(json.dumps(document, indent=2, allow_nan=False))
 

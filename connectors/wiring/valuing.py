@@ -1,0 +1,28 @@
+"""The broker's own values of the configured desk's account, for a person who looks at the desk's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date
+from decimal import Decimal
+
+from connectors.wiring.broker import broker_settings
+from engine.config import Config
+from engine.errors import ConfigError
+
+ATTEMPTS = 2
+"""A look waits for nobody."""
+
+
+async def broker_values(config: Config, first: date, last: date) -> Mapping[date, Decimal]:
+    """The account's value at each close from the first session to the last, as far as the broker has it. Raises
+    ConfigError for a desk that is configured for the simulated market, and what the broker raises."""
+    if config.broker.kind == "simulated":
+        raise ConfigError("broker.kind is simulated")
+    from connectors.alpaca.broker import AlpacaBroker
+
+    broker = AlpacaBroker(broker_settings(config), attempts=ATTEMPTS)
+    try:
+        return await broker.equity_history(first, last)
+    finally:
+        await broker.aclose()

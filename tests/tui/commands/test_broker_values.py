@@ -1,0 +1,124 @@
+"""The desk's value at each close beside the broker's, from the command line: shown, named, and nothing that halts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+
+import httpx
+import pytest
+
+from connectors.alpaca.sandbox import SandboxServer
+from connectors.demo import DemoMarket
+from connectors.files.writing import write_folder
+from connectors.wiring.sandbox import build_sandbox
+from connectors.wiring.sources import calendars
+from engine import places
+from engine.desk.valuing import Valued, beside
+from engine.domain.portfolio import Portfolio, Position
+from engine.domain.run import DataSpec, EquityPoint
+from tests.tui.commands.conftest import Run
+
+START = datetime(2021, 3, 17, 20, 5, tzinfo=UTC)
+"""PLWY pays a dividend on 2021-03-22."""
+CONFIG = """
+[desk]
+name = "paper"
+symbols = ["ORVL", "PLWY"]
+preset = "finvision"
+[data]
+folder = "{folder}"
+refresh = false
+[broker]
+kind = "alpaca"
+clock = "broker"
+"""
+
+
+@pytest.fixture
+def sandbox(fresh: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SandboxServer]:
+    monkeypatch.setattr("engine.desk.looking.PAUSES", (0.0,))  # before a difference is believed
+    folder = tmp_path / "demo"
+    asyncio.run(write_folder(DemoMarket(7, calendars(), date(2021, 4, 9)), folder))
+    places.config_file().write_text(CONFIG.format(folder=folder.as_posix()))
+    with build_sandbox(DataSpec(str(folder)), START, cash=Decimal(100_000), pay_dividends=True) as server:
+        for name, value in server.environment.items():
+            monkeypatch.setenv(name, value)
+        place = server.environment
+        headers = {"APCA-API-KEY-ID": place["APCA_API_KEY_ID"], "APCA-API-SECRET-KEY": place["APCA_API_SECRET_KEY"]}
+        order = {"symbol": "PLWY", "qty": "50", "side": "buy", "type": "market", "time_in_force": "day"}
+        with httpx.Client(base_url=server.url, headers=headers) as http:
+            assert http.post("/v2/orders", json=order).status_code == 200
+        after_close(server)
+        yield server
+
+
+def after_close(server: SandboxServer) -> None:
+    server.advance("close")
+    server.advance("5m")
+
+
+def test_both_sides_of_every_close_and_cash_by_its_name(run: Run, sandbox: SandboxServer) -> None:
+    assert run("reconcile", "--adopt", "--reason", "mine", "--yes", "--json").code == 0
+    for _ in range(3):
+        assert run("--daily").code == 0
+        after_close(sandbox)
+    sandbox.ask("POST", "/sandbox/transfers", {"amount": "250"})
+    assert run("--daily").code == 0
+
+    rows = run("equity", "--json").json["equity"]
+    assert [row["session"] for row in rows] == ["2021-03-18", "2021-03-19", "2021-03-22", "2021-03-23"]
+    for row in rows:
+        assert abs(Decimal(row["broker_value"]) - Decimal(row["value"])) < Decimal("0.03")
+        assert Decimal(row["broker_difference"]) == Decimal(row["broker_value"]) - Decimal(row["value"])
+    named = [(row["session"], flow["kind"], flow["symbol"]) for row in rows for flow in row["cash_flows"]]
+    assert ("2021-03-22", "dividend", "PLWY") in named
+    assert "transfer" in {kind for _, kind, _ in named}
+    said = run("equity")
+    assert (said.code, said.err) == (0, "") and "BROKER" in said.out and "DIFFERS" not in said.out
+    assert "2021-03-22  dividend PLWY +" in said.out and "transfer +250.00\n" in said.out
+    assert "| dividend |" in run("report", "--session", "2021-03-22").out.replace("  ", "")
+
+    # Its prices are others from here on: told, and the desk goes on.
+    day = date(2021, 3, 19)
+    sandbox.exchange.book.closes[day] += Decimal("7.50")
+    said = run("equity")
+    assert "DIFFERS" in said.out and "+7.5" in said.out
+    assert "at 1 of 4 closes the broker's prices make another value, the furthest off on 2021-03-19: +7.5" in said.out
+    looked = run("reconcile")
+    assert looked.code == 0 and "they agree" in looked.out and "1 of 4 closes" in looked.out
+    assert [one["session"] for one in run("reconcile", "--json").json["values"]] == ["2021-03-19"]
+    after_close(sandbox)
+    assert run("--daily", "--json").json["outcome"] == "done"
+
+
+def test_a_broker_that_is_silent_takes_nothing_of_the_desks_own_side(
+    run: Run, sandbox: SandboxServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run("reconcile", "--adopt", "--reason", "mine", "--yes", "--json").code == 0
+    assert run("--daily").code == 0
+    monkeypatch.setenv("APCA_API_SECRET_KEY", "wrong")
+    said = run("equity")
+    assert said.code == 0 and "2021-03-18" in said.out and "the broker's values are not shown" in said.out
+    document = run("equity", "--json").json
+    assert document["equity"][0]["broker_value"] is None and "refused" in document["broker_note"]
+
+
+def test_a_simulated_desk_asks_nobody(run: Run, desk: Path) -> None:
+    document = run("equity", "--json").json
+    assert document["broker_note"] is None
+    assert {row["broker_value"] for row in document["equity"]} == {None}
+    assert "BROKER" not in run("equity").out
+
+
+def test_rounding_is_half_a_cent_for_everything_that_is_rounded() -> None:
+    held = {"AAA": Position(Decimal("1.5"), Decimal(10)), "BBB": Position(Decimal(2), Decimal(5))}
+    point = EquityPoint(date(2021, 3, 18), Decimal("100.00"), Portfolio(Decimal(75), held), {})
+    (one,) = beside([point], {date(2021, 3, 18): Decimal("100.02"), date(2021, 3, 19): Decimal(1)})
+    assert (one.held, one.difference, one.differs) == (2, Decimal("0.02"), False)
+    assert Valued(point.session, point.value, Decimal("99.97"), 2).differs
+    assert not Valued(point.session, point.value, Decimal("100.01"), 0).differs
+    assert Valued(point.session, point.value, Decimal("100.02"), 0).differs
