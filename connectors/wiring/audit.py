@@ -17,6 +17,7 @@ from engine.agents.ask import AnswerRecord
 from engine.clock import BacktestClock, LiveClock
 from engine.config import Config
 from engine.desk_memory import DeskMemory, Place
+from engine.domain.briefing import ExpertNote
 from engine.domain.decision import Decision
 from engine.domain.execution import FillAt, PriceBasis
 from engine.domain.market import Symbol
@@ -31,7 +32,7 @@ from engine.reports.conventions import convention
 from engine.simulation.agent_run import Checkpoint, Setting, play_to, run_agents
 from engine.simulation.audit import Certificate, Leg, OnStep, Trace, audit, venue
 from engine.simulation.audit_rules import RuleSubject
-from engine.simulation.planting import MARKERS, MEMORY
+from engine.simulation.planting import GUIDANCE, MARKERS, MEMORY, planted_notes
 from engine.simulation.recorder import Silent
 from engine.simulation.watched_market import Inputs, WatchedMarket
 from engine.simulation.window import desk_calendar_of, previous_session, window
@@ -82,7 +83,8 @@ class _AgentSubject:
         self.name = preset.name
         self.market = _settled(on_convention(spec, known, market), known.price_basis)
         self.calendar = desk_calendar_of(market, spec.symbols)
-        self.remembers, self.hindsight = memory is not None, 0
+        self.beside = (*((GUIDANCE,) if "tools" in preset.steps else ()), *(() if memory is None else (MEMORY,)))
+        self.hindsight = 0
         self._spec, self._config, self._preset, self._models = spec, config, preset, models
         self._empty = memory
         dropped = max(known.bars_dropped_for(symbol) for symbol in spec.symbols)
@@ -101,7 +103,8 @@ class _AgentSubject:
         heard: list[AnswerRecord] = []
         watched = WatchedMarket.of(self.market)
         memory = None if self._empty is None else self._empty.copy()
-        setting = replace(self._setting(self.market, self._models, memory, heard.append), market=watched)
+        setting = self._setting(self.market, self._models, memory, self._preset.guidance, heard.append)
+        setting = replace(setting, market=watched)
         if memory is not None:
             setting = replace(setting, recorder=_Recollected(memory, self.calendar, watched.read))
         result = await run_agents(self._spec, setting)
@@ -109,32 +112,41 @@ class _AgentSubject:
         warm_up = () if result.warm_up is None else result.warm_up.decisions
         return _trace((*warm_up, *result.test.decisions), heard), watched.read
 
-    async def leg(self, market: Market, read: date, start: Checkpoint | None, plant: bool = False) -> Leg:
-        """The run from a checkpoint on other data; what the agents see and say, and what its memory brings up at its
-        end, is searched for planted words."""
+    async def leg(self, market: Market, read: date, start: Checkpoint | None, plant: Sequence[str] = ()) -> Leg:
+        """The run from a checkpoint on other data and without experts' later notes; what the agents see and say, and
+        what its memory brings up at its end, is searched for planted words."""
         heard: list[AnswerRecord] = []
         seen: set[str] = set()
         models = {agent: _Witness(model, seen) for agent, model in self._models.models.items()}
         kept = self._empty if start is None else start.memory
         memory = None if kept is None else kept.copy()
         step = self.calendar.number(read)
-        if memory is not None and plant:
+        if memory is not None and MEMORY in plant:
             memory.plant(MARKERS[MEMORY], self._spec.symbols, self._preset.owners, step)
-        setting = self._setting(market, replace(self._models, models=models), memory, heard.append)
+        notes = tuple(note for note in self._preset.guidance if GUIDANCE in plant or note.day < read)
+        if GUIDANCE in plant:
+            notes += planted_notes(self._spec.symbols, read)
+        setting = self._setting(market, replace(self._models, models=models), memory, notes, heard.append)
         now = decision_time(self.calendar, read)
         setting = replace(setting, venue=venue(self.market, read, now, self._rules.fill_at))
         decisions, where = await play_to(setting, self._warming, self._sessions, read, start)
         said = {source for source, word in MARKERS.items() if any(word in _text(record) for record in heard)}
-        if memory is not None and plant:
+        if memory is not None and MEMORY in plant:
             places = [Place(s, owner, read, step) for s in self._spec.symbols for owner in self._preset.owners]
             said |= {MEMORY} if memory.shows(MARKERS[MEMORY], places) else set()
         return Leg(_trace(decisions, heard), where, frozenset(seen | said))
 
     def _setting(
-        self, market: Market, models: ModelSet, memory: DeskMemory | None, heard: Callable[[AnswerRecord], None]
+        self,
+        market: Market,
+        models: ModelSet,
+        memory: DeskMemory | None,
+        notes: tuple[ExpertNote, ...],
+        heard: Callable[[AnswerRecord], None],
     ) -> Setting:
+        preset = self._preset.model_copy(update={"guidance": notes})
         clock = BacktestClock(datetime.combine(FIRST_SESSION, datetime.min.time(), tzinfo=UTC))
-        return set_up(self._spec, self._config, market, self._preset, models, memory, clock, Silent(), on_answer=heard)
+        return set_up(self._spec, self._config, market, preset, models, memory, clock, Silent(), on_answer=heard)
 
 
 class _Recollected(Silent):

@@ -76,7 +76,6 @@ class IntelligenceView:
     items: tuple[IntelligenceItem, ...]
     left_out: int = 0
     prices: tuple[SessionMove, ...] = ()
-    names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         room = TOTAL_LIMIT - sum(len(item.line) for item in self.items if item.kind != "news")
@@ -100,13 +99,12 @@ class IntelligenceView:
         news: Iterable[NewsItem],
         filings: Iterable[Filing] = (),
         prices: tuple[SessionMove, ...] = (),
-        names: tuple[str, ...] = (),
         macro: Iterable[MacroRelease] = (),
     ) -> IntelligenceView:
         """The view of figures of the economy, filings and news, each in order of availability."""
         reports = (*map(IntelligenceItem.of_macro, macro), *map(IntelligenceItem.of_filing, filings))
         items = (*reports, *map(IntelligenceItem.of_news, news))
-        return cls(symbol, session, owner, items, prices=prices, names=names)
+        return cls(symbol, session, owner, items, prices=prices)
 
     def summary(self) -> str:
         """The view in a few words."""

@@ -49,15 +49,13 @@ class NewsLine:
 @dataclass(frozen=True, slots=True)
 class NewsView:
     """News since the last decision, oldest first, never more than a prompt may carry: the newest are kept and
-    what had to be left out is counted. `names` are other names of the company, where the desk knows any.
-    Source: FinVision §3.1 [V1]."""
+    what had to be left out is counted. Source: FinVision §3.1 [V1]."""
 
     symbol: Symbol
     session: date
     owner: str
     items: tuple[NewsLine, ...]
     left_out: int = 0
-    names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         room, first = TOTAL_LIMIT, len(self.items)
@@ -68,12 +66,10 @@ class NewsView:
             object.__setattr__(self, "left_out", self.left_out + first)
 
     @classmethod
-    def of(
-        cls, symbol: Symbol, session: date, owner: str, items: Iterable[NewsItem], names: tuple[str, ...] = ()
-    ) -> NewsView:
+    def of(cls, symbol: Symbol, session: date, owner: str, items: Iterable[NewsItem]) -> NewsView:
         """The view of news items in order of availability."""
         lines = (NewsLine(item.date, item.headline or "", item.summary, item.source or "") for item in items)
-        return cls(symbol, session, owner, tuple(lines), names=names)
+        return cls(symbol, session, owner, tuple(lines))
 
     def summary(self) -> str:
         """The view in a few words."""

@@ -110,7 +110,7 @@ def total_change(prices: Sequence[SessionMove]) -> float:
 
 
 def _judged(view: IntelligenceView) -> Iterator[_Judged]:
-    names = names_of(view.symbol, (item.text for item in view.items), view.names)
+    names = names_of(view.symbol, (item.text for item in view.items))
     seen: set[str] = set()
     ids: set[str] = set()
     for item in view.items:

@@ -27,7 +27,7 @@ class _Finding:
 def digest(view: NewsView) -> Mapping[str, Any]:
     """A NewsDigest of the view, as plain JSON."""
     items, repeats = [], 0
-    names = names_of(view.symbol, (f"{line.headline} {line.summary}" for line in view.items), view.names)
+    names = names_of(view.symbol, (f"{line.headline} {line.summary}" for line in view.items))
     for line, count in _distinct(view.items):
         repeats += count - 1
         items.append(read(line.content, names))

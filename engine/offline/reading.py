@@ -97,12 +97,10 @@ def _concerns(sentences: Sequence[str], names: re.Pattern[str]) -> bool:
     return mentions >= 3
 
 
-def names_of(symbol: Symbol, texts: Iterable[str], given: Iterable[str] = ()) -> re.Pattern[str] | None:
+def names_of(symbol: Symbol, texts: Iterable[str]) -> re.Pattern[str] | None:
     """What the company is called, as a pattern; None where nobody knows, and every item has to count as
     its."""
-    names = {*_known_names().get(symbol, ()), *given}
-    if not names:
-        names = set(_learnt(symbol, texts))
+    names = set(_known_names().get(symbol, ())) or set(_learnt(symbol, texts))
     if not names:
         return None
     if not is_crypto(symbol) and len(symbol) > 2:

@@ -55,8 +55,8 @@ class Subject(Protocol):
     decided: Sequence[date]
     """The sessions that decisions read, in order."""
 
-    remembers: bool
-    """Whether the run has a memory."""
+    beside: tuple[str, ...]
+    """What the run reads beside its market: experts' notes, a memory."""
 
     hindsight: int
     """How many memories of the whole run were written in its warm-up by what had seen the moves that followed."""
@@ -65,9 +65,9 @@ class Subject(Protocol):
         """The whole run on the whole data, and what it read."""
         ...
 
-    async def leg(self, market: Market, read: date, start: Any, plant: bool = False) -> Leg:
+    async def leg(self, market: Market, read: date, start: Any, plant: Sequence[str] = ()) -> Leg:
         """The run from where a leg ended (None: the beginning) through the decision that reads a session, on other
-        data; with `plant` its memory holds memories of the time after."""
+        data; what of `beside` is in `plant` holds records of the time after, of the rest they are cut off."""
         ...
 
 
@@ -163,7 +163,7 @@ async def audit(subject: Subject, count: int | None, on_step: OnStep = lambda do
     """
     cuts = choose_cuts(subject.decided, count, subject.market)
     whole, read_inputs = await subject.whole()
-    sources = (*READ, MEMORY) if subject.remembers else READ
+    sources = (*READ, MEMORY) if MEMORY in subject.beside else READ
     inputs = {source: read_inputs.get(source, Inputs()) for source in sources}
     found = _Findings()
     on_step(1, len(cuts) + 1)
@@ -202,12 +202,12 @@ async def audit(subject: Subject, count: int | None, on_step: OnStep = lambda do
         door_differing,
         tuple(Planted(s, s in found.surfaced, found.surfaced.get(s, "")) for s in _planted_into(subject)),
         tuple(found.said),
-        subject.hindsight if subject.remembers else None,
+        subject.hindsight if MEMORY in subject.beside else None,
     )
 
 
 def _planted_into(subject: Subject) -> tuple[str, ...]:
-    return (*SOURCES, MEMORY) if subject.remembers else SOURCES
+    return (*SOURCES, *subject.beside)
 
 
 @dataclass(slots=True)
@@ -256,7 +256,8 @@ async def _plant(subject: Subject, cut: date, now: datetime, start: Any, clean: 
 
 async def _noticed(subject: Subject, sources: Sequence[str], cut: date, now: datetime, start: Any, clean: Leg) -> str:
     """Where planted records made a difference; empty where they made none."""
-    leg = await _leg(subject, planted(subject.market, sources, now), cut, start, MEMORY in sources)
+    beside = [source for source in sources if source in subject.beside]
+    leg = await _leg(subject, planted(subject.market, sources, now), cut, start, beside)
     if isinstance(leg, str):
         return f"on {cut}: {leg}"
     if leg.marked & set(sources):
@@ -265,7 +266,7 @@ async def _noticed(subject: Subject, sources: Sequence[str], cut: date, now: dat
     return f"in the decision of {apart[0][0]} on {apart[0][1]}" if apart else ""
 
 
-async def _leg(subject: Subject, market: Market, read: date, start: Any, plant: bool = False) -> Leg | str:
+async def _leg(subject: Subject, market: Market, read: date, start: Any, plant: Sequence[str] = ()) -> Leg | str:
     """The leg, or what went wrong on its data."""
     try:
         return await subject.leg(market, read, start, plant)

@@ -28,7 +28,7 @@ class RuleSubject:
     """A strategy over its window (a warm-up trades by itself and teaches a rule nothing). Raises UsageError for an
     unknown strategy or parameter and an empty window."""
 
-    remembers = False
+    beside: tuple[str, ...] = ()
     hindsight = 0
 
     def __init__(self, spec: RunSpec, market: Market, rules: ExecutionRules, cash: Decimal) -> None:
@@ -63,7 +63,7 @@ class RuleSubject:
             self._count(inputs, history)
         return trace, {"bars": inputs}
 
-    async def leg(self, market: Market, read: date, start: Any, plant: bool = False) -> Leg:
+    async def leg(self, market: Market, read: date, start: Any, plant: Sequence[str] = ()) -> Leg:
         """The signal at a session, and the trades through the session that it fills in. Every leg begins at the
         beginning: a rule remembers nothing, and is quick."""
         now = decision_time(self.calendar, read)

@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 
+from engine.domain.briefing import ExpertNote
 from engine.domain.macro import MacroObservation, MacroSeries
 from engine.domain.market import ActionKind, CorporateAction, Filing, NewsItem, PriceHistory, Symbol, to_nano
 from engine.market.as_of import Market, last_opened
@@ -17,13 +18,14 @@ from engine.ports import Calendar
 SOURCES = ("bars", "actions", "news", "filings", "macro")
 """What a market holds, each planted by itself."""
 
-MEMORY = "memory"
-"""What is planted into the memory of a run that has one, beside its market."""
+GUIDANCE, MEMORY = "guidance", "memory"
+"""What is planted beside a market: experts' notes where a run reads any, memories where it has a memory."""
 
 MARKERS = {
     "news": "ZQX-PLANTED-NEWS",
     "filings": "ZQX-PLANTED-FILING",
     "macro": "ZQX-PLANTED-MACRO",
+    GUIDANCE: "ZQX-PLANTED-GUIDANCE",
     MEMORY: "ZQX-PLANTED-MEMORY",
 }
 """Words that stand in no real text."""
@@ -53,6 +55,16 @@ def planted(market: Market, sources: Sequence[str], now: datetime) -> Market:
         names = (*market.macro, MARKERS["macro"])
         market = replace(market, macro={name: _with_figure(market.macro.get(name), name, now) for name in names})
     return market
+
+
+def planted_notes(symbols: Sequence[Symbol], session: date) -> tuple[ExpertNote, ...]:
+    """Experts' notes that the decision of a session may not read: of its own day, which may have been written after
+    its close, and of the next."""
+    return tuple(
+        ExpertNote(day, symbol, f"{MARKERS[GUIDANCE]}: {symbol} will be taken over at triple the price, buy")
+        for symbol in symbols
+        for day in (session, session + timedelta(days=1))
+    )
 
 
 def _bars(history: PriceHistory, calendar: Calendar, now: datetime) -> PriceHistory:

@@ -38,6 +38,7 @@ def test_agents_are_clean_and_the_certificate_says_what_was_read(capsys: pytest.
         ("news", False),
         ("filings", False),
         ("macro", False),
+        ("guidance", False),
         ("memory", False),
     ]
     inputs = {read["source"]: read for read in made["inputs"]}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any, ClassVar
 
@@ -12,14 +12,17 @@ import numpy as np
 import pytest
 
 from connectors.wiring.audit import run_audit
+from engine.agents.tools import ToolSignal, guidance_signals
 from engine.config import Config
 from engine.desk_memory import DeskMemory
+from engine.domain.briefing import Briefing, ExpertNote
 from engine.domain.market import PriceHistory, from_nano
 from engine.domain.run import DataSpec, RunSpec
 from engine.market.as_of import MarketAsOf
 from engine.simulation import agent_run, audit_rules, strategy_run
 from engine.simulation.audit import Certificate
 from engine.strategies.strategy import Signal, Signals
+from engine.thinking import observing
 from memory import ranking
 
 SYMBOLS = ("ORVL", "WRNN-USD")
@@ -69,7 +72,10 @@ REMEMBERING = RunSpec(**{**_fields(AGENTS), "preset": "desk", "warm_up_from": da
 def test_a_run_with_a_memory_is_clean_and_its_hindsight_is_known() -> None:
     found = certificate(REMEMBERING, cuts=3)
     assert found.verdict == "clean", found.findings
-    assert [planted.source for planted in found.planted] == ["bars", "actions", "news", "filings", "macro", "memory"]
+    assert [planted.source for planted in found.planted] == [
+        *("bars", "actions", "news", "filings", "macro"),
+        *("guidance", "memory"),
+    ]
     assert found.hindsight is not None and found.hindsight > 10
     read = found.inputs["memory"]
     assert len(read.items) > 20
@@ -109,6 +115,34 @@ def test_both_kinds_of_planted_memories_are_looked_for(monkeypatch: pytest.Monke
     found = certificate(short, cuts=1)
     assert surfaced(found) == {"memory"}
     assert found.verdict == "leak"
+
+
+def test_experts_notes_are_read_a_day_later_and_a_run_that_does_not_wait_is_caught(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    honest = guidance_signals
+    shown: list[str] = []
+
+    def watched(notes: Sequence[ExpertNote], symbol: str, session: date) -> tuple[ToolSignal, ...]:
+        told = honest(notes, symbol, session)
+        shown.extend(signal.explanation for signal in told)
+        return told
+
+    noted = tuple(ExpertNote(date(2025, 2, day), "ORVL", f"Buy it, note {day}.") for day in range(2, 12))
+    short = {"preset": "desk", "symbols": ("ORVL",), "last": date(2025, 2, 7), "briefing": Briefing(guidance=noted)}
+    spec = RunSpec(**{**_fields(AGENTS), **short})
+    monkeypatch.setattr(observing, "guidance_signals", watched)
+    found = certificate(spec, cuts=3)
+    assert found.verdict == "clean", found.findings
+    assert set(shown) == {f"Buy it, note {day}." for day in range(2, 6)}
+
+    monkeypatch.setattr(
+        observing, "guidance_signals", lambda notes, symbol, session: honest(notes, symbol, session + timedelta(days=1))
+    )
+    found = certificate(spec, cuts=3)
+    assert found.verdict == "leak"
+    assert surfaced(found) == {"guidance"}
+    assert found.differing > 0
 
 
 def test_a_memory_that_goes_on_from_a_cut_with_a_later_state_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
