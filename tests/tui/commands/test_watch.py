@@ -1,0 +1,242 @@
+"""`paperdesk --watch` as a process beside the sandbox: cycles on a schedule, a broken stream, a kill, and its end."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from connectors.alpaca.sandbox import SandboxServer
+from connectors.demo import DemoMarket
+from connectors.files.writing import write_folder
+from connectors.wiring.desk import run_desk_day
+from connectors.wiring.sandbox import build_sandbox
+from connectors.wiring.sources import calendars
+from engine import places
+from engine.config import load_config
+from engine.domain.run import DataSpec
+from engine.journal.integrity import quick_check
+from engine.journal.reader import JournalReader
+from tests.tui.commands.conftest import Run
+
+REPO = Path(__file__).parents[3]
+START = datetime(2024, 3, 1, 21, 10, tzinfo=UTC)
+CONFIG = """
+[desk]
+name = "paper"
+symbols = ["ORVL", "TMBK", "HLXM"]
+preset = "finvision"
+[data]
+folder = "{folder}"
+refresh = false
+[broker]
+kind = "alpaca"
+clock = "broker"
+[watch]
+after_close = 5
+every = 120
+"""
+PATIENCE = 40.0
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    target = tmp_path_factory.mktemp("data") / "demo"
+    asyncio.run(write_folder(DemoMarket(7, calendars(), date(2024, 3, 20)), target))
+    return target
+
+
+@pytest.fixture
+def sandbox(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SandboxServer]:
+    with build_sandbox(DataSpec(str(folder)), START, cash=Decimal(100_000)) as running:
+        for name, value in running.environment.items():
+            monkeypatch.setenv(name, value)
+        yield running
+
+
+@pytest.fixture
+def config(folder: Path, tmp_path: Path) -> Path:
+    path = tmp_path / "config.toml"
+    path.write_text(CONFIG.format(folder=folder))
+    return path
+
+
+class Watching:
+    """A watch that runs, and the documents that it has printed."""
+
+    def __init__(self, config: Path) -> None:
+        code = "import sys; from tui.cli import main; main(sys.argv[1:])"
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", code, "--config", str(config), "--watch", "--json"],
+            env={**os.environ, "PYTHONPATH": str(REPO)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        self.said: list[dict[str, Any]] = []
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self.said.append(json.loads(line))
+
+    def wait(self, wanted: Callable[[dict[str, Any]], bool], since: int = 0) -> dict[str, Any]:
+        """The first document, from a place on, that is wanted."""
+        until = time.monotonic() + PATIENCE
+        while time.monotonic() < until:
+            found = next((one for one in self.said[since:] if wanted(one)), None)
+            if found is not None:
+                return found
+            assert self.process.poll() is None, self.process.stderr and self.process.stderr.read()
+            time.sleep(0.02)
+        raise AssertionError(self.said[since:])
+
+    def finished(self, run: str) -> dict[str, Any]:
+        return self.wait(lambda one: one["type"] == "RunFinished" and one["run"] == run)
+
+    def waits_for(self, words: str, since: int = 0) -> dict[str, Any]:
+        return self.wait(lambda one: one["type"] == "Noticed" and words in one["text"], since)
+
+    def ended(self, number: signal.Signals) -> tuple[int, float, str]:
+        begun = time.monotonic()
+        self.process.send_signal(number)
+        code = self.process.wait(PATIENCE)
+        assert self.process.stderr is not None
+        return code, time.monotonic() - begun, self.process.stderr.read()
+
+
+@pytest.fixture
+def watching(config: Path, sandbox: SandboxServer) -> Iterator[Callable[[], Watching]]:
+    begun: list[Watching] = []
+
+    def begin() -> Watching:
+        begun.append(Watching(config))
+        return begun[-1]
+
+    yield begin
+    for one in begun:
+        one.process.kill()
+        one.process.wait()
+
+
+def to(sandbox: SandboxServer, text: str) -> None:
+    sandbox.advance(datetime.fromisoformat(text).replace(tzinfo=UTC))
+
+
+@pytest.mark.usefixtures("fresh")
+def test_two_sessions_with_cycles_a_broken_stream_and_a_kill(
+    sandbox: SandboxServer, watching: Callable[[], Watching]
+) -> None:
+    watch = watching()
+    assert watch.finished("daily-paper-20240301")["outcome"] == "done"
+    for feed in ("shares", "news", "orders"):
+        watch.wait(
+            lambda one, feed=feed: one["type"] == "FeedState" and (one["feed"], one["delivery"]) == (feed, "stream")
+        )
+    watch.waits_for("cycle 2 within the session after 2024-03-01, at 2024-03-04 16:30 UTC")
+    to(sandbox, "2024-03-04T16:30")
+    assert watch.finished("session-paper-20240301-2")["outcome"] == "done"
+    assert watch.wait(lambda one: one["type"] == "Headline")["symbols"]
+
+    sandbox.fault("disconnect", path="/v2/iex", event="q")
+    to(sandbox, "2024-03-04T16:40")
+    down = watch.wait(lambda one: one["type"] == "FeedState" and one["delivery"] == "down")
+    assert (down["feed"], down["since"][:13]) == ("shares", "2024-03-04T16")
+    place = watch.said.index(down)
+    watch.wait(lambda one: one["type"] == "FeedState" and (one["feed"], one["delivery"]) == ("shares", "stream"), place)
+
+    # Killed while its next cycle is at work, at the request that places an order or the one before.
+    sandbox.fault("hang", path="/v2/stocks/quotes/latest", seconds=30)
+    to(sandbox, "2024-03-04T18:30")
+    watch.wait(lambda one: one["type"] == "RunStarted" and one["run"] == "session-paper-20240301-3")
+    watch.process.kill()
+    watch.process.wait()
+    sandbox.heal()
+    with JournalReader(places.desk_journal("paper")) as reader:
+        assert reader.run("session-paper-20240301-3").outcome is None
+
+    watch = watching()
+    assert watch.finished("session-paper-20240301-3")["outcome"] == "done"
+    watch.waits_for("cycle 4 within the session after 2024-03-01, at 2024-03-04 20:30 UTC")
+    to(sandbox, "2024-03-04T20:30")
+    assert watch.finished("session-paper-20240301-4")["outcome"] == "done"
+    watch.waits_for("the cycle for 2024-03-04, at 2024-03-04 21:05 UTC")
+    to(sandbox, "2024-03-04T21:05")
+    assert watch.finished("daily-paper-20240304")["outcome"] == "done"
+    watch.waits_for("cycle 2 within the session after 2024-03-04")
+    to(sandbox, "2024-03-05T16:30")
+    assert watch.finished("session-paper-20240304-2")["outcome"] == "done"
+    code, took, err = watch.ended(signal.SIGINT)
+    assert (code, err) == (130, "paperdesk: the watch ends; what was done is kept\n")
+    assert took < 2
+
+    state = sandbox.state()
+    assert set(state["posts"].values()) <= {1}
+    with JournalReader(places.desk_journal("paper")) as reader:
+        assert [(run.id, run.outcome) for run in reader.runs()] == [
+            ("daily-paper-20240301", "done"),
+            ("session-paper-20240301-2", "done"),
+            ("session-paper-20240301-3", "done"),
+            ("session-paper-20240301-4", "done"),
+            ("daily-paper-20240304", "done"),
+            ("session-paper-20240304-2", "done"),
+        ]
+        assert {entry.order.id for entry in reader.orders()} == set(state["posts"])
+        rows = [(row.decision_session, row.symbol) for row in reader.outcomes()]
+        assert len(rows) == len(set(rows)) == 3
+    assert quick_check(places.desk_journal("paper")) == ()
+
+
+@pytest.mark.usefixtures("fresh")
+def test_sigterm_is_the_ordinary_end_and_cron_works_beside_a_watch(
+    sandbox: SandboxServer, watching: Callable[[], Watching], config: Path
+) -> None:
+    watch = watching()
+    watch.finished("daily-paper-20240301")
+    watch.waits_for("next: ")
+    to(sandbox, "2024-03-04T21:03")  # the watch has it due at 21:05
+    done = asyncio.run(run_desk_day(load_config(config).config))
+    assert done.run == "daily-paper-20240304"
+    to(sandbox, "2024-03-04T21:05")
+    watch.waits_for("2024-03-04 is decided already (daily-paper-20240304)")
+    code, took, err = watch.ended(signal.SIGTERM)
+    assert (code, err) == (0, "")
+    assert took < 2
+
+
+def test_what_is_wrong_is_said_before_anything(run: Run, tmp_path: Path) -> None:
+    assert run("--watch", "--daily").code == 2
+    assert run("--watch", "--session", "2024-03-01").code == 2
+    assert run("--watch", "--run", "daily-demo-1").code == 2
+    assert run("--watch", "status").code == 2
+    path = tmp_path / "config.toml"
+    path.write_text("[watch]\nevery = 2\n")
+    said = run("--config", str(path), "--watch")
+    assert said.code == 78
+    assert "at least 5 minutes" in said.err
+
+
+@pytest.mark.usefixtures("fresh")
+def test_the_demo_desk_watches_closes_alone_and_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text("[watch]\nevery = 60\n")
+    watch = Watching(path)
+    try:
+        assert "needs a broker" in watch.waits_for("watch.every")["text"]
+        watch.wait(lambda one: one["type"] == "RunFinished")
+        assert "the cycle for" in watch.waits_for("next: ")["text"]
+        assert {one["type"] for one in watch.said}.isdisjoint({"FeedState", "Headline"})
+        assert watch.ended(signal.SIGTERM)[0] == 0
+    finally:
+        watch.process.kill()
+        watch.process.wait()
