@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, model_validator
 
 from engine.agents.ask import Asker, Reply
-from engine.agents.character import Preference
 from engine.agents.citing import check_cited
 from engine.agents.decision import DecisionView, TradeAnswer
 from engine.agents.extended_reflection import ExtendedReflection
@@ -40,7 +39,7 @@ class EvidenceView(DecisionView):
     extended: ExtendedReflection | None = None
     tools: tuple[ToolSignal, ...] = ()
     recollections: tuple[Recollection, ...] = ()
-    preference: Preference = "moderate"
+    preference: Literal["aggressive", "moderate", "conservative"] = "moderate"
     character: str = ""
     profile: str = ""
     guidance: str = ""

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, model_validator
 
 from engine.agents.ask import Asker, Reply
-from engine.agents.character import RISK_TEXTS, risk_of
+from engine.agents.character import character, risk_of
 from engine.agents.citing import by_layer, check_cited
 from engine.agents.extended_reflection import ExtendedReflection
 from engine.agents.text import Prose
@@ -35,7 +35,7 @@ class MarketFacts:
     def of(cls, bars: PriceHistory, risk: str | None = None) -> MarketFacts:
         """The facts after the last bar. Without a `risk` of its own the character follows momentum."""
         moved = momentum(bars)
-        return cls(from_nano(bars.close[-1]), moved, RISK_TEXTS[risk_of(moved)] if risk is None else risk)
+        return cls(from_nano(bars.close[-1]), moved, character(risk_of(moved)).nature if risk is None else risk)
 
 
 @dataclass(frozen=True, slots=True)

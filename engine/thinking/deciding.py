@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.agents.ask import Reply
-from engine.agents.character import RISK_TEXTS, risk_of
+from engine.agents.character import character, risk_of
 from engine.agents.decision import DecisionView, Holding, TradeAnswer, decide
 from engine.agents.evidence_decision import EvidencedTrade, EvidenceView, decide_with_evidence
 from engine.agents.figures import unresolved_figures
@@ -105,11 +105,14 @@ def _evidence_view(thought: Thought) -> EvidenceView:
 
 
 def _character(thought: Thought) -> str:
-    """The risk character as a text, where the preset or the desk's user names one. Source: InvestorBench A.1 [I6]."""
+    """The risk character as a text, where the preset or the desk's user names one; only a fixed one has a field that it
+    knows best. Source: InvestorBench A.1 [I6]; TradingGPT §1 [G3]."""
     risk = thought.preset.risk
     if risk is None:
         return ""
-    return RISK_TEXTS[risk_of(momentum(thought.seen.bars)) if risk == "momentum" else risk]
+    if risk == "momentum":
+        return character(risk_of(momentum(thought.seen.bars))).nature
+    return f"{character(risk).nature} {character(risk).told}"
 
 
 def _proposal(answer: TradeAnswer | None, abstained_because: str) -> Proposal:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal
 
-from engine.agents.character import RISK_TEXTS
+from engine.agents.character import character
 from engine.agents.extended_reflection import ExtendedView, reflect_on_period
 from engine.agents.high_level_reflection import HighLevelView, reflect_on_decisions
 from engine.agents.immediate_reflection import ImmediateView, MarketFacts, reflect_immediately
@@ -137,16 +137,17 @@ async def immediately(thought: Thought) -> None:
         return
     thought.begin("immediate-reflection")
     followed = [move.change for move in _moves(thought) if move.hindsight and move.horizon_days == 1]
-    risk = None if preset.risk is None or preset.risk == "momentum" else RISK_TEXTS[preset.risk]
+    fixed = None if preset.risk is None or preset.risk == "momentum" else character(preset.risk)
     view = ImmediateView(
         seen.symbol,
         seen.turn.session,
         seen.owner,
-        replace(MarketFacts.of(seen.bars, risk), price=standing.price),
+        replace(MarketFacts.of(seen.bars, None if fixed is None else fixed.nature), price=standing.price),
         thought.recollections,
         standing.quantity,
         standing.gain,
         profile=preset.profiles.get(seen.symbol, ""),
+        character="" if fixed is None else fixed.told,
         outcomes=thought.outcomes(preset.windows.history),
         extended=thought.extended,
         scale="five" if preset.decision == "five-level" else "three",

@@ -105,12 +105,14 @@ def test_the_immediate_reflection_has_the_profile_and_the_character(preset: str,
     run_backtest(replace(SPEC, preset=preset, run="r"), config(risk=risk, profile={"TMBK": "Bakes bread."}), clock=NOON)
     for text in prompts("r", "immediate-reflection").values():
         assert said in text and "Bakes bread." in text
+        assert text.count("The fields that you know best: ") == 1
 
 
 def test_a_risk_that_follows_momentum_is_told_a_decision_with_evidence() -> None:
     run_backtest(replace(SPEC, run="m"), config(risk="momentum"), clock=NOON)
     for text in prompts("m", "evidence-decision").values():
         assert ("You are a risk-seeking investor" in text) != ("You are a risk-averse investor" in text)
+        assert "The fields that you know best" not in text
 
 
 def test_a_run_keeps_what_it_was_told_and_is_played_again_from_it(notes: str) -> None:
