@@ -23,8 +23,8 @@ def live_line(heard: Heard) -> Line | None:
             )
         case FeedState(feed, delivery, since, detail):
             how = {
-                Delivery.STREAM: "streams",
-                Delivery.POLLING: "POLLING every few seconds",
+                Delivery.STREAM: "is up",
+                Delivery.POLLING: "POLLING",
                 Delivery.DOWN: "DOWN",
             }[delivery]
             level = "info" if delivery is Delivery.STREAM else "warning"

@@ -1,0 +1,162 @@
+"""Live prices in the app: the watchlist follows the feed, the status bar says how the feed is, headlines are events."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Running, until
+from fake_desk import NOW, SYMBOLS, FakeDesk
+from textual.pilot import Pilot
+
+from engine.domain.live import Delivery, FeedState, Headline, Heard, LastTrade, OrderHint, Quote
+from engine.errors import CredentialsRefused
+from tui.live import AT_MOST, STALE, LiveBoard, LiveView, feed_words
+from tui.live_words import live_line
+from tui.market_view import Quote as Shown
+from tui.widgets.event_log import EventLog
+from tui.widgets.status_bar import StatusBar
+from tui.widgets.table import Table
+
+
+class FakeFeed:
+    """A feed that says what the test says, in the desk's thread."""
+
+    def __init__(self, refused: bool = False) -> None:
+        self._hear: Callable[[Heard], None] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._refused = refused
+        self.symbols: Sequence[str] = ()
+
+    async def follow(self, symbols: Sequence[str], hear: Callable[[Heard], None]) -> None:
+        if self._refused:
+            raise CredentialsRefused("the shares stream refuses the keys")
+        self._hear, self._loop, self.symbols = hear, asyncio.get_running_loop(), tuple(symbols)
+        await asyncio.Event().wait()
+
+    async def latest(self, symbols: Sequence[str]) -> Sequence[Heard]:
+        return ()
+
+    def says(self, *heard: Heard) -> None:
+        assert self._loop is not None
+        assert self._hear is not None
+        for one in heard:
+            self._loop.call_soon_threadsafe(self._hear, one)
+
+
+def bar(pilot: Pilot[Any]) -> str:
+    return pilot.app.screen_stack[0].query_one(StatusBar).render_line(0).text
+
+
+def rows(pilot: Pilot[Any]) -> dict[str, tuple[str, str]]:
+    """LAST and CHG% by symbol, as the watchlist shows them."""
+    table = pilot.app.screen_stack[0].query_one("#watchlist", Table)
+    return {row.key: (row.cells[1].text, row.cells[2].text) for row in table.rows}
+
+
+def up(feed: str = "coins", delivery: Delivery = Delivery.STREAM, detail: str = "") -> FeedState:
+    return FeedState(feed, delivery, NOW, detail)
+
+
+@pytest.mark.parametrize("size", [(120, 40), (80, 24)])
+async def test_the_watchlist_follows_the_feed(running: Running, tmp_path: Path, size: tuple[int, int]) -> None:
+    desk, feed = FakeDesk(tmp_path), FakeFeed()
+    desk.feed = feed
+    async with running(size, desk=desk) as pilot:
+        await until(pilot, lambda: "Feed connecting" in bar(pilot) and bool(feed.symbols))
+        before = rows(pilot)
+        close = Decimal(before["AAA-USD"][0])
+        price = (close * Decimal("1.05")).quantize(Decimal("0.01"))
+        feed.says(up(), Quote("AAA-USD", price - Decimal("0.01"), price + Decimal("0.01"), NOW))
+        await until(pilot, lambda: rows(pilot)["AAA-USD"][0] == f"{price:.2f}")
+        assert rows(pilot)["AAA-USD"][1] in ("+5.00%", "+4.99%", "+5.01%")
+        assert {s: rows(pilot)[s] for s in SYMBOLS[1:]} == {s: before[s] for s in SYMBOLS[1:]}
+        assert "Feed 0." in bar(pilot)
+        feed.says(LastTrade("BBB-USD", Decimal("123.45"), NOW))
+        await until(pilot, lambda: rows(pilot)["BBB-USD"][0] == "123.45")
+
+
+async def test_how_the_feed_is_cannot_be_missed_and_headlines_are_events(running: Running, tmp_path: Path) -> None:
+    desk, feed = FakeDesk(tmp_path), FakeFeed()
+    desk.feed = feed
+    async with running(desk=desk) as pilot:
+        await until(pilot, lambda: bool(feed.symbols))
+        feed.says(up(), Headline(("AAA-USD",), "[b]It rises[/b]", "wire", NOW), OrderHint("test-1", "fill", NOW))
+        log = pilot.app.screen_stack[0].query_one(EventLog)
+        await until(pilot, lambda: "[b]It rises[/b] (wire)" in log.as_text())
+        assert "the broker says fill: test-1" in log.as_text()
+        feed.says(up(delivery=Delivery.DOWN, detail="the connection was closed"))
+        await until(pilot, lambda: "Feed DOWN" in bar(pilot))
+        feed.says(up(delivery=Delivery.POLLING))
+        await until(pilot, lambda: "Feed POLLING" in bar(pilot))
+        feed.says(up(), up("news", Delivery.DOWN))
+        await until(pilot, lambda: "no news" in bar(pilot))
+        assert "feed of coins DOWN: the connection was closed" in log.as_text()
+
+
+async def test_a_feed_that_is_refused_is_said_and_the_desk_goes_on(running: Running, tmp_path: Path) -> None:
+    desk = FakeDesk(tmp_path)
+    desk.feed = FakeFeed(refused=True)
+    async with running(desk=desk) as pilot:
+        await until(pilot, lambda: "no live prices and news" in pilot.app.bridge.snapshot().trouble)  # type: ignore[attr-defined]
+        assert "Feed" not in bar(pilot)
+        await pilot.press("r")
+        await until(pilot, lambda: desk.cycles == 1)
+
+
+async def test_a_desk_without_a_feed_shows_none(running: Running, tmp_path: Path) -> None:
+    async with running() as pilot:
+        await pilot.pause(0.5)
+        assert "Feed" not in bar(pilot)
+
+
+async def test_a_desk_that_watches_runs_its_cycle_by_itself(running: Running, tmp_path: Path) -> None:
+    desk, feed = FakeDesk(tmp_path), FakeFeed()
+    desk.feed, desk.watches = feed, True
+    async with running(desk=desk) as pilot:
+        await until(pilot, lambda: desk.cycles == 1 and bool(feed.symbols))
+        feed.says(up(), LastTrade("BBB-USD", Decimal("123.45"), NOW))
+        await until(pilot, lambda: rows(pilot)["BBB-USD"][0] == "123.45")
+
+
+def test_views_are_made_four_times_a_second_at_most() -> None:
+    at = [0.0]
+    board = LiveBoard(lambda: at[0])
+    board.hear(up())
+    board.hear(LastTrade("AAA-USD", Decimal(10), NOW))
+    first = board.view(SYMBOLS, NOW)
+    assert (first.prices, first.age, first.delivery) == ({"AAA-USD": Decimal(10)}, 0.0, Delivery.STREAM)
+    board.hear(LastTrade("AAA-USD", Decimal(11), NOW))
+    at[0] = AT_MOST / 2
+    assert board.view(SYMBOLS, NOW) is first
+    at[0] = AT_MOST
+    assert board.view(SYMBOLS, NOW).prices == {"AAA-USD": Decimal(11)}
+    at[0] = 60.0
+    assert board.view(SYMBOLS, NOW).age == 60.0
+
+
+def test_an_old_message_is_stale_only_while_the_market_is_open() -> None:
+    old = LiveView(age=STALE + 5, delivery=Delivery.STREAM)
+    assert feed_words(old, True) == ("STALE 25s", "warn")
+    assert feed_words(old, False) == ("25s", "value")
+    assert feed_words(LiveView(age=0.44, delivery=Delivery.STREAM), True) == ("0.4s", "value")
+    assert feed_words(LiveView(age=3, delivery=Delivery.POLLING), False) == ("POLLING 3.0s", "warn")
+    assert feed_words(LiveView(age=3600, delivery=Delivery.STREAM), False) == ("60m", "value")
+
+
+def test_a_live_price_counts_only_in_a_session_after_the_last_close() -> None:
+    day = NOW.date()
+    shown = Shown("AAA", Decimal(100), 0.01, day - timedelta(days=1))
+    assert shown.at(Decimal(102), day) == Shown("AAA", Decimal(102), 0.02, day)
+    assert shown.at(Decimal(102), day - timedelta(days=1)) is shown
+    assert shown.at(None, day) is shown
+
+
+def test_prices_are_no_lines_and_most_hints_neither() -> None:
+    assert live_line(LastTrade("AAA", Decimal(1), NOW)) is None
+    assert live_line(OrderHint("o", "new", NOW)) is None
