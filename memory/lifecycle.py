@@ -9,15 +9,15 @@ Source: InvestorBench A [I2-I4], TradingGPT §4.1.1 [G1]; the order of decay, pu
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from memory import scoring
 from memory.presets import LADDER, LayerRule, Measure, MemoryPreset, Reward
-from memory.record import Cause, Layer, State
+from memory.record import Cause, Layer, State, Touch
 from memory.scoring import Floats
 
 Change = Callable[[State], tuple[Cause, State]]
@@ -27,32 +27,132 @@ Change = Callable[[State], tuple[Cause, State]]
 _EARLY = 1e-6
 
 
-def step_of(preset: MemoryPreset, state: State, step: float, floor: Layer | None) -> tuple[Cause, State] | None:
-    """What the rule of one step does to a record at that step; None where it stays as it is.
+# Columns of states as arrays: shape (5, records), float64.
+STEP, IMPORTANCE, IMPORTANCE_STEP, RECENCY_STEP, COUNT = range(5)
 
-    `floor` is the layer that the record never sinks below. Several moves of one step are one change.
+LAYERS = tuple(Layer)
+"""A layer's number in arrays is its place here."""
+NOWHERE = -1
+"""The number of no layer: purged, or no floor."""
+_CAUSES = (Cause.PROMOTED, Cause.DEMOTED, Cause.PURGED)
+
+
+@dataclass(frozen=True, slots=True)
+class Moves:
+    """What the rule of one step does to some records: `moved` says to which. The others stay as they are.
+
+    `layers` has the number of a layer or NOWHERE, `causes` the number of a cause, `states` the columns named above.
     """
-    layer = state.layer
-    if layer is None:
-        return None
-    if _has_faded(preset, state, step):
-        return Cause.PURGED, replace(_at(preset, state, step), layer=None)
-    cause, moved = Cause.PROMOTED, state
-    while (deeper := _deeper(preset, moved, step)) is not None:
-        moved = _promoted(preset, moved, deeper, step)
+
+    moved: npt.NDArray[np.bool_]
+    layers: npt.NDArray[np.int8]
+    causes: npt.NDArray[np.int8]
+    states: Floats
+
+    def touch(self, number: int, record_id: str) -> Touch:
+        """The touch that one of them is."""
+        step, importance, importance_step, recency_step, count = self.states[:, number].tolist()
+        layer = self.layers[number]
+        state = State(
+            step, None if layer == NOWHERE else LAYERS[layer], importance, importance_step, recency_step, int(count)
+        )
+        return Touch(record_id, _CAUSES[self.causes[number]], state)
+
+
+def step_of(preset: MemoryPreset, layer: Layer, states: Floats, steps: Floats, floors: npt.NDArray[np.int8]) -> Moves:
+    """What the rule of one step does to records of one layer, each at its own step.
+
+    `floors` are the layers that they never sink below. Several moves of one step are one change.
+    """
+    rules = _Rules(preset)
+    here = np.full(len(steps), LAYERS.index(layer), np.int8)
+    now = states.copy()
+    alpha = preset.rule(layer).alpha
+    now[IMPORTANCE] = scoring.importances(steps, states[IMPORTANCE], states[IMPORTANCE_STEP], alpha)
+    now[STEP] = now[IMPORTANCE_STEP] = steps
+    gone = rules.faded(now, here)
+    rising = ~gone
+    risen = np.zeros(len(steps), bool)
+    while (rising := rising & rules.promotes(now, here)).any():
+        risen |= rising
+        here[rising] += 1
+        rules.place(now, here, rising)
+        now[RECENCY_STEP, rising] = steps[rising]  # its recency is at 1 again [I4]
+        now[IMPORTANCE, rising] = np.maximum(now[IMPORTANCE, rising], rules.entry[here[rising]])
         if not preset.several_rungs:
             break
-    if moved is state:
-        cause = Cause.DEMOTED
-        while (shallower := _shallower(preset, moved, step, floor)) is not None:
-            moved = _placed(preset, moved, shallower, step)
-            if not preset.several_rungs:
-                break
-    if moved is state:
-        return None
-    if _has_faded(preset, moved, step):
-        return Cause.PURGED, replace(moved, layer=None)
-    return cause, moved
+    sinking = ~gone & ~risen
+    sunk = np.zeros(len(steps), bool)
+    while (sinking := sinking & (here != floors) & rules.demotes(now, here)).any():
+        sunk |= sinking
+        here[sinking] -= 1
+        rules.place(now, here, sinking)
+        if not preset.several_rungs:
+            break
+    gone |= (risen | sunk) & rules.faded(now, here)
+    here[gone] = NOWHERE
+    causes = np.where(gone, 2, np.where(risen, 0, 1)).astype(np.int8)
+    return Moves(gone | risen | sunk, here, causes, now)
+
+
+class _Rules:
+    """The constants of a preset's layers as arrays by the number of a layer."""
+
+    def __init__(self, preset: MemoryPreset) -> None:
+        self._preset = preset
+        rules = [preset.layers.get(layer) for layer in LAYERS]
+        on_ladder = [layer in LADDER for layer in LAYERS]
+        top, bottom = LAYERS.index(LADDER[-1]), LAYERS.index(LADDER[0])
+
+        def column(of: Callable[[LayerRule], float | None], nothing: float) -> Floats:
+            values = [None if rule is None else of(rule) for rule in rules]
+            return np.array([nothing if value is None else value for value in values], np.float64)
+
+        self.entry = column(lambda rule: rule.least_on_entry, 0.0)
+        self._stability = column(lambda rule: rule.stability, 1.0)
+        self._promote_at = np.where(on_ladder, column(lambda rule: rule.promote_at, math.inf), math.inf)
+        self._promote_at[top] = math.inf
+        self._demote_below = np.where(on_ladder, column(lambda rule: rule.demote_below, -math.inf), -math.inf)
+        self._demote_below[bottom] = -math.inf
+        self._constant = column(lambda rule: rule.draws[0][0], 0.0)
+        self._of_recency = column(lambda rule: rule.weights[0], 1.0)
+        self._of_importance = column(lambda rule: rule.weights[2], 1.0)
+
+    def faded(self, now: Floats, here: npt.NDArray[np.int8]) -> npt.NDArray[np.bool_]:
+        """Which are removed as they stand."""
+        preset = self._preset
+        if preset.measure is Measure.STANDING:
+            return self._measured(now, here) < preset.purge_standing
+        forgotten = self._recency(now, here) < preset.purge_recency
+        return np.asarray(forgotten | (now[IMPORTANCE] < preset.purge_importance))
+
+    def promotes(self, now: Floats, here: npt.NDArray[np.int8]) -> npt.NDArray[np.bool_]:
+        """Which go a layer deeper."""
+        value = now[COUNT] if self._preset.measure is Measure.EVIDENCE else self._measured(now, here)
+        return np.asarray(value >= self._promote_at[here])
+
+    def demotes(self, now: Floats, here: npt.NDArray[np.int8]) -> npt.NDArray[np.bool_]:
+        """Which sink a layer, where they have no floor."""
+        return self._measured(now, here) < self._demote_below[here]
+
+    def place(self, now: Floats, here: npt.NDArray[np.int8], which: npt.NDArray[np.bool_]) -> None:
+        """Some have come to another layer, whose Q counts at once. Evidence is spent by a move; recency stays as old
+        as it was."""
+        if self._preset.importance_by_layer:
+            now[IMPORTANCE, which] = self._constant[here[which]]
+        if self._preset.measure is Measure.EVIDENCE:
+            now[COUNT, which] = 0
+
+    def _measured(self, now: Floats, here: npt.NDArray[np.int8]) -> Floats:
+        """What a layer's lower threshold is held against."""
+        if self._preset.measure is not Measure.STANDING:
+            return np.asarray(now[IMPORTANCE])
+        a, c = self._of_recency[here], self._of_importance[here]
+        unit = scoring.unit_importance(now[IMPORTANCE])
+        return np.asarray(100 * (a * self._recency(now, here) + c * unit) / (a + c))
+
+    def _recency(self, now: Floats, here: npt.NDArray[np.int8]) -> Floats:
+        return np.asarray(np.exp((now[RECENCY_STEP] - now[STEP]) / self._stability[here]))
 
 
 def advance(
@@ -65,13 +165,21 @@ def advance(
     """
     changes: list[tuple[Cause, State]] = []
     due = next_due(preset, state, state.step, floor)
-    while due <= now:
-        change = step_of(preset, state, due, floor)
-        if change is not None:
-            changes.append(change)
-            state = change[1]
+    floors = np.array([NOWHERE if floor is None else LAYERS.index(floor)], np.int8)
+    while due <= now and state.layer is not None:
+        moves = step_of(preset, state.layer, columns([state]), np.array([due]), floors)
+        if moves.moved[0]:
+            touch = moves.touch(0, "")
+            changes.append((touch.cause, touch.state))
+            state = touch.state
         due = next_due(preset, state, due, floor)
     return changes, due
+
+
+def columns(states: Sequence[State]) -> Floats:
+    """States as arrays, in the columns named above."""
+    rows = [(s.step, s.importance, s.importance_step, s.recency_step, s.access_count) for s in states]
+    return np.array(rows, np.float64).reshape(-1, 5).T.copy()
 
 
 def reward(preset: MemoryPreset, state: State, sign: int, now: float) -> tuple[Cause, State]:
@@ -103,31 +211,20 @@ def next_due(preset: MemoryPreset, state: State, after: float, floor: Layer | No
     """The first whole step after `after` at which the rule of one step can change this record; inf if never."""
     if state.layer is None:
         return math.inf
-    due = due_steps(
-        preset,
-        state.layer,
-        np.array([state.importance]),
-        np.array([state.importance_step]),
-        np.array([state.recency_step]),
-        np.array([float(state.access_count)]),
-        np.array([after]),
-        np.array([state.layer == floor]),
-    )
+    due = due_steps(preset, state.layer, columns([state]), np.array([after]), np.array([state.layer == floor]))
     return float(due[0])
 
 
 def due_steps(
     preset: MemoryPreset,
     layer: Layer,
-    importance: Floats,
-    importance_step: Floats,
-    recency_step: Floats,
-    access_count: Floats,
+    states: Floats,
     after: Floats,
     on_floor: npt.NDArray[np.bool_],
 ) -> Floats:
     """`next_due` of many records of one layer; all arrays of one length. On its floor a record cannot sink."""
     rule = preset.rule(layer)
+    _, importance, importance_step, recency_step, access_count = states
     first = np.floor(after) + 1
     sinks = -math.inf if rule.demote_below is None or layer not in LADDER[1:] else rule.demote_below
     if preset.measure is Measure.STANDING:
@@ -180,65 +277,3 @@ def _importance(preset: MemoryPreset, state: State, step: float) -> float:
     if state.layer is None:
         return state.importance
     return scoring.importance(step, state.importance, state.importance_step, preset.rule(state.layer).alpha)
-
-
-def _recency(preset: MemoryPreset, state: State, step: float) -> float:
-    if state.layer is None:
-        return 0.0
-    return scoring.recency(step, state.recency_step, preset.rule(state.layer).stability)
-
-
-def _measured(preset: MemoryPreset, state: State, step: float) -> float:
-    """What the layer's lower threshold is held against."""
-    value = _importance(preset, state, step)
-    if preset.measure is not Measure.STANDING or state.layer is None:
-        return value
-    return scoring.standing(_recency(preset, state, step), value, preset.rule(state.layer).weights)
-
-
-def _has_faded(preset: MemoryPreset, state: State, step: float) -> bool:
-    if preset.measure is Measure.STANDING:
-        return _measured(preset, state, step) < preset.purge_standing
-    return (
-        _recency(preset, state, step) < preset.purge_recency
-        or _importance(preset, state, step) < preset.purge_importance
-    )
-
-
-def _deeper(preset: MemoryPreset, state: State, step: float) -> Layer | None:
-    """The layer that the record is promoted to now, if it is."""
-    layer = state.layer
-    if layer is None or layer not in LADDER[:-1]:
-        return None
-    threshold = preset.rule(layer).promote_at
-    if threshold is None:
-        return None
-    evidence = preset.measure is Measure.EVIDENCE
-    value = state.access_count if evidence else _measured(preset, state, step)
-    return LADDER[LADDER.index(layer) + 1] if value >= threshold else None
-
-
-def _shallower(preset: MemoryPreset, state: State, step: float, floor: Layer | None) -> Layer | None:
-    """The layer that the record sinks to now, if it does."""
-    layer = state.layer
-    if layer is None or layer not in LADDER[1:] or layer == floor:
-        return None
-    threshold = preset.rule(layer).demote_below
-    if threshold is None or _measured(preset, state, step) >= threshold:
-        return None
-    return LADDER[LADDER.index(layer) - 1]
-
-
-def _promoted(preset: MemoryPreset, state: State, layer: Layer, step: float) -> State:
-    """One layer deeper, with its recency at 1 again [I4]."""
-    placed = _placed(preset, state, layer, step)
-    least = preset.rule(layer).least_on_entry
-    return replace(placed, recency_step=step, importance=max(placed.importance, least))
-
-
-def _placed(preset: MemoryPreset, state: State, layer: Layer, step: float) -> State:
-    """In another layer, whose Q counts at once. Evidence is spent by a move; recency stays as old as it was."""
-    settled = _at(preset, state, step)
-    importance = preset.rule(layer).draws[0][0] if preset.importance_by_layer else settled.importance
-    count = 0 if preset.measure is Measure.EVIDENCE else state.access_count
-    return replace(settled, layer=layer, importance=importance, access_count=count)

@@ -7,7 +7,7 @@ store's two logs do not say.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -15,15 +15,19 @@ import numpy as np
 import numpy.typing as npt
 
 from memory import lifecycle
+from memory.fading import Fading, Singles
+from memory.lifecycle import IMPORTANCE, IMPORTANCE_STEP, LAYERS, NOWHERE, RECENCY_STEP, STEP, Moves
 from memory.outline import OUTLINE_FROM, Outline
 from memory.ports import Matrix
-from memory.presets import MemoryPreset
+from memory.presets import LayerRule, MemoryPreset
 from memory.record import Layer, MemoryRecord, State, Touch
+from memory.scoring import Floats
 
 T = TypeVar("T", bound=np.generic)
+Rows = npt.NDArray[np.intp]
 
-# Columns of the numbers of a row, all float64.
-STEP, IMPORTANCE, IMPORTANCE_STEP, RECENCY_STEP, COUNT, DUE, AVAILABLE = range(7)
+# Columns of the numbers of a row, all float64: those of its state (memory/lifecycle.py) and two more.
+DUE, AVAILABLE = 5, 6
 
 
 class Partition:
@@ -32,16 +36,18 @@ class Partition:
     `latest_available` is when the last of them becomes available, `gone` how many have left.
     """
 
-    def __init__(self, layer: Layer, dimension: int) -> None:
+    def __init__(self, layer: Layer, rule: LayerRule, dimension: int) -> None:
         self.layer = layer
         self.size = 0
         self.gone = 0
         self.latest_available = -math.inf
         self.records: list[MemoryRecord] = []
-        self._vectors = np.empty((8, dimension), np.float32)
-        self._numbers = np.empty((7, 8))
-        self._alive = np.empty(8, np.bool_)
-        self._bearings = np.empty(8, np.int32)
+        self._vectors = np.empty((0, dimension), np.float32)
+        self._numbers = np.empty((7, 0))
+        self._alive = np.empty(0, np.bool_)
+        self._bearings = np.empty(0, np.int32)
+        self._floors = np.empty(0, np.int8)
+        self._fading = Fading(rule)
         self._codes: dict[tuple[str, tuple[str, ...]], int] = {}
         self._outline: Outline | None = None
 
@@ -74,43 +80,62 @@ class Partition:
             self._outline.follow(self.vectors)
         return self._outline
 
-    def append(self, records: Sequence[MemoryRecord], states: Sequence[State]) -> range:
-        """Adds rows at the end, in states of this layer; their due steps are still to be set."""
+    def strength(self, now: float, room: int) -> Singles:
+        """Recency + importance of every row in single precision, -inf where it is gone and behind; shape (room,)."""
+        if not self._fading.reaches(now):
+            self._fading.anchor(now)
+            self._fade(np.arange(self.size))
+            self._fading.remove(np.flatnonzero(~self.alive))
+        return self._fading.strength(now, self.size, room)
+
+    def states(self, rows: Rows) -> Floats:
+        """The states of some rows, in columns."""
+        return self._numbers[:DUE, rows]
+
+    def floors(self, rows: Rows) -> npt.NDArray[np.int8]:
+        """The layers that they never sink below, by number."""
+        return self._floors[rows]
+
+    def append(
+        self, records: Sequence[MemoryRecord], vectors: Matrix, states: Floats, floors: npt.NDArray[np.int8]
+    ) -> Rows:
+        """Adds rows at the end, in states of this layer, and returns them; their due steps are still to be set."""
         start, end = self.size, self.size + len(records)
         if end > len(self._alive):
-            room = max(end, 2 * len(self._alive))
+            room = max(end, 2 * len(self._alive), 8)
             self._vectors = _grown(self._vectors, (room, self._vectors.shape[1]), start)
             self._alive = _grown(self._alive, (room,), start)
             self._bearings = _grown(self._bearings, (room,), start)
+            self._floors = _grown(self._floors, (room,), start)
             numbers = np.empty((len(self._numbers), room))
             numbers[:, :start] = self._numbers[:, :start]
             self._numbers = numbers
+            self._fading.resize(room)
         self.size = end
         self.records.extend(records)
-        for row, (record, state) in enumerate(zip(records, states, strict=True), start):
-            self._vectors[row] = record.vector
-            self._numbers[AVAILABLE, row] = record.available_at
-            self._alive[row] = True
-            self._bearings[row] = self._codes.setdefault((record.kind, record.labels), len(self._codes))
-            self.latest_available = max(self.latest_available, record.available_at)
-            self.write(row, state)
-        return range(start, end)
+        codes = self._codes
+        self._vectors[start:end] = vectors
+        self._numbers[:DUE, start:end] = states
+        self._numbers[AVAILABLE, start:end] = [record.available_at for record in records]
+        self._alive[start:end] = True
+        self._bearings[start:end] = [codes.setdefault((r.kind, r.labels), len(codes)) for r in records]
+        self._floors[start:end] = floors
+        self.latest_available = max(self.latest_available, float(self._numbers[AVAILABLE, start:end].max()))
+        rows = np.arange(start, end)
+        self._fade(rows)
+        return rows
 
     def write(self, row: int, state: State) -> None:
         """Puts a state of this layer into a row."""
-        self._numbers[:DUE, row] = (
-            state.step,
-            state.importance,
-            state.importance_step,
-            state.recency_step,
-            state.access_count,
-        )
+        self._numbers[:DUE, row] = lifecycle.columns([state])[:, 0]
+        self._fade(np.array([row]))
 
-    def remove(self, row: int) -> None:
-        """The record of a row has left."""
-        self._alive[row] = False
-        self._numbers[DUE, row] = np.inf
-        self.gone += 1
+    def remove(self, rows: Rows) -> None:
+        """The records of some rows have left."""
+        self._alive[rows] = False
+        self._numbers[DUE, rows] = np.inf
+        self._fading.remove(rows)
+        self.gone += len(rows)
 
     def read(self, row: int) -> State:
         """The state of a row that is alive."""
@@ -126,9 +151,16 @@ class Partition:
         self._vectors = np.ascontiguousarray(self.vectors[alive])
         self._numbers = np.ascontiguousarray(self._numbers[:, : self.size][:, alive])
         self._bearings = self._bearings[alive]
+        self._floors = self._floors[alive]
         self._alive = np.ones(len(alive), np.bool_)
         self.records = [self.records[row] for row in alive.tolist()]
         self.size, self.gone = len(alive), 0
+        self._fading.resize(self.size)
+        self._fade(np.arange(self.size))
+
+    def _fade(self, rows: Rows) -> None:
+        columns = (self._numbers[name, rows] for name in (IMPORTANCE, IMPORTANCE_STEP, RECENCY_STEP))
+        self._fading.write(rows, *columns)
 
 
 def _grown(array: npt.NDArray[T], shape: tuple[int, ...], filled: int) -> npt.NDArray[T]:
@@ -216,48 +248,28 @@ class LiveIndex:
 
     def add(self, records: Sequence[MemoryRecord], states: Sequence[State] | None = None) -> None:
         """Adds living records, in the state of their birth or in the given ones."""
-        for record in records:
+        groups: dict[tuple[str, str, Layer], tuple[list[MemoryRecord], list[State]]] = {}
+        for record, state in zip(records, [r.birth for r in records] if states is None else states, strict=True):
             self._note(record)
-        self._place(records, [record.birth for record in records] if states is None else states)
+            if state.layer is not None:
+                mine, theirs = groups.setdefault((record.owner, record.symbol, state.layer), ([], []))
+                mine.append(record)
+                theirs.append(state)
+        for key, (mine, theirs) in groups.items():
+            floors = [self.floor(record) for record in mine]
+            numbers = np.array([NOWHERE if floor is None else LAYERS.index(floor) for floor in floors], np.int8)
+            vectors = np.stack([record.vector for record in mine])
+            self._place(key, mine, vectors, lifecycle.columns(theirs), numbers)
 
-    def write(self, changes: Mapping[str, State]) -> None:
-        """The new states of living records; what follows from them has to be reckoned (`reckon_due`)."""
-        moved: list[tuple[MemoryRecord, State]] = []
-        left: dict[int, Partition] = {}
-        for record_id, state in changes.items():
-            partition, row = self._places[record_id]
-            if state.layer is partition.layer:
-                partition.write(row, state)
-                continue
-            partition.remove(row)
-            left[id(partition)] = partition
-            if state.layer is None:
-                del self._places[record_id]
-                self._purged.add(record_id)
-            else:
-                moved.append((partition.records[row], state))
-        self._place([record for record, _ in moved], [state for _, state in moved])
-        for partition in left.values():
-            if partition.gone > 64 and partition.gone > partition.size // 4:
-                partition.drop_gone()
-                for row, record in enumerate(partition.records):
-                    self._places[record.id] = (partition, row)
+    def write(self, record_id: str, state: State) -> None:
+        """The new state of a living record, in the layer where it is, and when it is due next."""
+        partition, row = self._places[record_id]
+        partition.write(row, state)
+        self._set_due(partition, np.array([row]), np.array([state.step]))
 
-    def reckon_due(self, after: Mapping[str, float]) -> None:
-        """Sets when the living of these records are due next, after the given step of each."""
-        groups: dict[int, tuple[Partition, list[int], list[float]]] = {}
-        for record_id, step in after.items():
-            if record_id in self._places:
-                partition, row = self._places[record_id]
-                _, rows, steps = groups.setdefault(id(partition), (partition, [], []))
-                rows.append(row)
-                steps.append(step)
-        for partition, rows, steps in groups.values():
-            self._set_due(partition, np.array(rows), np.array(steps))
-
-    def due(self, now: float) -> dict[str, float]:
-        """The records at which something may happen up to `now`, and when first."""
-        found: dict[str, float] = {}
+    def due(self, now: float) -> list[tuple[Partition, Rows, Floats]]:
+        """The rows at which something may happen up to `now`, and when first."""
+        found: list[tuple[Partition, Rows, Floats]] = []
         if now < self._soonest:
             return found
         self._soonest = math.inf
@@ -265,11 +277,50 @@ class LiveIndex:
             due = partition.column(DUE)
             if not len(due):
                 continue
-            self._soonest = min(self._soonest, float(due.min()))
-            rows = np.flatnonzero(due <= now)
-            for row, step in zip(rows.tolist(), due[rows].tolist(), strict=True):
-                found[partition.records[row].id] = step
+            soonest = float(due.min())
+            self._soonest = min(self._soonest, soonest)
+            if soonest <= now:
+                rows = np.flatnonzero(due <= now)
+                found.append((partition, rows, due[rows]))
         return found
+
+    def move(self, partition: Partition, rows: Rows, steps: Floats, moves: Moves) -> list[Touch]:
+        """Lets happen what the rule of one step does to rows at their steps; the touches that it makes, in their
+        order."""
+        left, numbers = rows[moves.moved], np.flatnonzero(moves.moved)
+        records = [partition.records[row] for row in left.tolist()]
+        touches = [moves.touch(n, record.id) for n, record in zip(numbers.tolist(), records, strict=True)]
+        if records:
+            owner, symbol = records[0].owner, records[0].symbol
+            partition.remove(left)
+            layers = moves.layers[numbers]
+            for number, layer in ((NOWHERE, None), *enumerate(LAYERS)):
+                here = np.flatnonzero(layers == number)
+                mine = [records[n] for n in here.tolist()]
+                if layer is None:
+                    for record in mine:
+                        del self._places[record.id]
+                    self._purged.update(record.id for record in mine)
+                elif mine:
+                    known = left[here]
+                    self._place(
+                        (owner, symbol, layer),
+                        mine,
+                        partition.vectors[known],
+                        moves.states[:, numbers[here]],
+                        partition.floors(known),
+                    )
+        self._set_due(partition, rows[~moves.moved], steps[~moves.moved])
+        return touches
+
+    def tidy(self) -> None:
+        """Gives back the rows of what has left, where they are many; rows that are known from before do not count any
+        more."""
+        for partition in self._partitions.values():
+            if partition.gone > 64 and partition.gone > partition.size // 4:
+                partition.drop_gone()
+                for row, record in enumerate(partition.records):
+                    self._places[record.id] = (partition, row)
 
     def floor(self, record: MemoryRecord) -> Layer | None:
         """The layer that a record never sinks below, if its kind has one."""
@@ -279,32 +330,27 @@ class LiveIndex:
         key = record.owner, record.symbol
         self._first[key] = min(record.available_at, self._first.get(key, math.inf))
 
-    def _place(self, records: Sequence[MemoryRecord], states: Sequence[State]) -> None:
-        groups: dict[tuple[str, str, Layer], list[int]] = {}
-        for position, (record, state) in enumerate(zip(records, states, strict=True)):
-            if state.layer is not None:
-                groups.setdefault((record.owner, record.symbol, state.layer), []).append(position)
-        for key, positions in groups.items():
-            partition = self._partitions.setdefault(key, Partition(key[2], self._dimension))
-            rows = partition.append([records[n] for n in positions], [states[n] for n in positions])
-            for row in rows:
-                self._places[partition.records[row].id] = (partition, row)
-            here = np.arange(rows.start, rows.stop)
-            self._set_due(partition, here, partition.column(STEP)[here])
+    def _place(
+        self,
+        key: tuple[str, str, Layer],
+        records: Sequence[MemoryRecord],
+        vectors: Matrix,
+        states: Floats,
+        floors: npt.NDArray[np.int8],
+    ) -> None:
+        partition = self._partitions.get(key)
+        if partition is None:
+            partition = Partition(key[2], self._preset.rule(key[2]), self._dimension)
+            self._partitions[key] = partition
+        rows = partition.append(records, vectors, states, floors)
+        for row, record in zip(rows.tolist(), records, strict=True):
+            self._places[record.id] = (partition, row)
+        self._set_due(partition, rows, states[STEP])
 
-    def _set_due(self, partition: Partition, rows: npt.NDArray[np.intp], after: npt.NDArray[np.float64]) -> None:
+    def _set_due(self, partition: Partition, rows: Rows, after: Floats) -> None:
         if not len(rows):
             return
-        on_floor = [self.floor(partition.records[row]) == partition.layer for row in rows.tolist()]
-        due = lifecycle.due_steps(
-            self._preset,
-            partition.layer,
-            partition.column(IMPORTANCE)[rows],
-            partition.column(IMPORTANCE_STEP)[rows],
-            partition.column(RECENCY_STEP)[rows],
-            partition.column(COUNT)[rows],
-            after,
-            np.array(on_floor, np.bool_),
-        )
+        on_floor = partition.floors(rows) == LAYERS.index(partition.layer)
+        due = lifecycle.due_steps(self._preset, partition.layer, partition.states(rows), after, on_floor)
         partition.column(DUE)[rows] = due
         self._soonest = min(self._soonest, float(due.min()))

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from types import TracebackType
 
 from memory import lifecycle
@@ -311,7 +310,10 @@ class LayeredMemory:
         return numbered
 
     def _numbered(self, touches: Sequence[Touch]) -> list[Touch]:
-        return [replace(touch, sequence=self._sequence + n) for n, touch in enumerate(touches, 1)]
+        return [
+            Touch(touch.record_id, touch.cause, touch.state, touch.key, self._sequence + n)
+            for n, touch in enumerate(touches, 1)
+        ]
 
     def _embedded(self, texts: Sequence[str]) -> Sequence[Vector]:
         if not texts:

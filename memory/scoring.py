@@ -31,7 +31,7 @@ def recencies(now: float, recency_step: Floats, stability: float) -> Floats:
     return np.asarray(np.exp((recency_step - now) / stability))
 
 
-def importances(now: float, value: Floats, importance_step: Floats, alpha: float) -> Floats:
+def importances(now: float | Floats, value: Floats, importance_step: Floats, alpha: float) -> Floats:
     """`importance` of many records of one layer."""
     # exp of a product takes a quarter of the time of a power and is as exact here.
     return value if alpha == 1 else np.asarray(value * np.exp((now - importance_step) * math.log(alpha)))

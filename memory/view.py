@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from operator import itemgetter
 
 import numpy as np
 
@@ -42,19 +43,17 @@ class MemoryView:
         older record first."""
         made: list[tuple[float, int, Touch]] = []
         while due := self.index.due(now):
-            changes: dict[str, State] = {}
-            for record_id, step in due.items():
-                place = self.index.place(record_id)
-                if place is None:
-                    continue
-                change = lifecycle.step_of(self._preset, place.state, step, self.index.floor(place.record))
-                if change is not None:
-                    made.append((step, place.record.sequence, Touch(record_id, *change)))
-                    changes[record_id] = change[1]
-            self.index.write(changes)
-            self.index.reckon_due(due)
+            for partition, rows, steps in due:
+                moves = lifecycle.step_of(
+                    self._preset, partition.layer, partition.states(rows), steps, partition.floors(rows)
+                )
+                sequences = [partition.records[row].sequence for row in rows[moves.moved].tolist()]
+                touches = self.index.move(partition, rows, steps, moves)
+                made.extend(zip(steps[moves.moved].tolist(), sequences, touches, strict=True))
+            self.index.tidy()
         self.latest = max(self.latest, now)
-        return [touch for _, _, touch in sorted(made, key=lambda one: one[:2])]
+        made.sort(key=itemgetter(0, 1))
+        return [touch for _, _, touch in made]
 
     def state(self, record_id: str) -> State | None:
         """The state of a living record; None for another."""
@@ -63,8 +62,7 @@ class MemoryView:
 
     def write(self, record_id: str, state: State) -> None:
         """The new state of a living record."""
-        self.index.write({record_id: state})
-        self.index.reckon_due({record_id: state.step})
+        self.index.write(record_id, state)
         self.latest = max(self.latest, state.step)
 
     def recall(

@@ -8,7 +8,7 @@ import numpy as np
 
 from memory.errors import InvalidRecord
 from memory.ports import StoreReport
-from memory.record import MemoryRecord, Touch
+from memory.record import Cause, MemoryRecord, Touch
 
 
 class VolatileStore:
@@ -17,7 +17,7 @@ class VolatileStore:
     def __init__(self, dimension: int) -> None:
         self._dimension = dimension
         self._records: dict[str, MemoryRecord] = {}
-        self._touches: dict[str, Touch] = {}
+        self._touches: dict[tuple[str, float, Cause, str], Touch] = {}
         self._of: dict[str, list[Touch]] = {}
 
     @property
@@ -56,8 +56,9 @@ class VolatileStore:
     def append_touches(self, touches: Sequence[Touch]) -> None:
         """Adds what is new."""
         for touch in touches:
-            if touch.id not in self._touches:
-                self._touches[touch.id] = touch
+            name = touch.name
+            if name not in self._touches:
+                self._touches[name] = touch
                 self._of.setdefault(touch.record_id, []).append(touch)
 
     def optimize(self) -> StoreReport:

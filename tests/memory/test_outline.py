@@ -23,6 +23,12 @@ def vectors(rows: int, dimension: int, rank: int, seed: int) -> Matrix:
     return made.astype(np.float32)
 
 
+def bounds(outline: Outline, queries: Matrix, rows: int) -> Matrix:
+    """Those of all rows."""
+    found = outline.bounds(outline.asked(queries), range(-(-rows // outline.block)))
+    return found.reshape(len(queries), -1)[:, :rows]
+
+
 @given(
     rows=st.integers(1, 300),
     dimension=st.sampled_from([3, 40, 130]),
@@ -38,18 +44,20 @@ def test_it_bounds_every_likeness(rows: int, dimension: int, rank: int, later: i
     whole = np.concatenate([known, strange])
     outline.follow(whole)
     exact = queries.astype(float) @ whole.astype(float).T
-    assert (outline.bounds(queries) >= exact - 1e-5).all()
+    assert (bounds(outline, queries, len(whole)) >= exact - 1e-5).all()
+    assert np.linalg.norm(whole, axis=1).max() <= outline.longest + 1e-6
 
     every = np.arange(len(whole))
-    for query, bounds, likeness in zip(queries, outline.bounds(queries), exact, strict=True):
-        assert (outline.finer(query[None], every, bounds) >= likeness - 1e-5).all()
+    asked = outline.asked(queries)
+    for query, (most, likeness) in enumerate(zip(bounds(outline, queries, len(whole)), exact, strict=True)):
+        assert (outline.finer(asked, query, every, most) >= likeness - 1e-5).all()
 
     kept = np.arange(0, len(whole), 3)
     outline.keep(kept)
-    assert outline.bounds(queries).shape == (len(queries), len(kept))
+    assert (bounds(outline, queries, len(kept)) >= exact[:, kept] - 1e-5).all()
     outline.follow(np.concatenate([whole[kept], strange]))
     exact = np.concatenate([exact[:, kept], queries.astype(float) @ strange.astype(float).T], axis=1)
-    assert (outline.bounds(queries) >= exact - 1e-5).all()
+    assert (bounds(outline, queries, exact.shape[1]) >= exact - 1e-5).all()
 
 
 @pytest.mark.parametrize("rows", [5_000, 40_000])
@@ -59,10 +67,10 @@ def test_of_texts_that_share_words_it_leaves_few(rows: int) -> None:
     query = embedder.embed(list(texts(1, seed=2)))
 
     outline, exact = Outline(known), known @ query[0]
-    coarse = outline.bounds(query)[0]
+    coarse = bounds(outline, query, rows)[0]
     least = np.sort(exact)[-5] - 1e-5
     left = np.flatnonzero(coarse >= least)
-    fine = outline.finer(query, left, coarse[left])
+    fine = outline.finer(outline.asked(query), 0, left, coarse[left])
 
     assert (fine >= exact[left] - 1e-5).all() and (fine <= coarse[left] + 1e-2).all()
     assert 5 <= (fine >= least).sum() < rows / 100 < len(left) < rows / 4

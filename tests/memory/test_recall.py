@@ -8,7 +8,7 @@ import random
 import numpy as np
 import pytest
 
-from memory import live_index, ranking
+from memory import live_index, outline, search
 from memory.errors import EmbedderUnavailable, InvalidRecord, TimeOrder, UnknownPreset, UnknownRecord
 from memory.hash_embedder import HashEmbedder
 from memory.outline import likeness
@@ -387,7 +387,13 @@ def test_many_are_ranked_as_few_are(monkeypatch: pytest.MonkeyPatch, preset: str
 
     def lived(*, outlined: bool) -> list[object]:
         monkeypatch.setattr(live_index, "OUTLINE_FROM", 20 if outlined else 10**9)
-        monkeypatch.setattr(ranking, "_FEW", 64 if outlined else 16_384)
+        for module, name, few in (
+            (outline, "BLOCK", 16),
+            (search, "_HEAD", 1),
+            (search, "_AT_ONCE", 2),
+            (search, "_BATCH", 8),
+        ):
+            monkeypatch.setattr(module, name, few)
         desk = LayeredMemory(VolatileStore(embedder.dimension), embedder, preset)
         made, chance = texts(480, seed=7), random.Random(preset)
         seen: list[object] = []
