@@ -23,11 +23,12 @@ def learn(setting: DailySetting, settled: Sequence[Settled]) -> Notebook:
     with JournalReader(setting.journal.path) as reader:
         notebook.remember(reader.outcomes())
         decided = reader.decisions()
-        adopted = reader.adoptions()
+        adopted, own = reader.adoptions(), frozenset(reader.fills(run=setting.run))
     notebook.decided(sorted(decided, key=lambda made: made.key.cycle))
     for one in settled:
         for fill in one.fills:
-            setting.publish(_filled(setting, fill))
+            if fill in own:  # others were told of by the cycle within the session that booked them
+                setting.publish(filled(setting, fill))
         _publish_books(setting, one, adopted)
     known = {(row.decision_session, row.symbol, row.owner) for rows in notebook.outcomes.values() for row in rows}
     # A session's reward is its last decision's: the cycles before it were overtaken.
@@ -60,7 +61,8 @@ def _as_seen(setting: DailySetting, books: EquityPoint) -> EquityPoint:
     return known_books(setting.market, setting.calendar, setting.symbols, books.session, books.portfolio, books.prices)
 
 
-def _filled(setting: DailySetting, fill: Fill) -> OrderFilled:
+def filled(setting: DailySetting, fill: Fill) -> OrderFilled:
+    """That a trade happened, as an event of the run that has booked it."""
     now, side = setting.wall.now(), fill.side.value
     return OrderFilled(
         setting.run, now, fill.order_id, fill.session, fill.symbol, side, fill.quantity, fill.price, fill.fee

@@ -8,18 +8,20 @@ trade and have not sent. Source: TradingGPT §3 [G7].
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 
 from engine.desk.earlier_runs import close_abandoned, decided_until
 from engine.desk.hand import approvals
-from engine.desk.learning import learn
+from engine.desk.handing_over import Handed
+from engine.desk.learning import filled, learn
 from engine.desk.running import begin, decide_and_trade, end, value_of
 from engine.desk.setting import DailyResult, DailySetting
 from engine.domain.market import ActionKind, Symbol
 from engine.domain.order import OrderState
-from engine.errors import StaleData
+from engine.errors import NetworkError, StaleData, TryAgainLater
 from engine.journal.reader import JournalReader
 from engine.market.as_of import last_opened
 from engine.market.trading_hours import decision_time, session_after, session_to_decide, step_at
@@ -32,6 +34,9 @@ from engine.turn import Notebook, Turn, Verdict
 Ask = Callable[[Sequence[Symbol]], Awaitable[Mapping[Symbol, Decimal]]]
 """The prices of this moment, of those symbols that have one."""
 
+TAKEN = (OrderState.ACKNOWLEDGED, OrderState.PARTIALLY_FILLED, OrderState.FILLED)
+FILLS_WITHIN = 1.0
+"""Seconds in which an order fills while the market is open, as a rule."""
 GOES_ON = timedelta(minutes=15)
 """How old what a killed cycle saw may be when it goes on with it."""
 
@@ -58,7 +63,20 @@ async def run_within(setting: DailySetting, ask: Ask) -> DailyResult:
         return await _decide(setting, turn)
 
     verdict, handed = await decide_and_trade(setting, decide, turn.price, until)
-    return end(setting, settled, verdict, handed, value_of(setting, turn.price))
+    await _book(setting, handed)
+    with JournalReader(setting.journal.path) as reader:
+        fills = reader.fills(run=setting.run)
+    for fill in fills:
+        setting.publish(filled(setting, fill))
+    return replace(end(setting, settled, verdict, handed, value_of(setting, turn.price)), fills=fills)
+
+
+async def _book(setting: DailySetting, handed: Handed) -> None:
+    """Books what has filled by now, so that the journal says how the desk stands; the rest is the next run's."""
+    if any(order.state in TAKEN for order in handed.orders):
+        await setting.pause(FILLS_WITHIN)
+        with suppress(TryAgainLater, NetworkError):
+            await setting.venue.settle(setting.session)
 
 
 def _open_until(setting: DailySetting) -> datetime:
