@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from engine.clock import BacktestClock, LiveClock, OffsetClock
+from engine.clock import BacktestClock, LiveClock, MovedClock, OffsetClock
 from engine.errors import InvariantBroken
 
 START = datetime(2024, 3, 1, 21, tzinfo=UTC)
@@ -35,3 +35,14 @@ def test_an_offset_clock_is_as_far_from_the_other_as_it_was_told() -> None:
     clock = OffsetClock(inner, timedelta(hours=-3))
     inner.advance(datetime(2024, 1, 3, 21, 0, tzinfo=UTC))
     assert clock.now() == datetime(2024, 1, 3, 18, 0, tzinfo=UTC)
+
+
+def test_a_moved_clock_goes_on_from_the_time_that_it_was_told_last() -> None:
+    inner = BacktestClock(datetime(2024, 3, 1, tzinfo=UTC))
+    clock = MovedClock(inner)
+    assert clock.now() == inner.now()
+    clock.set(datetime(2021, 1, 4, 14, 30, tzinfo=UTC))
+    inner.advance(inner.now() + timedelta(seconds=5))
+    assert clock.now() == datetime(2021, 1, 4, 14, 30, 5, tzinfo=UTC)
+    clock.set(datetime(2021, 1, 4, 20, tzinfo=UTC))
+    assert clock.now() == datetime(2021, 1, 4, 20, tzinfo=UTC)

@@ -76,6 +76,18 @@ def test_coins_have_an_occasion_every_day() -> None:
     assert found == Occasion(at("2024-03-10T00:10"), date(2024, 3, 9), 1)
 
 
+def test_a_desk_with_coins_waits_for_their_utc_day() -> None:
+    mixed = Rhythm(timedelta(minutes=10), timedelta(hours=3), coins=True)
+    found = occasions(mixed, "2024-03-08T20:59", 4)  # a Friday
+    assert found == [
+        Occasion(at("2024-03-09T00:10"), date(2024, 3, 8), 1),
+        Occasion(at("2024-03-11T16:30"), date(2024, 3, 8), 2),
+        Occasion(at("2024-03-11T19:30"), date(2024, 3, 8), 3),
+        Occasion(at("2024-03-12T00:10"), date(2024, 3, 11), 1),
+    ]
+    assert next_occasion(XNYS, mixed, at("2024-03-12T00:05")) == found[-1]
+
+
 class Life:
     """A clock that moves when somebody sleeps, and what was said and done."""
 
