@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -54,15 +55,13 @@ def records_of(table: pa.Table) -> list[MemoryRecord]:
         return []
     vectors = table["vector"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
     rows = vectors.reshape(table.num_rows, -1)
-    names = [name for name in table.column_names if name != "vector"]
-    columns = dict(zip(names, (table[name].to_pylist() for name in names), strict=True))
+    names = [field.name for field in fields(MemoryRecord)]
+    columns: dict[str, Any] = {name: table[name].to_pylist() for name in names if name != "vector"}
     columns["birth_layer"] = [Layer(layer) for layer in columns["birth_layer"]]
     columns["rests_on"] = [tuple(ids) for ids in columns["rests_on"]]
     columns["labels"] = [tuple(labels) for labels in columns["labels"]]
-    return [
-        MemoryRecord(vector=vector, **dict(zip(names, values, strict=True)))
-        for vector, *values in zip(rows, *(columns[name] for name in names), strict=True)
-    ]
+    columns["vector"] = rows
+    return [MemoryRecord(*values) for values in zip(*(columns[name] for name in names), strict=True)]
 
 
 def touch_schema() -> pa.Schema:

@@ -49,14 +49,17 @@ class Moves:
     causes: npt.NDArray[np.int8]
     states: Floats
 
-    def touch(self, number: int, record_id: str) -> Touch:
-        """The touch that one of them is."""
-        step, importance, importance_step, recency_step, count = self.states[:, number].tolist()
-        layer = self.layers[number]
-        state = State(
-            step, None if layer == NOWHERE else LAYERS[layer], importance, importance_step, recency_step, int(count)
-        )
-        return Touch(record_id, _CAUSES[self.causes[number]], state)
+    def touches(self, record_ids: Sequence[str]) -> list[Touch]:
+        """The touches of those that moved, whose ids are given, in their order."""
+        layers = (None if number == NOWHERE else LAYERS[number] for number in self.layers[self.moved].tolist())
+        causes = (_CAUSES[number] for number in self.causes[self.moved].tolist())
+        columns = self.states[:, self.moved].tolist()
+        return [
+            Touch(name, cause, State(step, layer, importance, importance_step, recency_step, int(count)))
+            for name, cause, layer, step, importance, importance_step, recency_step, count in zip(
+                record_ids, causes, layers, *columns, strict=True
+            )
+        ]
 
 
 def step_of(preset: MemoryPreset, layer: Layer, states: Floats, steps: Floats, floors: npt.NDArray[np.int8]) -> Moves:
@@ -169,7 +172,7 @@ def advance(
     while due <= now and state.layer is not None:
         moves = step_of(preset, state.layer, columns([state]), np.array([due]), floors)
         if moves.moved[0]:
-            touch = moves.touch(0, "")
+            (touch,) = moves.touches([""])
             changes.append((touch.cause, touch.state))
             state = touch.state
         due = next_due(preset, state, due, floor)

@@ -289,7 +289,6 @@ class LiveIndex:
         order."""
         left, numbers = rows[moves.moved], np.flatnonzero(moves.moved)
         records = [partition.records[row] for row in left.tolist()]
-        touches = [moves.touch(n, record.id) for n, record in zip(numbers.tolist(), records, strict=True)]
         if records:
             owner, symbol = records[0].owner, records[0].symbol
             partition.remove(left)
@@ -311,7 +310,7 @@ class LiveIndex:
                         partition.floors(known),
                     )
         self._set_due(partition, rows[~moves.moved], steps[~moves.moved])
-        return touches
+        return moves.touches([record.id for record in records])
 
     def tidy(self) -> None:
         """Gives back the rows of what has left, where they are many; rows that are known from before do not count any
