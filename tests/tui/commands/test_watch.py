@@ -107,6 +107,12 @@ class Watching:
     def waits_for(self, words: str, since: int = 0) -> dict[str, Any]:
         return self.wait(lambda one: one["type"] == "Noticed" and words in one["text"], since)
 
+    def arrives(self, feed: str, delivery: str, since: int = 0) -> dict[str, Any]:
+        def so(one: dict[str, Any]) -> bool:
+            return one["type"] == "FeedState" and (one["feed"], one["delivery"]) == (feed, delivery)
+
+        return self.wait(so, since)
+
     def ended(self, number: signal.Signals) -> tuple[int, float, str]:
         begun = time.monotonic()
         self.process.send_signal(number)
@@ -140,9 +146,7 @@ def test_two_sessions_with_cycles_a_broken_stream_and_a_kill(
     watch = watching()
     assert watch.finished("daily-paper-20240301")["outcome"] == "done"
     for feed in ("shares", "news", "orders"):
-        watch.wait(
-            lambda one, feed=feed: one["type"] == "FeedState" and (one["feed"], one["delivery"]) == (feed, "stream")
-        )
+        watch.arrives(feed, "stream")
     watch.waits_for("cycle 2 within the session after 2024-03-01, at 2024-03-04 16:30 UTC")
     to(sandbox, "2024-03-04T16:30")
     assert watch.finished("session-paper-20240301-2")["outcome"] == "done"
@@ -150,10 +154,9 @@ def test_two_sessions_with_cycles_a_broken_stream_and_a_kill(
 
     sandbox.fault("disconnect", path="/v2/iex", event="q")
     to(sandbox, "2024-03-04T16:40")
-    down = watch.wait(lambda one: one["type"] == "FeedState" and one["delivery"] == "down")
-    assert (down["feed"], down["since"][:13]) == ("shares", "2024-03-04T16")
-    place = watch.said.index(down)
-    watch.wait(lambda one: one["type"] == "FeedState" and (one["feed"], one["delivery"]) == ("shares", "stream"), place)
+    down = watch.arrives("shares", "down")
+    assert down["since"][:13] == "2024-03-04T16"
+    watch.arrives("shares", "stream", watch.said.index(down))
 
     # Killed while its next cycle is at work, at the request that places an order or the one before.
     sandbox.fault("hang", path="/v2/stocks/quotes/latest", seconds=30)
