@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from datetime import date
 
@@ -31,10 +31,26 @@ async def run_and_tell(
     through: Callable[[LanguageModel], LanguageModel] = lambda model: model,
     known: str | None = None,
 ) -> DailyResult | Finished:
-    """`run_desk_day`, with what it came to told to notify.command and notify.webhook: its document (day_document) with
-    `exit_code` and `error`. A run with nothing to do tells nobody, nor does one that was called in a way that means
-    nothing, nor a failure in the words that are `known`. Who cannot be told is a warning, published and noted in the
-    journal. Raises as `run_desk_day` does."""
+    """`run_desk_day`, and what it came to is told (`told`). Raises as `run_desk_day` does."""
+
+    async def run(hear: Publish) -> DailyResult | Finished:
+        return await run_desk_day(config, asked, hear, wall, through)
+
+    return await told(config, run, asked, publish, wall, known)
+
+
+async def told(
+    config: Config,
+    run: Callable[[Publish], Awaitable[DailyResult | Finished]],
+    session: date | None = None,
+    publish: Publish = lambda event: None,
+    wall: Clock | None = None,
+    known: str | None = None,
+) -> DailyResult | Finished:
+    """Awaits a `run` of the desk and tells notify.command and notify.webhook what it came to: its document
+    (day_document) with `exit_code` and `error`. A run with nothing to do tells nobody, nor does one that was called in
+    a way that means nothing, nor a failure in the words that are `known`. Who cannot be told is a warning, published
+    and noted in the journal. Raises what the run raises, and ConfigError for whoever cannot be told at all."""
     clock, begun = wall or LiveClock(), list[str]()
     notifiers = open_notifiers(config)
 
@@ -45,11 +61,11 @@ async def run_and_tell(
 
     async def tell(outcome: str, code: int, line: str | None) -> None:
         if notifiers and (line is None or line != known):
-            said = _document(config, asked, begun, outcome, clock) | {"exit_code": code, "error": line}
+            said = _document(config, session, begun, outcome, clock) | {"exit_code": code, "error": line}
             await _tell(notifiers, said, config.desk.name, publish, clock)
 
     try:
-        done = await run_desk_day(config, asked, hear, wall, through)
+        done = await run(hear)
     except UsageError:
         raise
     except PaperdeskError as error:

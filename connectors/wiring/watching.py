@@ -13,11 +13,12 @@ from connectors.wiring.desk_market import desk_symbols
 from connectors.wiring.desk_session import Finished
 from connectors.wiring.runs import default_symbols
 from connectors.wiring.sources import calendar_table
-from connectors.wiring.telling import run_and_tell
+from connectors.wiring.telling import run_and_tell, told
 from engine.assistant import Publish
 from engine.clock import LiveClock, MovedClock
 from engine.config import Config
 from engine.desk.schedule import Occasion, Rhythm
+from engine.desk.setting import DailyResult
 from engine.desk.watch import Sleep, Watch
 from engine.domain.live import Heard
 from engine.domain.market import is_crypto
@@ -141,7 +142,10 @@ class DeskWatch:
             await self._within(done.session, number, through)
 
     async def _within(self, session: date, number: int, through: Through) -> None:
-        await run_desk_cycle(self._config, session, number, self._publish, through=through, heard=self._prices)
+        async def run(hear: Publish) -> DailyResult | Finished:
+            return await run_desk_cycle(self._config, session, number, hear, through=through, heard=self._prices)
+
+        await told(self._config, run, session, self._publish)
 
     async def _follow(self) -> None:
         """Listens for as long as the desk watches; a feed that cannot be had is said, and the desk works without."""

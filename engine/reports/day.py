@@ -35,6 +35,7 @@ def day_document(reader: JournalReader, desk: str, run: str, outcome: str | None
         "desk": desk,
         "run": run,
         "session": str(entry.session),
+        "cycle": entry.cycle,
         "started": entry.started.isoformat(),
         "ended": entry.ended and entry.ended.isoformat(),
         "outcome": entry.outcome if outcome is None else outcome,

@@ -20,7 +20,8 @@ def day_markdown(document: Document) -> str:
 
 
 def _lines(document: Document) -> Iterator[str]:
-    yield f"# Desk {cell(document['desk'])}, session {document['session']}"
+    within = f", cycle {document['cycle']} within the next" if document["cycle"] > 1 else ""
+    yield f"# Desk {cell(document['desk'])}, session {document['session']}{within}"
     yield ""
     yield f"*{DISCLAIMER}* Run `{document['run']}`."
     yield ""

@@ -98,7 +98,7 @@ def _is_of_the_desk(run: str | None) -> bool:
     """Whether a run that is named is a desk's: there is no backtest of that name."""
     from engine import places
 
-    return run is not None and run.startswith("daily-") and not places.run_journal(run).is_file()
+    return run is not None and run.startswith(("daily-", "session-")) and not places.run_journal(run).is_file()
 
 
 def _session(invocation: Invocation, session: date | None, chosen: str) -> str:

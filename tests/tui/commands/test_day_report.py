@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,10 @@ import pytest
 
 from engine import places
 from engine.desk.day_report import keep_report
+from engine.desk.setting import WITHIN, run_id
 from engine.errors import DataError
+from engine.journal.entries import RunEntry
+from engine.journal.writer import JournalWriter
 from engine.reports.day_markdown import day_markdown
 from tests.tui.commands.conftest import SESSIONS, Run
 
@@ -104,3 +108,17 @@ def test_what_agents_write_neither_marks_up_nor_steers_a_terminal(run: Run, desk
     assert "\x1b" not in text and "\u202e" not in text
     assert "buy \\| now \\<b\\> red" in text
     assert "- \\# a heading" in text
+
+
+def test_a_cycle_within_the_session_has_a_report_of_its_own(run: Run, desk: Path) -> None:
+    journal, session = places.desk_journal("demo"), SESSIONS[-1]
+    identity = run_id("demo", session, 2)
+    with JournalWriter(journal) as writer:
+        now = datetime(2025, 3, 17, 15, tzinfo=UTC)
+        writer.run_started(RunEntry(identity, WITHIN, "desk", now, "rules", None, ("ORVL",), session, 2))
+        writer.run_finished(identity, "done", now)
+    kept = keep_report(journal, "demo", identity, places.desk_reports("demo"))
+    assert kept is not None and kept.name == f"{session}-2.md"
+    assert f"session {session}, cycle 2 within the next" in kept.read_text(encoding="utf-8").splitlines()[0]
+    assert run("report", "--run", identity).out == kept.read_text(encoding="utf-8")
+    assert run("report", "--session", str(session), "--json").json["cycle"] == 1
