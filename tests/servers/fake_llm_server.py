@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -108,9 +108,9 @@ class FakeLLMServer:
 
 
 @contextmanager
-def fake_llm_server() -> Iterator[FakeLLMServer]:
-    """The server, running on a free port of loopback."""
-    state = FakeLLMServer()
+def fake_llm_server(state: FakeLLMServer | None = None) -> Iterator[FakeLLMServer]:
+    """The server, running on a free port of loopback; `state` is who answers, unless it plays a script."""
+    state = state or FakeLLMServer()
 
     class Handler(_Handler):
         server_state = state
@@ -137,8 +137,17 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, *args: object) -> None:
         pass
 
+    def handle(self) -> None:
+        with suppress(ConnectionError):  # a client that was killed
+            super().handle()
+
     def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        length = int(self.headers["content-length"])
+        sent = self.rfile.read(length)
+        if len(sent) < length:  # a client that was killed in the middle
+            self.close_connection = True
+            return
+        body = json.loads(sent)
         vendor = "openai" if self.path.startswith(("/v1/chat/completions", "/v1/embeddings")) else "anthropic"
         self.server_state.entered(1)
         try:

@@ -165,6 +165,8 @@ class Life:
         self.wishes: Wishes = (("H", 1), ("H", 1))
         self.taken_over: set[str] = set()
         """Trades by hand that are no surprise any more."""
+        self.doubtful: set[str] = set()
+        """Trades by hand in the middle of the desk's first look at its account: it may have seen them, or not."""
         self.ghosts = False
         """Whether an order may have arrived after the journal gave it up."""
         self.outside = False
@@ -286,7 +288,7 @@ class Life:
         desk, witness, session = self.desk, self.witness, self.desk.session
         self.wishes, surprising, ghosts = wishes, self._surprises(stood.bound), self.ghosts
         quiet = not (cut or happens or late or desk.local.exchange.floor.faults.rules)
-        asked, orders = len(desk.model.requests), len(witness.ours())
+        asked, orders, by_hand = len(desk.model.requests), len(witness.ours()), self._by_hand()
         witness.run_begins()
         try:
             with self._process(cut, happens, late) as process:
@@ -314,7 +316,8 @@ class Life:
             return
         finally:
             if not stood.bound and self._stands().bound:
-                self.taken_over |= self._by_hand()
+                self.taken_over |= by_hand
+                self.doubtful |= self._by_hand() - by_hand
             self.ghosts |= bool(self.wire.kept)
         TALLY[result.outcome] += 1
         TALLY["orders sent"] += witness.posts
@@ -371,7 +374,10 @@ class Life:
             if request.method != "POST":
                 return False
             sent[0] += 1
-            return sent[0] <= late
+            if sent[0] > late:
+                return False
+            self.witness.late.add(request.json()["client_order_id"])
+            return True
 
         self.wire.before, self.wire.late = before, is_late
         self.wire.after = lambda request: process.ended("request")
@@ -448,7 +454,8 @@ class Life:
         return any(order not in ours for order in self.desk.local.exchange.book.open_orders())
 
     def _surprises(self, bound: bool) -> bool | None:
-        """Whether the account holds what the journal cannot know of; None where it does and comes to nothing."""
+        """Whether the account holds what the journal cannot know of; None where it does, and it comes to nothing or may
+        be known."""
         book = self.desk.local.exchange.book
         if self._strangers():
             return True
@@ -458,4 +465,6 @@ class Life:
         for line in book.activities:
             if line["id"] in new:
                 net[line["symbol"]] += Decimal(line["qty"]) * (1 if line["side"] == "buy" else -1)
+        if new & self.doubtful:
+            return None
         return True if any(net.values()) else None if new else False

@@ -127,4 +127,3 @@ def broker_on(wire: Wire) -> Iterator[AlpacaBroker]:
             yield broker
         finally:
             broker._door.close()
-

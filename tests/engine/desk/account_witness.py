@@ -46,6 +46,8 @@ class Witness:
     words: dict[str, bool] = field(default_factory=dict)
     posts: int = 0
     least_value: Decimal | None = None
+    late: set[str] = field(default_factory=set)
+    """Orders that were on their way for longer than the desk waited: it may have given them up."""
 
     # While a run is at work
 
@@ -158,6 +160,11 @@ class Witness:
         book, kept = self.desk.local.exchange.book, what_is_kept(self.desk.journal)
         cash, held = kept.portfolio().cash, {s: p.quantity for s, p in kept.portfolio().positions.items()}
         mine = {o.id for o in result.orders}
+        for order in kept.orders.values():
+            theirs = book.by_client_id.get(order.id)
+            if theirs is not None and order.id not in mine | self.late:
+                status = theirs.status if not theirs.is_open else "acknowledged"
+                assert order.state.value in (status, "partially filled"), f"{order.id} is {order.state}, not {status}"
         for line in book.activities:
             if line["id"] in kept.known:
                 continue
