@@ -116,7 +116,7 @@ def _waiting(document: Mapping[str, Any]) -> str:
     waiting = document["waiting"]
     if not waiting or document["halted"] is not None:
         return ""
-    return f"{len(waiting)} for a word of yours: `paperdesk approve` or `paperdesk veto`, then `paperdesk --daily`"
+    return f"{len(waiting)} for a word of yours: `paperdesk approve` sends, `paperdesk veto` withdraws"
 
 
 def held_words(books: EquityPoint) -> Iterator[str]:
