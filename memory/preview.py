@@ -142,10 +142,8 @@ def _remarks(preset: MemoryPreset, found: tuple[Life, ...]) -> Iterator[str]:
     if fading:
         steps = " / ".join(f"{steps_to_purge(preset, layer):.0f}" for layer in fading)
         titles = " / ".join(preset.rule(layer).title for layer in fading)
-        paper = " / ".join(
-            f"{_PAPER_SAYS[alpha]}" for layer in fading if (alpha := preset.rule(layer).alpha) in _PAPER_SAYS
-        )
-        said = f"; the paper says {paper}" if len(paper.split(" / ")) == len(fading) else ""
+        paper = [_PAPER_SAYS.get(preset.rule(layer).alpha) for layer in LADDER if layer in fading]
+        said = "" if None in paper else f"; the paper says {' / '.join(map(str, paper))} of its three layers"
         yield f"Importance comes from {FROM_FULL:g} to {TO_PURGE:g} in {steps} steps ({titles}){said}."
 
 

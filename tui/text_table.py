@@ -20,7 +20,12 @@ def table(
             cell.rjust(size) if head[n] in right else cell.ljust(size)
             for n, cell, size in zip(kept, row, widths, strict=True)
         ).rstrip()
-        yield line if len(line) <= width else f"{line[: width - 3].rstrip()}..."
+        yield cut(line, width)
+
+
+def cut(line: str, width: int) -> str:
+    """The line, or as much of it as fits into `width` with three dots."""
+    return line if len(line) <= width else f"{line[: width - 3].rstrip()}..."
 
 
 def facts(pairs: Sequence[tuple[str, str]], width: int = 80, label: int = 12) -> Iterator[str]:

@@ -79,8 +79,10 @@ def open_embedder(
     except UsageError:
         named = None
     if named is None or named.kind not in (ModelKind.OPENAI, ModelKind.ENDPOINT):
-        known = ("hash-384", "minilm:FOLDER", "openai:MODEL", *(f"{name}:MODEL" for name in sorted(config.endpoints)))
-        raise ConfigError(f"memory.embedder: {text!r} makes no vectors; possible are {', '.join(known)}")
+        own = sorted(config.endpoints) or ["NAME"]
+        known = ("hash-384", "minilm:FOLDER", "openai:MODEL", *(f"{name}:MODEL" for name in own))
+        hint = "" if config.endpoints else " of an [endpoints.NAME]"
+        raise ConfigError(f"memory.embedder: {text!r} makes no vectors; possible are {', '.join(known)}{hint}")
     from connectors.llm.embedding_store import EmbeddingStore
 
     with (

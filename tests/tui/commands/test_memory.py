@@ -63,7 +63,16 @@ def test_a_list_has_what_is_alive_and_filters_it(run: Run, remembering: Path) ->
     assert text.startswith("Memory of desk demo, at the end of 2024-02-14\n")
     assert report["id"][:8] in text and f"{report['importance']:.1f}" in text
     assert text.rstrip().endswith(f"the 1 most important of {len(more) + 1}; --limit 0 shows all")
-    assert "there are 10-K, 10-Q" in run("memory", "list", "--kind", "rumour").out
+    none = run("memory", "list", "--kind", "rumour").out
+    assert "there are 10-K, 10-Q" in none and "of BXWD, TMBK" in none.replace("\n", " ")
+    head, *lines = [
+        line for line in run("memory", "list", "--limit", "3").out.splitlines() if "most important" not in line
+    ]
+    assert lines[0].split()[:6] == ["ID", "WRITTEN", "SYMBOL", "LAYER", "IMPORTANCE", "RECENCY"]
+    for memory, stands, says in zip(whole["memories"][:3], lines[1::2], lines[2::2], strict=True):
+        assert stands.split()[:4] == [memory["id"][:8], memory["session"], memory["symbol"], memory["layer"]]
+        assert says.strip().startswith(f"{memory['kind']}: {' '.join(memory['text'].split())[:20]}")
+    assert head and all(len(line) <= 100 for line in lines)
 
 
 def test_a_session_is_shown_as_it_was(run: Run, remembering: Path) -> None:
@@ -76,7 +85,9 @@ def test_a_session_is_shown_as_it_was(run: Run, remembering: Path) -> None:
         assert memory["rewards"] == 0
         if memory["id"] in last and not last[memory["id"]]["rewards"]:
             assert last[memory["id"]]["importance"] < memory["importance"]
-    assert run("memory", "list", "--session", "2024-02-09").out.endswith("\nnothing\n")
+    assert run("memory", "list", "--session", "2024-02-09").out.endswith(
+        "\nnothing is alive: it begins later, or has faded by then\n"
+    )
     refused = run("memory", "list", "--session", "2024-02-10")
     assert (refused.code, refused.err.count("\n")) == (65, 1)
 
@@ -95,6 +106,7 @@ def test_a_life_line_tells_every_change_and_by_what(run: Run, remembering: Path)
     text = run("memory", "lifeline", name).out
     for change in document["changes"]:
         assert f"{change['session']}  {change['cause']}" in text
+    assert "  decision of 2024-02-13\n" in text
 
 
 @pytest.mark.parametrize(
@@ -108,6 +120,8 @@ def test_a_life_line_tells_every_change_and_by_what(run: Run, remembering: Path)
         (("forget",), 2, "'forget' is not one of"),
         (("preview", "--preset", "finmen"), 2, "did you mean finmem"),
         (("list", "--run", "nix"), 65, "no run nix"),
+        (("list", "--session", "2931-01-02"), 2, "lies in the future"),
+        (("reembed", "--embedder", "foo"), 78, "openai:MODEL, NAME:MODEL of an [endpoints.NAME]"),
     ],
 )
 def test_what_cannot_be_meant_is_said_in_one_line(
@@ -116,6 +130,16 @@ def test_what_cannot_be_meant_is_said_in_one_line(
     ended = run("memory", *arguments)
     assert (ended.code, ended.err.count("\n")) == (code, 1)
     assert said in ended.err
+
+
+def test_without_the_library_of_an_embedder_it_says_what_to_install(
+    run: Run, remembering: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    ended = run("memory", "reembed", "--embedder", "minilm:/models/mini")
+    assert (ended.code, ended.err.count("\n")) == (78, 1)
+    assert "install paperdesk[minilm], or use hash-384" in ended.err
+    assert run("memory", "list").code == 0
 
 
 def test_an_id_that_several_have_names_them(run: Run, remembering: Path) -> None:
@@ -128,14 +152,32 @@ def test_an_id_that_several_have_names_them(run: Run, remembering: Path) -> None
 @pytest.mark.parametrize(
     ("preset", "said"),
     [
-        ("finmem-code", "long: gone after 9 to 13"),
-        ("investorbench", "shallow 20 to 81, intermediate 62 to 83, deep 173 to 230"),
-        ("finagent", "reflection: stays"),
+        (
+            "finmem-code",
+            (
+                *("short: gone after 9 to 13", "mid: gone after 9", "long: gone after 9 to 10"),
+                "Promoted on the first day by the draw alone: 50% of all news.",
+            ),
+        ),
+        (
+            "investorbench",
+            (
+                *("shallow: gone after 20 to 31", "intermediate: gone after 21 to 33", "deep: gone after 21 to 34"),
+                "Promoted on the first day by the draw alone: 5% of all news.",
+                "falls below 80 on its first day (80 x 0.988 = 79.04).",
+                "in 28 / 89 / 248 steps (shallow / intermediate / deep); the paper says 30 / 90 / 365",
+                "shallow 20 to 81, intermediate 62 to 83, deep 173 to 230.",
+            ),
+        ),
+        ("finagent", ("market intelligence: stays", "reflection: stays")),
     ],
 )
-def test_a_preview_shows_how_long_memories_live(run: Run, fresh: Path, preset: str, said: str) -> None:
-    text = run("memory", "preview", "--preset", preset).out
-    assert said in text or said.split(": ", 1)[1] in text
+def test_a_preview_shows_how_long_memories_live(run: Run, fresh: Path, preset: str, said: tuple[str, ...]) -> None:
+    out = run("memory", "preview", "--preset", preset).out
+    assert all(len(line) <= 100 for line in out.splitlines())
+    text = " ".join(out.split())
+    for words in said:
+        assert words in text
     lives = run("memory", "preview", "--preset", preset, "--json").json["lives"]
     assert lives and all(life["ends"] is None or life["ends"] >= 1 for life in lives)
 
