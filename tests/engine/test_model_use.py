@@ -86,7 +86,13 @@ def test_entries_with_fields_are_told_as_their_text_with_the_rest_behind_it() ->
     """Nobody reads braces and quotes."""
     answer = {
         "items": [
-            {"id": "n1", "effect": "positive", "weight": 7, "concerns_company": True, "summary": "Revenue rose by 12 %."}
+            {
+                "id": "n1",
+                "effect": "positive",
+                "weight": 7,
+                "concerns_company": True,
+                "summary": "Revenue rose by 12 %.",
+            }
         ],
         "summary": "One item speaks for it.",
     }

@@ -138,7 +138,7 @@ def test_figures_of_a_folder_are_those_of_the_market_that_wrote_them(folder: Pat
     data = DataSpec(str(folder), 0, BOTH)
     assert asyncio.run(load_macro(data, date(2024, 2, 13))) == {"ICSA": demo}
     (folder / "macro" / "AWHMAN.csv").write_text("date,value,known_from\n2023-05-01,much,2023-06-02\n")
-    with pytest.raises(MalformedData, match="AWHMAN.csv, line 2"):
+    with pytest.raises(MalformedData, match=r"AWHMAN.csv, line 2"):
         asyncio.run(load_macro(data, date(2024, 2, 13)))
 
 
