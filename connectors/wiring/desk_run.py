@@ -37,7 +37,7 @@ from engine.preset import briefed, load_preset
 from engine.reports import row_json
 from engine.reports.model_use import Meter, answered
 from engine.simulation.desk_broker import DeskBroker
-from engine.simulation.recorder import JournalRecorder
+from engine.simulation.recorder import answer_entry
 from engine.simulation.window import unread_series
 from memory.lancedb_store import load_library
 
@@ -74,7 +74,6 @@ async def run_at(
     rules, cash = with_costs(spec, config)
     meter = Meter(models.spec)
     with JournalWriter(places.desk_journal(desk)) as journal:
-        recorder = JournalRecorder(journal, identity, desk, clock)
         keep_briefing(journal, identity, briefing)
 
         def tell(event: Event) -> None:
@@ -85,8 +84,8 @@ async def run_at(
             journal.event(event)
 
         def heard(record: AnswerRecord) -> None:
-            meter.count(record)
-            recorder.heard(record, number)
+            if journal.answer(answer_entry(record, identity, number, clock.now())):
+                meter.count(record)
             tell(answered(record, identity, clock.now()))
 
         def said(asked: Asked, text: str) -> None:
@@ -106,6 +105,7 @@ async def run_at(
 
         with JournalReader(journal.path) as reader:
             begins = not reader.runs(KIND)
+            meter.goes_on(reader.calls(identity))
         for note in unread_series(preset, configured_data(config), market) if begins else ():
             tell(Noticed(identity, clock.now(), "info", note))
         if remembers(preset):

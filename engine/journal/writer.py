@@ -44,6 +44,7 @@ class JournalWriter:
         """Opens or creates a journal and brings it to this program's version; `batched` is for backtests. Raises
         MalformedData for a file that is damaged or no journal, ConfigError for a journal of a newer program."""
         self.path = path
+        self._batched = batched
         self._store = RowStore(path, batched=batched, wait=wait)
         self._parts: dict[str, str] = {}
 
@@ -168,14 +169,21 @@ class JournalWriter:
 
     # Decisions
 
-    def answer(self, entry: AnswerEntry) -> None:
-        """A model was called; its system prompt and charts are kept once, however often they are used."""
+    def answer(self, entry: AnswerEntry) -> bool:
+        """A model was called; its system prompt and charts are kept once, however often they are used. False where the
+        answer is a recorded one that the journal has for the same question: its run was killed, and goes on."""
+        if entry.result.cached and entry.result.request_hash and not self._batched:
+            asked = {"agent": entry.agent, "attempt": entry.attempt, "sample": entry.sample}
+            said = {"request_hash": entry.result.request_hash}
+            if self._store.find("answers", decision_rows.key_row(entry.key) | asked | said) is not None:
+                return False
         system = hashlib.sha256(entry.system.encode("utf-8", "backslashreplace")).hexdigest()
         self._store.keep("prompts", system, {"hash": system, "text": entry.system})
         for fingerprint, chart in decision_rows.charts_in(entry).items():
             if not self._store.keeps(fingerprint):
                 self._store.keep("charts", fingerprint, decision_rows.chart_row(fingerprint, chart))
         self._store.write(("answers", decision_rows.answer_row(entry, system)))
+        return True
 
     def decision(self, decision: Decision) -> bool:
         """A decision stands after the limits; False where the journal has it already. Raises InvariantBroken for

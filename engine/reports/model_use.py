@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
-from decimal import Decimal
 from typing import Any
 
 from engine.agents.ask import AnswerRecord
 from engine.domain.run import ModelUse
-from engine.journal.entries import AnswerEntry
+from engine.journal.entries import AnswerEntry, CallCost
 from engine.messages.events import AgentAnswered
 
 
@@ -22,26 +21,42 @@ class Meter:
 
     def count(self, record: AnswerRecord | AnswerEntry) -> None:
         """Adds one call. The cost of a run is unknown (None) once that of one call is."""
-        use, result = self.use, record.result
-        cost: Decimal | None = None
-        if use.cost is not None and result.cost is not None:
-            cost = use.cost + result.cost
-        self.use = replace(
-            use,
-            calls=use.calls + 1,
-            cached_calls=use.cached_calls + result.cached,
-            abstentions=use.abstentions + (record.outcome == "abstained"),
-            input_tokens=use.input_tokens + result.usage.input_tokens,
-            output_tokens=use.output_tokens + result.usage.output_tokens,
-            cost=cost,
+        result = record.result
+        self.add(
+            ModelUse(
+                self.use.spec,
+                calls=1,
+                cached_calls=int(result.cached),
+                abstentions=int(record.outcome == "abstained"),
+                input_tokens=result.usage.input_tokens,
+                output_tokens=result.usage.output_tokens,
+                cost=result.cost,
+            )
         )
 
+    def goes_on(self, calls: Iterable[CallCost]) -> None:
+        """Adds what the run had asked before it was killed, or waited."""
+        for call in calls:
+            self.add(
+                ModelUse(
+                    self.use.spec,
+                    calls=1,
+                    cached_calls=int(call.cached),
+                    abstentions=int(call.abstained),
+                    input_tokens=call.input_tokens,
+                    output_tokens=call.output_tokens,
+                    cost=call.cost,
+                )
+            )
+
     def add(self, use: ModelUse) -> None:
-        """Adds what was paid beside the agents' answers, such as for vectors."""
+        """Adds what was paid, such as for vectors beside the agents' answers."""
         cost = None if self.use.cost is None or use.cost is None else self.use.cost + use.cost
         self.use = replace(
             self.use,
             calls=self.use.calls + use.calls,
+            cached_calls=self.use.cached_calls + use.cached_calls,
+            abstentions=self.use.abstentions + use.abstentions,
             input_tokens=self.use.input_tokens + use.input_tokens,
             output_tokens=self.use.output_tokens + use.output_tokens,
             cost=cost,

@@ -11,6 +11,7 @@ import pytest
 from engine.agents.ask import AnswerRecord, Asked
 from engine.domain.model_call import FailureKind, ModelFailure, ModelResult, Usage
 from engine.domain.run import ModelUse
+from engine.journal.entries import CallCost
 from engine.reports.model_use import Meter, answered, in_words
 
 NOON = datetime(2024, 3, 1, 12, tzinfo=UTC)
@@ -101,3 +102,16 @@ def test_entries_with_fields_are_told_as_their_text_with_the_rest_behind_it() ->
         "items:",
         "- Revenue rose by 12 %. (effect positive, weight 7, concerns company yes)",
     ]
+
+
+def test_a_run_that_goes_on_counts_what_it_had_asked() -> None:
+    meter = Meter("vendor:small")
+    meter.goes_on(
+        [
+            CallCost("news", "vendor:small", False, False, 100, 0, 20, Decimal("0.02"), 1.5),
+            CallCost("news", "vendor:small", True, False, 120, 0, 0, Decimal("0.01"), 1.5),
+        ]
+    )
+    meter.count(call(cost="0", cached=True))
+
+    assert meter.use == ModelUse("vendor:small", 3, 1, 1, 320, 40, Decimal("0.03"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import tempfile
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from pathlib import Path
@@ -194,7 +195,11 @@ entries = st.builds(
 )
 
 
-@given(st.lists(entries, max_size=3))
+def asked(entry: AnswerEntry) -> tuple[Any, ...]:
+    return entry.agent, entry.attempt, entry.sample, entry.result.request_hash
+
+
+@given(st.lists(entries, max_size=3, unique_by=asked))
 @settings(max_examples=40)
 def test_answers_come_back_equal_with_prompts_and_charts(given_entries: list[AnswerEntry]) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -205,6 +210,24 @@ def test_answers_come_back_equal_with_prompts_and_charts(given_entries: list[Ans
         with JournalReader(path) as reader:
             key = DecisionKey("r", date(2024, 3, 4), 1, "AAA", "default")
             assert reader.answers(key) == tuple(given_entries)
+
+
+def test_an_answer_that_a_killed_run_is_given_again_is_the_one_that_it_had(path: Path) -> None:
+    key = DecisionKey("r", date(2024, 3, 4), 1, "AAA", "default")
+    paid = AnswerEntry(key, NOW, "news", 1, "h", "s", (), ModelResult("m", request_hash="q"), "answered")
+    again = replace(paid, time=NOW + timedelta(minutes=1), result=replace(paid.result, cached=True))
+    of_another_run = replace(again, key=replace(key, run="later"))
+    with JournalWriter(path) as journal:
+        assert journal.answer(paid) is True
+    with JournalWriter(path) as journal:
+        assert journal.answer(again) is False
+        assert journal.answer(replace(again, agent="chart")) is True
+        assert journal.answer(of_another_run) is True
+        assert journal.answer(paid) is True  # paid for a second time
+    with JournalReader(path) as reader:
+        assert [(a.agent, a.result.cached) for a in reader.answers(key)] == [
+            ("news", False), ("chart", True), ("news", False),
+        ]  # fmt: skip
 
 
 def test_a_chart_is_kept_once_under_its_own_fingerprint(path: Path) -> None:
