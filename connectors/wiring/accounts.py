@@ -61,17 +61,16 @@ def desk_clock(config: Config) -> Clock:
 
 
 async def agreed_clock(config: Config, broker: Broker, machine: Clock) -> Clock:
-    """The broker's clock where it is configured, else this machine's. Raises ConfigError where that is wrong."""
+    """The broker's clock: orders go by its closes, and minutes around one decide for which session they are. Raises
+    ConfigError where this machine's is configured and wrong."""
     theirs = (await broker.clock()).now
     ahead = machine.now() - theirs
-    if config.broker.clock == "broker":
-        return OffsetClock(machine, -ahead)
-    if abs(ahead) > APART:
+    if config.broker.clock == "machine" and abs(ahead) > APART:
         raise ConfigError(
             f"this machine's clock says {machine.now():%Y-%m-%d %H:%M:%S} UTC and the broker's "
             f"{theirs:%Y-%m-%d %H:%M:%S}: set the machine's, or broker.clock to broker for a sandbox"
         )
-    return machine
+    return OffsetClock(machine, -ahead)
 
 
 def refuse_bound(journal: Path, desk: str) -> None:

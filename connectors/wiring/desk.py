@@ -40,12 +40,16 @@ async def run_desk_day(
     DeskHalted; what was done before stays done."""
     machine = wall or LiveClock()
     if config.broker.kind == "simulated":
-        return await _run_once(config, asked, publish, machine, through, None)
+        session_to_run(config, asked, machine.now())
+        with desk_lock(config.desk.name):
+            return await _run_once(config, asked, publish, machine, through, None)
     done = None if config.broker.clock == "broker" else done_before(config, asked, machine.now())
     if done is not None:
         return done  # without asking the broker
-    async with desk_account(config, machine) as account:
-        return await _run_once(config, asked, publish, account.clock, through, account)
+    # The lock comes first: a broker that does not answer must not keep a second run from hearing of the first.
+    with desk_lock(config.desk.name):
+        async with desk_account(config, machine) as account:
+            return await _run_once(config, asked, publish, account.clock, through, account)
 
 
 async def _run_once(
@@ -56,11 +60,11 @@ async def _run_once(
     through: Callable[[LanguageModel], LanguageModel],
     account: DeskAccount | None,
 ) -> DailyResult | Finished:
+    """One run, by whoever holds the desk's lock."""
     calendar, session = session_to_run(config, asked, clock.now())
-    with desk_lock(config.desk.name):
-        bring_up_to_date(places.desk_journal(config.desk.name))
-        done = done_before(config, asked, clock.now())
-        return done or await run_at(config, calendar, session, publish, clock, through, account)
+    bring_up_to_date(places.desk_journal(config.desk.name))
+    done = done_before(config, asked, clock.now())
+    return done or await run_at(config, calendar, session, publish, clock, through, account)
 
 
 class OpenDesk:

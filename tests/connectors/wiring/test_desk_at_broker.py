@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -117,3 +117,32 @@ def test_ten_sessions_and_more_in_an_account_keep_journal_and_broker_equal(
     assert len(points) == 26
     assert {(flow.symbol, flow.kind) for flow in flows} == {("PLWY", "dividend"), ("ORVL", "split")}
     assert quick_check(places.desk_journal("paper")) == ()
+
+
+class Standing:
+    """A clock that stands."""
+
+    def __init__(self, at: datetime) -> None:
+        self._at = at
+
+    def now(self) -> datetime:
+        return self._at
+
+
+@pytest.mark.parametrize(("after_close", "apart", "decided"), [(120, -240, date(2021, 3, 17)), (-120, 240, None)])
+def test_around_a_close_the_brokers_time_counts_whatever_this_machines_clock_says(
+    after_close: int, apart: int, decided: date | None, sandbox: SandboxServer, written: Path
+) -> None:
+    config, closes = desk(written, broker={"clock": "machine"}), datetime(2021, 3, 17, 20, tzinfo=UTC)
+    assert isinstance(asyncio.run(run_desk_day(config, wall=Standing(START))), DailyResult)
+    sandbox.advance(closes + timedelta(seconds=after_close))
+    machine = Standing(closes + timedelta(seconds=after_close + apart))
+    if decided is None:  # the session is not over there: what was decided before it stands
+        done = asyncio.run(run_desk_day(config, wall=machine))
+        assert isinstance(done, Finished)
+        assert done.session == date(2021, 3, 16)
+        return
+    # By this machine's clock the session before is the last, and done.
+    assert isinstance(asyncio.run(run_desk_day(config, wall=machine)), Finished)
+    caught_up = asyncio.run(run_desk_day(config, decided, wall=Standing(closes + timedelta(seconds=after_close - 60))))
+    assert caught_up.session == decided
