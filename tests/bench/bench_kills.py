@@ -98,7 +98,8 @@ MOST_RUNS = 60
 @dataclass
 class Report:
     """What was done and found. `asked` counts model calls that reached the service, `answers` those in the journal,
-    `intents` the orders that were meant, `sent` those of them that were handed over, `there` those at the broker."""
+    `intents` the orders that were meant, `sent` those of them that were handed over, `refused` those that the broker
+    did not take, `there` those that it has."""
 
     sessions: int = 0
     kills: Counter[str] = field(default_factory=Counter)
@@ -106,6 +107,7 @@ class Report:
     posts: int = 0
     intents: int = 0
     sent: int = 0
+    refused: int = 0
     there: int = 0
     asked: int = 0
     answers: int = 0
@@ -118,8 +120,8 @@ class Report:
             f"{self.sessions} sessions x {len(SYMBOLS)} symbols in {self.seconds:.0f} s, "
             f"{self.kills.total()} kills ({', '.join(f'{n} {what}' for what, n in sorted(self.kills.items()))})",
             f"runs by exit code: {', '.join(f'{code}: {n}' for code, n in sorted(self.runs.items()))}",
-            f"orders meant {self.intents}, handed over {self.sent}, at the broker {self.there}, posts {self.posts}, "
-            f"duplicates {self.there - self.sent}",
+            f"orders meant {self.intents}, handed over {self.sent}, refused {self.refused}, at the broker {self.there} "
+            f"({self.there - self.sent + self.refused} too many), sent {self.posts} times in all",
             f"model calls that reached the service {self.asked}, answers in the journal {self.answers}",
             *(self.faults or ["journal and broker agree to the cent; the journal is sound"]),
         )
@@ -136,11 +138,11 @@ class Blow:
     after: bool = False
 
     @classmethod
-    def drawn(cls, draw: Random) -> Blow:
-        """Any of them."""
+    def drawn(cls, draw: Random, lasts: float) -> Blow:
+        """Any of them; a whole run `lasts` so many seconds."""
         kind = draw.choices(("time", "order", "any", "model"), (4, 4, 3, 2))[0]
-        most = {"order": 5, "any": 60, "model": 6, "time": 1}[kind]
-        return cls(kind, draw.uniform(0.3, 3.0), draw.randint(1, most), draw.random() < 0.6)
+        most = {"order": (1, 1, 1, 2, 3, 5), "any": (1, 3, 6, 10, 15, 25), "model": (1, 2, 4, 6)}.get(kind, (1,))
+        return cls(kind, draw.uniform(0.25, 1.0) * lasts, draw.choice(most), draw.random() < 0.6)
 
 
 class Executioner:
@@ -213,7 +215,7 @@ class Killing:
 
     def __init__(self, folder: Path, seed: int) -> None:
         self.folder, self.draw, self.report = folder, Random(seed), Report()
-        self.executioner = Executioner()
+        self.executioner, self.lasts = Executioner(), 2.0
         (folder / "preset.toml").write_text(PRESET)
         asyncio.run(write_folder(DemoMarket(7, calendars(), LAST), folder / "data"))
 
@@ -261,7 +263,7 @@ class Killing:
         """One session: killed until there were so many kills in all, then let live until it is done."""
         self._breaks()
         before, attempts, dies = self.report.kills.total(), 0, True
-        while self.run(Blow.drawn(self.draw) if dies else None) != 0:
+        while self.run(Blow.drawn(self.draw, self.lasts) if dies else None) != 0:
             attempts += 1
             if attempts > MOST_RUNS:
                 self.report.faults.append(f"not done after {attempts} runs")
@@ -292,7 +294,7 @@ class Killing:
             stderr=subprocess.PIPE,
         )
         self.executioner.watches(process, blow)
-        said = b""
+        said, begun = b"", perf_counter()
         try:
             _, said = process.communicate(timeout=blow.seconds if blow is not None and blow.kind == "time" else 120)
         except subprocess.TimeoutExpired:
@@ -304,6 +306,7 @@ class Killing:
             self.report.kills[fell] += 1
         else:
             self.report.runs[process.returncode] += 1
+            self.lasts = (self.lasts + perf_counter() - begun) / 2
             if process.returncode not in (0, 74, 75):
                 self.report.faults.append(f"exit code {process.returncode}: {said.decode()[-300:]}")
         return process.returncode
@@ -340,6 +343,7 @@ class Killing:
         report.answers = sum(map(len, answers))
         wrong = report.faults
         refused = {o.id for o in orders if o.state is OrderState.REJECTED and o.id not in there}
+        report.refused = len(refused)
         if set(there) != set(sent) - refused or max(there.values()) > 1:
             wrong.append(f"handed over and at the broker differ: {sorted(set(there) ^ (set(sent) - refused))}")
         for order in orders:
@@ -362,6 +366,9 @@ class Killing:
             wrong.append(f"{len(decisions)} decisions")
         if any(len(found) != 1 for found in answers):
             wrong.append(f"answers per decision: {Counter(map(len, answers))}")
+        counted = [run.model.calls if run.model is not None else 0 for run in runs]
+        if counted != [len(SYMBOLS)] * report.sessions:
+            wrong.append(f"model calls by run: {counted}")
 
 
 def main(arguments: list[str]) -> int:

@@ -70,7 +70,7 @@ def test_of_two_runs_at_once_one_works_and_the_other_says_at_once_to_try_again(k
     assert second.returncode == 75
     assert "another run of the desk paper is at work" in said
     assert first.poll() is None, "the first one was done before the second could meet it"
-    out, err = first.communicate(timeout=60)
+    _, err = first.communicate(timeout=60)
     assert first.returncode == 0, err
     state = killing.sandbox.state()
     assert set(state["posts"].values()) == {1}
