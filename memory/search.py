@@ -63,6 +63,8 @@ class Search:
     def first(self, asked: Sequence[int], pools: Sequence[int], labels: Sequence[str | None]) -> list[Rows]:
         """Per query the positions among which its first `pool` are; it has as many to see."""
         seen = [self._based(label)[0] for label in labels]
+        if not any(self._outlines):
+            return [self._plainly(*one) for one in zip(asked, pools, seen, strict=True)]
         least = np.full(len(asked), _NOTHING)
         held: list[list[tuple[Rows, Singles]]] = [[] for _ in asked]
         for number in range(len(self._outlines)):
@@ -87,9 +89,7 @@ class Search:
         """
         start, outline, outlined = int(self._joined.starts[number]), self._outlines[number], self._asked[number]
         if outline is None or outlined is None:
-            if number not in self._near:
-                self._near[number] = likeness(self._joined.parts[number].vectors, self._queries)
-            near = self._near[number]
+            near = self._likeness(number)
             yield lambda rows: rows + start, np.stack([base + near[q] for base, q in zip(seen, asked, strict=True)])
             return
         size = outline.block
@@ -104,14 +104,28 @@ class Search:
             if not len(chosen):
                 return  # those behind are weaker still
             most = outline.bounds(outlined, chosen)
-            for n, base in enumerate(seen):
-                most[n] += base.reshape(-1, size)[chosen]
+            if all(base is seen[0] for base in seen):
+                most += seen[0].reshape(-1, size)[chosen]
+            else:
+                for n, base in enumerate(seen):
+                    most[n] += base.reshape(-1, size)[chosen]
 
             def rows_of(rows: Rows, chosen: Rows = chosen) -> Rows:
                 return chosen[rows // size] * size + rows % size + start
 
             yield rows_of, most.reshape(len(asked), -1)
             first, count = first + count, _AT_ONCE
+
+    def _plainly(self, query: int, pool: int, seen: Sequence[Singles]) -> Rows:
+        """The same for one query where there are no outlines: few rows, all of which are scored."""
+        rough = np.concatenate([base + self._likeness(number)[query] for number, base in enumerate(seen)])
+        return np.flatnonzero(rough >= _nth(rough, pool) - 2 * SLACK)
+
+    def _likeness(self, number: int) -> Matrix:
+        """Of every query with every row of a partition."""
+        if number not in self._near:
+            self._near[number] = likeness(self._joined.parts[number].vectors, self._queries)
+        return self._near[number]
 
     def _narrowed(
         self, query: int, pool: int, seen: Sequence[Singles], least: np.float32, held: list[tuple[Rows, Singles]]
