@@ -55,10 +55,11 @@ def cost(dollars: Decimal | None) -> str:
 
 
 def recalled(memory: Recollection) -> str:
-    """What a memory was ranked by: recency and relevancy as fractions of 1, importance of 100, and their score."""
+    """What a memory was ranked by: recency and relevancy as fractions of 1, importance of 100, and their score; and as
+    much of its id as `paperdesk memory lifeline` takes."""
     figures = f"recency {memory.recency:.3f}, relevancy {memory.relevancy:.3f}, importance {memory.importance:.1f}"
     asked = f", asked for as {', '.join(memory.types)}" if memory.types else ""
-    return f"{figures}, score {memory.score:.3f}{asked}"
+    return f"{figures}, score {memory.score:.3f}, id {memory.id[:8]}{asked}"
 
 
 def minutes(seconds: float) -> str:

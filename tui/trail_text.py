@@ -87,7 +87,7 @@ def _memories(trail: Trail) -> list[Part]:
     parts: list[Part] = [_heading("What memory brought")]
     for n, one in enumerate(trail.recalled):
         memory = one.memory
-        place = f"{memory.layer} {memory.rank}, {one_line(memory.kind)} of {memory.session}"
+        place = f"{memory.handle}  {memory.layer} {memory.rank}, {one_line(memory.kind)} of {memory.session}"
         parts += ["\n" if n else "", (place, "bold" if one.cited else ""), (", cited" if one.cited else "", "$success")]
         parts += [(f"\n{amounts.recalled(memory)}\n", _QUIET), beginning(memory.text, _SHOWN)]
     return parts

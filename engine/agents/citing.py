@@ -1,4 +1,4 @@
-"""Memories as evidence: how one is shown to an agent, and that nothing is cited but what was shown."""
+"""Memories as evidence: how one is shown to an agent, that nothing is cited but what was shown, and what was meant."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def shown_text(memory: Recollection) -> str:
 
 
 def recollection_line(memory: Recollection) -> str:
-    """A memory on one line: its id in brackets, when it was written down, what it is, its text."""
-    return f"[{plain(memory.id, 80)}] {memory.session} {plain(memory.kind, 40)}: {shown_text(memory)}"
+    """A memory on one line: its handle in brackets, when it was written down, what it is, its text."""
+    return f"[{plain(memory.handle, 20)}] {memory.session} {plain(memory.kind, 40)}: {shown_text(memory)}"
 
 
 def by_layer(memories: Iterable[Recollection]) -> Mapping[str, Sequence[Recollection]]:
@@ -28,6 +28,12 @@ def by_layer(memories: Iterable[Recollection]) -> Mapping[str, Sequence[Recollec
     for memory in memories:
         found.setdefault(memory.layer, []).append(memory)
     return {layer: rows for layer, rows in found.items() if rows}
+
+
+def cited_ids(handles: Iterable[str], memories: Iterable[Recollection]) -> tuple[str, ...]:
+    """The ids of the memories that an agent cited by their handles."""
+    known = {memory.handle: memory.id for memory in memories}
+    return tuple(known[handle] for handle in handles)
 
 
 def check_cited(cited: Iterable[str], known: Iterable[str], what: str) -> None:

@@ -88,7 +88,7 @@ class EvidencedTrade(TradeAnswer, ReasoningSteps):
     def _keeps_to_the_memories(self, info: ValidationInfo) -> EvidencedTrade:
         view = info.context.get("view") if info.context else None
         if isinstance(view, EvidenceView):
-            check_cited(self.evidence, (memory.id for memory in view.recollections), "evidence")
+            check_cited(self.evidence, (memory.handle for memory in view.recollections), "evidence")
         return self
 
     def lines(self) -> tuple[str, ...]:

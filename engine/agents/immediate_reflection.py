@@ -87,7 +87,7 @@ class LayeredEvidence(BaseModel):
     )
 
     @property
-    def ids(self) -> tuple[str, ...]:
+    def handles(self) -> tuple[str, ...]:
         """All of them, layer by layer."""
         return (*self.shallow, *self.intermediate, *self.deep, *self.reflection)
 
@@ -111,7 +111,7 @@ class ImmediateReflection(BaseModel):
         if isinstance(view, ImmediateView):
             given = by_layer(view.recollections)
             for layer in LAYERS:
-                known = (memory.id for memory in given.get(layer, ()))
+                known = (memory.handle for memory in given.get(layer, ()))
                 check_cited(getattr(self.evidence, layer), known, f"evidence.{layer}")
         return self
 
@@ -122,7 +122,7 @@ class ImmediateReflection(BaseModel):
 
     def lines(self) -> tuple[str, ...]:
         """The reflection for a reader."""
-        cited = f"Rests on: {', '.join(self.evidence.ids) or 'no memory'}"
+        cited = f"Rests on: {', '.join(self.evidence.handles) or 'no memory'}"
         return (*([f"Recommends: {self.recommendation}"] if self.recommendation else []), self.reason, cited)
 
 

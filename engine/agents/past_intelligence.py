@@ -49,7 +49,7 @@ class PastSummary(BaseModel):
     def _keeps_to_the_memories(self, info: ValidationInfo) -> PastSummary:
         view = info.context.get("view") if info.context else None
         if isinstance(view, PastView):
-            known = frozenset(memory.id for memory in view.recollections)
+            known = frozenset(memory.handle for memory in view.recollections)
             check_cited(self.still_valid, known, "still_valid")
             check_cited(self.outdated, known, "outdated")
         both = set(self.still_valid) & set(self.outdated)

@@ -12,7 +12,7 @@ Source: InvestorBench A.2 and its test prompt [I1]."""
 
 @dataclass(frozen=True, slots=True)
 class Recollection:
-    """One retrieved memory. Decisions cite it by its `id`.
+    """One retrieved memory. Agents cite it by its `handle`, decisions and the journal by its `id`.
 
     `kind` says what it is (news, 10-Q, 10-K, macro, a reflection), `layer` where it was found (one
     of LAYERS), `session` when it was written down, `types` the retrieval types that brought it up. `recency` and
@@ -31,3 +31,8 @@ class Recollection:
     score: float
     rank: int
     types: tuple[str, ...] = ()
+
+    @property
+    def handle(self) -> str:
+        """What it is called among what was retrieved for one decision: its layer's initial and its rank, as S3."""
+        return f"{self.layer[:1].upper()}{self.rank}"

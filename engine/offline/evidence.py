@@ -53,7 +53,7 @@ def decide(view: EvidenceView) -> Mapping[str, Any]:
         "lessons": _limited(_lessons(view, layers)),
         "indicators": _limited(_indicators(view, weighed)),
         "position": _limited(f"{position_told(view)}; {choice.because}"),
-        "evidence": [memory.id for memory in cited],
+        "evidence": [memory.handle for memory in cited],
         "symbol": view.symbol,
         "recommendation": choice.recommendation,
         "position_size": choice.size,
@@ -191,11 +191,7 @@ def _evidence_told(view: EvidenceView, weighed: _Weighed, cited: Sequence[Recoll
     if view.tools:
         yield f"Tools: {clean(_indicators(view, weighed), 800)}"
     for memory in cited:
-        yield f"Memory {clean(memory.id, 80)}: {memory.session}, {_kind_and_text(memory)}"
-
-
-def _kind_and_text(memory: Recollection) -> str:
-    return f"{clean(memory.kind, 40)}: {ended(memory_told(memory))}"
+        yield f"Memory {memory.handle}, {clean(memory.kind, 40)} of {memory.session}: {ended(memory_told(memory))}"
 
 
 def _limited(text: str) -> str:

@@ -63,7 +63,7 @@ def _total(view: ImmediateView, layers: Sequence[LayerLeaning]) -> float:
 def _evidence(layers: Sequence[LayerLeaning], way: int) -> Mapping[str, list[str]]:
     """The memories that speak the way that is taken; where none is taken the one of each layer that says most."""
     found = {layer.layer: layer.strongest(way, CITED if way else 1) for layer in layers}
-    return {layer: [memory.id for memory in found.get(layer, ())] for layer in LAYERS}
+    return {layer: [memory.handle for memory in found.get(layer, ())] for layer in LAYERS}
 
 
 def _reason(view: ImmediateView, layers: Sequence[LayerLeaning], way: int) -> Iterator[str]:

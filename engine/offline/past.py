@@ -28,10 +28,10 @@ def summarize(view: PastView) -> Mapping[str, Any]:
     memories = list({memory.id: memory for memory in view.recollections}.values())
     newest = {kind: max((m.session for m in memories if m.kind == kind), default=view.session) for kind in FILINGS}
     valid = [memory for memory in memories if not _outdated(memory, view.session, newest)]
-    old = [memory.id for memory in memories if memory not in valid]
+    old = [memory.handle for memory in memories if memory not in valid]
     return {
         "summary": "\n".join(_summary(view, memories, valid)),
-        "still_valid": [memory.id for memory in valid],
+        "still_valid": [memory.handle for memory in valid],
         "outdated": old,
     }
 

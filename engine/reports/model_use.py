@@ -95,7 +95,8 @@ def answered(record: AnswerRecord, run: str, now: datetime) -> AgentAnswered:
 
 
 def in_words(answer: Mapping[str, Any]) -> str:
-    """An answer for a person to read: a line per field, then every list with lines of its own."""
+    """An answer for a person to read: a line per field, then every list: of single words on one line, of others each
+    entry on its own."""
     return "\n".join(_lines(answer))
 
 
@@ -105,7 +106,9 @@ def _lines(answer: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
         if isinstance(value, Mapping):
             yield from _lines(value, f"{name} ")
         elif isinstance(value, list):
-            if value:
+            if value and all(isinstance(entry, str) and len(entry.split()) == 1 for entry in value):
+                yield f"{name}: {', '.join(value)}"
+            elif value:
                 yield f"{name}:"
                 yield from (f"- {_entry(entry)}" for entry in value)
         elif value is not None and value != "":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from engine.agents.ask import Reply
 from engine.agents.character import character, risk_of
+from engine.agents.citing import cited_ids
 from engine.agents.decision import DecisionView, Holding, TradeAnswer, decide
 from engine.agents.evidence_decision import EvidencedTrade, EvidenceView, decide_with_evidence
 from engine.agents.figures import unresolved_figures
@@ -29,7 +30,8 @@ async def opinion(thought: Thought) -> Opinion:
     proposal = _proposal(reply.answer, reply.abstained_because)
     if preset.peek:
         proposal = _peeked(seen, proposal)
-    evidence = tuple(reply.answer.evidence) if isinstance(reply.answer, EvidencedTrade) else ()
+    named = reply.answer.evidence if isinstance(reply.answer, EvidencedTrade) else ()
+    evidence = cited_ids(named, thought.recollections)
     unresolved = unresolved_figures(proposal.explanation, reply.inputs)
     return Opinion(seen.symbol, seen.owner, proposal, seen.standing, evidence, unresolved, thought.recollections)
 
@@ -52,7 +54,8 @@ def _advised(thought: Thought) -> Opinion:
         percent = 0 if action is Action.HOLD else 100
     proposal = Proposal(action, percent, None, answer.reason)
     unresolved = unresolved_figures(answer.reason, reply.inputs)
-    return Opinion(seen.symbol, seen.owner, proposal, seen.standing, answer.evidence.ids, unresolved, given)
+    evidence = cited_ids(answer.evidence.handles, given)
+    return Opinion(seen.symbol, seen.owner, proposal, seen.standing, evidence, unresolved, given)
 
 
 def _decision_view(thought: Thought) -> DecisionView:

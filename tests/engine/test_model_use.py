@@ -73,7 +73,7 @@ def test_an_answer_is_an_event_with_its_words_or_the_reason_that_there_are_none(
     ("answer", "words"),
     [
         ({"position_size": 5, "rule": "reversal"}, "position size: 5\nrule: reversal"),
-        ({"positive": ["a", "b"], "negative": []}, "positive:\n- a\n- b"),
+        ({"positive": ["a", "b"], "negative": []}, "positive: a, b"),
         ({"macd": {"trend": "up", "signal": "buy"}}, "macd trend: up\nmacd signal: buy"),
         ({"bollinger": None, "note": "", "unrelated": 0}, "unrelated: 0"),
         ({}, ""),
@@ -81,6 +81,12 @@ def test_an_answer_is_an_event_with_its_words_or_the_reason_that_there_are_none(
 )
 def test_an_answer_in_words(answer: dict[str, object], words: str) -> None:
     assert in_words(answer) == words
+
+
+def test_a_list_of_single_words_stands_on_one_line() -> None:
+    assert in_words({"evidence": ["S1", "D2"], "missed": ["A rise."]}).splitlines() == [
+        "evidence: S1, D2", "missed:", "- A rise.",
+    ]  # fmt: skip
 
 
 def test_entries_with_fields_are_told_as_their_text_with_the_rest_behind_it() -> None:

@@ -195,7 +195,7 @@ def _memories(one: Comparison, console: Console, width: int) -> Iterator[str]:
 
 def _place(one: Recalled) -> str:
     memory = one.memory
-    return f"{memory.layer} {memory.rank}, {one_line(memory.kind)} of {memory.session}"
+    return f"{memory.handle}  {memory.layer} {memory.rank}, {one_line(memory.kind)} of {memory.session}"
 
 
 def _cited(ids: Field, trail: Trail | None) -> tuple[str, ...]:

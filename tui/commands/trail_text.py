@@ -83,9 +83,9 @@ def _paragraph(text: str, width: int, indent: str = "  ") -> Iterator[str]:
 
 def _recalled(one: Recalled, console: Console, width: int) -> Iterator[str]:
     memory = one.memory
-    place = f"{memory.layer} {memory.rank}, {one_line(memory.kind)} of {memory.session}"
+    place = f"{memory.handle}  {memory.layer} {memory.rank}, {one_line(memory.kind)} of {memory.session}"
     yield f"  {console.bold(place + ', cited') if one.cited else place}"
-    yield f"    {console.dim(amounts.recalled(memory))}"
+    yield from (f"    {console.dim(line)}" for line in wrapped(amounts.recalled(memory), width - 4))
     yield from _paragraph(beginning(memory.text, 2 * width), width, "    ")
 
 

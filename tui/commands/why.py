@@ -257,6 +257,7 @@ def _recalled(one: Recalled) -> dict[str, Any]:
     memory = one.memory
     return {
         "id": memory.id,
+        "handle": memory.handle,
         "kind": memory.kind,
         "layer": memory.layer,
         "session": str(memory.session),

@@ -75,7 +75,7 @@ INTELLIGENCE = MarketIntelligence(
     recent_market="bullish",
     queries=RetrievalQueries(short_term="guidance", medium_term="cloud revenue", long_term="cloud market"),
 )
-PAST = PastSummary(summary="In May a rise in guidance was followed by +2.5%.", still_valid=["n1"], outdated=["n2"])
+PAST = PastSummary(summary="In May a rise in guidance was followed by +2.5%.", still_valid=["S1"], outdated=["S2"])
 LOW_LEVEL = LowLevelReflection(
     short_term="The price rose on the news.", medium_term="It rose.", long_term="It rose.",
     lesson="A raised guidance in a rise was followed by +1.25%.", query="guidance rise",
@@ -91,7 +91,7 @@ EXTENDED = ExtendedReflection(
     query="dips",
 )  # fmt: skip
 IMMEDIATE = ThreeWayReflection(
-    evidence=LayeredEvidence(shallow=["n1"], intermediate=[], deep=[], reflection=[]), reason="Momentum.", action="BUY"
+    evidence=LayeredEvidence(shallow=["S1"], intermediate=[], deep=[], reflection=[]), reason="Momentum.", action="BUY"
 )
 TOOL = ToolSignal("macd", "buy", "MACD at 1.234 stands above its signal line at 0.987: buy.")
 

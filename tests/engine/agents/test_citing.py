@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.agents.citing import by_layer, check_cited, recollection_line
+from engine.agents.citing import by_layer, check_cited, cited_ids, recollection_line
 from tests.engine.agents.evidence_samples import MEMORIES, recollection
 
 IDS = st.lists(st.sampled_from(["a", "b", "c", "d", "e"]), max_size=7)
@@ -34,7 +34,12 @@ def test_layers_come_in_their_order_with_memories_in_theirs() -> None:
     assert by_layer(()) == {}
 
 
+def test_handles_mean_the_memories_that_were_shown() -> None:
+    assert [memory.handle for memory in MEMORIES] == ["S1", "S2", "I1", "D1", "R1"]
+    assert cited_ids(["D1", "S2"], MEMORIES) == ("k1", "n2") and cited_ids([], MEMORIES) == ()
+
+
 def test_a_memory_is_told_on_one_bounded_line() -> None:
-    memory = recollection("id", "Line\none " + "word " * 900, kind="10-Q")
+    memory = recollection("id", "Line\none " + "word " * 900, kind="10-Q", rank=7)
     line = recollection_line(memory)
-    assert line.startswith("[id] 2023-05-22 10-Q: Line one word") and len(line) < 1_540 and line.endswith("…")
+    assert line.startswith("[S7] 2023-05-22 10-Q: Line one word") and len(line) < 1_540 and line.endswith("…")

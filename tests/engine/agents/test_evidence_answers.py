@@ -41,7 +41,7 @@ INTELLIGENCE: dict[str, Any] = {
     "recent_market": "bullish",
     "queries": {"short_term": "growth", "medium_term": "cloud", "long_term": "strategy"},
 }
-PAST: dict[str, Any] = {"summary": "It grew before.", "still_valid": ["n1"], "outdated": ["n2"]}
+PAST: dict[str, Any] = {"summary": "It grew before.", "still_valid": ["S1"], "outdated": ["S2"]}
 LOW: dict[str, Any] = {"short_term": "Up.", "medium_term": "Up.", "long_term": "Up.", "lesson": "Go.", "query": "up"}
 JUDGED = {"session": "2023-05-30", "right": True, "why": "It rose."}
 HIGH: dict[str, Any] = {"judgements": [JUDGED], "improvements": [], "lessons": ["Go on."], "query": "dips"}
@@ -52,11 +52,11 @@ EXTENDED: dict[str, Any] = {
     "avoid": [],
     "query": "more",
 }
-LAYERS: dict[str, list[str]] = {"shallow": ["n1"], "intermediate": ["q1"], "deep": [], "reflection": ["r1"]}
+LAYERS: dict[str, list[str]] = {"shallow": ["S1"], "intermediate": ["I1"], "deep": [], "reflection": ["R1"]}
 IMMEDIATE: dict[str, Any] = {"evidence": LAYERS, "reason": "Momentum.", "action": "BUY"}
 EXPLAINED: dict[str, Any] = {"evidence": LAYERS, "reason": "The news."}
 STEPS = dict.fromkeys(("sentiment", "price_view", "lessons", "indicators", "position"), "Said.")
-EVIDENCED: dict[str, Any] = {**TRADE, **STEPS, "evidence": ["n1", "k1"]}
+EVIDENCED: dict[str, Any] = {**TRADE, **STEPS, "evidence": ["S1", "D1"]}
 
 TEST = some.immediate_view(*some.MEMORIES)
 FIVE = some.immediate_view(*some.MEMORIES, scale="five")
@@ -90,9 +90,9 @@ BAD: dict[str, tuple[str, Mapping[str, Any], str]] = {
         "repeat the summary",
     ),
     "no query": ("intelligence", {"queries": {"short_term": "growth"}}, "medium_term"),
-    "a memory nobody has": ("past", {"still_valid": ["n9"]}, "still_valid names ids that were not given: n9"),
-    "outdated that nobody has": ("past", {"outdated": ["n9"]}, "outdated names ids that were not given: n9"),
-    "valid and outdated": ("past", {"still_valid": ["n2"]}, "not both: n2"),
+    "a memory nobody has": ("past", {"still_valid": ["S9"]}, "still_valid names ids that were not given: S9"),
+    "outdated that nobody has": ("past", {"outdated": ["S9"]}, "outdated names ids that were not given: S9"),
+    "valid and outdated": ("past", {"still_valid": ["S2"]}, "not both: S2"),
     "no horizon": ("low level", {"long_term": " "}, "long_term"),
     "a day without a decision": ("high level", {"judgements": [JUDGED | {"session": "2023-04-01"}]}, "2023-04-01"),
     "an abstention judged": ("high level", {"judgements": [JUDGED | {"session": "2023-05-31"}]}, "2023-05-31"),
@@ -101,15 +101,15 @@ BAD: dict[str, tuple[str, Mapping[str, Any], str]] = {
     "no lesson": ("high level", {"lessons": []}, "lessons"),
     "a memory under another layer": (
         "three ways",
-        {"evidence": LAYERS | {"shallow": ["q1"]}},
-        "evidence.shallow names ids that were not given: q1",
+        {"evidence": LAYERS | {"shallow": ["I1"]}},
+        "evidence.shallow names ids that were not given: I1",
     ),
     "a level on the scale of three": ("three ways", {"action": "hold"}, "action"),
     "three ways on the scale of five": ("five levels", {"action": "SELL"}, "action"),
     "an action in training": ("training", {"action": "BUY"}, "action"),
     "a layer left out": ("training", {"evidence": {"shallow": []}}, "evidence"),
-    "evidence nobody gave": ("decision", {"evidence": ["n1", "made up"]}, "not given: made up"),
-    "evidence twice": ("decision", {"evidence": ["n1", "n1"]}, "more than once: n1"),
+    "evidence nobody gave": ("decision", {"evidence": ["S1", "made up"]}, "not given: made up"),
+    "evidence twice": ("decision", {"evidence": ["S1", "S1"]}, "more than once: S1"),
     "a step left out": ("decision", {"sentiment": ""}, "sentiment"),
     "another ticker": ("decision", {"symbol": "TSLA"}, "TSLA"),
     "a rule of the other side": ("decision", {"rule": "reversal"}, "reversal"),
@@ -148,7 +148,7 @@ async def test_the_scale_and_training_choose_the_answer() -> None:
         reply = await reflect_immediately(Desk(ListedModel([answered(answer)])).asker, view)
         assert type(reply.answer) is kind
         assert reply.answer.recommendation == said
-        assert reply.answer.evidence.ids == ("n1", "q1", "r1")
+        assert reply.answer.evidence.handles == ("S1", "I1", "R1")
     five = await reflect_immediately(Desk(ListedModel([answered(IMMEDIATE | {"action": "hold"})])).asker, FIVE)
     assert isinstance(five.answer, FiveLevelReflection) and five.answer.action is Advice.HOLD
 
@@ -158,7 +158,7 @@ async def test_a_decision_with_evidence_is_a_trade_and_more() -> None:
     answer = reply.answer
     assert isinstance(answer, EvidencedTrade)
     assert (answer.recommendation, answer.position_size, answer.rule) == ("BUY", 7, SizingRule.STRONG_UPTREND)
-    assert answer.evidence == ["n1", "k1"]
+    assert answer.evidence == ["S1", "D1"]
     assert answer.lines()[0] == "BUY 7% of the portfolio (strong uptrend)"
 
 

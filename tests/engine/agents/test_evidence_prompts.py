@@ -114,7 +114,7 @@ def test_items_and_memories_are_told_with_the_ids_that_answers_name() -> None:
     assert "- 2023-06-01: close 180.25, +1.25%" in user
     for case in ("past", "immediate", "decision"):
         _, user = told(case)
-        places = [user.index(f"- [{memory.id}] 2023-05-22 {memory.kind}: ") for memory in some.MEMORIES]
+        places = [user.index(f"- [{memory.handle}] 2023-05-22 {memory.kind}: ") for memory in some.MEMORIES]
         assert places == sorted(places)
         headings = ("Shallow", "Intermediate", "Deep", "Reflection")
         assert all(f"{layer} memory, best first:" in user for layer in headings)

@@ -55,7 +55,7 @@ MEMORIES = st.lists(
         st.integers(1, 15),
     ),
     max_size=8,
-    unique_by=lambda memory: memory.id,
+    unique_by=(lambda memory: memory.id, lambda memory: memory.handle),
 ).map(tuple)
 ITEMS = st.lists(
     st.builds(
@@ -84,7 +84,7 @@ async def test_any_items_get_valid_intelligence(items: Any, prices: Any) -> None
 @given(MEMORIES)
 async def test_any_memories_get_a_valid_summary(memories: tuple[Recollection, ...]) -> None:
     answer = (await answer_twice(summarize_past, PastView("MSFT", DAY, "desk", memories))).answer
-    assert {*answer.still_valid, *answer.outdated} == {memory.id for memory in memories}
+    assert {*answer.still_valid, *answer.outdated} == {memory.handle for memory in memories}
 
 
 @given(PRICES, MOVES, MEMORIES, st.booleans(), st.booleans())
@@ -175,4 +175,4 @@ async def test_any_view_gets_a_decision_inside_the_rules_that_quotes_only_what_w
         assert view.holding.shares > 0 and band.smallest <= answer.position_size <= band.largest
     told = "\n".join((answer.explanation, answer.sentiment, answer.price_view, answer.lessons, answer.position))
     assert unresolved_figures(f"{told}\n{answer.indicators}", reply.inputs) == ()
-    assert set(answer.evidence) <= {memory.id for memory in view.recollections}
+    assert set(answer.evidence) <= {memory.handle for memory in view.recollections}

@@ -22,7 +22,7 @@ from tests.engine.offline.test_offline_model import DOWN, UP, answer_twice
 FOR = some.recollection(
     "for", "Revenue rose strongly. It beat estimates and raised guidance. Margins rose.", "intermediate", "10-Q"
 )
-AGAINST = some.recollection("against", "A fraud investigation was opened. Losses widened.", "deep", "10-K")
+AGAINST = some.recollection("against", "A fraud investigation was opened. Losses widened.", "deep", "10-K", rank=2)
 
 
 async def advised(*memories: Recollection, **view: Any) -> Any:
@@ -35,10 +35,10 @@ def facts(momentum: float, risk: str) -> MarketFacts:
 
 async def test_memories_and_momentum_make_the_recommendation_and_are_cited_under_their_layer() -> None:
     buy = await advised(FOR, facts=facts(0.03, "risk-seeking"))
-    assert buy.action == "BUY" and buy.evidence.intermediate == ["for"] and buy.evidence.deep == []
+    assert buy.action == "BUY" and buy.evidence.intermediate == ["I1"] and buy.evidence.deep == []
     assert "It beat estimates" in buy.reason or "Revenue rose strongly" in buy.reason
     sell = await advised(AGAINST, facts=facts(-0.03, "risk-averse"))
-    assert sell.action == "SELL" and sell.evidence.deep == ["against"]
+    assert sell.action == "SELL" and sell.evidence.deep == ["D2"]
     assert (await advised(facts=facts(0.0, "risk-neutral"))).action == "HOLD"
     nothing_held = await advised(AGAINST, facts=facts(-0.03, "risk-averse"), shares=Decimal(0))
     assert nothing_held.action == "HOLD"
@@ -55,10 +55,10 @@ async def test_a_lesson_speaks_for_itself_and_not_by_the_news_that_it_quotes() -
     text = 'Wait until the price confirms it: MSFT had "Record profit, robust growth, guidance raised"; the price fell.'
     lesson = some.recollection("lesson", text, "reflection", "low-level")
     told = await advised(lesson, facts=facts(-0.02, "risk-averse"))
-    assert told.action == "SELL" and told.evidence.reflection == ["lesson"]
+    assert told.action == "SELL" and told.evidence.reflection == ["R1"]
     assert "Wait until the price confirms it: MSFT had" in told.reason
     as_news = some.recollection("lesson", text)
-    assert (await advised(as_news, facts=facts(0.02, "risk-seeking"))).evidence.shallow == ["lesson"]
+    assert (await advised(as_news, facts=facts(0.02, "risk-seeking"))).evidence.shallow == ["S1"]
 
 
 async def test_the_risk_character_sets_how_much_is_asked_for() -> None:
@@ -96,15 +96,15 @@ async def test_figures_of_the_economy_are_read_by_what_their_series_means() -> N
     better = some.recollection("m", f"Claims {told.format('-9.09%')}", "deep", "macro")
     against, spoken_for = await advised(worse, facts=even), await advised(better, facts=even)
     assert (against.action, spoken_for.action) == ("HOLD", "BUY")
-    assert spoken_for.evidence.deep == ["m"]
+    assert spoken_for.evidence.deep == ["D1"]
 
 
-@pytest.mark.parametrize(("move", "cited", "other"), [(0.02, "for", "against"), (-0.02, "against", "for")])
+@pytest.mark.parametrize(("move", "cited", "other"), [(0.02, "I1", "D2"), (-0.02, "D2", "I1")])
 async def test_in_training_the_move_is_explained_with_the_memories_that_foretold_it(
     move: float, cited: str, other: str
 ) -> None:
     told = await advised(FOR, AGAINST, next_move=move)
-    assert told.evidence.ids == (cited,) and other not in told.evidence.ids
+    assert told.evidence.handles == (cited,) and other not in told.evidence.handles
     assert f"{move * 100:+.2f}%" in told.reason and "Foretold by" in told.reason and "Against it spoke" in told.reason
     assert told.recommendation == ""
     assert "Nothing that memory holds foretold it" in (await advised(next_move=move)).reason
@@ -117,10 +117,10 @@ async def decided(**view: Any) -> Any:
 async def test_memories_that_bear_the_action_out_are_cited_of_every_layer() -> None:
     bought = await decided(chart=UP, recollections=(*some.MEMORIES, AGAINST))
     assert (bought.recommendation, bought.rule) == ("BUY", SizingRule.STRONG_UPTREND)
-    assert {"n1", "q1", "k1"} <= set(bought.evidence) and not {"n2", "against"} & set(bought.evidence)
-    assert "Memory q1: 2023-05-22, 10-Q: Revenue rose 15% to $35.0 billion." in bought.explanation
+    assert {"S1", "I1", "D1"} <= set(bought.evidence) and not {"S2", "D2"} & set(bought.evidence)
+    assert "Memory I1, 10-Q of 2023-05-22: Revenue rose 15% to $35.0 billion." in bought.explanation
     sold = await decided(chart=DOWN, recollections=(*some.MEMORIES, AGAINST))
-    assert sold.recommendation == "SELL" and "against" in sold.evidence and "q1" not in sold.evidence
+    assert sold.recommendation == "SELL" and "D2" in sold.evidence and "I1" not in sold.evidence
     held = await decided(recollections=some.MEMORIES)
     assert held.recommendation == "HOLD" and len(held.evidence) >= 3
 

@@ -94,12 +94,12 @@ async def summarized(*memories: Recollection) -> Any:
 
 async def test_a_newer_report_overtakes_the_older_one_and_time_the_news() -> None:
     old = some.recollection("old", "Revenue rose 10%.", "intermediate", "10-Q", session=some.day(120))
-    new = some.recollection("new", "Revenue rose 15%.", "intermediate", "10-Q", session=some.day(30))
+    new = some.recollection("new", "Revenue rose 15%.", "intermediate", "10-Q", session=some.day(30), rank=2)
     stale = some.recollection("stale", GOOD, session=some.day(45))
-    fresh = some.recollection("fresh", GOOD, session=some.day(3))
+    fresh = some.recollection("fresh", GOOD, session=some.day(3), rank=2)
     annual = some.recollection("annual", "Revenue grew 14%.", "deep", "10-K", session=some.day(300))
     told = await summarized(old, new, stale, fresh, annual)
-    assert set(told.still_valid) == {"new", "fresh", "annual"} and set(told.outdated) == {"old", "stale"}
+    assert told.still_valid == ["I2", "S2", "D1"] and told.outdated == ["I1", "S1"]
     assert "2023-05-02, 10-Q: Revenue rose 15%." in told.summary and "10%" not in told.summary
     assert "Of 5 memories from 2022-08-05 to 2023-05-29 3 still hold" in told.summary
 

@@ -265,11 +265,16 @@ def test_a_trail_shows_each_memory_with_what_it_was_ranked_by(run: Run, remember
     assert {m["id"] for m in made["recollections"] if m["cited"]} == set(made["evidence"]) != set()
     lines = text.splitlines()
     for memory in made["recollections"]:
-        place = f"  {memory['layer']} {memory['rank']}, {memory['kind']} of {memory['session']}"
+        place = f"  {memory['handle']}  {memory['layer']} {memory['rank']}, {memory['kind']} of {memory['session']}"
         row = lines.index(place + (", cited" if memory["cited"] else ""))
-        told = " ".join(lines[row + 1 : row + 3])
+        told = " ".join(line.strip() for line in lines[row + 1 : row + 4])
         assert f"recency {memory['recency']:.3f}, relevancy {memory['relevancy']:.3f}" in told
-        assert f"importance {memory['importance']:.1f}, score {memory['score']:.3f}" in told
+        assert f"importance {memory['importance']:.1f}, score {memory['score']:.3f}, id {memory['id'][:8]}" in told
+    handles = [memory["handle"] for memory in made["recollections"]]
+    assert len(set(handles)) == len(handles)
+    cited = [memory["handle"] for memory in made["recollections"] if memory["cited"]]
+    assert all(f"Memory {handle}, " in made["reason"] for handle in cited)
+    assert not any(memory["id"] in made["reason"] for memory in made["recollections"])
     assert text.index("Why\n") < text.index("What memory brought") < text.index("What the agents said")
     assert "What memory brought" not in run("why", "TMBK", "2024-02-12").out
 
