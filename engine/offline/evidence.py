@@ -145,7 +145,7 @@ def _sentiment(view: EvidenceView, weighed: _Weighed) -> str:
     elif view.news is not None:
         told = [f"News {view.news.sentiment}: {clean(view.news.reason)}"]
     if view.recollections:
-        told.append(f"memory {_LEANINGS[weighed.memory]}")
+        told.append(f"memory, less the praise that is usual, {_LEANINGS[weighed.memory]}")
     if view.past is not None:
         told.append(f"of the past: {clean(view.past.summary)}")
     return "; ".join(told)
@@ -180,12 +180,12 @@ def _indicators(view: EvidenceView, weighed: _Weighed) -> str:
     if not view.tools:
         return "No tool and no expert has spoken"
     word = {1: "for a purchase", -1: "for a sale", 0: "neither way"}[(weighed.tools > 0) - (weighed.tools < 0)]
-    return f"Together {word}. {' '.join(ended(clean(tool.line, 400)) for tool in view.tools)}"
+    return f"Together {word}. {' '.join(ended(clean(f'{tool.name}: {tool.explanation}', 400)) for tool in view.tools)}"
 
 
 def _evidence_told(view: EvidenceView, weighed: _Weighed, cited: Sequence[Recollection]) -> Iterator[str]:
     if view.intelligence is not None:
-        yield f"Intelligence: {_sentiment(view, weighed)}."
+        yield f"Intelligence: {ended(_sentiment(view, weighed))}"
     if view.low_level is not None:
         yield f"Moves: {clean(view.low_level.lesson, 500)}"
     if view.tools:

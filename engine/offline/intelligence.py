@@ -151,10 +151,13 @@ def _summary(
     bad = [one for one in concerning if one.reading.side < 0]
     unrelated = len(judged) - len(concerning)
     left = f"; {view.left_out} more could not be read" if view.left_out else ""
-    yield (
-        f"Of {counted(len(judged), 'item')} {len(good)} speak for {view.symbol}, {len(bad)} against it, "
-        f"{unrelated} do not concern it{left}."
-    )
+    if judged:
+        yield (
+            f"Of {counted(len(judged), 'item')} {len(good)} speak for {view.symbol}, {len(bad)} against it, "
+            f"{unrelated} do not concern it{left}."
+        )
+    else:
+        yield f"Nothing new came in about {view.symbol}{left}."
     for name, side in (("For it", good), ("Against it", bad)):
         if side:
             yield f"{name}: {' '.join(ended(one.told) for one in side[:QUOTED])}"

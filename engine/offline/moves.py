@@ -13,13 +13,15 @@ from engine.agents.rendering import signed_percent
 from engine.market.moves import HORIZONS, PriceMove
 from engine.offline import chart
 from engine.offline.past import memory_told
-from engine.offline.reading import read
+from engine.offline.reading import names_of, read
 from engine.offline.salience import clean, counted, ended, main_sentence, salient_words
 
 NOTABLE = 0.001
 """A change below this is no move."""
 QUOTED = 300
 """Characters of an event that are told."""
+_NAMED = 3
+"""What naming the company adds to an item's weight, for which of them is quoted: feeds are full of others' news."""
 _TERMS = ("short", "medium", "long")
 _SIGNS = {"positive": 1, "negative": -1, "neutral": 0, "bullish": 1, "bearish": -1}
 _ADVICE: Mapping[tuple[int, int], str] = {
@@ -27,17 +29,18 @@ _ADVICE: Mapping[tuple[int, int], str] = {
     (1, -1): "good news alone does not carry the price, wait until the price confirms it",
     (-1, -1): "news of this kind weighs on the price, hold less of it at once",
     (-1, 1): "the price shrugs such news off, do not sell on it alone",
-    (0, 1): "the price rises without news, follow the chart",
-    (0, -1): "the price falls without news, follow the chart",
 }
+_NO_MOVE = "the price waits for more, do nothing on this alone"
 
 
 @dataclass(frozen=True, slots=True)
 class _Event:
-    """What was known for a horizon: the balance of its items by weight, and the weightiest item's sentence."""
+    """What was known for a horizon: the balance of its items by weight, and the sentence and weight of the one that
+    is told."""
 
     balance: int = 0
     told: str = ""
+    weight: int = 0
 
 
 def reflect(view: LowLevelView) -> Mapping[str, str]:
@@ -55,7 +58,9 @@ def reflect(view: LowLevelView) -> Mapping[str, str]:
     }
     main = _main_move(view)
     # What is remembered of the past is no event of today: a lesson about it would quote lessons that quote lessons.
-    event = max((_reported(view, term) for term in _TERMS), key=lambda one: (abs(one.balance), bool(one.told)))
+    event = max(
+        (_reported(view, term) for term in _TERMS), key=lambda one: (one.weight, abs(one.balance), bool(one.told))
+    )
     words = salient_words((event.told, states["long"]), 10, (view.symbol,))
     direction = _verb(main.change if main else 0.0)
     return answer | {
@@ -80,7 +85,11 @@ def _reported(view: LowLevelView, term: str) -> _Event:
         if items:
             balance = sum(_SIGNS[item.effect] * item.weight for item in items)
             sided = [item for item in items if _SIGNS[item.effect] * balance > 0] or items
-            return _Event(balance, clean(max(sided, key=lambda item: item.weight).summary, QUOTED))
+            # Of those that weigh alike the one that names the company is about it for sure.
+            names = names_of(view.symbol, (item.summary for item in items))
+            named = [bool(names and names.search(item.summary)) for item in sided]
+            told, _ = max(zip(sided, named, strict=True), key=lambda one: one[0].weight + _NAMED * one[1])
+            return _Event(balance, clean(told.summary, QUOTED), told.weight)
     if isinstance(report, NewsDigest) and term == "short":
         balance = _SIGNS[report.sentiment]
         side = report.positive if balance > 0 else report.negative if balance < 0 else report.summary
@@ -120,9 +129,22 @@ def _lesson(view: LowLevelView, event: _Event, state: str, main: PriceMove | Non
     case += f' and the chart said "{state}"'
     if main is None:
         return f"There is no move to learn from yet: on {view.session} {view.symbol} {case}."
+    advice = _advice(event, state, _way(main.change))
+    return f"{advice[0].upper()}{advice[1:]}: on {view.session} {view.symbol} {case}; the price {_told(main)}."
+
+
+def _advice(event: _Event, state: str, way: int) -> str:
+    """What to make of a move: by the side of the news, and where it takes none by whether the chart went with it."""
     side = (event.balance > 0) - (event.balance < 0)
-    advice = _ADVICE.get((side, _way(main.change)), "the price waits for more, do nothing on this alone")
-    return f"{advice.capitalize()}: on {view.session} {view.symbol} {case}; the price {_told(main)}."
+    if side or not way:
+        return _ADVICE.get((side, way), _NO_MOVE)
+    moves = (
+        f"the price {'rises' if way > 0 else 'falls'} {'on news that takes no side' if event.told else 'without news'}"
+    )
+    trend = ("uptrend" in state.lower()) - ("downtrend" in state.lower())
+    if not trend:
+        return f"{moves} or a trend, do nothing on either alone"
+    return f"{moves}, follow the chart" if trend == way else f"{moves} and against the chart, wait until the two agree"
 
 
 def _main_move(view: LowLevelView) -> PriceMove | None:

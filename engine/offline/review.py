@@ -134,8 +134,8 @@ def _lessons(view: HighLevelView, judged: Sequence[_Judged]) -> Iterator[str]:
         right = sum(one.right for one in rows)
         mean = sum(one.move for one in rows) / len(rows)
         yield (
-            f"{action} of {view.symbol} on {factor} was right {right} of {len(rows)} times up to {view.session}, the "
-            f"price moved {mean:+.2f}% on average: {_advice(action, right, len(rows))}."
+            f"{action} of {view.symbol} on {factor} was right {right} of {counted(len(rows), 'time')} up to "
+            f"{view.session}, the price moved {mean:+.2f}% on average: {_advice(action, right, len(rows))}."
         )
 
 

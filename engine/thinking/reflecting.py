@@ -41,8 +41,7 @@ async def on_moves(thought: Thought) -> None:
     found = thought.kept("low-level-reflection", await reflect_on_moves(thought.asker, view))
     thought.low_level = found
     if found is not None:
-        text = f"{found.lesson} {found.short_term}"
-        thought.keep_lesson("low-level-reflection", text, found.query, _seen_until(thought, moves))
+        thought.keep_lesson("low-level-reflection", found.lesson, found.query, _seen_until(thought, moves))
 
 
 async def on_decisions(thought: Thought) -> None:

@@ -16,6 +16,7 @@ from engine.agents.market_intelligence import (
 from engine.agents.past_intelligence import PastView, summarize_past
 from engine.domain.decision import Outcome
 from engine.domain.lesson import Recollection
+from engine.market.chart_specs import indicator_table, kline_chart
 from engine.market.moves import PriceMove, SessionMove
 from engine.offline import intelligence
 from tests.engine.agents import evidence_samples as some
@@ -126,8 +127,8 @@ async def reflected(**view: Any) -> Any:
         ("positive", -0.03, "wait until the price confirms it"),
         ("negative", -0.03, "hold less of it at once"),
         ("negative", 0.03, "do not sell on it alone"),
-        ("neutral", 0.03, "rises without news"),
-        ("neutral", -0.03, "falls without news"),
+        ("neutral", 0.03, "the price rises on news that takes no side, follow the chart"),
+        ("neutral", -0.03, "falls on news that takes no side and against the chart, wait until the two agree"),
         ("positive", 0.0, "do nothing on this alone"),
     ],
 )
@@ -136,6 +137,29 @@ async def test_a_lesson_names_event_chart_move_and_what_follows(effect: str, cha
     assert "Azure grew 59%" in told.lesson and f"({change * 100:+.2f}%) over 1 session" in told.lesson
     assert "Strong uptrend" in told.lesson and advice in told.lesson.partition(": on 2023-06-01 MSFT had")[0].lower()
     assert {"MSFT", "azure", "strong", "uptrend"} <= set(told.query.split())
+
+
+async def test_without_news_the_lesson_goes_by_the_chart_and_says_where_it_misled() -> None:
+    chart = {"chart": kline_chart("MSFT", some.FALLING, 60), "table": indicator_table(some.FALLING)}
+    went = await reflected(intelligence=None, moves=(PriceMove(1, -0.03),), **chart)
+    assert went.lesson.startswith("The price falls without news, follow the chart: on 2023-06-01 MSFT had no news")
+    misled = await reflected(intelligence=None, moves=(PriceMove(1, 0.03),), **chart)
+    assert misled.lesson.startswith("The price rises without news and against the chart, wait until the two agree: ")
+
+
+async def test_of_events_of_a_weight_the_one_that_names_the_company_is_quoted() -> None:
+    others, own = known("positive", "A scheduling firm grew 90%"), known("positive", "Microsoft grew 14%")
+    both = others.model_copy(update={"items": [*others.items, own.items[0].model_copy(update={"id": "b"})]})
+    told = await reflected(intelligence=both, moves=(PriceMove(1, 0.03),))
+    assert "Microsoft grew 14%" in told.lesson and "scheduling" not in told.lesson
+
+
+async def test_one_weighty_report_is_quoted_before_much_small_news() -> None:
+    chatter, report = known("positive", "Microsoft ranked well"), known("positive", "Revenue rose 12%", "medium")
+    items = [chatter.items[0].model_copy(update={"id": f"n{n}", "weight": 4}) for n in range(6)]
+    both = chatter.model_copy(update={"items": [*items, report.items[0].model_copy(update={"id": "q"})]})
+    told = await reflected(intelligence=both, moves=(PriceMove(1, 0.03),))
+    assert "Revenue rose 12%" in told.lesson and "ranked" not in told.lesson
 
 
 async def test_in_training_the_lesson_is_about_what_followed() -> None:
