@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 
 from connectors.llm.specs import ModelKind
@@ -19,7 +19,7 @@ from connectors.wiring.said_before import SaidBefore
 from connectors.wiring.sources import calendar_table, calendars, configured_data, load_macro, open_source
 from engine.agents.ask import AnswerRecord, Asker
 from engine.config import Config
-from engine.cycle import Cycle
+from engine.cycle import INDICATOR_ROWS, Cycle
 from engine.desk_memory import DeskMemory
 from engine.domain.decision import Decision
 from engine.domain.execution import FillAt
@@ -156,9 +156,20 @@ class Again:
 async def _again(reader: JournalReader, asked: Asked, symbol: Symbol | None, given: Market | None) -> Again:
     try:
         occasion, market, calendar = await _occasion(reader, asked, given)
-        return await decide_again(asked, occasion, market, calendar, symbol)
+        again = await decide_again(asked, occasion, market, calendar, symbol)
+        kept = given is None and asked.entry.spec is None and bool(reader.inputs(asked.entry.id, asked.cycle))
+        return replace(again, notes=(*again.notes, *_short_of_bars(asked, market, symbol))) if kept else again
     finally:
         await asked.models.aclose()
+
+
+def _short_of_bars(asked: Asked, market: Market, symbol: Symbol | None) -> Iterator[str]:
+    """What a longer look back than that day's does not find: a desk keeps the bars that its preset reads."""
+    then, now = preset_of_desk(asked.entry, asked.config).windows.chart, asked.preset.windows.chart
+    for name in (symbol,) if symbol is not None else market.histories:
+        bars = len(market.histories[name])
+        if now > then and bars < now + INDICATOR_ROWS:
+            yield f"{bars} bars of {name} were kept for a chart of {then} sessions: one of {now} has no more to show"
 
 
 async def decide_again(

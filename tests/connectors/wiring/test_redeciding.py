@@ -201,6 +201,18 @@ def test_what_was_not_there_then_is_said(backtested: Path, tmp_path: Path, monke
             again(reader, made, Config(), Changes(model="nosuch"))
 
 
+def test_a_longer_chart_than_the_bars_that_a_desk_kept_is_said(lived: Path, tmp_path: Path) -> None:
+    file = tmp_path / "longer.toml"
+    file.write_text('extends = "desk"\nname = "longer"\ntitle = "l"\n[windows]\nchart = 400\n', encoding="utf-8")
+    with JournalReader(lived) as reader:
+        made = reader.decisions()[-1]
+        said = again(reader, made, desk(), Changes(preset=str(file))).notes
+        assert [note.partition(" bars of ")[2] for note in said] == [
+            f"{made.key.symbol} were kept for a chart of 60 sessions: one of 400 has no more to show"
+        ]
+        assert again(reader, made, desk(), Changes(preset="finagent")).notes == ()
+
+
 def test_a_memory_that_the_run_had_none_of_begins_empty(monkeypatch: pytest.MonkeyPatch) -> None:
     day = DAYS[0]
     asyncio.run(run_desk_day(desk("finvision"), day, wall=Wall(day)))
