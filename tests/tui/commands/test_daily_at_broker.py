@@ -107,7 +107,7 @@ def test_orders_that_wait_are_listed_and_said(run: Run, sandbox: SandboxServer, 
     assert {order["state"] for order in document["orders"]} == {"intended"}
     told = run("--config", str(config("ask")), "--daily")
     assert told.code == 0
-    assert "`paperdesk approve` or `paperdesk veto`" in told.out
+    assert "`paperdesk approve` sends, `paperdesk veto` withdraws" in told.out
     assert sandbox.state()["orders"] == []
 
 
