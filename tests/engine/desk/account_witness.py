@@ -168,11 +168,11 @@ class Witness:
         for line in book.activities:
             if line["id"] in kept.known:
                 continue
-            order = book.by_id[line["order_id"]]
-            assert order.client_order_id in mine, f"not booked: {line}"
-            sign = 1 if order.side is Side.BUY else -1
+            placed = book.by_id[line["order_id"]]
+            assert placed.client_order_id in mine, f"not booked: {line}"
+            sign = 1 if placed.side is Side.BUY else -1
             quantity, price = Decimal(line["qty"]), Decimal(line["price"])
-            held[order.symbol] = held.get(order.symbol, ZERO) + sign * quantity
+            held[placed.symbol] = held.get(placed.symbol, ZERO) + sign * quantity
             cash -= sign * kept.portfolio().money(quantity * price)
         assert cash == book.portfolio.cash
         assert {s: q for s, q in held.items() if q} == {s: p.quantity for s, p in book.portfolio.positions.items()}
