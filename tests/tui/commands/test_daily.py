@@ -208,7 +208,7 @@ def test_killed_at_any_moment_it_goes_on_and_does_nothing_twice(
     a_run = _written(journal)
     killed = 0
     for session in SESSIONS[1:]:
-        for _ in range(4):
+        for _ in range(3):
             before = _written(journal)
             one = process(fresh, "--daily", "--session", str(session))
             # Rows tell how far it is: somewhere between its first and its last.

@@ -31,11 +31,11 @@ def killing(tmp_path_factory: pytest.TempPathFactory) -> Killing:
 
 def test_killed_by_signal_at_a_failing_broker_every_order_is_there_once(killing: Killing) -> None:
     """`make bench` does it 300 times over 40 sessions."""
-    report = killing.work(sessions=3, kills=12)
+    report = killing.work(sessions=2, kills=9)
     print("\n".join(report.lines()))
     assert report.faults == []
-    assert report.kills.total() >= 8
-    assert report.sent >= 12
+    assert report.kills.total() >= 6
+    assert report.sent >= 8
 
 
 @pytest.fixture
