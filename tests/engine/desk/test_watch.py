@@ -113,9 +113,7 @@ class Life:
             raise error
 
     async def live(self, rhythm: Rhythm) -> None:
-        watch = Watch(
-            XNYS, rhythm, self.clock, self.work, lambda level, text: self.said.append(text), self.sleep
-        )
+        watch = Watch(XNYS, rhythm, self.clock, self.work, lambda level, text: self.said.append(text), self.sleep)
         with pytest.raises(asyncio.CancelledError):
             await watch.run()
 
