@@ -50,7 +50,7 @@ def schedule_of(seed: int) -> Schedule:
     draw = Random(seed)
     mode = draw.choices(("auto", "ask", "observe"), (12, 6, 1))[0]
     steps: list[Step] = []
-    for _ in range(draw.randint(2, 6)):
+    for _ in range(draw.randint(2, 5)):
         steps.append(_step(draw, _WEIGHTS))
         if steps[-1].name == "something_breaks":
             steps.append(_step(draw, _RUNS))
