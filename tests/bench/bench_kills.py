@@ -215,7 +215,7 @@ class Trader(FakeLLMServer):
         answer = {
             "symbol": symbol,
             "recommendation": "BUY" if buys else "SELL",
-            "position_size": 2 if number else 4,
+            "position_size": 5 if number else 8,
             "rule": "strong uptrend" if buys else "reversal",
             "explanation": "It is the turn.",
         }
@@ -393,7 +393,7 @@ def main(arguments: list[str]) -> int:
     seed = int(arguments[0]) if arguments else int.from_bytes(os.urandom(3), "big")
     print(f"\nKilled daily runs (seed {seed})")
     with tempfile.TemporaryDirectory() as folder, suppress(KeyboardInterrupt):
-        report = Killing(Path(folder), seed).work(sessions=40, kills=330)
+        report = Killing(Path(folder), seed).work(sessions=40, kills=360)
         print("\n".join(f"  {line}" for line in report.lines()))
         return 1 if report.faults else 0
     return 130
