@@ -6,18 +6,21 @@ Times are aware UTC datetimes, sessions are dates of the symbol's trading calend
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, Protocol
 
 from engine.domain.brokerage import Activity, Asset, BrokerAccount, BrokerClock, BrokerOrder, SessionHours
 from engine.domain.chart import ChartSpec
-from engine.domain.live import Heard
+from engine.domain.live import FeedMessage
 from engine.domain.macro import MacroSeries
 from engine.domain.market import CorporateAction, FilingBatch, NewsBatch, PriceHistory, Symbol
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.domain.order import Order, OrderUpdate
+
+Pause = Callable[[float], Awaitable[None]]
+"""Waits so many seconds; tests pass one that does not."""
 
 
 class Clock(Protocol):
@@ -200,12 +203,12 @@ class Broker(Account, Orders, Exchange, Protocol):
 class LiveFeed(Protocol):
     """Quotes, trades, headlines and hints of orders as they happen."""
 
-    async def follow(self, symbols: Sequence[Symbol], hear: Callable[[Heard], None]) -> None:
+    async def follow(self, symbols: Sequence[Symbol], hear: Callable[[FeedMessage], None]) -> None:
         """Tells `hear` of everything until it is cancelled. A feed that breaks is connected again and asked for in
         the meantime, each told as a FeedState. Raises CredentialsRefused where the keys are refused."""
         ...
 
-    async def latest(self, symbols: Sequence[Symbol]) -> Sequence[Heard]:
+    async def latest(self, symbols: Sequence[Symbol]) -> Sequence[FeedMessage]:
         """The latest quotes and trades, asked for at this moment. Raises NetworkError, TryAgainLater,
         CredentialsRefused."""
         ...

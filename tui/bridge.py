@@ -17,7 +17,7 @@ from datetime import date, datetime
 from threading import Thread
 from typing import TYPE_CHECKING
 
-from engine.domain.live import Heard, OrderHint
+from engine.domain.live import FeedMessage, OrderHint
 from engine.domain.run import RunSpec
 from engine.errors import PaperdeskError
 from engine.messages.bus import Bus, Subscription
@@ -34,7 +34,7 @@ from tui.plain_text import one_line
 from tui.state import DeskState, after, with_line
 
 if TYPE_CHECKING:
-    from engine.assistant import Assistant, DeskServices
+    from engine.app.desk_runner import DeskRunner, DeskServices
 
 OpenDesk = Callable[[], "DeskServices"]
 
@@ -73,7 +73,7 @@ class Bridge:
         self._open_desk = open_desk
         self._backtest = backtest
         self._thread: Thread | None = None
-        self._assistant: Assistant | None = None
+        self._assistant: DeskRunner | None = None
         self._services: DeskServices | None = None
         self._desk = DeskState()
         self._hand = HandView()
@@ -196,7 +196,7 @@ class Bridge:
             self._assistant = None
 
     async def _serve(self, services: DeskServices) -> None:
-        from engine.assistant import Assistant
+        from engine.app.desk_runner import DeskRunner
 
         await self._look(services)
         self._touched = asyncio.Event()
@@ -206,7 +206,7 @@ class Bridge:
         # The subscription first: what the first cycle says must not pass unheard.
         listening = asyncio.create_task(self._listen(bus.subscribe(), services))
         watching = asyncio.create_task(self._watch(services))
-        assistant = Assistant(bus, services.run_cycle, services.clock, services.journal, services.hand_over)
+        assistant = DeskRunner(bus, services.run_cycle, services.clock, services.journal, services.hand_over)
         self._assistant = assistant
         while self._early:
             assistant.send(self._early.pop(0))
@@ -219,7 +219,7 @@ class Bridge:
             for task in (listening, watching, following):
                 task.cancel()
 
-    async def _follow(self, services: DeskServices, assistant: Assistant, bus: Bus) -> None:
+    async def _follow(self, services: DeskServices, assistant: DeskRunner, bus: Bus) -> None:
         """Listens to the feed and, where that is configured, has cycles run when they are due."""
         if services.feed is not None:
             self._board = LiveBoard()
@@ -233,7 +233,7 @@ class Bridge:
             what = "the desk watches no more" if services.watches else "no live prices and news"
             bus.publish(Noticed("", services.clock.now(), "error", f"{what}: {error}"))
 
-    def _hear(self, heard: Heard) -> None:
+    def _hear(self, heard: FeedMessage) -> None:
         if self._board is not None:
             self._board.hear(heard)
         line = live_line(heard)
@@ -270,7 +270,7 @@ class Bridge:
 
     async def _look_at_hand(self, services: DeskServices) -> None:
         def read() -> HandView:
-            from engine.desk.hand import stays_until
+            from engine.execution.controls import stays_until
             from engine.market.trading_hours import AroundTheClock
 
             market = self._market

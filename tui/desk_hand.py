@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from engine.desk.hand import Approval, Halted
     from engine.domain.order import Order
+    from engine.execution.controls import Approval, Halted
 
 
 class Standing(StrEnum):
@@ -78,7 +78,7 @@ def hand_view(journal: Path, asks: bool, stays_until: Callable[[date], datetime]
     Without `now` nothing is called too late. Raises what JournalReader raises."""
     if not journal.is_file():
         return HandView()
-    from engine.desk.hand import approvals, halted
+    from engine.execution.controls import approvals, halted
     from engine.journal.reader import JournalReader
 
     with JournalReader(journal) as reader:

@@ -42,7 +42,7 @@ def greeting(journal: Path) -> Greeting:
 
 def books(reader: JournalReader) -> Books | None:
     """The books at the desk's last close, or None where there was none."""
-    from engine.reports.time_weighted import brought_in, measured
+    from engine.account.time_weighted import brought_in, measured
 
     points = sorted(reader.equity(), key=lambda point: point.session)
     if not points:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 
-from engine.domain.live import Delivery, FeedState, Heard
+from engine.domain.live import Delivery, FeedMessage, FeedState
 from engine.market.live_prices import LivePrices
 
 PRICES = frozenset({"shares", "coins"})
@@ -44,7 +44,7 @@ class LiveBoard:
         self._last: float | None = None
         self._seen: tuple[float, LiveView] | None = None
 
-    def hear(self, heard: Heard) -> None:
+    def hear(self, heard: FeedMessage) -> None:
         """The feed told something; in the desk's thread."""
         if isinstance(heard, FeedState):
             self._states[heard.feed] = heard

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.domain.live import Delivery, FeedState, Headline, Heard, OrderHint
+from engine.domain.live import Delivery, FeedMessage, FeedState, Headline, OrderHint
 from tui.plain_text import one_line
 from tui.state import Line
 
@@ -10,7 +10,7 @@ HINTS = frozenset({"fill", "partial_fill", "canceled", "expired", "rejected", "r
 """Words on orders that a person wants to hear; that one was sent is said by the desk itself."""
 
 
-def live_line(heard: Heard) -> Line | None:
+def live_line(heard: FeedMessage) -> Line | None:
     """A line for the log; None for what is no news to a person, such as a price."""
     match heard:
         case Headline():

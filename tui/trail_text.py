@@ -10,7 +10,7 @@ from textual.content import Content
 
 from engine.domain.decision import Decision
 from engine.journal.entries import AnswerEntry, Trail
-from engine.reports.model_use import in_words
+from engine.session.cost_meter import in_words
 from tui import amounts
 from tui.plain_text import beginning, one_line, printable
 from tui.widgets.agent_panes import model_name, worded

@@ -11,18 +11,18 @@ from pathlib import Path
 
 from connectors.wiring.broker import broker_time, open_broker
 from engine import places
+from engine.account.booking import Booking
+from engine.account.broker_venue import BrokerVenue
+from engine.account.claim import claim_account
+from engine.account.reconciliation import Reconciler
 from engine.clock import LiveClock, OffsetClock
 from engine.config import Config
-from engine.desk.booking import Booking
-from engine.desk.broker_venue import BrokerVenue
-from engine.desk.claim import claim_account
-from engine.desk.looking import Looking, Pause
 from engine.errors import ConfigError, StaleData
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
 from engine.market.as_of import Market
 from engine.market.trading_hours import AroundTheClock, decision_time
-from engine.ports import Broker, Calendar, Clock
+from engine.ports import Broker, Calendar, Clock, Pause
 
 APART = timedelta(minutes=5)
 """How far this machine's clock may be from the broker's."""
@@ -103,10 +103,10 @@ async def check_calendar(broker: Broker, calendar: Calendar, session: date) -> N
             )
 
 
-def build_looking(config: Config, account: DeskAccount, calendar: Calendar, pause: Pause = asyncio.sleep) -> Looking:
+def build_looking(config: Config, account: DeskAccount, calendar: Calendar, pause: Pause = asyncio.sleep) -> Reconciler:
     """What compares the desk's journal with its account."""
     desk = config.desk.name
-    return Looking(account.broker, places.desk_journal(desk), desk, calendar, account.clock, pause)
+    return Reconciler(account.broker, places.desk_journal(desk), desk, calendar, account.clock, pause)
 
 
 def build_booking(

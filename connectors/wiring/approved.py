@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from connectors.wiring.desk import run_desk_day
 from connectors.wiring.desk_cycle import run_desk_cycle
 from engine import places
-from engine.assistant import Publish
+from engine.app.desk_runner import Publish
 from engine.config import Config
-from engine.desk.hand import approvals, halted, not_sent
-from engine.desk.setting import KIND
 from engine.errors import MissingData
+from engine.execution.controls import approvals, halted, not_sent
 from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
 from engine.ports import Clock
+from engine.session.context import KIND
 
 
 async def hand_over_approved(

@@ -16,7 +16,9 @@ from connectors.wiring.runs import check_spec, load_run, on_convention, set_up, 
 from engine.agents.ask import AnswerRecord
 from engine.clock import BacktestClock, LiveClock
 from engine.config import Config
-from engine.desk_memory import DeskMemory, Place
+from engine.conventions.catalog import convention
+from engine.cycle.recall import MemoryScope, TradingMemory
+from engine.cycle.turn import CycleResult
 from engine.domain.briefing import ExpertNote
 from engine.domain.decision import Decision
 from engine.domain.execution import FillAt, PriceBasis
@@ -24,19 +26,17 @@ from engine.domain.market import Symbol
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.domain.run import RunSpec
 from engine.errors import UsageError
+from engine.lab.audit import Certificate, Leg, OnStep, Trace, audit, venue
+from engine.lab.audit_rules import RuleSubject
+from engine.lab.backtest import BacktestContext, Checkpoint, play_to, run_agents
+from engine.lab.planting import GUIDANCE, MARKERS, MEMORY, planted_notes
+from engine.lab.watched_market import Inputs, WatchedMarket
+from engine.lab.window import desk_calendar_of, window
 from engine.market.as_of import Market
-from engine.market.trading_hours import FIRST_SESSION, decision_time
+from engine.market.trading_hours import FIRST_SESSION, decision_time, previous_session
 from engine.ports import Calendar, Clock, LanguageModel
 from engine.preset import Preset
-from engine.reports.conventions import convention
-from engine.simulation.agent_run import Checkpoint, Setting, play_to, run_agents
-from engine.simulation.audit import Certificate, Leg, OnStep, Trace, audit, venue
-from engine.simulation.audit_rules import RuleSubject
-from engine.simulation.planting import GUIDANCE, MARKERS, MEMORY, planted_notes
-from engine.simulation.recorder import Silent
-from engine.simulation.watched_market import Inputs, WatchedMarket
-from engine.simulation.window import desk_calendar_of, previous_session, window
-from engine.turn import Verdict
+from engine.session.recorder import Silent
 
 
 def run_audit(
@@ -77,7 +77,7 @@ class _AgentSubject:
         market: Market,
         preset: Preset,
         models: ModelSet,
-        memory: DeskMemory | None,
+        memory: TradingMemory | None,
     ) -> None:
         known = convention(spec.convention)
         self.name = preset.name
@@ -132,7 +132,7 @@ class _AgentSubject:
         decisions, where = await play_to(setting, self._warming, self._sessions, read, start)
         said = {source for source, word in MARKERS.items() if any(word in _text(record) for record in heard)}
         if memory is not None and MEMORY in plant:
-            places = [Place(s, owner, read, step) for s in self._spec.symbols for owner in self._preset.owners]
+            places = [MemoryScope(s, owner, read, step) for s in self._spec.symbols for owner in self._preset.owners]
             said |= {MEMORY} if memory.shows(MARKERS[MEMORY], places) else set()
         return Leg(_trace(decisions, heard), where, frozenset(seen | said))
 
@@ -140,10 +140,10 @@ class _AgentSubject:
         self,
         market: Market,
         models: ModelSet,
-        memory: DeskMemory | None,
+        memory: TradingMemory | None,
         notes: tuple[ExpertNote, ...],
         heard: Callable[[AnswerRecord], None],
-    ) -> Setting:
+    ) -> BacktestContext:
         preset = self._preset.model_copy(update={"guidance": notes})
         clock = BacktestClock(datetime.combine(FIRST_SESSION, datetime.min.time(), tzinfo=UTC))
         return set_up(self._spec, self._config, market, preset, models, memory, clock, Silent(), on_answer=heard)
@@ -152,11 +152,11 @@ class _AgentSubject:
 class _Recollected(Silent):
     """Counts what was recalled, and when it became available, among what was read."""
 
-    def __init__(self, memory: DeskMemory, calendar: Calendar, read: dict[str, Inputs]) -> None:
+    def __init__(self, memory: TradingMemory, calendar: Calendar, read: dict[str, Inputs]) -> None:
         self._memory, self._calendar = memory, calendar
         self._inputs = read.setdefault(MEMORY, Inputs())
 
-    def decided(self, verdict: Verdict, cycle: int = 1) -> None:
+    def decided(self, verdict: CycleResult, cycle: int = 1) -> None:
         """A cycle's decisions, with what was recalled for them."""
         for key, memories in verdict.recollections.items():
             for memory in memories:

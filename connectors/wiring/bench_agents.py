@@ -16,13 +16,13 @@ from engine.config import Config
 from engine.domain.decision import Action
 from engine.domain.market import Symbol
 from engine.domain.run import DataSpec, Result
+from engine.lab.published_runs import agent_spec, measured
 from engine.ports import Clock
 from engine.preset import load_preset
 from engine.reports.comparison import AgentRow
 from engine.reports.published import PublishedTable
 from engine.reports.published_agents import Ablation, PublishedAgents
 from engine.reports.repeats import median_repeat, spreads
-from engine.simulation.published_runs import agent_spec, measured
 
 OFFLINE = "offline"
 _NEWS_GAP = timedelta(days=30)

@@ -29,15 +29,15 @@ from engine.clock import BacktestClock
 from engine.config import Config
 from engine.domain.model_call import ModelRequest, ModelResult, Usage
 from engine.errors import MissingData, StaleData
+from engine.lab.backtest import run_agents, windows
+from engine.lab.window import desk_calendar_of
 from engine.market.as_of import Market
 from engine.market.trading_hours import FIRST_SESSION
 from engine.messages.events import SessionOpened
 from engine.offline.model import OfflineModel
 from engine.ports import LanguageModel
 from engine.preset import load_preset
-from engine.simulation.agent_run import run_agents, windows
-from engine.simulation.recorder import Silent
-from engine.simulation.window import desk_calendar_of
+from engine.session.recorder import Silent
 
 SETTLING, COUNTED = 10, 10
 """Sessions of a run that are played before prompts have their usual length, and those that are then counted."""

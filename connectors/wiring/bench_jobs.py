@@ -18,12 +18,12 @@ from engine.clock import BacktestClock
 from engine.config import Config
 from engine.domain.run import Result, RunSpec
 from engine.errors import MissingData, StaleData
+from engine.lab.published_runs import adjusted_market
 from engine.market.as_of import Market
 from engine.market.trading_hours import FIRST_SESSION
 from engine.preset import load_preset
 from engine.reports.published import PublishedTable
-from engine.simulation.published_runs import adjusted_market
-from engine.simulation.recorder import Silent
+from engine.session.recorder import Silent
 
 if TYPE_CHECKING:
     from multiprocessing.synchronize import Event

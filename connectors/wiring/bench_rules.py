@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from connectors.wiring.sources import Source, load_window
+from engine.conventions.metrics import Metrics
 from engine.domain.market import Symbol
 from engine.errors import MissingData, StaleData
-from engine.reports.metrics import Metrics
+from engine.lab.published_runs import Override, run_rule
 from engine.reports.published import PublishedTable
-from engine.simulation.published_runs import Override, run_rule
 
 Say = Callable[[str], None]
 

@@ -15,17 +15,17 @@ from connectors.wiring.desk_session import Finished, done_before, session_to_run
 from connectors.wiring.models import build_models
 from connectors.wiring.runs import default_spec, default_symbols
 from engine import places
-from engine.assistant import Gate, Gated, Publish, TakeTurn
+from engine.app.desk_runner import Gate, Gated, Publish, TakeTurn
 from engine.clock import LiveClock
 from engine.config import Config
-from engine.desk.setting import DailyResult
-from engine.domain.live import Heard
+from engine.domain.live import FeedMessage
 from engine.errors import CredentialsRefused
 from engine.journal.upgrade import bring_up_to_date, older_version
 from engine.market.as_of import Market
 from engine.messages.events import Noticed
 from engine.ports import Clock, LanguageModel, LiveFeed
 from engine.preset import load_preset
+from engine.session.context import DeskRunResult
 
 
 async def run_desk_day(
@@ -34,7 +34,7 @@ async def run_desk_day(
     publish: Publish = lambda event: None,
     wall: Clock | None = None,
     through: Callable[[LanguageModel], LanguageModel] = lambda model: model,
-) -> DailyResult | Finished:
+) -> DeskRunResult | Finished:
     """One daily run of the configured desk for a session; `through` wraps every model that is asked, `wall` is this
     machine's clock. Raises UsageError, DataError, ConfigError, NetworkError, TryAgainLater, CredentialsRefused and
     DeskHalted; what was done before stays done."""
@@ -59,7 +59,7 @@ async def _run_once(
     clock: Clock,
     through: Callable[[LanguageModel], LanguageModel],
     account: DeskAccount | None,
-) -> DailyResult | Finished:
+) -> DeskRunResult | Finished:
     """One run, by whoever holds the desk's lock."""
     calendar, session = session_to_run(config, asked, clock.now())
     bring_up_to_date(places.desk_journal(config.desk.name))
@@ -104,7 +104,7 @@ class OpenDesk:
             text = f"{done.session} is decided already; the next cycle follows its next session"
             publish(Noticed(done.run, self.clock.now(), "info", text))
 
-    async def watch(self, publish: Publish, hear: Callable[[Heard], None], take_turn: TakeTurn) -> None:
+    async def watch(self, publish: Publish, hear: Callable[[FeedMessage], None], take_turn: TakeTurn) -> None:
         """Runs the desk's cycles when they are due, and follows the feed, until it is cancelled."""
         from connectors.wiring.watching import DeskWatch, Through  # it drives what stands here
 

@@ -12,9 +12,8 @@ from connectors.wiring.desk_lock import desk_lock
 from connectors.wiring.desk_run import run_at
 from connectors.wiring.desk_session import Finished, session_to_run
 from engine import places
-from engine.assistant import Publish
+from engine.app.desk_runner import Publish
 from engine.config import Config
-from engine.desk.setting import WITHIN, DailyResult, run_id
 from engine.domain.market import Symbol
 from engine.errors import ConfigError, MissingData, NetworkError, StaleData, TryAgainLater
 from engine.journal.entries import RunEntry
@@ -23,6 +22,7 @@ from engine.journal.upgrade import bring_up_to_date
 from engine.market.live_prices import LivePrices
 from engine.messages.events import Noticed
 from engine.ports import Clock, LanguageModel
+from engine.session.context import WITHIN, DeskRunResult, run_id
 
 
 async def run_desk_cycle(
@@ -33,7 +33,7 @@ async def run_desk_cycle(
     machine: Clock | None = None,
     through: Callable[[LanguageModel], LanguageModel] = lambda model: model,
     heard: LivePrices | None = None,
-) -> DailyResult | Finished:
+) -> DeskRunResult | Finished:
     """Cycle `number` within the session after `session`, whose own cycle has to be decided. Prices are asked for; where
     that fails, those that were `heard` count. Raises as `run_desk_day` does, StaleData where that session is not open.
     """

@@ -16,29 +16,29 @@ from connectors.wiring.models import build_models
 from connectors.wiring.runs import default_symbols, with_costs
 from connectors.wiring.sources import configured_data
 from engine import places
+from engine.account.comparison import BooksDisagree
 from engine.agents.ask import AnswerRecord, Asked, Asker
-from engine.assistant import Publish
+from engine.app.desk_runner import Publish
+from engine.app.session_report import keep_report
 from engine.config import Config
-from engine.cycle import Cycle
-from engine.desk.comparing import BooksDisagree
-from engine.desk.daily import run_daily
-from engine.desk.day_report import keep_report
-from engine.desk.schedule import DAILY
-from engine.desk.setting import KIND, DailyResult, DailySetting, run_id
-from engine.desk.venue import Venue
-from engine.desk.within_session import Ask, run_within
+from engine.cycle.cycle import Cycle
 from engine.domain.run import RunSpec
 from engine.errors import DataError, DeskHalted, PaperdeskError
+from engine.execution.venue import Venue
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
+from engine.lab.window import unread_series
 from engine.messages.events import AgentSaid, Event, Noticed, RunFinished
 from engine.ports import Calendar, Clock, LanguageModel
 from engine.preset import briefed, load_preset
-from engine.reports import row_json
-from engine.reports.model_use import Meter, answered
-from engine.simulation.desk_broker import DeskBroker
-from engine.simulation.recorder import answer_entry
-from engine.simulation.window import unread_series
+from engine.reports.documents import row_json
+from engine.session.context import KIND, DeskRunResult, SessionContext, run_id
+from engine.session.cost_meter import CostMeter, answered
+from engine.session.daily import run_daily
+from engine.session.intraday import Ask, run_within
+from engine.session.recorder import answer_entry
+from engine.session.schedule import DAILY
+from engine.session.simulated_venue import SimulatedVenue
 from memory.lancedb_store import load_library
 
 
@@ -52,7 +52,7 @@ async def run_at(
     account: DeskAccount | None,
     number: int = DAILY,
     ask: Ask | None = None,
-) -> DailyResult:
+) -> DeskRunResult:
     """The daily run, or a cycle within the session (whose prices of the moment `ask` brings), of a desk whose lock is
     held. Raises as `run_desk_day` does."""
     desk, identity = config.desk.name, run_id(config.desk.name, session, number)
@@ -72,7 +72,7 @@ async def run_at(
     market = await load_desk(config, session)
     spec = RunSpec(default_symbols(config), session, session, preset=config.desk.preset)
     rules, cash = with_costs(spec, config)
-    meter = Meter(models.spec)
+    meter = CostMeter(models.spec)
     with JournalWriter(places.desk_journal(desk)) as journal:
         keep_briefing(journal, identity, briefing)
 
@@ -96,7 +96,7 @@ async def run_at(
         venue: Venue
         if account is None:
             refuse_bound(journal.path, desk)
-            venue = DeskBroker(journal, identity, desk, market, calendar, rules, cash, clock)
+            venue = SimulatedVenue(journal, identity, desk, market, calendar, rules, cash, clock)
         else:
             venue = build_venue(config, account, journal, identity, session, market, calendar)
 
@@ -113,7 +113,7 @@ async def run_at(
         try:
             with desk_memory(preset, config, calendar, untidied, meter.add) as memory:
                 cycle = Cycle(preset, asker, market.calendars, tell, memory)
-                setting = DailySetting(
+                setting = SessionContext(
                     identity, desk, session, spec.symbols, market, calendar, cycle, preset.name, models.label, meter,
                     journal, venue, clock, tell, asyncio.sleep, config.broker.mode, config.broker.kind, number,
                 )  # fmt: skip

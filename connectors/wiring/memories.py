@@ -10,7 +10,7 @@ from pathlib import Path
 from connectors.wiring.reference import open_embedder
 from engine import places
 from engine.config import Config
-from engine.desk_memory import DeskMemory
+from engine.cycle.recall import TradingMemory
 from engine.domain.run import ModelUse
 from engine.errors import ConfigError, DataError, MissingData, TryAgainLater
 from engine.ports import Calendar
@@ -58,7 +58,7 @@ def desk_memory(
     calendar: Calendar,
     notice: Callable[[str], None],
     on_use: Callable[[ModelUse], None] = lambda use: None,
-) -> Iterator[DeskMemory | None]:
+) -> Iterator[TradingMemory | None]:
     """A desk's memory on disk, with its one writer's place until the block ends; None for a preset without one. Tidies
     up at the end where that is due; `notice` hears where it could not, `on_use` of every call of a remote embedder.
     Raises as `memory_errors` says, within the block as well."""
@@ -72,7 +72,7 @@ def desk_memory(
     with memory_errors(), open_embedder(config, on_use=on_use) as embedder:
         store = LanceStore(place, embedder, writing=True)
         with LayeredMemory(store, embedder, preset.memory) as memory:
-            yield DeskMemory(memory, calendar)
+            yield TradingMemory(memory, calendar)
             if memory.untidy:
                 try:
                     memory.optimize()
@@ -87,7 +87,7 @@ def run_memory(
     calendar: Calendar,
     on_use: Callable[[ModelUse], None] = lambda use: None,
     embedder_spec: str | None = None,
-) -> Iterator[DeskMemory | None]:
+) -> Iterator[TradingMemory | None]:
     """The memory of a backtest, in this process alone, by an embedder (None: the configured one); None for a preset
     without one. `on_use` hears of every call of a remote embedder. Raises as `memory_errors` says, within the block as
     well."""
@@ -96,10 +96,10 @@ def run_memory(
         return
     with memory_errors(), open_embedder(config, on_use=on_use, spec=embedder_spec) as embedder:
         store = VolatileStore(embedder.dimension)
-        yield DeskMemory(LayeredMemory(store, embedder, preset.memory), calendar)
+        yield TradingMemory(LayeredMemory(store, embedder, preset.memory), calendar)
 
 
-def keep_run_memory(memory: DeskMemory | None, run: str) -> str:
+def keep_run_memory(memory: TradingMemory | None, run: str) -> str:
     """Writes what a backtest remembered beside its journal, whole or not at all. Returns why that could not be, empty
     where it could: the run stands without it."""
     if memory is None:

@@ -15,12 +15,12 @@ from engine.errors import DataError, MissingData
 from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
 from engine.journal.results import trail
+from engine.lab.parity import Parity, data_changes
+from engine.lab.redecision import RecordedTurn, occasion_of_desk
 from engine.market.trading_hours import decision_time, desk_calendar
 from engine.preset import briefed
 from engine.reports.decision_changes import compared, order_changes
-from engine.simulation.parity import Parity, data_changes
-from engine.simulation.redecision import Occasion, occasion_of_desk
-from engine.simulation.seen_inputs import Seen, seen_in
+from engine.session.inputs import TurnInputs, seen_in
 
 
 def check_parity(reader: JournalReader, session: date | None, config: Config, run: str | None = None) -> Parity:
@@ -72,7 +72,7 @@ def _decided(reader: JournalReader, session: date | None, run: str | None) -> Ru
     raise MissingData(f"the desk decided nothing for {session or run or 'any session'}{known}")
 
 
-async def _again(asked: Asked, occasion: Occasion, seen: Seen) -> Again:
+async def _again(asked: Asked, occasion: RecordedTurn, seen: TurnInputs) -> Again:
     try:
         calendar = desk_calendar(seen.symbols, calendar_table())
         return await decide_again(asked, occasion, seen.market, calendar, None)
@@ -80,7 +80,7 @@ async def _again(asked: Asked, occasion: Occasion, seen: Seen) -> Again:
         await asked.models.aclose()
 
 
-def _data(occasion: Occasion, seen: Seen, config: Config) -> tuple[str, ...]:
+def _data(occasion: RecordedTurn, seen: TurnInputs, config: Config) -> tuple[str, ...]:
     """Where today's data differ from what was seen; that they cannot be read is said like a difference."""
     now = occasion.now or decision_time(desk_calendar(seen.symbols, calendar_table()), occasion.session)
     try:

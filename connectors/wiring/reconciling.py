@@ -9,17 +9,17 @@ from connectors.wiring.desk_lock import desk_lock
 from connectors.wiring.desk_market import load_desk
 from connectors.wiring.desk_session import session_to_run
 from engine import places
+from engine.account.adoption import adopt, ended_at_the_broker
+from engine.account.claim import claim_account
+from engine.account.reconciliation import ReconciliationReport
 from engine.config import Config
-from engine.desk.claim import claim_account
-from engine.desk.looking import Found
-from engine.desk.reconciling import adopt, ended_at_the_broker
-from engine.desk.setting import run_id
 from engine.domain.run import Adoption
 from engine.errors import ConfigError
 from engine.journal.upgrade import bring_up_to_date
 from engine.journal.writer import JournalWriter
 from engine.market.as_of import Market
 from engine.ports import Clock
+from engine.session.context import run_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Reconciled:
     """Both sides as they were found (`found.differences` is empty where they agree), and what was `adopted`."""
 
     desk: str
-    found: Found
+    found: ReconciliationReport
     adopted: tuple[Adoption, ...] = ()
 
 

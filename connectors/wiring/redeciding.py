@@ -15,12 +15,14 @@ from connectors.wiring.memories import memory_errors, remembers, run_memory
 from connectors.wiring.models import ModelSet, build_models
 from connectors.wiring.reference import open_embedder
 from connectors.wiring.runs import load_run, on_convention, with_costs
-from connectors.wiring.said_before import SaidBefore
+from connectors.wiring.said_before import RecordedModel
 from connectors.wiring.sources import calendar_table, calendars, configured_data, load_macro, open_source
 from engine.agents.ask import AnswerRecord, Asker
 from engine.config import Config
-from engine.cycle import INDICATOR_ROWS, Cycle
-from engine.desk_memory import DeskMemory
+from engine.conventions.catalog import convention
+from engine.cycle.cycle import INDICATOR_ROWS, Cycle
+from engine.cycle.recall import TradingMemory
+from engine.cycle.turn import CycleResult, Turn
 from engine.domain.decision import Decision
 from engine.domain.execution import FillAt
 from engine.domain.market import Symbol
@@ -28,16 +30,14 @@ from engine.errors import MissingData, StaleData, UsageError
 from engine.journal.entries import AnswerEntry, OrderEntry, Recalled, RunEntry, Trail
 from engine.journal.reader import JournalReader
 from engine.journal.results import trail
+from engine.lab.redecision import RecordedTurn, occasion_of_backtest, occasion_of_desk, opened, part_of, turn_of
 from engine.market.as_of import Market, load_market
 from engine.market.trading_hours import desk_calendar
 from engine.ports import Calendar
 from engine.preset import Preset, briefed, load_preset
-from engine.reports.conventions import convention
 from engine.reports.decision_changes import Comparison, compared
-from engine.simulation.recorder import answer_entry
-from engine.simulation.redecision import Occasion, occasion_of_backtest, occasion_of_desk, opened, part_of, turn_of
-from engine.simulation.seen_inputs import seen_in
-from engine.turn import Turn, Verdict
+from engine.session.inputs import seen_in
+from engine.session.recorder import answer_entry
 from memory.recall import LayeredMemory
 
 
@@ -123,7 +123,7 @@ class Again:
     """What a batch, or a symbol of it, came to when it was decided again."""
 
     turn: Turn
-    verdict: Verdict
+    verdict: CycleResult
     answers: tuple[AnswerEntry, ...]
     notes: tuple[str, ...]
 
@@ -173,7 +173,7 @@ def _short_of_bars(asked: Asked, market: Market, symbol: Symbol | None) -> Itera
 
 
 async def decide_again(
-    asked: Asked, occasion: Occasion, market: Market, calendar: Calendar, symbol: Symbol | None
+    asked: Asked, occasion: RecordedTurn, market: Market, calendar: Calendar, symbol: Symbol | None
 ) -> Again:
     """The verdict on one symbol beside what the others ordered, or (None) on the whole batch."""
     turn = turn_of(occasion, market, calendar)
@@ -182,7 +182,7 @@ async def decide_again(
     heard: list[AnswerRecord] = []
     models = asked.models
     sample = 0 if asked.entry.spec is None else asked.entry.spec.sample
-    saying = {id(model): SaidBefore(model, asked.said) for model in models.models.values()}
+    saying = {id(model): RecordedModel(model, asked.said) for model in models.models.values()}
     answering = {agent: saying[id(model)] for agent, model in models.models.items()}
     asker = Asker(answering, models.settings, heard.append, lambda asked, text: None, sample, models.insisted)
     with memory_then(asked, calendar, turn.step) as (memory, notes):
@@ -210,7 +210,7 @@ def preset_of_desk(entry: RunEntry, config: Config) -> Preset:
     return configured if configured.name == entry.name else load_preset(entry.name)
 
 
-async def _occasion(reader: JournalReader, asked: Asked, given: Market | None) -> tuple[Occasion, Market, Calendar]:
+async def _occasion(reader: JournalReader, asked: Asked, given: Market | None) -> tuple[RecordedTurn, Market, Calendar]:
     entry, config = asked.entry, asked.config
     if entry.spec is None:
         inputs = reader.inputs(entry.id, asked.cycle)
@@ -229,7 +229,7 @@ async def _occasion(reader: JournalReader, asked: Asked, given: Market | None) -
     return occasion, market, calendar
 
 
-async def desk_market(config: Config, occasion: Occasion) -> Market:
+async def desk_market(config: Config, occasion: RecordedTurn) -> Market:
     """What the desk's data say today of the symbols that were decided or held then. Raises what the source raises, and
     StaleData where bars do not reach the session."""
     data = configured_data(config)
@@ -246,7 +246,9 @@ async def desk_market(config: Config, occasion: Occasion) -> Market:
 
 
 @contextmanager
-def memory_then(asked: Asked, calendar: Calendar, step: float) -> Iterator[tuple[DeskMemory | None, tuple[str, ...]]]:
+def memory_then(
+    asked: Asked, calendar: Calendar, step: float
+) -> Iterator[tuple[TradingMemory | None, tuple[str, ...]]]:
     """The memory of the run as it was before a decision, and what has to be said about it; what is written into it is
     lost. An empty one where the run had none. Raises MissingData where one that it had is gone, and as
     `memory_errors` says."""
@@ -268,7 +270,7 @@ def memory_then(asked: Asked, calendar: Calendar, step: float) -> Iterator[tuple
         store = LanceStore(kept.place, embedder, writing=False)
         constants = original.memory if remembers(original) else kept.constants
         with LayeredMemory(store, embedder, constants) as memory:
-            then = DeskMemory(memory, calendar).as_of(step)
+            then = TradingMemory(memory, calendar).as_of(step)
         yield then, ()
 
 

@@ -15,7 +15,7 @@ from connectors.wiring.reference import open_embedder
 from engine.config import Config
 from engine.domain.run import ModelUse
 from engine.errors import DataError
-from engine.reports.model_use import Meter
+from engine.session.cost_meter import CostMeter
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ def reembed_memory(kept: Kept, config: Config, spec: str | None, desk: str | Non
     from memory.lancedb_store import LanceStore, made_with
     from memory.reembedding import reembed
 
-    place, part, meter = kept.place, part_of(kept.place), Meter("")
+    place, part, meter = kept.place, part_of(kept.place), CostMeter("")
     with desk_lock(desk) if desk is not None else nullcontext(), memory_errors():
         finish_replacing(place)
         recorded = RecordedEmbedder(*made_with(place))

@@ -15,30 +15,30 @@ from connectors.wiring.models import ModelSet, build_models
 from connectors.wiring.sources import calendar_table, configured_data, load_macro, load_window, open_source
 from engine import places
 from engine.agents.ask import AnswerRecord, Asked, Asker
-from engine.assistant import Publish
+from engine.app.desk_runner import Publish
 from engine.clock import BacktestClock, LiveClock
 from engine.config import Config
-from engine.cycle import Cycle
-from engine.desk_memory import DeskMemory
+from engine.conventions.catalog import Convention, convention
+from engine.cycle.cycle import Cycle
+from engine.cycle.recall import TradingMemory
 from engine.domain.execution import ExecutionRules, PriceBasis
 from engine.domain.run import DataSpec, Result, RunSpec
 from engine.errors import PaperdeskError, UsageError
 from engine.journal.entries import RunEntry
 from engine.journal.writer import JournalWriter
+from engine.lab.backtest import BacktestContext, run_agents, windows
+from engine.lab.rule_backtest import run_strategy
+from engine.lab.window import desk_calendar_of, execution_rules
 from engine.market.as_of import Market
 from engine.market.trading_hours import FIRST_SESSION, desk_calendar
 from engine.messages.events import AgentSaid, Noticed, RunFinished, RunStarted
 from engine.ports import Clock
 from engine.preset import Preset
-from engine.reports.conventions import Convention, convention
-from engine.reports.model_use import Meter, answered
 from engine.reports.report import Report
 from engine.reports.stored import keep
-from engine.simulation.agent_run import Setting, run_agents, windows
+from engine.session.cost_meter import CostMeter, answered
+from engine.session.recorder import JournalRecorder, Silent
 from engine.simulation.price_basis import known_adjusted, on_basis
-from engine.simulation.recorder import JournalRecorder, Silent
-from engine.simulation.strategy_run import run_strategy
-from engine.simulation.window import desk_calendar_of, execution_rules
 from engine.strategies.catalog import make_strategy
 
 BASELINES = ("buy-and-hold", "equal-weight", "macd", "kdj-rsi", "z-score", "random", "cash")
@@ -253,7 +253,7 @@ async def play(
 ) -> Result:
     """Plays a preset over a market with models that are given. What it remembered is kept where a journal is kept,
     of a run that ends early as well."""
-    meter = Meter(models.spec)
+    meter = CostMeter(models.spec)
     with run_memory(preset, config, desk_calendar_of(market, spec.symbols), meter.add, spec.embedder) as memory:
         setting = set_up(spec, config, market, preset, models, memory, clock, recorder, publish, stop, meter.count)
         trouble = ""
@@ -271,13 +271,13 @@ def set_up(
     market: Market,
     preset: Preset,
     models: ModelSet,
-    memory: DeskMemory | None,
+    memory: TradingMemory | None,
     clock: BacktestClock,
     recorder: JournalRecorder | Silent,
     publish: Publish = lambda event: None,
     stop: Stop = lambda: False,
     on_answer: Callable[[AnswerRecord], None] = lambda record: None,
-) -> Setting:
+) -> BacktestContext:
     """Everything that a run of agents needs, put together; the audit does so for markets that are cut. `on_answer`
     hears of every call of a model."""
 
@@ -297,7 +297,7 @@ def set_up(
     asker = Asker(models.models, models.settings, heard, said, spec.sample, models.insisted)
     calendar = desk_calendar_of(market, spec.symbols)
     cycle = Cycle(preset, asker, market.calendars, publish, memory)
-    return Setting(
+    return BacktestContext(
         spec.run, config.desk.name, spec.symbols, market, calendar, clock, cycle, rules, cash, publish, recorder, stop,
         memory=memory,
     )  # fmt: skip

@@ -13,7 +13,7 @@ from engine.offline.model import OfflineModel
 from engine.ports import LanguageModel
 
 
-class SaidBefore:
+class RecordedModel:
     """A model that gives the answers of a run for free where the same model was asked the same, and asks the inner one
     for others. Rules are asked anew: they cost nothing, and say the same."""
 

@@ -8,8 +8,8 @@ from decimal import Decimal
 from pathlib import Path
 from statistics import mode
 
-from connectors.alpaca.sandbox import MarketData, SandboxServer, SandboxSettings
-from connectors.alpaca.sandbox.market import Load
+from connectors.sandbox import MarketData, SandboxServer, SandboxSettings
+from connectors.sandbox.market import Load
 from connectors.wiring.sources import calendar_table, calendars, open_source
 from engine.clock import LiveClock
 from engine.config import Config

@@ -9,18 +9,18 @@ from datetime import date
 from connectors.wiring.desk import run_desk_day
 from connectors.wiring.desk_session import Finished, session_to_run
 from engine import places
-from engine.assistant import Publish
+from engine.app.desk_runner import Publish
+from engine.app.session_report import document_of
 from engine.clock import LiveClock
 from engine.config import Config
-from engine.desk.day_report import document_of
-from engine.desk.setting import DailyResult
 from engine.errors import DeskHalted, NotToldError, PaperdeskError, UsageError
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
 from engine.messages.events import Event, Noticed, RunStarted
 from engine.ports import Clock, LanguageModel, Notifier
-from engine.reports.day import failure_document
-from engine.reports.row_json import Row
+from engine.reports.documents.row_json import Row
+from engine.reports.documents.session import failure_document
+from engine.session.context import DeskRunResult
 
 
 async def run_and_tell(
@@ -30,10 +30,10 @@ async def run_and_tell(
     wall: Clock | None = None,
     through: Callable[[LanguageModel], LanguageModel] = lambda model: model,
     known: str | None = None,
-) -> DailyResult | Finished:
+) -> DeskRunResult | Finished:
     """`run_desk_day`, and what it came to is told (`told`). Raises as `run_desk_day` does."""
 
-    async def run(hear: Publish) -> DailyResult | Finished:
+    async def run(hear: Publish) -> DeskRunResult | Finished:
         return await run_desk_day(config, asked, hear, wall, through)
 
     return await told(config, run, asked, publish, wall, known)
@@ -41,12 +41,12 @@ async def run_and_tell(
 
 async def told(
     config: Config,
-    run: Callable[[Publish], Awaitable[DailyResult | Finished]],
+    run: Callable[[Publish], Awaitable[DeskRunResult | Finished]],
     session: date | None = None,
     publish: Publish = lambda event: None,
     wall: Clock | None = None,
     known: str | None = None,
-) -> DailyResult | Finished:
+) -> DeskRunResult | Finished:
     """Awaits a `run` of the desk and tells notify.command and notify.webhook what it came to: its document
     (day_document) with `exit_code` and `error`. A run with nothing to do tells nobody, nor does one that was called in
     a way that means nothing, nor a failure in the words that are `known`. Who cannot be told is a warning, published
@@ -75,7 +75,7 @@ async def told(
     except Exception as error:
         await tell("failed", PaperdeskError.exit_code, f"a bug: {type(error).__name__}: {error}")
         raise
-    if isinstance(done, DailyResult):
+    if isinstance(done, DeskRunResult):
         begun.append(done.run)
         await tell(done.outcome, 0, None)
     return done

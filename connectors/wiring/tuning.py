@@ -13,8 +13,8 @@ from engine.clock import LiveClock
 from engine.config import Config
 from engine.domain.run import RunSpec
 from engine.errors import UsageError
+from engine.lab.tuning import OnTrial, Search, Tuned, default_metric, searched, tune
 from engine.ports import Clock
-from engine.simulation.tuning import OnTrial, Search, Tuned, default_metric, searched, tune
 
 
 def run_tuning(

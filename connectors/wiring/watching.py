@@ -14,21 +14,21 @@ from connectors.wiring.desk_session import Finished
 from connectors.wiring.runs import default_symbols
 from connectors.wiring.sources import calendar_table
 from connectors.wiring.telling import run_and_tell, told
-from engine.assistant import Publish
+from engine.app.desk_runner import Publish
 from engine.clock import LiveClock, MovedClock
 from engine.config import Config
-from engine.desk.schedule import Occasion, Rhythm
-from engine.desk.setting import DailyResult
-from engine.desk.watch import Sleep, Watch
-from engine.domain.live import Heard
+from engine.domain.live import FeedMessage
 from engine.domain.market import is_crypto
 from engine.errors import PaperdeskError, UsageError
 from engine.market.live_prices import LivePrices
 from engine.market.trading_hours import desk_calendar
 from engine.messages.events import Noticed
 from engine.ports import Broker, Clock, LanguageModel
+from engine.session.context import DeskRunResult
+from engine.session.schedule import Schedule, ScheduledRun
+from engine.session.watch import Sleep, Watch
 
-Hear = Callable[[Heard], None]
+Hear = Callable[[FeedMessage], None]
 Through = Callable[[LanguageModel], LanguageModel]
 TakeTurn = Callable[[Callable[[Through], Awaitable[None]]], Awaitable[None]]
 
@@ -40,10 +40,10 @@ NO_CYCLES_WITHIN = (
 )
 
 
-def desk_rhythm(config: Config) -> Rhythm:
+def desk_rhythm(config: Config) -> Schedule:
     """How often the configured desk works; only at a broker also within a session."""
     every = config.watch.every if config.broker.kind == "alpaca" else 0
-    return Rhythm(
+    return Schedule(
         timedelta(minutes=config.watch.after_close),
         timedelta(minutes=every) if every else None,
         any(is_crypto(symbol) for symbol in default_symbols(config)),
@@ -118,13 +118,13 @@ class DeskWatch:
         with suppress(PaperdeskError):  # it goes on as it went; whoever trades asks again and is told
             clock.set((await broker.clock()).now)
 
-    async def _work(self, occasion: Occasion) -> None:
+    async def _work(self, occasion: ScheduledRun) -> None:
         async def work(through: Through) -> None:
             await self._cycle(occasion, through)
 
         await self._take_turn(work)
 
-    async def _cycle(self, occasion: Occasion, through: Through) -> None:
+    async def _cycle(self, occasion: ScheduledRun, through: Through) -> None:
         if occasion.within_session and is_decided(self._config, occasion.session):
             await self._within(occasion.session, occasion.number, through)
             return
@@ -142,7 +142,7 @@ class DeskWatch:
             await self._within(done.session, number, through)
 
     async def _within(self, session: date, number: int, through: Through) -> None:
-        async def run(hear: Publish) -> DailyResult | Finished:
+        async def run(hear: Publish) -> DeskRunResult | Finished:
             return await run_desk_cycle(self._config, session, number, hear, through=through, heard=self._prices)
 
         await told(self._config, run, session, self._publish)
@@ -156,7 +156,7 @@ class DeskWatch:
         except PaperdeskError as error:
             self._say("error", f"no live prices and news: {error}")
 
-    def _take(self, heard: Heard) -> None:
+    def _take(self, heard: FeedMessage) -> None:
         self._prices.hear(heard)
         self._hear(heard)
 

@@ -70,4 +70,4 @@ class FeedState:
     detail: str = ""
 
 
-Heard = Quote | LastTrade | Headline | OrderHint | FeedState
+FeedMessage = Quote | LastTrade | Headline | OrderHint | FeedState

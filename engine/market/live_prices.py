@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from engine.domain.live import Heard, LastTrade, Quote
+from engine.domain.live import FeedMessage, LastTrade, Quote
 from engine.domain.market import Symbol
 
 FRESH = timedelta(minutes=15)
@@ -23,7 +23,7 @@ class LivePrices:
         self._quotes: dict[Symbol, Quote] = {}
         self._trades: dict[Symbol, LastTrade] = {}
 
-    def hear(self, heard: Heard) -> None:
+    def hear(self, heard: FeedMessage) -> None:
         """Takes a quote or a trade in; what is older than what is known, and everything else, is left."""
         if isinstance(heard, Quote):
             known = self._quotes.get(heard.symbol)

@@ -139,6 +139,11 @@ def decision_time(calendar: Calendar, session: date) -> datetime:
     return calendar.closes_at(session) + AFTER_CLOSE
 
 
+def previous_session(calendar: Calendar, session: date) -> date:
+    """The session before one."""
+    return calendar.sessions(session - _LONGEST_REST, session - timedelta(days=1))[-1]
+
+
 def session_after(calendar: Calendar, session: date) -> date:
     """The session that follows one, whatever the holidays."""
     return calendar.sessions(session + timedelta(days=1), session + _LONGEST_REST)[0]

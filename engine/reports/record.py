@@ -8,11 +8,11 @@ from decimal import Decimal
 
 import numpy as np
 
+from engine.account.time_weighted import EXTERNAL, brought_in, measured
+from engine.conventions.metrics.track import Floats, Track, floats
 from engine.domain.market import Symbol
 from engine.domain.portfolio import ZERO
 from engine.domain.run import EquityPoint, Stretch
-from engine.reports.metrics.track import Floats, Track, floats
-from engine.reports.time_weighted import EXTERNAL, brought_in, measured
 
 
 def track_of(

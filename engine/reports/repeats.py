@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from statistics import median
 
+from engine.conventions.metrics import Metrics
 from engine.reports.comparison import Spread
-from engine.reports.metrics import Metrics
 
 
 def median_repeat(repeats: Sequence[Metrics], sharpe: str = "SR") -> int:

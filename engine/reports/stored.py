@@ -8,8 +8,8 @@ from dataclasses import replace
 from engine.journal.reader import JournalReader
 from engine.journal.results import result
 from engine.journal.writer import JournalWriter
+from engine.reports.documents.backtest import Document, as_text, document
 from engine.reports.report import Report
-from engine.reports.result_json import Document, as_text, document
 
 KIND = "result"
 NO_DOCUMENT = "this run ended before its result was written; it is put together from its journal, without baselines"

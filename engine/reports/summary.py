@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from engine.conventions.catalog import convention
 from engine.domain.decision import Action
 from engine.domain.portfolio import ZERO
-from engine.reports.conventions import convention
 
 DISCLAIMER = "Paper money. Not investment advice."
 NOTHING = "–"

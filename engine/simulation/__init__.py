@@ -1,1 +1,1 @@
-"""Many steps in a row against a market that has already happened: the simulated broker and what drives it."""
+"""A market that has already happened: the simulated broker, fill models and price bases."""

@@ -30,7 +30,7 @@ STOPPED_TRADING = "stopped trading, sold at the last close"
 Actions = Mapping[Symbol, Sequence[CorporateAction] | None]
 
 
-class Happened(NamedTuple):
+class MarketActivity(NamedTuple):
     """What an open or a close brought, each in order."""
 
     fills: tuple[Fill, ...] = ()
@@ -157,7 +157,7 @@ class SimulatedBroker:
         """How an order stands, or None for an id that was never seen."""
         return self._standing.get(order_id)
 
-    def open_session(self, session: date) -> Happened:
+    def open_session(self, session: date) -> MarketActivity:
         """Corporate actions with an ex-date up to this session, then fills at the open where the rules say so."""
         if self._opened is not None or (self._closed is not None and session <= self._closed):
             raise InvariantBroken(f"{session} cannot open: {self._opened or self._closed} comes before it")
@@ -169,7 +169,7 @@ class SimulatedBroker:
             self._fill_pending(session)
         return self._happened_since(fills, flows)
 
-    def close_session(self, session: date) -> tuple[EquityPoint, Happened]:
+    def close_session(self, session: date) -> tuple[EquityPoint, MarketActivity]:
         """Fills at the close where the rules say so, sells what traded for the last time, and marks the book at the
         close (at the last known one where a symbol did not trade)."""
         if session != self._opened:
@@ -183,8 +183,8 @@ class SimulatedBroker:
         point = EquityPoint(session, self._portfolio.value(prices), self._portfolio, prices)
         return point, self._happened_since(fills, flows)
 
-    def _happened_since(self, fills: int, flows: int) -> Happened:
-        return Happened(tuple(self.fills[fills:]), tuple(self.cash_flows[flows:]), tuple(self._updates))
+    def _happened_since(self, fills: int, flows: int) -> MarketActivity:
+        return MarketActivity(tuple(self.fills[fills:]), tuple(self.cash_flows[flows:]), tuple(self._updates))
 
     def _marks(self, session: date) -> dict[Symbol, Decimal]:
         ordinal = session.toordinal()

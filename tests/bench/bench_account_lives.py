@@ -1,6 +1,6 @@
 """10,000 lives of a desk in an account: cut, disturbed and failing by chance, each looked at after every run.
 
-See tests/engine/desk/account_life.py. The first seed is drawn, printed, and may be given with the number of lives:
+See tests/engine/account/account_life.py. The first seed is drawn, printed, and may be given with the number of lives:
 `python -m tests.bench.bench_account_lives [SEED [LIVES]]`. A life that fails is printed, cut down to what it takes.
 """
 
@@ -13,8 +13,8 @@ from concurrent.futures import ProcessPoolExecutor
 from itertools import islice
 from time import perf_counter
 
-from tests.engine.desk.account_life import TALLY
-from tests.engine.desk.account_schedules import fault_of, report, schedule_of
+from tests.engine.account.account_life import TALLY
+from tests.engine.account.account_schedules import fault_of, report, schedule_of
 
 LIVES = 10_000
 AT_ONCE = 100

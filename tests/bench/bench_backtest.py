@@ -37,9 +37,9 @@ def paperdesk(symbols: int, bars: int) -> Callable[[], Outcome]:
 
     from engine.domain.market import PriceHistory
     from engine.domain.run import RunSpec
+    from engine.lab.rule_backtest import run_strategy
     from engine.market.as_of import Market
     from engine.market.trading_hours import AroundTheClock
-    from engine.simulation.strategy_run import run_strategy
     from tests.bench.random_walk import days, walks
 
     mark_imports()

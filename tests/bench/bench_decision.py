@@ -30,7 +30,7 @@ from engine.journal.writer import JournalWriter
 from engine.offline.model import OfflineModel
 from engine.ports import LanguageModel
 from engine.preset import load_preset
-from engine.simulation.recorder import JournalRecorder
+from engine.session.recorder import JournalRecorder
 
 SCRIPT: dict[str, dict[str, Any]] = {
     "NewsDigest": {

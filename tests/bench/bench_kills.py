@@ -29,14 +29,14 @@ from time import perf_counter
 from typing import Any
 from unittest import mock
 
-from connectors.alpaca.sandbox.http_server import Answer
-from connectors.alpaca.sandbox.wire import Request
 from connectors.demo import DemoMarket
 from connectors.files.writing import write_folder
+from connectors.sandbox.http_server import Answer
+from connectors.sandbox.wire import Request
 from connectors.wiring.sandbox import build_sandbox
 from connectors.wiring.sources import calendars
 from engine import places
-from engine.desk.looking import what_is_kept
+from engine.account.reconciliation import what_is_kept
 from engine.domain.order import OrderState
 from engine.domain.run import DataSpec
 from engine.journal.integrity import quick_check

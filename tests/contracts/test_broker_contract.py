@@ -19,12 +19,9 @@ from connectors.alpaca.settings import AlpacaSettings
 from engine.domain.brokerage import Activity, ActivityKind
 from engine.domain.order import Order, OrderState, OrderUpdate, Side, is_final, order_id
 from engine.domain.portfolio import ZERO, Portfolio
-from engine.domain.run import EquityPoint
 from engine.market.trading_hours import exchange_calendar
 from engine.ports import Broker
-from engine.simulation.async_broker import AsyncBroker
-from engine.simulation.simulated_broker import SimulatedBroker
-from tests.connectors.alpaca.sandbox_markets import DIVIDEND_ON, FREE, SPLIT_ON, START, market_data, sandbox
+from tests.connectors.alpaca.sandbox_markets import DIVIDEND_ON, SPLIT_ON, START, sandbox
 
 CASH = Decimal("10000.00")
 DECIDED = date(2024, 1, 31)
@@ -56,20 +53,6 @@ class Subject:
 
 
 @asynccontextmanager
-async def simulated() -> AsyncIterator[Subject]:
-    data = market_data()
-    core = SimulatedBroker(FREE, Portfolio(CASH), data.histories, data.actions, closed=DECIDED)
-    broker = AsyncBroker(core, data.exchange, EquityPoint(DECIDED, CASH, Portfolio(CASH), {}))
-
-    def pass_session() -> None:
-        broker.play(subject.decided)
-
-    subject = Subject(broker, pass_session)
-    yield subject
-    await broker.aclose()
-
-
-@asynccontextmanager
 async def alpaca() -> AsyncIterator[Subject]:
     with sandbox(cash=CASH, pay_dividends=True) as server:
         keys = server.settings.key, server.settings.secret
@@ -78,7 +61,7 @@ async def alpaca() -> AsyncIterator[Subject]:
         await broker.aclose()
 
 
-BROKERS: dict[str, Callable[[], AbstractAsyncContextManager[Subject]]] = {"simulated": simulated, "alpaca": alpaca}
+BROKERS: dict[str, Callable[[], AbstractAsyncContextManager[Subject]]] = {"alpaca": alpaca}
 
 
 @pytest.fixture(params=BROKERS)

@@ -12,20 +12,20 @@ from typing import Any
 
 from engine.agents.ask import AnswerRecord, Asker
 from engine.clock import BacktestClock
-from engine.cycle import Cycle
+from engine.cycle.cycle import Cycle
+from engine.cycle.turn import CycleResult
 from engine.domain.execution import ExecutionRules
 from engine.domain.market import ActionKind, Bar, CorporateAction, Filing, NewsItem, PriceHistory, is_crypto
 from engine.domain.model_call import FailureKind, ModelFailure, ModelRequest, ModelResult
 from engine.domain.order import Side
 from engine.domain.run import Result, RunSpec, Stretch
+from engine.lab.backtest import BacktestContext, run_agents
 from engine.market.as_of import Market
 from engine.market.trading_hours import AroundTheClock, ExchangeCalendar
 from engine.messages.events import Event
 from engine.ports import Calendar
 from engine.preset import Preset, load_preset
-from engine.simulation.agent_run import Setting, run_agents
-from engine.simulation.recorder import Silent
-from engine.turn import Verdict
+from engine.session.recorder import Silent
 
 EXAMPLE_CASH = Decimal(100_000)
 FREE = ExecutionRules(slippage_bp=Decimal(0))
@@ -135,14 +135,14 @@ class Kept(Silent):
     """A recorder that keeps what it was told."""
 
     def __init__(self) -> None:
-        self.verdicts: list[Verdict] = []
+        self.verdicts: list[CycleResult] = []
         self.outcomes: list[Any] = []
         self.parts: list[str] = []
 
     def began(self, part: str, initial_value: Decimal) -> None:
         self.parts.append(part)
 
-    def decided(self, verdict: Verdict, cycle: int = 1) -> None:
+    def decided(self, verdict: CycleResult, cycle: int = 1) -> None:
         self.verdicts.append(verdict)
 
     def learned(self, rows: Sequence[Any]) -> None:
@@ -184,7 +184,7 @@ async def play(
     played = Played(Result(spec, Stretch(cash)), kept, answering)
     asker = Asker({"default": answering}, {}, played.answers.append, lambda asked, text: None)
     shares = [c for c in (market.calendars[s] for s in chosen) if c.name != "24/7"]
-    setting = Setting(
+    setting = BacktestContext(
         run="run",
         desk="test",
         symbols=chosen,

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import numpy as np
 
+from engine.conventions.catalog import Convention
+from engine.conventions.metrics import Track
 from engine.domain.execution import PriceBasis
 from engine.domain.market import Bar, PriceHistory
-from engine.reports.conventions import Convention
-from engine.reports.metrics import Track
 from engine.strategies.strategy import Signal, Strategy
 
 SPY_DIVIDENDS = {

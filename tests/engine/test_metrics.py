@@ -14,12 +14,12 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from engine.conventions.catalog import CONVENTIONS, convention
+from engine.conventions.metrics import METRICS, Track
+from engine.conventions.metrics.bootstrap import excess_interval, sharpe_interval
+from engine.conventions.metrics.track import floats
 from engine.domain.execution import FillAt, PriceBasis
 from engine.errors import UsageError
-from engine.reports.conventions import CONVENTIONS, convention
-from engine.reports.metrics import METRICS, Track
-from engine.reports.metrics.bootstrap import excess_interval, sharpe_interval
-from engine.reports.metrics.track import floats
 
 DESK = [
     "total_return",

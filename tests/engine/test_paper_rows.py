@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from engine.conventions.catalog import convention
 from engine.reports.comparison import Cell, compare
-from engine.reports.conventions import convention
 from engine.reports.published import published
 from engine.strategies.catalog import make_strategy
 from engine.strategies.finagent import tuned_params

@@ -7,11 +7,11 @@ from decimal import Decimal
 
 import pytest
 
+from engine.conventions.catalog import convention
+from engine.conventions.metrics import Track
+from engine.conventions.metrics.track import floats
 from engine.errors import UsageError
 from engine.reports.comparison import compare
-from engine.reports.conventions import convention
-from engine.reports.metrics import Track
-from engine.reports.metrics.track import floats
 from engine.reports.published import BENCHES, published
 from engine.strategies.catalog import CATALOG
 

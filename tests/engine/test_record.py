@@ -7,10 +7,10 @@ from decimal import Decimal
 
 import pytest
 
+from engine.conventions.catalog import convention
 from engine.domain.order import Fill, Side
 from engine.domain.portfolio import Portfolio, Position
 from engine.domain.run import CashFlow, EquityPoint, Stretch
-from engine.reports.conventions import convention
 from engine.reports.record import symbol_track, track_of
 
 D = Decimal

@@ -25,8 +25,8 @@ from engine.domain.run import CashFlow, DataSpec, EquityPoint, ModelUse, Result,
 from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
+from engine.reports.documents.backtest import as_text, document
 from engine.reports.report import Report
-from engine.reports.result_json import as_text, document
 from engine.reports.stored import keep, kept
 
 D = Decimal

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.account.time_weighted import brought_in, measured
+from engine.conventions.catalog import CONVENTIONS, convention
 from engine.domain.ledger import carried_forward
 from engine.domain.order import Fill, Side
 from engine.domain.portfolio import Portfolio, Position
 from engine.domain.run import Adoption, CashFlow, EquityPoint, Stretch
-from engine.reports.conventions import CONVENTIONS, convention
 from engine.reports.performance import Measure, profit
-from engine.reports.time_weighted import brought_in, measured
 
 FIRST = date(2024, 2, 5)
 DAYS = [FIRST + timedelta(days=n) for n in range(12)]

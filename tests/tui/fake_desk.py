@@ -10,13 +10,13 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Literal
 
-from engine.assistant import Gate, Publish, TakeTurn
-from engine.desk.hand import approvals, halted, not_sent
-from engine.domain.live import Heard
+from engine.app.desk_runner import Gate, Publish, TakeTurn
+from engine.domain.live import FeedMessage
 from engine.domain.market import Bar, PriceHistory
 from engine.domain.order import Order, OrderState, Side, order_id
 from engine.domain.run import RunSpec
 from engine.errors import StaleData
+from engine.execution.controls import approvals, halted, not_sent
 from engine.journal.entries import OrderEntry
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
@@ -99,7 +99,7 @@ class FakeDesk:
         nothing: dict[str, tuple[()]] = dict.fromkeys(self.symbols, ())
         return Market(histories, nothing, nothing, nothing, dict.fromkeys(self.symbols, AroundTheClock()))
 
-    async def watch(self, publish: Publish, hear: Callable[[Heard], None], take_turn: TakeTurn) -> None:
+    async def watch(self, publish: Publish, hear: Callable[[FeedMessage], None], take_turn: TakeTurn) -> None:
         """Runs one cycle on its own account, then listens to its feed."""
         await take_turn(lambda gate: self.run_cycle(publish, gate))
         if self.feed is not None:

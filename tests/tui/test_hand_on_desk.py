@@ -15,8 +15,8 @@ from conftest import Running, until
 from fake_desk import BOUGHT, NOW, SOLD, SYMBOLS, FakeDesk
 from textual.pilot import Pilot
 
-from engine.desk.hand import approvals, halted
 from engine.domain.order import Order, OrderState
+from engine.execution.controls import approvals, halted
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
 from tui.desk_hand import Standing, hand_view
@@ -26,8 +26,8 @@ from tui.widgets.table import Table
 
 REPO = Path(__file__).parents[2]
 HALTS = (
-    "import sys; from datetime import UTC, datetime; from pathlib import Path; from engine.desk import hand; "
-    "hand.halt(Path(sys.argv[1]), datetime(2024, 5, 1, tzinfo=UTC), 'from elsewhere')"
+    "import sys; from datetime import UTC, datetime; from pathlib import Path; from engine.execution import controls; "
+    "controls.halt(Path(sys.argv[1]), datetime(2024, 5, 1, tzinfo=UTC), 'from elsewhere')"
 )
 
 

@@ -14,7 +14,7 @@ from conftest import Running, until
 from fake_desk import NOW, SYMBOLS, FakeDesk
 from textual.pilot import Pilot
 
-from engine.domain.live import Delivery, FeedState, Headline, Heard, LastTrade, OrderHint, Quote
+from engine.domain.live import Delivery, FeedMessage, FeedState, Headline, LastTrade, OrderHint, Quote
 from engine.errors import CredentialsRefused
 from tui.live import AT_MOST, STALE, LiveBoard, LiveView, feed_words
 from tui.live_words import live_line
@@ -28,21 +28,21 @@ class FakeFeed:
     """A feed that says what the test says, in the desk's thread."""
 
     def __init__(self, refused: bool = False) -> None:
-        self._hear: Callable[[Heard], None] | None = None
+        self._hear: Callable[[FeedMessage], None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._refused = refused
         self.symbols: Sequence[str] = ()
 
-    async def follow(self, symbols: Sequence[str], hear: Callable[[Heard], None]) -> None:
+    async def follow(self, symbols: Sequence[str], hear: Callable[[FeedMessage], None]) -> None:
         if self._refused:
             raise CredentialsRefused("the shares stream refuses the keys")
         self._hear, self._loop, self.symbols = hear, asyncio.get_running_loop(), tuple(symbols)
         await asyncio.Event().wait()
 
-    async def latest(self, symbols: Sequence[str]) -> Sequence[Heard]:
+    async def latest(self, symbols: Sequence[str]) -> Sequence[FeedMessage]:
         return ()
 
-    def says(self, *heard: Heard) -> None:
+    def says(self, *heard: FeedMessage) -> None:
         assert self._loop is not None
         assert self._hear is not None
         for one in heard:

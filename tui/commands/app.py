@@ -14,7 +14,7 @@ from engine.errors import UsageError
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
-    from engine.assistant import DeskServices
+    from engine.app.desk_runner import DeskServices
     from engine.domain.run import Result, RunSpec
     from engine.messages.events import Event
     from tui.invocation import Invocation
@@ -66,8 +66,8 @@ def run_in_process(spec: RunSpec, connection: Connection, *, invocation: Invocat
     """A backtest as a process that talks to the app (tui.backtest_process says in which words)."""
     from connectors.wiring.runs import run_backtest
     from engine.messages.events import to_plain
+    from engine.reports.documents.backtest import document
     from engine.reports.performance import BENCHMARK
-    from engine.reports.result_json import document
     from tui.backtest_process import stop_wanted
 
     def tell(event: Event) -> None:

@@ -15,7 +15,7 @@ from tui.invocation import Invocation, desk_options
 
 if TYPE_CHECKING:
     from engine.domain.run import RunSpec
-    from engine.simulation.audit import Certificate, OnStep
+    from engine.lab.audit import Certificate, OnStep
 
 SCHEMA = 1
 
@@ -83,8 +83,8 @@ def _progress() -> Iterator[OnStep]:
 
 def _notes(spec: RunSpec) -> list[str]:
     """What the certificate does not cover."""
+    from engine.conventions.catalog import convention
     from engine.domain.execution import PriceBasis
-    from engine.reports.conventions import convention
 
     if convention(spec.convention).price_basis is PriceBasis.RAW:
         return []

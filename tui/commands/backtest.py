@@ -34,7 +34,7 @@ def command(invocation: Invocation, flags: RunFlags, as_json: bool) -> None:
     from engine import places
     from engine.errors import Interrupted
     from engine.journal.reader import JournalReader
-    from engine.reports.result_json import as_text
+    from engine.reports.documents.backtest import as_text
     from engine.reports.stored import kept
     from tui.console import show, standard_output
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tui.invocation import Invocation
 
 if TYPE_CHECKING:
-    from engine.desk.valuing import Valued
+    from engine.account.equity_check import CloseComparison
     from engine.domain.run import EquityPoint
     from engine.journal.reader import JournalReader
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 class BrokerValues:
     """The closes that both sides know, by session; `note` says why the broker's are not there."""
 
-    by_session: Mapping[date, Valued] = field(default_factory=dict)
+    by_session: Mapping[date, CloseComparison] = field(default_factory=dict)
     note: str = ""
 
     @property
-    def differing(self) -> tuple[Valued, ...]:
+    def differing(self) -> tuple[CloseComparison, ...]:
         """Those whose values differ by more than rounding."""
         return tuple(one for one in self.by_session.values() if one.differs)
 
@@ -50,7 +50,7 @@ def broker_values_of(invocation: Invocation, reader: JournalReader, points: Sequ
     import asyncio
 
     from connectors.wiring.valuing import broker_values
-    from engine.desk.valuing import beside
+    from engine.account.equity_check import beside
     from engine.errors import PaperdeskError
 
     try:
@@ -61,7 +61,7 @@ def broker_values_of(invocation: Invocation, reader: JournalReader, points: Sequ
     return BrokerValues({one.session: one for one in beside(points, theirs)})
 
 
-def value_row(one: Valued | None) -> dict[str, Any]:
+def value_row(one: CloseComparison | None) -> dict[str, Any]:
     """The broker's side of a close as JSON's own types; null where it is not known."""
     from engine.domain.decimal_text import money
 

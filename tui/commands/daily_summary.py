@@ -9,9 +9,9 @@ from typing import Any
 
 import click
 
-from engine.desk.day_report import document_of
-from engine.desk.hand import halted
+from engine.app.session_report import document_of
 from engine.domain.run import EquityPoint
+from engine.execution.controls import halted
 from engine.journal.reader import JournalReader
 from tui import amounts
 from tui.commands.daily import NOTHING_TO_DO

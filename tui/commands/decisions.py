@@ -71,7 +71,7 @@ def command(
     most = limit if limit is not None else 0 if as_json else LIMIT
     shown = found[-most:] if most else found
     if as_json:
-        from engine.reports import row_json
+        from engine.reports.documents import row_json
 
         rows = [{**row_json.decision(made), "rule": made.proposal.rule, "run": made.key.run} for made in shown]
         show(json.dumps({**head, "count": len(found), "decisions": rows}, indent=2, allow_nan=False))

@@ -15,8 +15,8 @@ from tui.invocation import Invocation
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from engine.desk.hand import Halted
     from engine.domain.order import Order
+    from engine.execution.controls import Halted
     from engine.journal.entries import OrderEntry
 
 
@@ -77,7 +77,7 @@ class OpenOrders:
 
 def open_orders(journal: Path) -> OpenOrders:
     """The open orders of a journal."""
-    from engine.desk.hand import not_sent
+    from engine.execution.controls import not_sent
     from engine.journal.reader import JournalReader
 
     with JournalReader(journal) as reader:

@@ -19,8 +19,8 @@ from tui.text_table import table, wrapped
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from engine.account.time_weighted import Measured
     from engine.domain.run import CashFlow, EquityPoint
-    from engine.reports.time_weighted import Measured
 
 LIMIT = 20
 """Lines that are shown where no limit is given; a JSON document has all."""
@@ -47,10 +47,10 @@ def command(invocation: Invocation, first: date | None, last: date | None, limit
     """
     if first and last and first > last:
         raise click.UsageError(f"--from {first} is after --to {last}")
-    from engine.reports.time_weighted import Brought, brought_in, measured
+    from engine.account.time_weighted import NetDeposit, brought_in, measured
 
     points: tuple[EquityPoint, ...] = ()
-    brought: tuple[Brought, ...] = ()
+    brought: tuple[NetDeposit, ...] = ()
     began: Decimal | None = None
     flows: tuple[CashFlow, ...] = ()
     theirs = BrokerValues()
@@ -72,7 +72,7 @@ def command(invocation: Invocation, first: date | None, last: date | None, limit
     moved = _by_close(points, flows)
     if as_json:
         from engine.domain.decimal_text import money
-        from engine.reports import row_json
+        from engine.reports.documents import row_json
 
         initial = began if began is not None else points[0].value if points else None
         document = {

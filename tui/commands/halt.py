@@ -27,13 +27,13 @@ def command(invocation: Invocation, reason: str, as_json: bool) -> None:
       paperdesk halt --reason "earnings tonight" --desk growth
     """
     from engine.clock import LiveClock
-    from engine.desk.hand import halt
+    from engine.execution.controls import halt
 
     hand = hand_on(invocation)
     halted, changed = halt(hand.journal, LiveClock().now(), " ".join(reason.split()))
     orders = open_orders(hand.journal)
     if as_json:
-        from engine.reports import row_json
+        from engine.reports.documents import row_json
 
         waiting = {
             "not_sent": [row_json.order(entry.order) for entry in orders.kept],

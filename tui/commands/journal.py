@@ -44,7 +44,7 @@ class _Journal:
 
     def has(self, run: RunEntry) -> bool:
         """Whether a run belongs into this journal."""
-        from engine.desk.setting import KIND, run_id
+        from engine.session.context import KIND, run_id
 
         if self.run is not None:
             return run.id == self.run

@@ -60,7 +60,7 @@ def command(
     every change of one memory with its cause. preview simulates how long memories live by a preset's constants when
     nobody cites them. optimize puts the small files of many days together. export FILE writes every memory with its
     changes, a JSON object a line. reembed turns every text to a vector anew by another embedder (hash-384,
-    minilm:FOLDER, openai:MODEL, NAME:MODEL); the old store stays until the new one is whole. Looking never writes.
+    minilm:FOLDER, openai:MODEL, NAME:MODEL); the old store stays until the new one is whole. Reconciler never writes.
 
     \b
     Examples:

@@ -60,7 +60,7 @@ def show_list(head: dict[str, Any], kept: Kept, title: str, missing: str, chosen
         show(json.dumps(empty, indent=2) if as_json else missing)
         return
     from engine.clock import LiveClock
-    from engine.desk_memory import AFTER
+    from engine.cycle.recall import AFTER
 
     with kept.opened() as memory:
         latest = memory.latest

@@ -49,7 +49,7 @@ def command(invocation: Invocation, symbol: str | None, open_only: bool, limit: 
     most = limit if limit is not None else 0 if as_json else LIMIT
     shown = found[-most:] if most else found
     if as_json:
-        from engine.reports import row_json
+        from engine.reports.documents import row_json
 
         rows = [
             {

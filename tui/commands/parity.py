@@ -16,8 +16,8 @@ from tui.console import Console, show, standard_output
 from tui.invocation import Invocation, desk_options
 
 if TYPE_CHECKING:
+    from engine.lab.parity import Parity
     from engine.reports.decision_changes import Comparison, Field
-    from engine.simulation.parity import Parity
 
 _WIDEST = 120
 
@@ -132,7 +132,7 @@ def _document(found: Parity) -> dict[str, Any]:
 
 
 def _decision(one: Comparison) -> dict[str, Any]:
-    from engine.reports.row_json import decision
+    from engine.reports.documents.row_json import decision
 
     either = one.stood or one.now
     assert either is not None  # a comparison has a side

@@ -53,7 +53,7 @@ def last_books(look: Look) -> EquityPoint | None:
 
 def _document(books: EquityPoint | None) -> dict[str, Any]:
     from engine.domain.decimal_text import money
-    from engine.reports.day import positions
+    from engine.reports.documents.session import positions
 
     if books is None:
         return {"session": None, "value": None, "cash": None, "positions": {}}

@@ -91,7 +91,7 @@ def _print(done: Reconciled, adopted: Sequence[Adoption], values: BrokerValues, 
         show("\n".join(lines))
         return
     from engine.domain.decimal_text import plain
-    from engine.reports import row_json
+    from engine.reports.documents import row_json
 
     document: dict[str, Any] = {
         "schema": 1,

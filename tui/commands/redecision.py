@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from engine.domain.decision import Decision
 from engine.journal.entries import AnswerEntry, Recalled, Trail
 from engine.reports.decision_changes import Change, Comparison, Field, decision_fields
-from engine.reports.model_use import in_words, use_of
+from engine.session.cost_meter import in_words, use_of
 from tui import amounts
 from tui.commands.run_text import decided_by, first_line
 from tui.console import Console
@@ -249,7 +249,7 @@ def _recalled(one: Recalled | None) -> dict[str, Any] | None:
 def _side(trail: Trail | None, trail_json: Callable[[Trail], dict[str, Any]]) -> dict[str, Any] | None:
     if trail is None:
         return None
-    from engine.reports.row_json import model_use
+    from engine.reports.documents.row_json import model_use
 
     use = use_of(trail.answers)
     return trail_json(trail) | {"model": model_use(use), "words": _plain(decision_fields(trail.decision))}

@@ -103,10 +103,10 @@ def _is_of_the_desk(run: str | None) -> bool:
 
 def _session(invocation: Invocation, session: date | None, chosen: str) -> str:
     """The report of the desk's run of a session, or of the run that is named."""
-    from engine.desk.day_report import document_of
+    from engine.app.session_report import document_of
     from engine.errors import MissingData
     from engine.reports.day_markdown import day_markdown
-    from engine.reports.result_json import as_text
+    from engine.reports.documents.backtest import as_text
     from tui.commands.journals import NOT_RUN, looked_at
 
     with looked_at(invocation) as (desk, look):
@@ -157,7 +157,7 @@ def _newest_first(folder: Path) -> list[Path]:
 
 def _rendered(document: Mapping[str, Any], chosen: str, table: str | None) -> str:
     if chosen == "json":
-        from engine.reports.result_json import as_text
+        from engine.reports.documents.backtest import as_text
 
         return as_text(document) + "\n"
     from tui.plain_text import printable

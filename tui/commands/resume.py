@@ -26,13 +26,13 @@ def command(invocation: Invocation, as_json: bool) -> None:
       paperdesk resume --desk growth --json
     """
     from engine.clock import LiveClock
-    from engine.desk.hand import resume
+    from engine.execution.controls import resume
 
     hand = hand_on(invocation)
     before = resume(hand.journal, LiveClock().now())
     orders = open_orders(hand.journal) if hand.journal.exists() else OpenOrders()
     if as_json:
-        from engine.reports import row_json
+        from engine.reports.documents import row_json
 
         kept = [row_json.order(entry.order) for entry in orders.kept]
         document = {**hand.head, "changed": before is not None, "was_halted": halted_json(before), "not_sent": kept}

@@ -16,7 +16,7 @@ from tui.console import show
 from tui.invocation import Invocation, desk_options
 
 if TYPE_CHECKING:
-    from connectors.alpaca.sandbox import SandboxServer
+    from connectors.sandbox import SandboxServer
 
 
 @click.command("sandbox")

@@ -22,7 +22,7 @@ from tui.invocation import Invocation
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from connectors.alpaca.sandbox import SandboxServer
+    from connectors.sandbox import SandboxServer
 
 _PROGRAM = "from tui.cli import main; main()"
 _HEAD = ("SESSION", "DECIDED", "ORDERS", "FILLS", "VALUE", "CASH", "BOOKS")
@@ -152,7 +152,7 @@ def _sessions(invocation: Invocation, server: SandboxServer, count: int) -> Iter
 
 
 def _move(server: SandboxServer, to: datetime) -> None:
-    from connectors.alpaca.sandbox import Refusal
+    from connectors.sandbox import Refusal
 
     try:
         if to > server.exchange.now:
@@ -172,7 +172,7 @@ def _run(invocation: Invocation) -> dict[str, Any]:
 
 def _compared(invocation: Invocation, document: Mapping[str, Any]) -> Played:
     from connectors.wiring.reconciling import look_at_account
-    from engine.reports import row_json
+    from engine.reports.documents import row_json
 
     found = asyncio.run(look_at_account(invocation.load().config)).found
     ours = found.kept.portfolio(found.lines)

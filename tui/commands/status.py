@@ -14,9 +14,9 @@ from tui.console import Console, show, standard_output
 from tui.invocation import Invocation, desk_options
 
 if TYPE_CHECKING:
+    from engine.account.time_weighted import Measured
     from engine.domain.run import EquityPoint
     from engine.journal.entries import OrderEntry, RunEntry
-    from engine.reports.time_weighted import Measured
 
 
 @click.command("status")
@@ -49,8 +49,8 @@ class _State:
     """What there is to say about a desk or a run, read at once."""
 
     def __init__(self, look: Look) -> None:
-        from engine.desk.hand import halted
-        from engine.reports.time_weighted import brought_in, measured
+        from engine.account.time_weighted import brought_in, measured
+        from engine.execution.controls import halted
         from tui.commands.positions import last_books
 
         reader = look.reader
@@ -98,8 +98,8 @@ def _document(state: _State | None) -> dict[str, Any]:
     from decimal import Decimal
 
     from engine.domain.decimal_text import money
-    from engine.reports import row_json
-    from engine.reports.day import positions
+    from engine.reports.documents import row_json
+    from engine.reports.documents.session import positions
     from tui.commands.desk_hand import halted_json
 
     run, books = state.run, state.books

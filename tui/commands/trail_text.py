@@ -7,7 +7,7 @@ from typing import Any
 
 from engine.domain.decision import Decision
 from engine.journal.entries import AnswerEntry, OrderEntry, Recalled, RunEntry, Trail
-from engine.reports.model_use import in_words
+from engine.session.cost_meter import in_words
 from tui import amounts
 from tui.commands.run_text import decided_by, order_words, trade_words
 from tui.commands.why import closes_since

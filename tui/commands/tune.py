@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from datetime import date
 
     from engine.domain.run import RunSpec
-    from engine.simulation.tuning import Figures, OnTrial, Tuned
+    from engine.lab.tuning import Figures, OnTrial, Tuned
 
 SCHEMA = 1
 
@@ -68,7 +68,7 @@ def command(
     from connectors.wiring.tuning import run_tuning
     from engine.domain.run import DataSpec, RunSpec
     from engine.errors import Interrupted
-    from engine.simulation.tuning import default_metric
+    from engine.lab.tuning import default_metric
     from tui.console import show
 
     config = invocation.load().config

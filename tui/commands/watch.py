@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 import click
 
 from connectors.wiring.watching import DeskWatch
-from engine.domain.live import Heard
+from engine.domain.live import FeedMessage
 from engine.errors import Interrupted, UsageError
 from engine.messages.events import (
     DecisionMade,
@@ -76,7 +76,7 @@ class Lines:
         if self._state.lines is not before:
             self._print(_words(self._state.lines[-1]))
 
-    def heard(self, heard: Heard) -> None:
+    def heard(self, heard: FeedMessage) -> None:
         """The feed told something."""
         line = live_line(heard)
         if line is None:
@@ -97,7 +97,7 @@ def _words(line: Line) -> str:
     return f"{line.time:%Y-%m-%d %H:%M:%S}  {mark}{line.text}"
 
 
-def _plain(heard: Heard) -> dict[str, Any]:
+def _plain(heard: FeedMessage) -> dict[str, Any]:
     """What a feed told as JSON's own types, its kind under `type`."""
     plain: dict[str, Any] = {"type": type(heard).__name__}
     for name in type(heard).__dataclass_fields__:

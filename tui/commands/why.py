@@ -210,7 +210,7 @@ def _document(look: Look, run: RunEntry, trails: Sequence[Trail], charts: Sequen
 
 def _trail(trail: Trail) -> dict[str, Any]:
     from engine.domain.decimal_text import money, plain
-    from engine.reports import row_json
+    from engine.reports.documents import row_json
 
     made, outcome = trail.decision, trail.outcome
     base, since = closes_since(trail)

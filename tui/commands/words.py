@@ -36,7 +36,7 @@ class Desk:
 
     def view(self) -> HandView:
         """How it stands."""
-        from engine.desk.hand import stays_until
+        from engine.execution.controls import stays_until
         from engine.market.trading_hours import desk_calendar
         from tui.commands.due import kept_sessions
         from tui.desk_hand import hand_view
@@ -100,7 +100,7 @@ def _write(desk: Desk, word: Word, orders: Sequence[Order], reason: str) -> Pape
 
     from connectors.wiring.approved import hand_over_approved
     from engine.clock import LiveClock
-    from engine.desk.hand import approve, veto
+    from engine.execution.controls import approve, veto
 
     names, now = [order.id for order in orders], LiveClock().now()
     if word == "approve":

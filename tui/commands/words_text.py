@@ -12,7 +12,7 @@ from tui.console import show, standard_output
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from engine.desk.hand import Halted
+    from engine.execution.controls import Halted
     from tui.commands.desk_hand import Hand
     from tui.commands.words import Said
     from tui.desk_hand import HandView, OpenOrder
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def print_said(hand: Hand, halted: Halted | None, said: Sequence[Said], as_json: bool) -> None:
     """Prints what came of a word on orders."""
     if as_json:
-        from engine.reports import row_json
+        from engine.reports.documents import row_json
 
         rows = [{**row_json.order(one.order), "stands": one.stands, "refused": one.refused} for one in said]
         for row in rows:
@@ -37,7 +37,7 @@ def print_waiting(hand: Hand, view: HandView, now: datetime | None, as_json: boo
     """Prints the orders that wait for a word, with how long each stays; `now` is None where the time is the
     broker's."""
     if as_json:
-        from engine.reports import row_json
+        from engine.reports.documents import row_json
 
         rows = [
             {

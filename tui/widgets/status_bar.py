@@ -16,7 +16,7 @@ from tui.live import feed_words
 from tui.plain_text import one_line
 
 if TYPE_CHECKING:
-    from engine.desk.hand import Halted
+    from engine.execution.controls import Halted
 
 PAPER = " PAPER "
 """The label that cannot be missed: there is no screen, no size and no theme without it."""

@@ -10,7 +10,7 @@ from connectors.alpaca.live.polling import latest
 from connectors.alpaca.live.protocols import DataStream, StreamProtocol, TradingStream
 from connectors.alpaca.live.socket import stay_connected
 from connectors.alpaca.settings import AlpacaSettings
-from engine.domain.live import Delivery, FeedState, Heard
+from engine.domain.live import Delivery, FeedMessage, FeedState
 from engine.domain.market import Symbol, is_crypto
 from engine.errors import CredentialsRefused, PaperdeskError
 from engine.ports import Clock
@@ -36,7 +36,7 @@ class AlpacaLive:
         self._poll_every = poll_every
         self._sleep = sleep
 
-    async def follow(self, symbols: Sequence[Symbol], hear: Callable[[Heard], None]) -> None:
+    async def follow(self, symbols: Sequence[Symbol], hear: Callable[[FeedMessage], None]) -> None:
         """Tells of everything until it is cancelled."""
         settings, prices = self._settings, _by_feed(symbols)
         streams: list[StreamProtocol] = [TradingStream(settings), DataStream(settings, "news", symbols)]
@@ -53,7 +53,7 @@ class AlpacaLive:
             await asyncio.gather(*tasks, return_exceptions=True)
             await pages.aclose()
 
-    async def latest(self, symbols: Sequence[Symbol]) -> Sequence[Heard]:
+    async def latest(self, symbols: Sequence[Symbol]) -> Sequence[FeedMessage]:
         """The latest quotes and trades, asked for at this moment."""
         pages = AlpacaPages(self._settings)
         try:
@@ -62,7 +62,7 @@ class AlpacaLive:
             await pages.aclose()
         return [heard for some in found for heard in some]
 
-    async def _stream(self, stream: StreamProtocol, hear: Callable[[Heard], None], board: _Board) -> None:
+    async def _stream(self, stream: StreamProtocol, hear: Callable[[FeedMessage], None], board: _Board) -> None:
         settings = self._settings
 
         def told(delivery: Delivery, detail: str) -> None:
@@ -71,7 +71,12 @@ class AlpacaLive:
         await stay_connected(stream, hear, told, timeout=settings.timeout, local=settings.is_local, sleep=self._sleep)
 
     async def _poll(
-        self, feed: str, symbols: Sequence[Symbol], hear: Callable[[Heard], None], board: _Board, pages: AlpacaPages
+        self,
+        feed: str,
+        symbols: Sequence[Symbol],
+        hear: Callable[[FeedMessage], None],
+        board: _Board,
+        pages: AlpacaPages,
     ) -> None:
         while True:
             await self._sleep(self._poll_every)
@@ -101,7 +106,7 @@ def _by_feed(symbols: Sequence[Symbol]) -> dict[str, Sequence[Symbol]]:
 class _Board:
     """How every feed arrives: by its stream, else by requests, else not at all. A change is told once."""
 
-    def __init__(self, clock: Clock, hear: Callable[[Heard], None]) -> None:
+    def __init__(self, clock: Clock, hear: Callable[[FeedMessage], None]) -> None:
         self._clock = clock
         self._hear = hear
         self._streaming: set[str] = set()

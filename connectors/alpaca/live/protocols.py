@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from connectors.alpaca.data.names import by_wire, compact
 from connectors.alpaca.settings import AlpacaSettings
 from connectors.alpaca.symbols import to_wire
-from engine.domain.live import Headline, Heard, LastTrade, OrderHint, Quote
+from engine.domain.live import FeedMessage, Headline, LastTrade, OrderHint, Quote
 from engine.domain.market import Symbol
 
 Send = Callable[[Any], Awaitable[None]]
@@ -40,7 +40,7 @@ class StreamProtocol(Protocol):
         """Shows the keys and asks for what is wanted. Raises NotLetIn."""
         ...
 
-    def read(self, message: Any) -> Iterable[Heard]:
+    def read(self, message: Any) -> Iterable[FeedMessage]:
         """What a message tells."""
         ...
 
@@ -76,7 +76,7 @@ class DataStream:
                 if one.get("T") == kind and words in (None, one.get("msg")):
                     return
 
-    def read(self, message: Any) -> Iterable[Heard]:
+    def read(self, message: Any) -> Iterable[FeedMessage]:
         """Quotes, trades and headlines; a quote with an empty side is none."""
         for one in _rows(message):
             try:
@@ -86,7 +86,7 @@ class DataStream:
             if heard is not None:
                 yield heard
 
-    def _heard(self, one: dict[str, Any]) -> Heard | None:
+    def _heard(self, one: dict[str, Any]) -> FeedMessage | None:
         kind = one.get("T")
         if kind == "n":
             about = dict.fromkeys(self._names[name] for name in one["symbols"] if name in self._names)
@@ -125,7 +125,7 @@ class TradingStream:
                 data = message.get("data")
                 return data if isinstance(data, dict) else {}
 
-    def read(self, message: Any) -> Iterable[Heard]:
+    def read(self, message: Any) -> Iterable[FeedMessage]:
         """Hints of orders."""
         try:
             data = message["data"]

@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 from connectors.alpaca.live.protocols import NotLetIn, StreamProtocol
-from engine.domain.live import Delivery, Heard
+from engine.domain.live import Delivery, FeedMessage
 from engine.errors import CredentialsRefused
 
 Told = Callable[[Delivery, str], None]
@@ -26,7 +26,7 @@ _LARGEST = 4 * 2**20
 
 async def stay_connected(
     protocol: StreamProtocol,
-    hear: Callable[[Heard], None],
+    hear: Callable[[FeedMessage], None],
     told: Told,
     *,
     timeout: float,
@@ -61,7 +61,7 @@ async def stay_connected(
 
 
 async def _listen(
-    protocol: StreamProtocol, hear: Callable[[Heard], None], told: Told, timeout: float, local: bool
+    protocol: StreamProtocol, hear: Callable[[FeedMessage], None], told: Told, timeout: float, local: bool
 ) -> None:
     from websockets.asyncio.client import connect
 

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from connectors.alpaca.sandbox import SandboxServer
+from connectors.sandbox import SandboxServer
 from tests.connectors.alpaca.sandbox_markets import sandbox
 
 Open = Callable[..., SandboxServer]

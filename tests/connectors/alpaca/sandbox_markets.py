@@ -7,13 +7,13 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from connectors.alpaca.sandbox import MarketData, SandboxServer, SandboxSettings
-from connectors.alpaca.sandbox.book import Book
-from connectors.alpaca.sandbox.exchange import Exchange
-from connectors.alpaca.sandbox.faults import Faults
-from connectors.alpaca.sandbox.floor import Floor
-from connectors.alpaca.sandbox.market import SandboxMarket
-from connectors.alpaca.sandbox.store import Store
+from connectors.sandbox import MarketData, SandboxServer, SandboxSettings
+from connectors.sandbox.book import Book
+from connectors.sandbox.exchange import Exchange
+from connectors.sandbox.faults import Faults
+from connectors.sandbox.floor import Floor
+from connectors.sandbox.market import SandboxMarket
+from connectors.sandbox.store import Store
 from engine.domain.execution import ExecutionRules
 from engine.domain.market import ActionKind, Bar, CorporateAction, NewsItem, PriceHistory
 from engine.market.trading_hours import AroundTheClock, exchange_calendar

@@ -16,8 +16,8 @@ import pytest
 
 from connectors.alpaca.broker import AlpacaBroker
 from connectors.alpaca.broker_time import broker_now
-from connectors.alpaca.sandbox import SandboxServer
 from connectors.alpaca.settings import AlpacaSettings
+from connectors.sandbox import SandboxServer
 from engine.domain.order import OrderState
 from engine.errors import CredentialsRefused, MalformedData, NetworkError, PaperdeskError, TryAgainLater
 from tests.connectors.alpaca.alpaca_accounts import KEY, ORDER, QUESTIONS, SECRET, a_buy, paper, said

@@ -14,10 +14,10 @@ import pytest
 
 from connectors.alpaca.live import AlpacaLive
 from connectors.alpaca.live.protocols import DataStream, TradingStream, stream_address
-from connectors.alpaca.sandbox import SandboxServer
 from connectors.alpaca.settings import AlpacaSettings
+from connectors.sandbox import SandboxServer
 from engine.clock import BacktestClock
-from engine.domain.live import Delivery, FeedState, Headline, Heard, LastTrade, OrderHint, Quote
+from engine.domain.live import Delivery, FeedMessage, FeedState, Headline, LastTrade, OrderHint, Quote
 from engine.errors import CredentialsRefused
 from tests.connectors.alpaca.sandbox_markets import START, order
 
@@ -33,13 +33,15 @@ class Ear:
     """What was heard, and a way to wait for more."""
 
     def __init__(self) -> None:
-        self.heard: list[Heard] = []
+        self.heard: list[FeedMessage] = []
         self._more = asyncio.Condition()
 
-    def take(self, heard: Heard) -> None:
+    def take(self, heard: FeedMessage) -> None:
         self.heard.append(heard)
 
-    async def wait(self, kind: type[Heard], enough: Callable[[list[Heard]], bool] = bool) -> list[Heard]:
+    async def wait(
+        self, kind: type[FeedMessage], enough: Callable[[list[FeedMessage]], bool] = bool
+    ) -> list[FeedMessage]:
         for _ in range(500):
             found = [one for one in self.heard if isinstance(one, kind)]
             if enough(found):
@@ -48,7 +50,7 @@ class Ear:
         raise AssertionError(self.heard)
 
     async def wait_for(self, feed: str, delivery: Delivery) -> FeedState:
-        def there(found: list[Heard]) -> bool:
+        def there(found: list[FeedMessage]) -> bool:
             return any(isinstance(one, FeedState) and (one.feed, one.delivery) == (feed, delivery) for one in found)
 
         found = await self.wait(FeedState, there)
@@ -103,7 +105,7 @@ async def test_a_stream_that_breaks_is_connected_again(broker: SandboxServer) ->
         await asyncio.to_thread(broker.advance, datetime(2024, 2, 1, 14, 45, tzinfo=UTC))
         await ear.wait_for("shares", Delivery.DOWN)
 
-        def twice(found: list[Heard]) -> bool:
+        def twice(found: list[FeedMessage]) -> bool:
             up = [one for one in found if isinstance(one, FeedState)]
             return [one.delivery for one in up if one.feed == "shares"].count(Delivery.STREAM) == 2
 

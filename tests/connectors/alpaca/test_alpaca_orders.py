@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from connectors.alpaca.broker import AlpacaBroker
-from connectors.alpaca.sandbox import SandboxServer
+from connectors.sandbox import SandboxServer
 from engine.domain.brokerage import ActivityKind
 from engine.domain.order import OrderState, OrderUpdate
 from engine.domain.portfolio import ZERO

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from connectors.alpaca.sandbox import SandboxServer
 from connectors.alpaca.settings import AlpacaSettings
+from connectors.sandbox import SandboxServer
 from connectors.wiring.broker import broker_settings, broker_time, open_broker
 from engine.config import Config
 from engine.errors import ConfigError, CredentialsRefused

@@ -40,7 +40,7 @@ from alpaca.trading.requests import (
 )
 from alpaca.trading.stream import TradingStream
 
-from connectors.alpaca.sandbox import SandboxServer
+from connectors.sandbox import SandboxServer
 
 DAY = TimeInForce.DAY
 

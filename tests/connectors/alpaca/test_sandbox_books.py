@@ -9,11 +9,11 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from connectors.alpaca.sandbox.book import Book
-from connectors.alpaca.sandbox.exchange import Exchange
-from connectors.alpaca.sandbox.order_rules import read_ticket
-from connectors.alpaca.sandbox.store import Store
-from connectors.alpaca.sandbox.wire import Refusal
+from connectors.sandbox.book import Book
+from connectors.sandbox.exchange import Exchange
+from connectors.sandbox.order_rules import read_ticket
+from connectors.sandbox.store import Store
+from connectors.sandbox.wire import Refusal
 from engine.domain.execution import ExecutionRules
 from tests.connectors.alpaca.sandbox_markets import exchange, order
 

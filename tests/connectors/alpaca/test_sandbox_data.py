@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from connectors.alpaca.sandbox import SandboxServer
-from connectors.alpaca.sandbox.adjustment import scales
-from connectors.alpaca.sandbox.data_api import DataApi
-from connectors.alpaca.sandbox.exchange import Exchange
-from connectors.alpaca.sandbox.news_api import NewsApi
-from connectors.alpaca.sandbox.router import Router
-from connectors.alpaca.sandbox.wire import Request, encoded
+from connectors.sandbox import SandboxServer
+from connectors.sandbox.adjustment import scales
+from connectors.sandbox.data_api import DataApi
+from connectors.sandbox.exchange import Exchange
+from connectors.sandbox.news_api import NewsApi
+from connectors.sandbox.router import Router
+from connectors.sandbox.wire import Request, encoded
 from engine.domain.execution import ExecutionRules
 from engine.domain.market import ActionKind, Bar, CorporateAction, PriceHistory
 from engine.simulation.price_basis import adjusted_by_actions

@@ -13,8 +13,8 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
-from connectors.alpaca.sandbox import Refusal, SandboxServer
-from connectors.alpaca.sandbox.faults import Faults
+from connectors.sandbox import Refusal, SandboxServer
+from connectors.sandbox.faults import Faults
 from tests.connectors.alpaca.sandbox_markets import START, order
 
 Connect = Callable[[SandboxServer], httpx.Client]

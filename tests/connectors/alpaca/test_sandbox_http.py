@@ -10,7 +10,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
-from connectors.alpaca.sandbox import SandboxServer
+from connectors.sandbox import SandboxServer
 
 
 def spoken(server: SandboxServer, *pieces: bytes) -> bytes:

@@ -16,8 +16,8 @@ from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT4
 
 from connectors.alpaca.data import AlpacaData
-from connectors.alpaca.sandbox import SandboxServer
 from connectors.alpaca.settings import AlpacaSettings
+from connectors.sandbox import SandboxServer
 
 FOLDER = Path(__file__).resolve().parents[4] / "shared" / "openapi"
 DOCUMENTS = ("trading-api.json", "market-data-api.json")

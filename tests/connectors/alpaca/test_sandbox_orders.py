@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from connectors.alpaca.sandbox import LocalBroker, Request, SandboxServer, SandboxSettings
+from connectors.sandbox import LocalBroker, Request, SandboxServer, SandboxSettings
 from tests.connectors.alpaca.sandbox_markets import FREE, START, loading, market_data, order
 
 FUNDS, INVALID = (403, 40310000), (422, 40010001)

@@ -13,10 +13,10 @@ from typing import Any
 import httpx
 import pytest
 
-from connectors.alpaca.sandbox import Refusal, SandboxServer
-from connectors.alpaca.sandbox.intraday import SessionPath
-from connectors.alpaca.sandbox.order_rules import read_ticket
-from connectors.alpaca.sandbox.store import Store
+from connectors.sandbox import Refusal, SandboxServer
+from connectors.sandbox.intraday import SessionPath
+from connectors.sandbox.order_rules import read_ticket
+from connectors.sandbox.store import Store
 from engine.domain.execution import ExecutionRules
 from engine.domain.order import Order, Side
 from engine.domain.portfolio import Portfolio

@@ -14,15 +14,15 @@ import pytest
 from connectors.wiring.audit import run_audit
 from engine.agents.tools import ToolSignal, guidance_signals
 from engine.config import Config
-from engine.desk_memory import DeskMemory
+from engine.cycle import observe
+from engine.cycle.recall import TradingMemory
 from engine.domain.briefing import Briefing, ExpertNote
 from engine.domain.market import PriceHistory, from_nano
 from engine.domain.run import DataSpec, RunSpec
+from engine.lab import audit_rules, backtest, rule_backtest
+from engine.lab.audit import Certificate
 from engine.market.as_of import MarketAsOf
-from engine.simulation import agent_run, audit_rules, strategy_run
-from engine.simulation.audit import Certificate
 from engine.strategies.strategy import Signal, Signals
-from engine.thinking import observing
 from memory.joined import JoinedRows
 
 SYMBOLS = ("ORVL", "WRNN-USD")
@@ -132,13 +132,13 @@ def test_experts_notes_are_read_a_day_later_and_a_run_that_does_not_wait_is_caug
     noted = tuple(ExpertNote(date(2025, 2, day), "ORVL", f"Buy it, note {day}.") for day in range(2, 12))
     short = {"preset": "desk", "symbols": ("ORVL",), "last": date(2025, 2, 7), "briefing": Briefing(guidance=noted)}
     spec = RunSpec(**{**_fields(AGENTS), **short})
-    monkeypatch.setattr(observing, "guidance_signals", watched)
+    monkeypatch.setattr(observe, "guidance_signals", watched)
     found = certificate(spec, cuts=3)
     assert found.verdict == "clean", found.findings
     assert set(shown) == {f"Buy it, note {day}." for day in range(2, 6)}
 
     monkeypatch.setattr(
-        observing, "guidance_signals", lambda notes, symbol, session: honest(notes, symbol, session + timedelta(days=1))
+        observe, "guidance_signals", lambda notes, symbol, session: honest(notes, symbol, session + timedelta(days=1))
     )
     found = certificate(spec, cuts=3)
     assert found.verdict == "leak"
@@ -148,7 +148,7 @@ def test_experts_notes_are_read_a_day_later_and_a_run_that_does_not_wait_is_caug
 
 def test_a_memory_that_goes_on_from_a_cut_with_a_later_state_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """A checkpoint that shares its memory with the run that goes on remembers what was not there yet."""
-    monkeypatch.setattr(DeskMemory, "copy", lambda self: self)
+    monkeypatch.setattr(TradingMemory, "copy", lambda self: self)
     found = certificate(REMEMBERING, cuts=3)
     assert found.verdict == "leak"
 
@@ -198,13 +198,13 @@ def test_a_door_that_is_off_by_one_is_caught(
 
 
 def test_a_leak_through_the_books_is_caught_though_the_door_is_sound(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = agent_run._Player._marked
+    honest = backtest._Player._marked
 
     def a_session_late(player: Any, session: date, portfolio: Any) -> Any:
         following = player._setting.calendar.sessions(session, date(2025, 3, 7))[1]
         return honest(player, following, portfolio)
 
-    monkeypatch.setattr(agent_run._Player, "_marked", a_session_late)
+    monkeypatch.setattr(backtest._Player, "_marked", a_session_late)
     found = certificate()
     assert found.verdict == "leak"
     assert found.differing > 0
@@ -271,7 +271,7 @@ class _Hindsight:
 
 @pytest.mark.parametrize("rule", [_Tomorrow(), _Hindsight()])
 def test_a_rule_that_sees_the_future_is_caught(monkeypatch: pytest.MonkeyPatch, rule: Any) -> None:
-    monkeypatch.setattr(strategy_run, "make_strategy", lambda name, params: rule)
+    monkeypatch.setattr(rule_backtest, "make_strategy", lambda name, params: rule)
     monkeypatch.setattr(audit_rules, "make_strategy", lambda name, params: rule)
     found = certificate(RunSpec(**{**_fields(RULES), "symbols": ("ORVL", "BXWD")}), cuts=10)
     assert found.verdict == "leak"
@@ -286,19 +286,19 @@ def test_a_rule_that_fills_at_the_same_close_is_audited_as_well(
     data = {"symbols": ("MSFT", "BTC-USD"), "data": DataSpec(str(real_data)), "convention": "arena"}
     spec = RunSpec(**{**_fields(RULES), "first": date(2023, 3, 1), "last": date(2023, 6, 30), **data})
     assert certificate(spec, cuts=8).verdict == "clean"
-    monkeypatch.setattr(strategy_run, "make_strategy", lambda name, params: _Tomorrow())
+    monkeypatch.setattr(rule_backtest, "make_strategy", lambda name, params: _Tomorrow())
     monkeypatch.setattr(audit_rules, "make_strategy", lambda name, params: _Tomorrow())
     assert certificate(spec, cuts=8).verdict == "leak"
 
 
 def test_a_rule_that_reads_a_day_too_far_is_caught_by_its_trades(monkeypatch: pytest.MonkeyPatch) -> None:
     """The signals are honest; what shifts them onto the sessions is not."""
-    honest = strategy_run._closed
+    honest = rule_backtest._closed
 
     def a_day_late(decided: Sequence[date], calendar: Any, other: Any) -> Sequence[int]:
         return [day + 1 for day in honest(decided, calendar, other)]
 
-    monkeypatch.setattr(strategy_run, "_closed", a_day_late)
+    monkeypatch.setattr(rule_backtest, "_closed", a_day_late)
     found = certificate(RunSpec(**{**_fields(RULES), "strategy": "z-score"}), cuts=30)
     assert found.verdict == "leak"
     assert found.differing > 0

@@ -12,24 +12,24 @@ from typing import Any
 
 import pytest
 
-from connectors.alpaca.sandbox import SandboxServer, SandboxSettings
 from connectors.demo import DemoMarket
 from connectors.files.writing import write_folder
+from connectors.sandbox import SandboxServer, SandboxSettings
 from connectors.wiring.desk import run_desk_day
 from connectors.wiring.desk_session import Finished
 from connectors.wiring.sandbox import loader
 from connectors.wiring.sources import calendars
 from engine import places
+from engine.account.reconciliation import what_is_kept
 from engine.clock import LiveClock
 from engine.config import Config
-from engine.desk.looking import what_is_kept
-from engine.desk.setting import DailyResult
 from engine.domain.execution import ExecutionRules
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.domain.order import OrderState
 from engine.domain.run import DataSpec
 from engine.journal.integrity import quick_check
 from engine.journal.reader import JournalReader
+from engine.session.context import DeskRunResult
 from tests.engine.desks import hold, trade
 
 COIN, SMALL = "WRNN-USD", "MITE-USD"
@@ -102,11 +102,11 @@ def to_midnight(sandbox: SandboxServer) -> None:
     sandbox.advance(datetime(day.year, day.month, day.day, 0, 1, tzinfo=UTC))
 
 
-def run(config: Config, symbols: Sequence[str]) -> DailyResult | Finished:
+def run(config: Config, symbols: Sequence[str]) -> DeskRunResult | Finished:
     return asyncio.run(run_desk_day(config, through=lambda inner: Trader(symbols)))
 
 
-def assert_equal_books(sandbox: SandboxServer, last: DailyResult) -> None:
+def assert_equal_books(sandbox: SandboxServer, last: DeskRunResult) -> None:
     """Journal and broker, to the cent and the last decimal: all but what the last run's coins have come to since."""
     book, kept = sandbox.exchange.book, what_is_kept(places.desk_journal("paper"))
     ours = kept.portfolio()
@@ -164,7 +164,7 @@ def test_a_desk_of_coins_alone_runs_every_day(sandbox: SandboxServer, written: P
     for _ in range(14):
         to_midnight(sandbox)
         done = run(config, symbols)
-        assert isinstance(done, DailyResult) and done.outcome == "done"
+        assert isinstance(done, DeskRunResult) and done.outcome == "done"
         there = {one["client_order_id"]: one["status"] for one in sandbox.state()["orders"]}
         assert {there[order.id] for order in done.orders} <= {"filled"}
         assert_equal_books(sandbox, done)

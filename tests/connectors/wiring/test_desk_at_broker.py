@@ -11,22 +11,22 @@ from typing import Any
 
 import pytest
 
-from connectors.alpaca.sandbox import SandboxServer
 from connectors.demo import DemoMarket
 from connectors.files.writing import write_folder
+from connectors.sandbox import SandboxServer
 from connectors.wiring.desk import run_desk_day
 from connectors.wiring.desk_session import Finished
 from connectors.wiring.sandbox import build_sandbox
 from connectors.wiring.sources import calendars
 from engine import places
+from engine.account.reconciliation import what_is_kept
 from engine.config import Config
-from engine.desk.looking import what_is_kept
-from engine.desk.setting import DailyResult
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.domain.order import OrderState
 from engine.domain.run import DataSpec
 from engine.journal.integrity import quick_check
 from engine.journal.reader import JournalReader
+from engine.session.context import DeskRunResult
 from tests.engine.desks import hold, trade
 
 SYMBOLS = ["ORVL", "PLWY", "TMBK"]
@@ -82,7 +82,7 @@ class Trader:
         return ModelResult("trader", answer=said)
 
 
-def run(config: Config, model: Trader, asked: date | None = None) -> DailyResult | Finished:
+def run(config: Config, model: Trader, asked: date | None = None) -> DeskRunResult | Finished:
     return asyncio.run(run_desk_day(config, asked, through=lambda inner: model))
 
 
@@ -104,7 +104,7 @@ def test_ten_sessions_and_more_in_an_account_keep_journal_and_broker_equal(
             sandbox.advance("close")
             sandbox.advance("5m")
         result = run(config, model)
-        assert isinstance(result, DailyResult)
+        assert isinstance(result, DeskRunResult)
         assert result.outcome == "done"
         assert all(o.state is OrderState.ACKNOWLEDGED for o in result.orders), result.orders
         asked = model.asked
@@ -134,7 +134,7 @@ def test_around_a_close_the_brokers_time_counts_whatever_this_machines_clock_say
     after_close: int, apart: int, decided: date | None, sandbox: SandboxServer, written: Path
 ) -> None:
     config, closes = desk(written, broker={"clock": "machine"}), datetime(2021, 3, 17, 20, tzinfo=UTC)
-    assert isinstance(asyncio.run(run_desk_day(config, wall=Standing(START))), DailyResult)
+    assert isinstance(asyncio.run(run_desk_day(config, wall=Standing(START))), DeskRunResult)
     sandbox.advance(closes + timedelta(seconds=after_close))
     machine = Standing(closes + timedelta(seconds=after_close + apart))
     if decided is None:  # the session is not over there: what was decided before it stands

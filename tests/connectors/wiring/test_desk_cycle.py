@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from connectors.alpaca.broker import AlpacaBroker
-from connectors.alpaca.sandbox import SandboxServer
+from connectors.sandbox import SandboxServer
 from connectors.wiring.desk import run_desk_day
 from connectors.wiring.desk_cycle import cut_short, is_decided, run_desk_cycle
 from connectors.wiring.desk_session import Finished
@@ -23,20 +23,20 @@ from connectors.wiring.sources import calendars
 from engine import places
 from engine.agents.decision import DecisionView
 from engine.config import Config
-from engine.desk.hand import approve
-from engine.desk.setting import DailyResult
-from engine.desk.within_session import GOES_ON
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.domain.order import OrderState
 from engine.domain.run import DataSpec
 from engine.errors import StaleData
+from engine.execution.controls import approve
 from engine.journal.integrity import quick_check
 from engine.journal.reader import JournalReader
 from engine.journal.results import trail
 from engine.market.trading_hours import decision_time, exchange_calendar
 from engine.messages.events import Event, Noticed
 from engine.ports import LanguageModel
-from engine.simulation.seen_inputs import seen_in
+from engine.session.context import DeskRunResult
+from engine.session.inputs import seen_in
+from engine.session.intraday import GOES_ON
 from tests.connectors.wiring.test_desk_at_broker import SYMBOLS, assert_equal_books, desk, written
 from tests.engine.desks import hold, trade
 
@@ -91,14 +91,14 @@ def config_of(folder: Path, **changes: Any) -> Config:
     return desk(folder, **changes)
 
 
-def day(config: Config, model: Buyer, heard: list[Event] | None = None) -> DailyResult | Finished:
+def day(config: Config, model: Buyer, heard: list[Event] | None = None) -> DeskRunResult | Finished:
     hear: Callable[[Event], None] = (lambda event: None) if heard is None else heard.append
     return asyncio.run(run_desk_day(config, publish=hear, through=model.over))
 
 
 def cycle(
     config: Config, number: int, model: Buyer, heard: list[Event] | None = None, session: date = T
-) -> DailyResult | Finished:
+) -> DeskRunResult | Finished:
     hear: Callable[[Event], None] = (lambda event: None) if heard is None else heard.append
     return asyncio.run(run_desk_cycle(config, session, number, hear, through=model.over))
 
@@ -110,14 +110,14 @@ def test_cycles_of_a_session_trade_at_the_prices_of_the_moment_and_one_reward_fo
     assert not is_decided(config, T)
     first = day(config, model)
     assert is_decided(config, T)
-    assert isinstance(first, DailyResult)
+    assert isinstance(first, DeskRunResult)
     assert model.views()[0].moment is None
     ids = [order.id for order in first.orders]
     for number, hours in ((2, 2), (3, 4)):
         sandbox.advance(OPEN + timedelta(hours=hours))
         asked = len(model.requests)
         result = cycle(config, number, model)
-        assert isinstance(result, DailyResult)
+        assert isinstance(result, DeskRunResult)
         assert (result.outcome, result.session) == ("done", T)
         (order,) = result.orders
         assert f"-{number}-ORVL-B-" in order.id
@@ -136,7 +136,7 @@ def test_cycles_of_a_session_trade_at_the_prices_of_the_moment_and_one_reward_fo
     sandbox.advance("close")
     sandbox.advance("5m")
     last = day(config, model)
-    assert isinstance(last, DailyResult)
+    assert isinstance(last, DeskRunResult)
     assert_equal_books(sandbox)
     assert quick_check(places.desk_journal("paper")) == ()
     posts = sandbox.state()["posts"]
@@ -176,7 +176,7 @@ def test_a_cycle_killed_while_it_decides_goes_on_with_what_it_saw(sandbox: Sandb
     sandbox.advance("5m")  # prices have moved on, and nobody asks for them
     going_on = Buyer()
     result = cycle(config, 2, going_on)
-    assert isinstance(result, DailyResult)
+    assert isinstance(result, DeskRunResult)
     assert result.outcome == "done"
     again = {request.symbol: request.messages for request in going_on.requests}
     assert all(again[request.symbol] == request.messages for request in dying.requests)
@@ -194,7 +194,7 @@ def test_what_was_seen_too_long_ago_is_not_decided_on(sandbox: SandboxServer, wr
     with pytest.raises(StaleData, match="cut short"):
         cycle(config, 2, Buyer())
     result = cycle(config, 3, Buyer())
-    assert isinstance(result, DailyResult)
+    assert isinstance(result, DeskRunResult)
     with JournalReader(places.desk_journal("paper")) as reader:
         assert [(run.cycle, run.outcome) for run in reader.runs("session")] == [(2, "failed"), (3, "done")]
 
@@ -217,7 +217,7 @@ def test_a_cycle_killed_before_its_order_was_answered_sends_no_second_one(
             cycle(config, 2, Buyer())
     silent = Buyer()
     result = cycle(config, 2, silent)
-    assert isinstance(result, DailyResult)
+    assert isinstance(result, DeskRunResult)
     assert silent.requests == []
     assert [order.state for order in result.orders] == [OrderState.FILLED]
     assert sandbox.state()["posts"][result.orders[0].id] == 1
@@ -226,11 +226,11 @@ def test_a_cycle_killed_before_its_order_was_answered_sends_no_second_one(
 def test_a_later_cycle_takes_the_place_of_what_nobody_approved(sandbox: SandboxServer, written: Path) -> None:
     config = config_of(written, broker={"mode": "ask"})
     first = day(config, Buyer())
-    assert isinstance(first, DailyResult)
+    assert isinstance(first, DeskRunResult)
     assert first.outcome == "waiting"
     sandbox.advance(OPEN + timedelta(hours=2))
     second = cycle(config, 2, Buyer())
-    assert isinstance(second, DailyResult)
+    assert isinstance(second, DeskRunResult)
     assert second.outcome == "waiting"
     with JournalReader(places.desk_journal("paper")) as reader:
         standing = {entry.order.id: entry.order.state for entry in reader.orders()}
@@ -262,7 +262,7 @@ def test_prices_that_cannot_be_asked_for_are_the_last_closes_and_that_is_said(
     sandbox.advance(OPEN + timedelta(hours=2))
     sandbox.fault("html", path="/v2/stocks/*/latest", count=0)
     result = cycle(config, 2, model, heard)
-    assert isinstance(result, DailyResult)
+    assert isinstance(result, DeskRunResult)
     said = [event.text for event in heard if isinstance(event, Noticed)]
     assert any("prices cannot be asked for" in text for text in said)
     assert "ORVL has no price at this moment: its last close is taken" in said
@@ -278,6 +278,6 @@ def test_a_symbol_that_splits_in_the_session_is_left_alone_until_the_close(
     day(config, model)
     sandbox.advance(datetime(2021, 4, 19, 15, 30, tzinfo=UTC))
     result = cycle(config, 2, model, heard, session=date(2021, 4, 16))
-    assert isinstance(result, DailyResult)
+    assert isinstance(result, DeskRunResult)
     assert {made.key.symbol for made in result.decisions} == {"PLWY", "TMBK"}
     assert any(isinstance(event, Noticed) and "ORVL splits in this session" in event.text for event in heard)

@@ -20,13 +20,13 @@ from connectors.wiring.desk_session import Finished
 from connectors.wiring.sources import calendars
 from engine import places
 from engine.config import Config
-from engine.desk.setting import DailyResult
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.errors import ConfigError, MissingData, StaleData, TryAgainLater, UsageError
 from engine.journal.reader import JournalReader
 from engine.journal.store import RowStore
 from engine.messages.events import Event, Noticed, RunFinished
 from engine.ports import LanguageModel
+from engine.session.context import DeskRunResult
 from tests.engine.desks import trade
 
 SYMBOLS = ["ORVL", "TMBK"]
@@ -50,7 +50,7 @@ def desk(**changes: Any) -> Config:
     return Config.model_validate(plain)
 
 
-def run(config: Config, wall: Wall, asked: date | None = None, **more: Any) -> DailyResult | Finished:
+def run(config: Config, wall: Wall, asked: date | None = None, **more: Any) -> DeskRunResult | Finished:
     return asyncio.run(run_desk_day(config, asked, wall=wall, **more))
 
 
@@ -70,7 +70,7 @@ def test_a_day_is_done_once_and_the_next_day_settles_it() -> None:
     config = desk()
 
     first = run(config, Wall(FRIDAY))
-    assert isinstance(first, DailyResult)
+    assert isinstance(first, DeskRunResult)
     assert first.session == FRIDAY
     assert len(first.decisions) == 2
     before = books()
@@ -79,7 +79,7 @@ def test_a_day_is_done_once_and_the_next_day_settles_it() -> None:
     assert books() == before
 
     second = run(config, Wall(MONDAY))
-    assert isinstance(second, DailyResult)
+    assert isinstance(second, DeskRunResult)
     after = books()
     assert after["runs"] == [(FRIDAY, "done"), (MONDAY, "done")]
     assert [s for s, _, _ in after["equity"]] == [FRIDAY, MONDAY]
@@ -92,7 +92,7 @@ def test_a_day_is_done_once_and_the_next_day_settles_it() -> None:
 
 def test_what_was_done_stands_in_the_journal_for_why() -> None:
     result = run(desk(), Wall(FRIDAY))
-    assert isinstance(result, DailyResult)
+    assert isinstance(result, DeskRunResult)
 
     with JournalReader(places.desk_journal("mine")) as reader:
         for decision in result.decisions:
@@ -112,7 +112,7 @@ def test_the_last_completed_session_is_decided_and_a_later_one_refused() -> None
     assert not places.desk_journal("mine").exists()
 
     earlier = run(config, Wall(MONDAY, 12))
-    assert isinstance(earlier, DailyResult)
+    assert isinstance(earlier, DeskRunResult)
     assert earlier.session == FRIDAY
 
 
@@ -130,7 +130,7 @@ def test_a_session_that_the_books_have_passed_is_refused() -> None:
 def test_two_runs_at_once_are_one_run_and_a_wait() -> None:
     with desk_lock("mine"), pytest.raises(TryAgainLater, match="mine is at work"):
         run(desk(), Wall(FRIDAY))
-    assert isinstance(run(desk(), Wall(FRIDAY)), DailyResult)
+    assert isinstance(run(desk(), Wall(FRIDAY)), DeskRunResult)
 
 
 @pytest.fixture(scope="module")
@@ -166,8 +166,8 @@ def test_own_data_gives_the_same_day_as_the_demo_market_that_it_was_written_from
     # The folder knows more than the day: nothing of it is seen.
     own = run(desk(data={"folder": str(folder(date(2024, 3, 20)))}), Wall(FRIDAY))
 
-    assert isinstance(demo, DailyResult)
-    assert isinstance(own, DailyResult)
+    assert isinstance(demo, DeskRunResult)
+    assert isinstance(own, DeskRunResult)
     assert own.decisions == demo.decisions
     assert own.orders == demo.orders
 
@@ -178,7 +178,7 @@ def test_stale_bars_are_said_and_nothing_is_begun(folder: Callable[[date], Path]
         run(config, Wall(MONDAY))
     with JournalReader(places.desk_journal("mine")) as reader:
         assert reader.runs() == ()
-    assert isinstance(run(config, Wall(FRIDAY)), DailyResult)
+    assert isinstance(run(config, Wall(FRIDAY)), DeskRunResult)
 
 
 def test_a_symbol_whose_bars_begin_later_is_missing_data(folder: Callable[[date], Path]) -> None:
@@ -221,7 +221,7 @@ def test_a_run_that_fails_says_so_and_goes_on_when_it_can() -> None:
     assert [e.outcome for e in events if isinstance(e, RunFinished)] == ["failed"]
     assert books()["decisions"] == []
     again = run(desk(), Wall(FRIDAY))
-    assert isinstance(again, DailyResult)
+    assert isinstance(again, DeskRunResult)
     assert books()["runs"] == [(FRIDAY, "done")]
     assert len(books()["decisions"]) == 2
 
@@ -248,7 +248,7 @@ def test_a_first_run_that_was_killed_before_its_first_row_goes_on(commit: int) -
             run(desk(), Wall(FRIDAY))
     assert places.desk_journal("mine").exists()
 
-    assert isinstance(run(desk(), Wall(FRIDAY)), DailyResult)
+    assert isinstance(run(desk(), Wall(FRIDAY)), DeskRunResult)
 
 
 def test_an_empty_journal_file_is_left_for_a_person_to_see() -> None:
@@ -281,7 +281,7 @@ def test_what_is_held_of_a_symbol_that_was_taken_off_the_list_stays_in_the_books
     short = desk(data=data, desk={"symbols": ["ORVL"]})
     for day in (MONDAY, TUESDAY):
         result = run(short, Wall(day))
-        assert isinstance(result, DailyResult)
+        assert isinstance(result, DeskRunResult)
         assert [d.key.symbol for d in result.decisions] == ["ORVL"]
         assert result.books.portfolio.quantity("TMBK") > 0
     with JournalReader(places.desk_journal("mine")) as reader:
@@ -293,10 +293,10 @@ def test_a_desk_with_a_coin_waits_for_the_coins_day() -> None:
     config = desk(desk={"symbols": ["ORVL", "WRNN-USD"]})
 
     evening = run(config, Wall(FRIDAY))
-    assert isinstance(evening, DailyResult)
+    assert isinstance(evening, DeskRunResult)
     assert evening.session == date(2024, 2, 29)
     saturday = run(config, Wall(FRIDAY + timedelta(1), 0, 0))
-    assert isinstance(saturday, DailyResult)
+    assert isinstance(saturday, DeskRunResult)
     assert saturday.session == FRIDAY
     assert not [d for d in saturday.decisions if d.abstained]
 

@@ -18,7 +18,7 @@ from connectors.wiring.sources import open_source
 from engine.config import Config
 from engine.domain.market import PriceHistory
 from engine.domain.run import DataSpec, Result, RunSpec
-from engine.reports.result_json import fingerprint
+from engine.reports.documents.backtest import fingerprint
 from tests.connectors.wiring.test_fetching import Standing
 
 DEMO = DataSpec(None, 7)

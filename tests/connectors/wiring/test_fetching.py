@@ -14,8 +14,8 @@ from typing import Any
 import httpx
 import pytest
 
-from connectors.alpaca.sandbox import MarketData, SandboxServer, SandboxSettings
 from connectors.files import FilesMarket
+from connectors.sandbox import MarketData, SandboxServer, SandboxSettings
 from connectors.wiring import fetching
 from connectors.wiring.fetched import Fetched
 from connectors.wiring.sources import calendars

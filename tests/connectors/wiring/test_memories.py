@@ -20,13 +20,13 @@ from connectors.wiring.memories import memory_errors
 from connectors.wiring.runs import run_backtest
 from engine import places
 from engine.config import Config
-from engine.desk.setting import DailyResult
 from engine.domain.run import DataSpec, RunSpec
 from engine.errors import ConfigError, DataError, MissingData, PaperdeskError, TryAgainLater
 from engine.journal.reader import JournalReader
 from engine.journal.results import trail
 from engine.journal.store import RowStore
 from engine.messages.events import Event, Noticed
+from engine.session.context import DeskRunResult
 from memory import errors
 from memory.hash_embedder import HashEmbedder
 from memory.lancedb_store import LanceStore
@@ -54,9 +54,9 @@ def desk(**memory: Any) -> Config:
     return Config.model_validate(plain)
 
 
-def run(config: Config, day: date, publish: Callable[[Event], None] = lambda event: None) -> DailyResult:
+def run(config: Config, day: date, publish: Callable[[Event], None] = lambda event: None) -> DeskRunResult:
     result = asyncio.run(run_desk_day(config, day, publish, Wall(day)))
-    assert isinstance(result, DailyResult)
+    assert isinstance(result, DeskRunResult)
     return result
 
 

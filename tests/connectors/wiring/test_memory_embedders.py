@@ -22,10 +22,10 @@ from connectors.wiring.reembedding import Reembedded, reembed_memory
 from connectors.wiring.runs import run_backtest
 from engine import places
 from engine.config import Config
-from engine.desk.setting import DailyResult
 from engine.domain.run import DataSpec, RunSpec
 from engine.errors import ConfigError, PaperdeskError, TryAgainLater
 from engine.journal.reader import JournalReader
+from engine.session.context import DeskRunResult
 from memory.lancedb_store import made_with
 from memory.record import MemoryRecord
 from tests.servers.fake_llm_server import Fail, FakeLLMServer, Say, fake_llm_server
@@ -71,10 +71,10 @@ def config(server: FakeLLMServer | None = None, embedder: str = "local:vectors")
     return Config.model_validate(plain)
 
 
-def day(configured: Config, session: date) -> DailyResult:
+def day(configured: Config, session: date) -> DeskRunResult:
     wall = At(datetime(session.year, session.month, session.day, 21, 30, tzinfo=UTC))
     result = asyncio.run(run_desk_day(configured, session, wall=wall))
-    assert isinstance(result, DailyResult)
+    assert isinstance(result, DeskRunResult)
     return result
 
 

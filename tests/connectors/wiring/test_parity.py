@@ -22,8 +22,8 @@ from engine.domain.model_call import ModelRequest, ModelResult
 from engine.errors import MissingData
 from engine.journal.reader import JournalReader
 from engine.journal.upgrade import bring_up_to_date
+from engine.lab.parity import Parity
 from engine.ports import LanguageModel
-from engine.simulation.parity import Parity
 from tests.engine.old_journals import as_version
 
 DAYS = (date(2024, 2, 12), date(2024, 2, 13), date(2024, 2, 14))

@@ -13,10 +13,10 @@ from typing import Any
 import httpx
 import pytest
 
-from connectors.alpaca.sandbox import SandboxServer
-from connectors.alpaca.sandbox.account_api import AccountApi
 from connectors.demo import DemoMarket
 from connectors.files.writing import write_folder
+from connectors.sandbox import SandboxServer
+from connectors.sandbox.account_api import AccountApi
 from connectors.wiring.desk import run_desk_day
 from connectors.wiring.desk_session import Finished
 from connectors.wiring.parity import check_parity
@@ -25,17 +25,17 @@ from connectors.wiring.redeciding import redecide
 from connectors.wiring.sandbox import build_sandbox
 from connectors.wiring.sources import calendars
 from engine import places
+from engine.account.comparison import BooksDisagree
 from engine.config import Config
-from engine.desk import hand
-from engine.desk.comparing import BooksDisagree
-from engine.desk.setting import DailyResult
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.domain.order import OrderState
 from engine.domain.run import DataSpec
+from engine.execution import controls
 from engine.journal.reader import JournalReader
+from engine.lab.parity import Parity
 from engine.ports import LanguageModel
-from engine.simulation.parity import Parity
-from engine.simulation.seen_inputs import Seen, seen_in
+from engine.session.context import DeskRunResult
+from engine.session.inputs import TurnInputs, seen_in
 
 SYMBOLS = ["ORVL", "PLWY", "TMBK", "WRNN-USD"]
 WHOLE, COIN = "PLWY", "WRNN-USD"
@@ -107,7 +107,7 @@ def later(folder: Path) -> Config:
     return desk(folder, models={"default": "local:m1"}, endpoints={"local": endpoint})
 
 
-def run(config: Config, day: int, then: Callable[[], None] = lambda: None) -> DailyResult:
+def run(config: Config, day: int, then: Callable[[], None] = lambda: None) -> DeskRunResult:
     done = asyncio.run(run_desk_day(config, through=lambda inner: Service(inner, day, then)))
     assert not isinstance(done, Finished)
     return done
@@ -146,13 +146,13 @@ def lived(sandbox: SandboxServer, config: Config) -> list[date]:
             sandbox.fault("partial_fill", symbol="ORVL", fraction="0.3", then="cancel", count=0)
         if day == 2:
             sandbox.ask("POST", "/sandbox/transfers", {"amount": "4321.09"})
-            assert run(config, day, lambda: hand.halt(journal, now(), "in the middle") and None).outcome == "halted"
-            assert hand.resume(journal, now()) is not None
+            assert run(config, day, lambda: controls.halt(journal, now(), "in the middle") and None).outcome == "halted"
+            assert controls.resume(journal, now()) is not None
         if day == 3:
-            hand.halt(journal, now(), "before anything")
+            controls.halt(journal, now(), "before anything")
             stopped = run(config, day)
             assert (stopped.outcome, stopped.decisions) == ("halted", ())
-            hand.resume(journal, now())
+            controls.resume(journal, now())
         if day == 4:
             with pytest.raises(BooksDisagree):
                 run(config, day)
@@ -170,7 +170,7 @@ def parity(config: Config, session: date) -> Parity:
         return check_parity(reader, session, config)
 
 
-def seen(session: date) -> Seen:
+def seen(session: date) -> TurnInputs:
     with JournalReader(places.desk_journal("paper")) as reader:
         (entry,) = [one for one in reader.runs("daily") if one.session == session]
         return seen_in(reader.inputs(entry.id), calendars())

@@ -25,7 +25,7 @@ from engine.journal.reader import JournalReader
 from engine.market.as_of import Market
 from engine.market.trading_hours import decision_time
 from engine.ports import Calendar
-from engine.reports.result_json import fingerprint
+from engine.reports.documents.backtest import fingerprint
 from memory.record import Layer, MemoryRecord
 from memory.view import Standing
 

@@ -21,10 +21,10 @@ from engine.domain.decision import Action, Decision
 from engine.domain.market import NewsItem
 from engine.domain.run import DataSpec, Result, RunSpec, Stretch
 from engine.journal.reader import JournalReader
+from engine.lab.window import desk_calendar_of
 from engine.market.as_of import Market
 from engine.market.trading_hours import decision_time
-from engine.reports.result_json import fingerprint
-from engine.simulation.window import desk_calendar_of
+from engine.reports.documents.backtest import fingerprint
 from tests.engine.desks import assert_books_add_up
 
 FLOOR = Decimal("0.10")

@@ -30,7 +30,7 @@ from engine.journal.reader import JournalReader
 from engine.journal.upgrade import bring_up_to_date
 from engine.market.as_of import Market
 from engine.ports import LanguageModel
-from engine.reports.model_use import use_of
+from engine.session.cost_meter import use_of
 from tests.engine.old_journals import as_version
 
 SYMBOLS = ("TMBK", "ORVL", "BXWD")

@@ -11,17 +11,17 @@ from typing import Any
 
 import pytest
 
-from connectors.alpaca.sandbox import SandboxServer
+from connectors.sandbox import SandboxServer
 from connectors.wiring.desk import run_desk_day
 from connectors.wiring.desk_session import Finished
 from connectors.wiring.sandbox import build_sandbox
 from engine import places
 from engine.config import Config
-from engine.desk.setting import DailyResult
 from engine.domain.run import DataSpec
 from engine.errors import NetworkError
 from engine.journal.reader import JournalReader
 from engine.messages.events import Event, Noticed
+from engine.session.context import DeskRunResult
 from tests.connectors.wiring.test_desk_at_broker import START, SYMBOLS, Trader
 
 DEMO = DataSpec(None, 7)
@@ -51,7 +51,7 @@ def _hasty() -> Callable[..., None]:
 hasty = _hasty()
 
 
-def run(model: Trader, heard: list[Event]) -> DailyResult | Finished:
+def run(model: Trader, heard: list[Event]) -> DeskRunResult | Finished:
     config = Config.model_validate(
         {
             "desk": {"name": "paper", "symbols": SYMBOLS, "preset": "finvision"},
@@ -74,7 +74,7 @@ def test_each_run_fetches_its_session_first_and_says_what_failed(sandbox: Sandbo
     model, heard = Trader(), list[Event]()
     folder = paperdesk_home / "data" / "market"
     first = run(model, heard)
-    assert isinstance(first, DailyResult)
+    assert isinstance(first, DeskRunResult)
     assert (first.outcome, first.session, last_bars(folder)) == ("done", date(2021, 3, 16), {"2021-03-16"})
     assert list((folder / "news").glob("*.jsonl"))
     asked = market_requests(sandbox)
@@ -84,7 +84,7 @@ def test_each_run_fetches_its_session_first_and_says_what_failed(sandbox: Sandbo
     sandbox.advance("5m")
     fault = sandbox.fault("server_error", path="/v1beta1/news", count=0)
     second = run(model, heard)
-    assert isinstance(second, DailyResult)
+    assert isinstance(second, DeskRunResult)
     assert (second.outcome, last_bars(folder)) == ("done", {"2021-03-17"})
     with JournalReader(places.desk_journal("paper")) as reader:
         kept = [event for _, event in reader.events_after(0, second.run) if isinstance(event, Noticed)]
@@ -99,5 +99,5 @@ def test_each_run_fetches_its_session_first_and_says_what_failed(sandbox: Sandbo
         run(model, heard)
     sandbox.heal()
     third = run(model, heard)
-    assert isinstance(third, DailyResult)
+    assert isinstance(third, DeskRunResult)
     assert (third.outcome, last_bars(folder)) == ("done", {"2021-03-18"})

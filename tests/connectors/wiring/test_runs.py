@@ -18,7 +18,7 @@ from engine.domain.run import DataSpec, RunSpec
 from engine.errors import ConfigError, MissingData, PaperdeskError, StaleData, UsageError
 from engine.journal.reader import JournalReader
 from engine.messages.events import DecisionMade, Event, RunFinished, RunStarted, SessionSettled
-from engine.reports.result_json import fingerprint
+from engine.reports.documents.backtest import fingerprint
 from tests.engine.desks import weekdays
 
 NOW = datetime(2025, 7, 1, 12, tzinfo=UTC)

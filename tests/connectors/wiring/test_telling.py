@@ -17,10 +17,10 @@ from connectors.wiring.desk_session import Finished
 from connectors.wiring.telling import run_and_tell
 from engine import places
 from engine.config import Config
-from engine.desk.setting import DailyResult
 from engine.errors import ConfigError, DataError, PaperdeskError, TryAgainLater, UsageError
 from engine.journal.reader import JournalReader
 from engine.messages.events import Event, Noticed
+from engine.session.context import DeskRunResult
 from tests.servers.fake_web import Page, fake_web
 
 DAY = date(2025, 3, 11)
@@ -48,7 +48,7 @@ def config(**notify: Any) -> Config:
     return Config.model_validate({"desk": {"symbols": ["ORVL", "BXWD"], "preset": "finvision"}, "notify": notify})
 
 
-def run(told: Config, asked: date | None = DAY, **more: Any) -> tuple[DailyResult | Finished, list[Event]]:
+def run(told: Config, asked: date | None = DAY, **more: Any) -> tuple[DeskRunResult | Finished, list[Event]]:
     events: list[Event] = []
     return asyncio.run(run_and_tell(told, asked, events.append, **more)), events
 
@@ -58,7 +58,7 @@ def test_a_program_and_a_server_hear_of_a_run_once(
 ) -> None:
     with fake_web(lambda asked: Page(b"ok")) as web:
         done, _ = run(config(command=program, webhook=f"{web.url}/hook"))
-        assert isinstance(done, DailyResult)
+        assert isinstance(done, DeskRunResult)
         assert isinstance(run(config(command=program, webhook=f"{web.url}/hook"))[0], Finished)
         (posted,) = [json.loads(one.body) for one in web.asked]
     (told,) = heard()
@@ -131,7 +131,7 @@ def test_who_cannot_be_told_is_a_warning_on_the_record_and_no_failure(
 ) -> None:
     monkeypatch.setattr("connectors.notify.webhook.PAUSES", (0.0, 0.0))
     done, events = run(config(command=[str(tmp_path / "nobody")], webhook="http://127.0.0.1:9/secret"))
-    assert isinstance(done, DailyResult) and done.outcome == "done"
+    assert isinstance(done, DeskRunResult) and done.outcome == "done"
     said = [event.text for event in events if isinstance(event, Noticed)]
     assert ["the program nobody cannot be started" in said[0], "the webhook at 127.0.0.1" in said[1]] == [True, True]
     with JournalReader(places.desk_journal("demo")) as reader:

@@ -9,7 +9,7 @@ import pytest
 
 from connectors.wiring.desk_lock import desk_lock
 from engine import places
-from engine.desk.hand import approvals
+from engine.execution.controls import approvals
 from engine.journal.reader import JournalReader
 from tests.tui.commands.conftest import Run
 

@@ -11,13 +11,13 @@ from pathlib import Path
 import httpx
 import pytest
 
-from connectors.alpaca.sandbox import SandboxServer
 from connectors.demo import DemoMarket
 from connectors.files.writing import write_folder
+from connectors.sandbox import SandboxServer
 from connectors.wiring.sandbox import build_sandbox
 from connectors.wiring.sources import calendars
 from engine import places
-from engine.desk.valuing import Valued, beside
+from engine.account.equity_check import CloseComparison, beside
 from engine.domain.portfolio import Portfolio, Position
 from engine.domain.run import DataSpec, EquityPoint
 from tests.tui.commands.conftest import Run
@@ -40,7 +40,7 @@ clock = "broker"
 
 @pytest.fixture
 def sandbox(fresh: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SandboxServer]:
-    monkeypatch.setattr("engine.desk.looking.PAUSES", (0.0,))  # before a difference is believed
+    monkeypatch.setattr("engine.account.reconciliation.PAUSES", (0.0,))  # before a difference is believed
     folder = tmp_path / "demo"
     asyncio.run(write_folder(DemoMarket(7, calendars(), date(2021, 4, 9)), folder))
     places.config_file().write_text(CONFIG.format(folder=folder.as_posix()))
@@ -119,6 +119,6 @@ def test_rounding_is_half_a_cent_for_everything_that_is_rounded() -> None:
     point = EquityPoint(date(2021, 3, 18), Decimal("100.00"), Portfolio(Decimal(75), held), {})
     (one,) = beside([point], {date(2021, 3, 18): Decimal("100.02"), date(2021, 3, 19): Decimal(1)})
     assert (one.held, one.difference, one.differs) == (2, Decimal("0.02"), False)
-    assert Valued(point.session, point.value, Decimal("99.97"), 2).differs
-    assert not Valued(point.session, point.value, Decimal("100.01"), 0).differs
-    assert Valued(point.session, point.value, Decimal("100.02"), 0).differs
+    assert CloseComparison(point.session, point.value, Decimal("99.97"), 2).differs
+    assert not CloseComparison(point.session, point.value, Decimal("100.01"), 0).differs
+    assert CloseComparison(point.session, point.value, Decimal("100.02"), 0).differs

@@ -17,13 +17,13 @@ from typing import Any
 
 import pytest
 
-from connectors.alpaca.sandbox import SandboxServer
 from connectors.demo import DemoMarket
 from connectors.files.writing import write_folder
+from connectors.sandbox import SandboxServer
 from connectors.wiring.sandbox import build_sandbox
 from connectors.wiring.sources import calendars
 from engine import places
-from engine.desk.looking import what_is_kept
+from engine.account.reconciliation import what_is_kept
 from engine.domain.order import OrderState
 from engine.domain.run import DataSpec
 from engine.journal.integrity import quick_check
@@ -59,7 +59,7 @@ def sandbox(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SandboxSe
     with build_sandbox(DataSpec(str(folder)), START, cash=Decimal(100_000)) as running:
         for name, value in running.environment.items():
             monkeypatch.setenv(name, value)
-        monkeypatch.setattr("engine.desk.looking.PAUSES", (0.0, 0.0))  # before a difference is believed
+        monkeypatch.setattr("engine.account.reconciliation.PAUSES", (0.0, 0.0))  # before a difference is believed
         yield running
 
 
@@ -153,7 +153,7 @@ def test_a_machine_whose_clock_is_not_the_brokers_is_told_both_times(
 def test_calendars_that_disagree_stop_before_anything_is_decided(
     run: Run, sandbox: SandboxServer, config: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from connectors.alpaca.sandbox.account_api import AccountApi
+    from connectors.sandbox.account_api import AccountApi
 
     told = AccountApi._session
 

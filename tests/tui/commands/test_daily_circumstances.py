@@ -24,9 +24,9 @@ from typing import Any
 import httpx
 import pytest
 
-from connectors.alpaca.sandbox import SandboxServer
 from connectors.demo import DemoMarket
 from connectors.files.writing import write_folder
+from connectors.sandbox import SandboxServer
 from connectors.wiring.sandbox import build_sandbox
 from connectors.wiring.sources import calendars
 from engine import places
@@ -66,7 +66,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def opened(folder: Path, fresh: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Open]:
     """Opens the desk's broker at a moment, and points the environment at it."""
     places.config_file().write_text(CONFIG.format(folder=folder.as_posix()))
-    monkeypatch.setattr("engine.desk.looking.PAUSES", (0.0, 0.0))  # before a difference is believed
+    monkeypatch.setattr("engine.account.reconciliation.PAUSES", (0.0, 0.0))  # before a difference is believed
     running: list[SandboxServer] = []
 
     def at(moment: datetime = FRIDAY, data: DataSpec | None = None) -> SandboxServer:

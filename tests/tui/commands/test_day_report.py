@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from engine import places
-from engine.desk.day_report import keep_report
-from engine.desk.setting import WITHIN, run_id
+from engine.app.session_report import keep_report
 from engine.errors import DataError
 from engine.journal.entries import RunEntry
 from engine.journal.writer import JournalWriter
 from engine.reports.day_markdown import day_markdown
+from engine.session.context import WITHIN, run_id
 from tests.tui.commands.conftest import SESSIONS, Run
 
 

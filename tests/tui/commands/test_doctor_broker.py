@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from connectors.alpaca.sandbox import SandboxServer
+from connectors.sandbox import SandboxServer
 from engine.clock import LiveClock
 from tests.connectors.alpaca.sandbox_markets import sandbox
 from tests.tui.commands.conftest import Run

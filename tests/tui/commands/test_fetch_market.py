@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from connectors.alpaca.sandbox import SandboxServer
+from connectors.sandbox import SandboxServer
 from tests.connectors.alpaca.sandbox_markets import sandbox
 
 Run = Callable[..., Any]

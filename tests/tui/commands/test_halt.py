@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from engine import places
-from engine.desk.hand import halted
+from engine.execution.controls import halted
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
 from tests.tui.commands.conftest import Run

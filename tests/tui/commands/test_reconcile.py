@@ -11,9 +11,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from connectors.alpaca.sandbox import SandboxServer
 from connectors.demo import DemoMarket
 from connectors.files.writing import write_folder
+from connectors.sandbox import SandboxServer
 from connectors.wiring.sandbox import build_sandbox
 from connectors.wiring.sources import calendars
 from engine import places
@@ -52,7 +52,7 @@ def sandbox(written: Path, fresh: Path, monkeypatch: pytest.MonkeyPatch) -> Iter
     with build_sandbox(DataSpec(str(written)), START, cash=Decimal(100_000)) as server:
         for name, value in server.environment.items():
             monkeypatch.setenv(name, value)
-        monkeypatch.setattr("engine.desk.looking.PAUSES", (0.0, 0.0))  # before a difference is believed
+        monkeypatch.setattr("engine.account.reconciliation.PAUSES", (0.0, 0.0))  # before a difference is believed
         yield server
 
 

@@ -18,9 +18,9 @@ from typing import Any
 
 import pytest
 
-from connectors.alpaca.sandbox import SandboxServer
 from connectors.demo import DemoMarket
 from connectors.files.writing import write_folder
+from connectors.sandbox import SandboxServer
 from connectors.wiring.desk import run_desk_day
 from connectors.wiring.sandbox import build_sandbox
 from connectors.wiring.sources import calendars

@@ -1,0 +1,179 @@
+"""The sandbox's own requests: its clock, its faults, and a look behind the counter. No key is needed for them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from datetime import datetime, timedelta
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from connectors.sandbox.exchange import Exchange
+from connectors.sandbox.market import next_session, session_open
+from connectors.sandbox.router import Router
+from connectors.sandbox.streams import Streams
+from connectors.sandbox.wire import Request, Response, invalid, moment_of, not_found, stamp
+from engine.domain.decimal_text import plain
+from engine.domain.portfolio import CENT, ZERO
+
+PREFIX = "/sandbox/"
+FASTEST = 100_000.0
+_LENGTH = re.compile(r"(\d{1,4})(s|m|h|d)")
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+class ControlApi:
+    """Answers to whoever runs the sandbox."""
+
+    def __init__(self, exchange: Exchange, streams: Streams) -> None:
+        self._exchange = exchange
+        self._streams = streams
+        self.requests: Counter[str] = Counter()
+        """How often each method and path was asked for, since the start."""
+        self.posts: Counter[str] = Counter()
+        """How often an order of each client id was sent, since the start, refused ones too."""
+
+    def routes(self, router: Router) -> None:
+        """Says what is answered here."""
+        router.add("GET", "/sandbox/state", self.state)
+        router.add("GET", "/sandbox/clock", self.clock)
+        router.add("POST", "/sandbox/clock", self.move)
+        router.add("POST", "/sandbox/transfers", self.transfer)
+        router.add("GET", "/sandbox/faults", self.faults)
+        router.add("POST", "/sandbox/faults", self.add_fault)
+        router.add("DELETE", "/sandbox/faults", self.remove_faults)
+        router.add("DELETE", "/sandbox/faults/{fault}", self.remove_faults)
+
+    @property
+    def speed(self) -> float:
+        """Seconds that pass here in one outside; zero where the clock stands until it is moved."""
+        return float(self._exchange.book.facts.get("speed", 0.0))
+
+    def set_speed(self, speed: float) -> None:
+        """Lets the clock run, or stops it."""
+        self._exchange.book.facts["speed"] = speed
+        self._exchange.book.commit()
+
+    def count(self, request: Request) -> None:
+        """Notes that a request has come."""
+        self.requests[f"{request.method} {request.path}"] += 1
+        if request.method == "POST" and request.path == "/v2/orders":
+            try:
+                self.posts[str(request.json().get("client_order_id"))] += 1
+            except Exception:
+                self.posts["unreadable"] += 1
+
+    def state(self, request: Request) -> Response:
+        """Books, orders, faults and counts, at one moment."""
+        exchange, book = self._exchange, self._exchange.book
+        last = exchange.market.last_session
+        return Response(
+            200,
+            {
+                "now": stamp(exchange.now),
+                "speed": self.speed,
+                "last_session": None if last is None else last.isoformat(),
+                "cash": plain(book.portfolio.cash),
+                "equity": plain(exchange.floor.figures().equity),
+                "positions": {s: plain(p.quantity) for s, p in sorted(book.portfolio.positions.items())},
+                "orders": [order.json(exchange.market.listing(order.symbol)) for order in book.orders],
+                "activities": book.activities,
+                "requests": dict(self.requests),
+                "posts": dict(self.posts),
+                "faults": [rule.json() for rule in exchange.floor.faults.rules],
+                "streams": dict(Counter(client.path for client in self._streams.clients)),
+            },
+        )
+
+    def clock(self, request: Request) -> Response:
+        """What time it is here."""
+        return Response(200, {"now": stamp(self._exchange.now), "speed": self.speed})
+
+    def move(self, request: Request) -> Response:
+        """Moves the clock to a moment, or sets its speed."""
+        speed = request.json().get("speed")
+        target = self.target(request)
+        if target is not None:
+            self._exchange.advance(target)
+        elif speed is None:
+            raise invalid('give {"to": MOMENT}, {"advance": "open", "close", "1d", "30m" ...} or {"speed": NUMBER}')
+        if speed is not None:
+            if isinstance(speed, bool) or not isinstance(speed, int | Decimal):
+                raise invalid(f"invalid speed: {str(speed)[:40]!r}")
+            if not 0 <= float(speed) <= FASTEST:
+                raise invalid(f"speed goes from 0 to {FASTEST:.0f}")
+            self.set_speed(float(speed))
+        return self.clock(request)
+
+    def transfer(self, request: Request) -> Response:
+        """Brings cash in, or (an amount below zero) takes it out."""
+        try:
+            amount = Decimal(str(request.json().get("amount"))).quantize(CENT)
+        except InvalidOperation:
+            amount = ZERO
+        if not amount:
+            raise invalid('give {"amount": USD}, above or below zero')
+        self._exchange.transfer(amount)
+        return self.state(request)
+
+    def target(self, request: Request) -> datetime | None:
+        """The moment that a request wants to move to. Raises Refusal."""
+        document = request.json()
+        to, advance = document.get("to"), document.get("advance")
+        now, calendar = self._exchange.now, self._exchange.market.exchange
+        if to is not None:
+            return moment_of(str(to), "to")
+        if advance is None:
+            return None
+        if advance == "open":
+            return calendar.opens_at(next_session(calendar, now))
+        if advance == "close":
+            return calendar.closes_at(session_open(calendar, now) or next_session(calendar, now))
+        match = _LENGTH.fullmatch(str(advance))
+        if match is None:
+            raise invalid(f"invalid advance: {str(advance)[:40]!r}; open, close, or a length such as 30m, 6h, 1d")
+        return now + timedelta(seconds=int(match[1]) * _SECONDS[match[2]])
+
+    def faults(self, request: Request) -> Response:
+        """The rules that stand."""
+        return Response(200, [rule.json() for rule in self._exchange.floor.faults.rules])
+
+    def add_fault(self, request: Request) -> Response:
+        """Takes a rule."""
+        exchange, document = self._exchange, request.json()
+        if document.get("kind") in ("halted", "untradable", "renamed"):
+            listing = exchange.market.find(str(document.get("symbol")))
+            if listing is None or (listing.crypto and document["kind"] == "renamed"):
+                raise invalid(f"{str(document.get('symbol'))[:40]!r} is no symbol that this can happen to")
+            document["symbol"] = listing.symbol
+        rule = exchange.floor.faults.add(document, exchange.now)
+        if rule.kind == "renamed" and exchange.market.find(rule.then) is not None:
+            exchange.floor.faults.remove(rule.id)
+            raise invalid(f"{rule.then} is listed already")
+        if rule.kind == "halted":
+            self._streams.halted(rule.symbol, halted=True)
+        self.keep()
+        return Response(200, rule.json())
+
+    def remove_faults(self, request: Request) -> Response:
+        """Takes one rule away, or all."""
+        name = request.parts.get("fault")
+        if name is not None and not (name.isascii() and name.isdigit()):
+            raise not_found(f"no fault {name[:40]}")
+        halted = {rule.symbol for rule in self._exchange.floor.faults.rules if rule.kind == "halted"}
+        if not self._exchange.floor.faults.remove(None if name is None else int(name)) and name is not None:
+            raise not_found(f"no fault {name}")
+        for symbol in halted:
+            if self._exchange.floor.faults.halted_since(symbol) is None:
+                self._streams.halted(symbol, halted=False)
+        self.keep()
+        self._exchange.resume()
+        return Response(204)
+
+    def keep(self) -> None:
+        """Writes the rules with what is left of them, and has the market take notice."""
+        exchange = self._exchange
+        kept: list[dict[str, Any]] = [rule.json() for rule in exchange.floor.faults.rules]
+        exchange.market.renamed = exchange.floor.faults.renamed()
+        exchange.book.facts |= {"faults": kept, "next_fault": exchange.floor.faults.next_id}
+        exchange.book.commit()

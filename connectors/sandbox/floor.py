@@ -1,0 +1,212 @@
+"""The market floor of the sandbox: what things cost now, and how an order fills there.
+
+Orders trade at the path of local daily bars with the costs of the simulated market (engine.simulation.fill_models), so
+what waits for the open fills exactly where a backtest would fill it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from connectors.sandbox.book import Book
+from connectors.sandbox.faults import Faults
+from connectors.sandbox.margin import Figures, figures
+from connectors.sandbox.market import SandboxMarket, latest_session, session_open
+from connectors.sandbox.orders import SandboxOrder
+from connectors.sandbox.wire import identity, stamp
+from engine.domain.decimal_text import plain
+from engine.domain.execution import ExecutionRules
+from engine.domain.market import Symbol, from_nano
+from engine.domain.order import Fill, Side
+from engine.domain.portfolio import EXACT, ZERO
+from engine.simulation.fill_models import FillModel
+
+REST_AFTER = timedelta(minutes=1)
+"""How long after a partial fill the rest of an order fills."""
+
+
+class Floor:
+    """Prices and fills at the moment `now`. Changes are in memory until `commit` writes them and passes every trade
+    update to `told`."""
+
+    def __init__(self, market: SandboxMarket, book: Book, faults: Faults, rules: ExecutionRules, now: datetime) -> None:
+        self.market = market
+        self.book = book
+        self.faults = faults
+        self.now = now
+        self.told: Callable[[dict[str, Any]], None] = lambda update: None
+        self._model = FillModel(rules)
+        self._updates: list[dict[str, Any]] = []
+
+    # Prices
+
+    def horizon(self, symbol: Symbol) -> datetime:
+        """Up to when a symbol's market is seen: now, or when it was halted."""
+        since = self.faults.halted_since(symbol)
+        return self.now if since is None else min(self.now, since)
+
+    def price(self, symbol: Symbol) -> Decimal:
+        """The last price of a symbol; zero before its first bar."""
+        price = self.market.price(symbol, self.horizon(symbol))
+        return ZERO if price is None else from_nano(price)
+
+    def quote(self, symbol: Symbol) -> tuple[Decimal, Decimal]:
+        """Bid and ask: what an order to sell gets now, and one to buy."""
+        price = self.price(symbol)
+        return self._model.price(price, Side.SELL), self._model.price(price, Side.BUY)
+
+    def figures(self) -> Figures:
+        """What the account comes to now."""
+        symbols = {*self.book.portfolio.positions, *(order.symbol for order in self.book.open_orders())}
+        return figures(self.book, {symbol: self.price(symbol) for symbol in symbols})
+
+    def is_tradable(self, symbol: Symbol) -> bool:
+        """Whether orders in a symbol are taken."""
+        untradable = self.faults.untradable(symbol) or self.market.has_stopped(symbol, self.now)
+        return not untradable and self.price(symbol) > 0
+
+    def is_halted(self, symbol: Symbol) -> bool:
+        """Whether trading in a symbol stands still."""
+        return self.faults.halted_since(symbol) is not None
+
+    def trades_now(self, order: SandboxOrder) -> bool:
+        """Whether an order can meet the market at this moment."""
+        if order.time_in_force == "cls" or self.is_halted(order.symbol):
+            return False
+        session = session_open(self.market.calendar(order.symbol), self.now)
+        return session is not None and self.market.path(order.symbol, session) is not None
+
+    # Fills
+
+    def arrive(self, order: SandboxOrder) -> None:
+        """An order meets the market for the first time."""
+        order.status = "new"
+        self.tell("new", order)
+        quoted, limit = self.price(order.symbol), order.limit_price
+        if limit is None or (quoted <= limit if order.side is Side.BUY else quoted >= limit):
+            self.fill(order, quoted)
+        if order.is_open and order.time_in_force in ("ioc", "fok"):
+            order.canceled_at = self.now
+            self.end(order, "canceled")
+
+    def cross(self, order: SandboxOrder, before: datetime) -> None:
+        """Fills a waiting limit order where the path since a moment has reached its price."""
+        session = latest_session(self.market.calendar(order.symbol), self.now)
+        path = self.market.path(order.symbol, session)
+        if path is None or self.is_halted(order.symbol) or self.now <= path.opens or before >= path.closes:
+            return
+        seen, limit = path.candle(before, self.now), order.limit_price or ZERO
+        if from_nano(seen.low) <= limit if order.side is Side.BUY else from_nano(seen.high) >= limit:
+            self.fill(order, limit)
+
+    def fill(self, order: SandboxOrder, quoted: Decimal) -> None:
+        """Fills what is left of an order at a price, or the part that a fault says; one that does not come to the
+        smallest quantity is rejected."""
+        price = self._model.price(quoted, order.side)
+        if order.limit_price is not None:
+            price = (min if order.side is Side.BUY else max)(price, order.limit_price)
+        whole = quantity = self._asked(order, price)
+        if order.part is not None:
+            quantity, order.part = self._model.rounded_down(EXACT.multiply(whole, order.part)), None
+            if order.rest == "fill":
+                order.rest_due = self.now + REST_AFTER
+        if not quantity:
+            if not whole:
+                order.failed_at = self.now
+                self.end(order, "rejected")
+            return
+        shorts = order.side is Side.SELL and self.book.portfolio.quantity(order.symbol) <= 0
+        fee = self._model.fee(quantity, price)
+        self.book.portfolio = self.book.portfolio.filled(
+            Fill(order.id, order.symbol, order.side, self.now.date(), quantity, price, fee)
+        )
+        order.filled_qty += quantity
+        order.cost = EXACT.fma(quantity, price, order.cost)
+        done = quantity == whole
+        order.status = "filled" if done else "partially_filled"
+        order.filled_at = self.now
+        self._record(order, quantity, price, "sell_short" if shorts else order.side.value.lower())
+        if fee:
+            self._charge(order.symbol, fee)
+        self.tell("fill" if done else "partial_fill", order, quantity, price)
+        if not done and order.rest == "cancel":
+            order.canceled_at = self.now
+            self.end(order, "canceled")
+
+    def end(self, order: SandboxOrder, status: str) -> None:
+        """Nothing follows for an order."""
+        order.status, order.rest_due = status, None
+        self.tell(status, order)
+
+    def expire(self, order: SandboxOrder) -> None:
+        """An order was good until now."""
+        order.expired_at = self.now
+        self.end(order, "expired")
+
+    def _asked(self, order: SandboxOrder, price: Decimal) -> Decimal:
+        if order.qty is not None:
+            return order.remaining
+        budget = (order.notional or ZERO) - order.cost
+        if order.side is Side.BUY:
+            return self._model.affordable(budget, price)
+        return self._model.rounded_down(EXACT.divide(budget, price))
+
+    def _record(self, order: SandboxOrder, quantity: Decimal, price: Decimal, side: str) -> None:
+        filled = order.status == "filled"
+        self.book.record(
+            "FILL",
+            self.now,
+            {
+                "transaction_time": stamp(self.now),
+                "type": "fill" if filled else "partial_fill",
+                "price": plain(price),
+                "qty": plain(quantity),
+                "side": side,
+                "symbol": self.market.listing(order.symbol).wire,
+                "leaves_qty": plain(ZERO if filled else order.remaining),
+                "order_id": order.id,
+                "cum_qty": plain(order.filled_qty),
+                "order_status": order.status,
+            },
+        )
+
+    def _charge(self, symbol: Symbol, fee: Decimal) -> None:
+        listing = self.market.listing(symbol)
+        values = {
+            "date": self.now.date().isoformat(),
+            "symbol": listing.compact,
+            "net_amount": plain(-fee),
+            "description": f"fee of a trade in {listing.wire}",
+            "status": "executed",
+        }
+        self.book.record("CFEE" if listing.crypto else "FEE", self.now, values)
+
+    # What is said
+
+    def tell(
+        self, event: str, order: SandboxOrder, quantity: Decimal | None = None, price: Decimal | None = None
+    ) -> None:
+        """Notes what happened to an order."""
+        order.updated_at = self.now
+        self.book.touch(order)
+        update: dict[str, Any] = {
+            "event": event,
+            "execution_id": identity("execution", order.id, event, plain(order.filled_qty), self.now),
+            "timestamp": stamp(self.now),
+            "order": order.json(self.market.listing(order.symbol)),
+        }
+        if quantity is not None and price is not None:
+            update |= {"qty": plain(quantity), "price": plain(price)}
+            update["position_qty"] = plain(self.book.portfolio.quantity(order.symbol))
+        self._updates.append(update)
+
+    def commit(self) -> None:
+        """Writes everything, then says what happened."""
+        self.book.facts["now"] = self.now.isoformat()
+        self.book.commit()
+        updates, self._updates = self._updates, []
+        for update in updates:
+            self.told(update)

@@ -1,0 +1,196 @@
+"""A small HTTP/1.1 server on loopback: h11 parses, asyncio carries, a connection may turn into a websocket."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import struct
+import sys
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+import h11
+
+from connectors.sandbox.wire import Request
+
+LOOPBACK = "127.0.0.1"
+_LARGEST_BODY = 1_000_000
+_PIECE = 65_536
+_NAMES = ("127.0.0.1", "localhost")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What goes out: bytes with headers. `broken` breaks the connection instead; `delay` waits before either."""
+
+    status: int
+    body: bytes = b""
+    content_type: str = "application/json; charset=UTF-8"
+    headers: dict[str, str] = field(default_factory=dict)
+    broken: bool = False
+    delay: float = 0.0
+
+
+class Connection:
+    """One client's connection: what it sends as HTTP requests, one after another."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader = reader
+        self.writer = writer
+        self._h11 = h11.Connection(h11.SERVER)
+
+    async def request(self) -> Request | None:
+        """The next request with its body; None where the client has gone. Raises h11.RemoteProtocolError."""
+        head: h11.Request | None = None
+        body = b""
+        while True:
+            event = self._h11.next_event()
+            if event is h11.NEED_DATA:
+                if self._h11.they_are_waiting_for_100_continue:
+                    await self._send(h11.InformationalResponse(status_code=100, headers=[]))
+                self._h11.receive_data(await self.reader.read(_PIECE))
+            elif isinstance(event, h11.Request):
+                head = event
+                if _header(head, "upgrade").lower() == "websocket":
+                    return _request(head, b"")
+            elif isinstance(event, h11.Data):
+                body += bytes(event.data)
+                if len(body) > _LARGEST_BODY:
+                    raise h11.RemoteProtocolError("the body is too large", error_status_hint=413)
+            elif isinstance(event, h11.EndOfMessage) and head is not None:
+                return _request(head, body)
+            else:  # the connection was closed, or a request was cut off
+                return None
+
+    async def carry_out(self, answer: Answer, method: str) -> bool:
+        """Does with the connection what an answer says, faults included; whether the connection goes on."""
+        if answer.delay:
+            await asyncio.sleep(answer.delay)
+        if answer.broken:
+            self.reset()
+            return False
+        return await self.answer(answer, method)
+
+    async def answer(self, answer: Answer, method: str) -> bool:
+        """Sends an answer; whether the connection goes on."""
+        headers = {
+            "content-type": answer.content_type,
+            "content-length": str(len(answer.body)),
+            **answer.headers,
+        }
+        if answer.status == 204:
+            headers = answer.headers
+        await self._send(
+            h11.Response(status_code=answer.status, headers=list(headers.items()), reason=_reason(answer.status))
+        )
+        if answer.body and method != "HEAD":
+            await self._send(h11.Data(data=answer.body))
+        await self._send(h11.EndOfMessage())
+        if self._h11.our_state is not h11.DONE or self._h11.their_state is not h11.DONE:
+            return False
+        self._h11.start_next_cycle()
+        return True
+
+    def leftover(self) -> bytes:
+        """What the client sent after the request that asked for a websocket."""
+        data, _ = self._h11.trailing_data
+        return bytes(data)
+
+    def reset(self) -> None:
+        """Breaks the connection so that the other side sees a reset."""
+        carrier = self.writer.get_extra_info("socket")
+        if carrier is not None:
+            carrier.setsockopt(
+                socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("hh" if sys.platform == "win32" else "ii", 1, 0)
+            )
+        self.writer.transport.abort()
+
+    async def _send(self, event: h11.Event) -> None:
+        data = self._h11.send(event)
+        if data:
+            self.writer.write(data)
+            await self.writer.drain()
+
+
+Respond = Callable[[Request], Awaitable[Answer]]
+Upgrade = Callable[[Request, Connection], Awaitable[None]]
+
+
+class HttpServer:
+    """Listens on 127.0.0.1 alone and hands each request on. `respond` must not raise."""
+
+    def __init__(self, respond: Respond, upgrade: Upgrade) -> None:
+        self._respond = respond
+        self._upgrade = upgrade
+        self._server: asyncio.Server | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def start(self, port: int) -> int:
+        """Begins to listen; the port that it got. Raises OSError."""
+        self._server = await asyncio.start_server(self._serve, LOOPBACK, port)
+        return int(self._server.sockets[0].getsockname()[1])
+
+    async def stop(self) -> None:
+        """Stops listening and ends every connection, waiting ones too."""
+        if self._server is not None:
+            self._server.close()
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if self._server is not None:
+            await self._server.wait_closed()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        try:
+            await self._converse(Connection(reader, writer))
+        except (ConnectionError, h11.LocalProtocolError):
+            pass  # the client went away in the middle
+        except asyncio.CancelledError:
+            writer.transport.abort()  # the server stops: nobody waits for this task
+        finally:
+            self._tasks.discard(task)
+            writer.close()
+
+    async def _converse(self, connection: Connection) -> None:
+        while True:
+            try:
+                request = await connection.request()
+            except h11.RemoteProtocolError as error:
+                await connection.answer(Answer(error.error_status_hint, b"bad request", "text/plain"), "GET")
+                return
+            if request is None:
+                return
+            host = request.headers.get("host", "").rsplit(":", 1)[0]
+            if host not in _NAMES:
+                # A page in a browser must not reach this server under a name that it made to point here.
+                await connection.answer(Answer(403, b"this server answers to 127.0.0.1 only", "text/plain"), "GET")
+                return
+            if request.headers.get("upgrade", "").lower() == "websocket":
+                await self._upgrade(request, connection)
+                return
+            if not await connection.carry_out(await self._respond(request), request.method):
+                return
+
+
+def _reason(status: int) -> bytes:
+    try:
+        return HTTPStatus(status).phrase.encode()
+    except ValueError:
+        return b""
+
+
+def _header(head: h11.Request, name: str) -> str:
+    return next((value.decode("latin-1") for key, value in head.headers if key == name.encode()), "")
+
+
+def _request(head: h11.Request, body: bytes) -> Request:
+    parts = urlsplit(head.target.decode("latin-1"))
+    query = dict(parse_qsl(parts.query, keep_blank_values=True))
+    headers = {key.decode("latin-1"): value.decode("latin-1") for key, value in head.headers}
+    return Request(head.method.decode("latin-1"), unquote(parts.path), query, headers, body)

@@ -1,0 +1,235 @@
+"""The paper broker of the sandbox without any socket: books, market, protocol and faults, one request at a time."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from connectors.sandbox.account_api import AccountApi
+from connectors.sandbox.book import Book
+from connectors.sandbox.control_api import PREFIX, ControlApi
+from connectors.sandbox.data_api import DataApi
+from connectors.sandbox.exchange import Exchange
+from connectors.sandbox.faults import Fault, Faults
+from connectors.sandbox.floor import Floor
+from connectors.sandbox.history_api import HistoryApi
+from connectors.sandbox.http_server import Answer
+from connectors.sandbox.market import Load, SandboxMarket
+from connectors.sandbox.news_api import NewsApi
+from connectors.sandbox.orders_api import OrdersApi
+from connectors.sandbox.positions_api import PositionsApi
+from connectors.sandbox.router import Router
+from connectors.sandbox.store import Store
+from connectors.sandbox.streams import Streams
+from connectors.sandbox.wire import Refusal, Request, encoded
+from engine.domain.execution import ExecutionRules
+from engine.errors import PaperdeskError
+from engine.ports import Clock
+
+_LOG = logging.getLogger("paperdesk.sandbox")
+_AHEAD = timedelta(days=30)
+_SOON = timedelta(days=7)
+_WINDOW = 60.0
+_PAGE = b"<html><head><title>502 Bad Gateway</title></head><body><h1>502 Bad Gateway</h1></body></html>"
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxSettings:
+    """What a sandbox is. `start` is the moment (UTC) at which new books begin; `state` the file that keeps them (None:
+    forgotten at the end); `rules` the costs of trading; `requests_per_minute` what the account may ask before 429."""
+
+    start: datetime
+    cash: Decimal = Decimal(100_000)
+    port: int = 0
+    state: str | None = None
+    speed: float = 0.0
+    rules: ExecutionRules = field(default_factory=ExecutionRules)
+    pay_dividends: bool = False
+    key: str = "PKSANDBOX00000000000"
+    secret: str = "sandbox-secret-of-no-account-anywhere"
+    requests_per_minute: int = 10_000
+
+
+class LocalBroker:
+    """`await open()`, then `answer` for every request, `close`. `advance`, `fault`, `heal` and `state` are for whoever
+    drives it."""
+
+    def __init__(self, load: Load, settings: SandboxSettings, wall: Clock | None = None) -> None:
+        """`load` brings the market, `wall` tells the time outside, for the rate limit's header."""
+        self.settings = settings
+        self._load = load
+        self._wall = wall
+        self._router = Router()
+        self._window = (0.0, 0)
+
+    async def open(self) -> None:
+        """Opens books and market. Raises ConfigError for a state file that is something else, DataError for a market
+        that cannot be loaded."""
+        settings = self.settings
+        self._store = Store(settings.state or ":memory:")
+        book = Book(self._store, settings.cash)
+        now = datetime.fromisoformat(book.facts.get("now", settings.start.isoformat()))
+        market = SandboxMarket(await self._load((now + _AHEAD).date()))
+        faults = Faults(book.facts.get("faults", []), book.facts.get("next_fault", 1))
+        if book.is_new:
+            book.facts["speed"] = settings.speed
+        floor = Floor(market, book, faults, settings.rules, now)
+        market.renamed = faults.renamed()
+        self.exchange = Exchange(floor, pay_dividends=settings.pay_dividends)
+        data, news = DataApi(self.exchange), NewsApi(self.exchange)
+        self.streams = Streams(self.exchange, data, news, (settings.key, settings.secret))
+        floor.told, self.exchange.moved = self.streams.told, self.streams.moved
+        self.control = ControlApi(self.exchange, self.streams)
+        for make in (AccountApi, PositionsApi, OrdersApi, HistoryApi):
+            make(self.exchange).routes(self._router)
+        for api in (data, news, self.control):
+            api.routes(self._router)
+
+    def close(self) -> None:
+        """Closes the books."""
+        self._store.close()
+
+    # For whoever drives it
+
+    def ask(self, method: str, path: str, document: Any = None) -> Any:
+        """Answers one of the sandbox's own requests; what it says. Raises Refusal."""
+        return self._router.answer(own_request(method, path, document)).document
+
+    def advance(self, to: str | datetime) -> None:
+        """Moves the clock: to a moment, to the next `open` or `close`, or on by a length such as `30m`. Raises
+        Refusal."""
+        self.ask("POST", "/sandbox/clock", {"to": to} if isinstance(to, datetime) else {"advance": to})
+
+    def fault(self, kind: str, **rule: Any) -> int:
+        """Has something go wrong (see faults.py); the number of the rule. Raises Refusal."""
+        added: dict[str, Any] = self.ask("POST", "/sandbox/faults", {"kind": kind} | rule)
+        return int(added["id"])
+
+    def heal(self, rule: int | None = None) -> None:
+        """Takes a fault away, or all of them."""
+        self.ask("DELETE", "/sandbox/faults" if rule is None else f"/sandbox/faults/{rule}")
+
+    def state(self) -> dict[str, Any]:
+        """Books, orders, faults and counts."""
+        found: dict[str, Any] = self.ask("GET", "/sandbox/state")
+        return found
+
+    @property
+    def patterns(self) -> list[tuple[str, str]]:
+        """Every method and path that is answered."""
+        return self._router.patterns
+
+    # Requests
+
+    async def prepare(self, request: Request) -> None:
+        """Loads as much of the market as a request needs. Raises Refusal for one that means nothing."""
+        if request.method == "POST" and request.path == "/sandbox/clock":
+            target = self.control.target(request)
+            if target is not None:
+                await self.load_until(target)
+
+    async def load_until(self, moment: datetime) -> None:
+        """Has the market reach a moment, where it can be made to."""
+        market = self.exchange.market
+        through: date | None = market.data.through
+        if through is not None and moment.date() + _SOON > through:
+            market.more(await self._load((moment + _AHEAD).date()))
+
+    def answer(self, request: Request) -> Answer:
+        """Answers any request, faults included; what breaks or hangs is said in the answer."""
+        try:
+            if request.path.startswith(PREFIX):
+                response = self._router.answer(request)
+                return _json(response.status, response.document)
+            return self._protocol(request)
+        except Refusal as refusal:
+            return _json(refusal.status, refusal.body)
+        except PaperdeskError as error:
+            return _json(422, {"code": 40010001, "message": str(error)})
+        except Exception:
+            _LOG.exception("%s %s", request.method, request.path)
+            return _json(500, {"code": 50010000, "message": "internal server error occurred"})
+
+    def fault_of(self, request: Request) -> Fault | None:
+        """The fault that a request meets, which is used up by that."""
+        fault = self.exchange.floor.faults.for_answer(request.method, request.path)
+        if fault is not None:
+            self.control.keep()
+        return fault
+
+    def _protocol(self, request: Request) -> Answer:
+        self.control.count(request)
+        fault, headers = self.fault_of(request), self._limit_headers()
+        if int(headers["X-RateLimit-Remaining"]) < 0:
+            refused = _too_many(_WINDOW - (time.monotonic() - self._window[0]))
+            return replace(refused, headers=refused.headers | headers | {"X-RateLimit-Remaining": "0"})
+        if fault is None or fault.kind == "wrong_key":
+            return self._answered(request, headers, fault)
+        if fault.after:
+            self._answered(request, headers, None)
+        return broken(fault)
+
+    def _answered(self, request: Request, headers: Mapping[str, str], fault: Fault | None) -> Answer:
+        try:
+            self._check_keys(request, fault)
+            response = self._router.answer(request)
+            answer = _json(response.status, response.document)
+        except Refusal as refusal:
+            answer = _json(refusal.status, refusal.body)
+        if self.exchange.floor.faults.rules:
+            self.control.keep()  # an order may have used one up
+        return replace(answer, headers=dict(headers))
+
+    def _check_keys(self, request: Request, fault: Fault | None) -> None:
+        given = request.headers.get("apca-api-key-id"), request.headers.get("apca-api-secret-key")
+        if given == (self.settings.key, self.settings.secret) and fault is None:
+            return
+        if request.path.startswith(("/v2/stocks/", "/v1")):
+            raise Refusal(403, None, "forbidden.")
+        raise Refusal(401, 40110000, "request is not authorized")
+
+    def _limit_headers(self) -> dict[str, str]:
+        begun, count = self._window
+        now, most = time.monotonic(), self.settings.requests_per_minute
+        if now - begun >= _WINDOW or not count:
+            begun, count = now, 0
+        self._window = begun, count + 1
+        headers = {"X-RateLimit-Limit": str(most), "X-RateLimit-Remaining": str(max(-1, most - count - 1))}
+        if self._wall is not None:
+            left = timedelta(seconds=_WINDOW - (now - begun))
+            headers["X-RateLimit-Reset"] = str(int((self._wall.now() + left).timestamp()))
+        return headers
+
+
+def own_request(method: str, path: str, document: Any) -> Request:
+    """One of the sandbox's own requests."""
+    return Request(method, path, body=b"" if document is None else encoded(document))
+
+
+def broken(fault: Fault) -> Answer:
+    """What a fault answers with."""
+    if fault.kind == "html":
+        return Answer(fault.status, _PAGE, "text/html")
+    if fault.kind == "reset":
+        return Answer(0, broken=True)
+    if fault.kind == "hang":
+        return Answer(0, broken=True, delay=fault.seconds)
+    if fault.kind == "too_many_requests":
+        return replace(_too_many(fault.seconds), status=fault.status)
+    if fault.kind == "gateway_timeout":
+        return Answer(fault.status, b"upstream request timeout", "text/plain")
+    return _json(fault.status, {"code": 50010000, "message": "internal server error occurred"})
+
+
+def _too_many(seconds: float) -> Answer:
+    answer = _json(429, {"code": 42910000, "message": "too many requests."})
+    return replace(answer, headers={"Retry-After": f"{seconds:.0f}"})
+
+
+def _json(status: int, document: Any) -> Answer:
+    return Answer(status, b"" if document is None else encoded(document)) if status != 204 else Answer(204)

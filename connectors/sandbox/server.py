@@ -1,0 +1,149 @@
+"""The paper broker of the sandbox with an address: on 127.0.0.1, in a running loop or in a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Mapping
+from concurrent.futures import Future
+from contextlib import suppress
+from datetime import timedelta
+from types import TracebackType
+from typing import Any
+
+from connectors.sandbox.http_server import LOOPBACK, Answer, Connection, HttpServer
+from connectors.sandbox.local_broker import LocalBroker, SandboxSettings, broken, own_request
+from connectors.sandbox.market import Load
+from connectors.sandbox.wire import Refusal, Request
+from engine.errors import ConfigError, PaperdeskError
+from engine.ports import Clock
+
+_LOG = logging.getLogger("paperdesk.sandbox")
+_TICK = 0.2
+"""Seconds between two steps of a running clock."""
+
+
+class SandboxServer(LocalBroker):
+    """In a running loop: `await start()`, `await stop()`. Elsewhere a context manager that runs in a thread."""
+
+    def __init__(self, load: Load, settings: SandboxSettings, wall: Clock | None = None) -> None:
+        """As for a LocalBroker."""
+        super().__init__(load, settings, wall)
+        self.port = 0
+        self._http = HttpServer(self._respond, self._upgrade)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._runner: asyncio.Task[None] | None = None
+
+    @property
+    def url(self) -> str:
+        """The base URL of trading and of data."""
+        return f"http://{LOOPBACK}:{self.port}"
+
+    @property
+    def stream_url(self) -> str:
+        """The base URL of the websockets: add `/stream`, `/v2/iex`, `/v1beta3/crypto/us` or `/v1beta1/news`."""
+        return f"ws://{LOOPBACK}:{self.port}"
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """The variables that point a client here."""
+        return {
+            "APCA_API_BASE_URL": self.url,
+            "APCA_API_DATA_URL": self.url,
+            "APCA_API_KEY_ID": self.settings.key,
+            "APCA_API_SECRET_KEY": self.settings.secret,
+        }
+
+    def listeners(self, path: str) -> int:
+        """How many clients of a websocket have asked for something."""
+        return sum(1 for client in list(self.streams.clients) if client.path == path and any(client.wanted.values()))
+
+    async def start(self) -> None:
+        """Opens books and market and begins to listen. Raises as `open`, and ConfigError for a port in use."""
+        await self.open()
+        self._loop = asyncio.get_running_loop()
+        try:
+            self.port = await self._http.start(self.settings.port)
+        except OSError as error:
+            self.close()
+            raise ConfigError(f"port {self.settings.port} cannot be opened ({error}): choose another --port") from None
+        self._runner = asyncio.create_task(self._run())
+
+    async def stop(self) -> None:
+        """Ends all connections and closes the books."""
+        if self._runner is not None:
+            self._runner.cancel()
+            await asyncio.gather(self._runner, return_exceptions=True)
+        await self._http.stop()
+        self.close()
+
+    def __enter__(self) -> SandboxServer:
+        started: Future[None] = Future()
+
+        async def live() -> None:
+            self._stopped = asyncio.Event()
+            try:
+                await self.start()
+            except BaseException as error:
+                started.set_exception(error)
+                return
+            started.set_result(None)
+            await self._stopped.wait()
+            await self.stop()
+
+        self._thread = threading.Thread(target=lambda: asyncio.run(live()), name="sandbox", daemon=True)
+        self._thread.start()
+        started.result()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._thread is not None and self._loop is not None:
+            self._loop.call_soon_threadsafe(self._stopped.set)
+            self._thread.join()
+            self._thread = None
+
+    def ask(self, method: str, path: str, document: Any = None) -> Any:
+        """As for a LocalBroker, from any thread but the server's own where it runs in one."""
+        if self._thread is None or self._loop is None:
+            return super().ask(method, path, document)
+        request = own_request(method, path, document)
+
+        async def asked() -> Any:
+            await self.prepare(request)
+            return self._router.answer(request).document
+
+        return asyncio.run_coroutine_threadsafe(asked(), self._loop).result()
+
+    async def _respond(self, request: Request) -> Answer:
+        with suppress(Refusal, PaperdeskError):  # the answer says it again, properly
+            await self.prepare(request)
+        return self.answer(request)
+
+    async def _upgrade(self, request: Request, connection: Connection) -> None:
+        fault = self.fault_of(request)
+        if fault is None or fault.kind == "wrong_key":
+            await self.streams.serve(request, connection, keys_work=fault is None)
+        else:
+            await connection.carry_out(broken(fault), request.method)
+
+    async def _run(self) -> None:
+        """Moves a running clock on."""
+        assert self._loop is not None
+        before = self._loop.time()
+        while True:
+            await asyncio.sleep(_TICK)
+            now = self._loop.time()
+            passed, before = now - before, now
+            if not self.control.speed:
+                continue
+            target = self.exchange.now + timedelta(seconds=passed * self.control.speed)
+            try:
+                await self.load_until(target)
+                self.exchange.advance(target)
+            except (Refusal, PaperdeskError) as error:
+                _LOG.warning("the clock stops: %s", error)
+                self.control.set_speed(0.0)

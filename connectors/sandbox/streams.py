@@ -1,0 +1,235 @@
+"""The sandbox's websockets: trade updates, and live data of shares, coins and news, as Alpaca sends them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Any
+
+import msgpack  # type: ignore[import-untyped]
+from websockets.exceptions import ConnectionClosed
+
+from connectors.sandbox.data_api import DataApi
+from connectors.sandbox.exchange import Exchange
+from connectors.sandbox.http_server import Connection
+from connectors.sandbox.market import Listing
+from connectors.sandbox.news_api import NewsApi
+from connectors.sandbox.timeframes import Timeframe, bars
+from connectors.sandbox.websocket import Websocket
+from connectors.sandbox.wire import Request, encoded, stamp
+
+TRADING = "/stream"
+SHARES = ("/v2/iex", "/v2/sip", "/v2/delayed_sip")
+COINS = ("/v1beta3/crypto/us",)
+NEWS = ("/v1beta1/news",)
+
+_CHANNELS = {"trades": "t", "quotes": "q", "bars": "b", "dailyBars": "d", "statuses": "s", "news": "n"}
+_SILENT = ("updatedBars", "lulds", "corrections", "cancelErrors", "orderbooks")
+_QUEUED = 10_000
+_MINUTE = timedelta(minutes=1)
+
+
+class Client:
+    """One websocket with what it has asked for; what it is sent waits in a queue, so that a slow one holds up
+    nothing. One that falls too far behind is cut off, as a real one would be."""
+
+    def __init__(self, path: str, websocket: Websocket, *, packed: bool, keys_work: bool) -> None:
+        self.path = path
+        self.websocket = websocket
+        self.authorized = False
+        self.keys_work = keys_work
+        self.wanted: dict[str, set[str]] = {}
+        self._packed = packed
+        self._queue: asyncio.Queue[Any] = asyncio.Queue(_QUEUED)
+
+    def say(self, message: Any) -> None:
+        """Queues a message."""
+        try:
+            self._queue.put_nowait(message)
+        except asyncio.QueueFull:
+            self.websocket.reset()
+
+    def read(self, message: bytes) -> dict[str, Any]:
+        """What the client sent; empty where it cannot be read."""
+        try:
+            document = msgpack.unpackb(message) if self._packed else json.loads(message)
+        except ValueError:
+            return {}
+        return document if isinstance(document, dict) else {}
+
+    async def send(self) -> None:
+        """Sends what is queued, until the connection ends."""
+        while True:
+            message = await self._queue.get()
+            if message is None:
+                await self.websocket.close()
+                return
+            await self.websocket.send(_packed(message) if self._packed else encoded(message))
+
+
+class Streams:
+    """All websockets. `told` and `moved` are what the exchange calls."""
+
+    def __init__(self, exchange: Exchange, data: DataApi, news: NewsApi, keys: tuple[str, str]) -> None:
+        self._exchange = exchange
+        self._data = data
+        self._news = news
+        self._keys = keys
+        self.clients: list[Client] = []
+
+    async def serve(self, request: Request, connection: Connection, *, keys_work: bool = True) -> None:
+        """Carries one websocket from its handshake to its end; `keys_work` says whether the right keys open it."""
+        websocket = Websocket(request, connection)
+        if not await websocket.accept():
+            return
+        packed = request.headers.get("content-type", "") == "application/msgpack"
+        client = Client(request.path, websocket, packed=packed and request.path != TRADING, keys_work=keys_work)
+        self.clients.append(client)
+        sender = asyncio.create_task(client.send())
+        try:
+            await self._listen(client)
+        except (ConnectionClosed, ConnectionError):
+            pass
+        finally:
+            self.clients.remove(client)
+            sender.cancel()
+            await asyncio.gather(sender, return_exceptions=True)
+
+    async def _listen(self, client: Client) -> None:
+        if client.path not in (TRADING, *SHARES, *COINS, *NEWS):
+            client.say([{"T": "error", "code": 404, "msg": "not found"}])
+            client.say(None)
+        elif client.path != TRADING:
+            client.say([{"T": "success", "msg": "connected"}])
+        while (message := await client.websocket.receive()) is not None:
+            document = client.read(message)
+            if client.path == TRADING:
+                self._trading_request(client, document)
+            else:
+                self._data_request(client, document)
+
+    def _knows(self, client: Client, key: object, secret: object) -> bool:
+        return client.keys_work and (key, secret) == self._keys
+
+    # Trade updates
+
+    def _trading_request(self, client: Client, document: dict[str, Any]) -> None:
+        action, data = document.get("action"), document.get("data")
+        given = data if isinstance(data, dict) else {}
+        if action in ("authenticate", "auth"):
+            key = given.get("key_id", document.get("key")), given.get("secret_key", document.get("secret"))
+            client.authorized = self._knows(client, *key)
+            status = "authorized" if client.authorized else "unauthorized"
+            client.say({"stream": "authorization", "data": {"status": status, "action": "authenticate"}})
+            if not client.authorized:
+                client.say(None)
+        elif action == "listen" and client.authorized:
+            asked = given.get("streams") or []
+            client.wanted = {"streams": {name for name in asked if name == "trade_updates"}}
+            client.say({"stream": "listening", "data": {"streams": sorted(client.wanted["streams"])}})
+        else:
+            client.say({"stream": "listening", "data": {"error": "access key verification failed"}})
+
+    def told(self, update: dict[str, Any]) -> None:
+        """Passes a trade update on."""
+        listeners = [c for c in self.clients if c.path == TRADING and c.wanted.get("streams")]
+        self._pass_on(listeners, update["event"], {"stream": "trade_updates", "data": update})
+
+    def _pass_on(self, clients: Iterable[Client], event: str, message: Any) -> None:
+        for client in list(clients):
+            fault = self._exchange.floor.faults.for_event(client.path, event)
+            kind = None if fault is None else fault.kind
+            if kind == "disconnect":
+                client.websocket.reset()
+            elif kind != "lost_event":
+                client.say(message)
+                if kind == "duplicate_event":
+                    client.say(message)
+
+    # Data
+
+    def _data_request(self, client: Client, document: dict[str, Any]) -> None:
+        action = document.get("action")
+        if action == "auth":
+            if not self._knows(client, document.get("key"), document.get("secret")):
+                client.say([{"T": "error", "code": 402, "msg": "auth failed"}])
+            elif any(other.authorized and other.path == client.path for other in self.clients):
+                client.say([{"T": "error", "code": 406, "msg": "connection limit exceeded"}])
+            else:
+                client.authorized = True
+                client.say([{"T": "success", "msg": "authenticated"}])
+        elif not client.authorized:
+            client.say([{"T": "error", "code": 401, "msg": "not authenticated"}])
+        elif action in ("subscribe", "unsubscribe"):
+            for channel in (*_CHANNELS, *_SILENT):
+                names = set(document.get(channel) or ())
+                before = client.wanted.get(channel, set())
+                client.wanted[channel] = before | names if action == "subscribe" else before - names
+            client.say([self._subscription(client)])
+        else:
+            client.say([{"T": "error", "code": 400, "msg": "invalid syntax"}])
+
+    def _subscription(self, client: Client) -> dict[str, Any]:
+        channels = ["news"] if client.path in NEWS else [c for c in (*_CHANNELS, *_SILENT) if c != "news"]
+        return {"T": "subscription"} | {channel: sorted(client.wanted[channel]) for channel in channels}
+
+    def moved(self, before: datetime, now: datetime) -> None:
+        """Sends what the step of the clock brought to whoever wants it."""
+        if not any(client.authorized and client.path != TRADING for client in self.clients):
+            return
+        market = self._exchange.market
+        for symbol in market.symbols:
+            listing = market.listing(symbol)
+            paths = COINS if listing.crypto else SHARES
+            clients = [c for c in self.clients if c.authorized and c.path in paths]
+            if clients and self._exchange.floor.faults.halted_since(symbol) is None:
+                self._live(clients, listing, before, now)
+        readers = [c for c in self.clients if c.authorized and c.path in NEWS]
+        for item in market.news(market.symbols, before, now) if readers else ():
+            body = self._news.news_item(item)
+            wanting = [c for c in readers if c.wanted.get("news", set()) & {"*", *body["symbols"]}]
+            self._pass_on(wanting, "n", [{"T": "n"} | {k: v for k, v in body.items() if k != "images"}])
+
+    def halted(self, symbol: str, *, halted: bool) -> None:
+        """Says that trading in a symbol was halted, or goes on."""
+        listing = self._exchange.market.listing(symbol)
+        words = ("H", "Trading Halt") if halted else ("T", "Trading Resumption")
+        message = {"T": "s", "S": listing.wire, "sc": words[0], "sm": words[1], "rc": "T1", "rm": "News Pending"}
+        self._to(
+            [c for c in self.clients if c.path in SHARES], "statuses", message | {"t": self._exchange.now, "z": "C"}
+        )
+
+    def _live(self, clients: list[Client], listing: Listing, before: datetime, now: datetime) -> None:
+        market, symbol = self._exchange.market, listing.symbol
+        rows = market.rows(symbol, now)
+        if not rows:
+            return
+        calendar, session = market.calendar(symbol), market.history(symbol).session(rows - 1)
+        closes = calendar.closes_at(session)
+        if before >= closes:
+            return  # nothing traded since
+        for channel, body in (("quotes", self._data.quote(listing)), ("trades", self._data.trade(listing))):
+            if body is not None:
+                self._to(clients, channel, {"T": _CHANNELS[channel], "S": listing.wire} | body)
+        minute = min(now, closes).replace(second=0, microsecond=0) - _MINUTE
+        if minute + _MINUTE > before:
+            for bar in bars(market, symbol, Timeframe(1, "m"), minute, minute, now):
+                self._to(clients, "bars", {"T": "b", "S": listing.wire} | bar.json(listing.crypto))
+        if closes <= now:
+            for day in self._data.daily_bars(listing)[:1]:
+                self._to(clients, "dailyBars", {"T": "d", "S": listing.wire} | day)
+
+    def _to(self, clients: Iterable[Client], channel: str, message: dict[str, Any]) -> None:
+        wanting = [c for c in clients if c.wanted.get(channel, set()) & {"*", message["S"]}]
+        self._pass_on(wanting, _CHANNELS[channel], [message])
+
+
+def _packed(message: Any) -> bytes:
+    data: bytes = msgpack.packb(message, default=_number, datetime=True)
+    return data
+
+
+def _number(value: Any) -> Any:
+    return float(value) if hasattr(value, "as_tuple") else stamp(value)

@@ -1,0 +1,85 @@
+"""A broker's account history as the journal books it: trades of our orders, named cash flows, and what is neither.
+
+A line belongs to the first session of the desk whose close is not before it, and never to one whose books are closed
+already: what comes late is counted in the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+
+from engine.domain.brokerage import Activity, ActivityKind
+from engine.domain.order import Fill, Order
+from engine.domain.run import CashFlow
+from engine.ports import Calendar
+
+WITHIN = timedelta(days=14)
+"""A market opens again within so many days, whatever the holidays."""
+
+
+@dataclass(frozen=True, slots=True)
+class ActivityLine:
+    """One line with what the journal makes of it; None where it is not the desk's: a trade that none of its orders
+    stands for, or words alone."""
+
+    activity: Activity
+    entry: Fill | CashFlow | None
+
+
+@dataclass(frozen=True, slots=True)
+class AccountActivity:
+    """What is new in the account's history, in the broker's order."""
+
+    all: tuple[ActivityLine, ...]
+
+    @property
+    def fills(self) -> tuple[Fill, ...]:
+        """The trades of our orders."""
+        return tuple(line.entry for line in self.all if isinstance(line.entry, Fill))
+
+    @property
+    def flows(self) -> tuple[CashFlow, ...]:
+        """Cash and shares that moved without a trade."""
+        return tuple(line.entry for line in self.all if isinstance(line.entry, CashFlow))
+
+    @property
+    def strange(self) -> tuple[Activity, ...]:
+        """Trades that none of our orders stands for."""
+        return tuple(x.activity for x in self.all if x.entry is None and x.activity.kind is ActivityKind.FILL)
+
+
+def session_of(calendar: Calendar, time: datetime, first_open: date | None) -> date:
+    """The session that something belongs to: the first whose close is not before it, at the earliest the first whose
+    books are not closed yet."""
+    day = time.date() - timedelta(days=1)  # a session can close on the UTC day after its own
+    due = next(s for s in calendar.sessions(day, day + WITHIN) if calendar.closes_at(s) >= time)
+    return due if first_open is None else max(due, first_open)
+
+
+def read_lines(
+    activities: Iterable[Activity],
+    order_of: Callable[[str], Order | None],
+    known: Mapping[str, datetime],
+    calendar: Calendar,
+    first_open: date | None,
+) -> AccountActivity:
+    """What of a history is new; `order_of` finds our order by the broker's id of it."""
+    fresh = {activity.id: activity for activity in activities if activity.id not in known}
+    return AccountActivity(
+        tuple(_line(one, order_of, session_of(calendar, one.time, first_open)) for one in fresh.values())
+    )
+
+
+def _line(activity: Activity, order_of: Callable[[str], Order | None], session: date) -> ActivityLine:
+    if activity.kind is ActivityKind.FILL:
+        order = order_of(activity.broker_id)
+        if order is None or activity.price is None:
+            return ActivityLine(activity, None)
+        fill = Fill(order.id, order.symbol, order.side, session, activity.quantity, activity.price, reason=order.reason)
+        return ActivityLine(activity, fill)
+    if not activity.amount and not activity.quantity:
+        return ActivityLine(activity, None)
+    kind, symbol = activity.kind.value, activity.symbol or ""
+    return ActivityLine(activity, CashFlow(session, symbol, kind, activity.amount, activity.quantity, activity.words))

@@ -1,0 +1,133 @@
+"""What was found in an account is written into the desk's journal: whole or not at all, and never twice."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date, timedelta
+from decimal import Decimal
+
+from engine.account.reconciliation import ReconciliationReport, order_as, what_is_kept
+from engine.domain.ledger import carried_forward
+from engine.domain.market import Symbol, from_nano
+from engine.domain.order import Fill, Order, OrderState
+from engine.domain.portfolio import CENT, ZERO, Portfolio
+from engine.domain.run import Adoption, CashFlow, EquityPoint
+from engine.errors import MissingData
+from engine.execution.venue import SettledSession
+from engine.journal.entries import BoundAccount
+from engine.journal.reader import JournalReader
+from engine.journal.writer import JournalWriter
+from engine.market.as_of import Market
+from engine.ports import Calendar, Clock
+
+ROUNDING = "rounding"
+NEVER_SEEN = "the broker says that it has never seen it"
+NEVER_ARRIVED = "it never arrived at the broker, and its session has passed"
+
+
+class Booking:
+    """Writes one run's findings. `market` values positions at raw closes."""
+
+    def __init__(
+        self, journal: JournalWriter, run: str, kind: str, market: Market, calendar: Calendar, clock: Clock
+    ) -> None:
+        self._journal = journal
+        self._run = run
+        self._kind = kind
+        self._market = market
+        self._calendar = calendar
+        self._clock = clock
+
+    def orders(self, found: ReconciliationReport, session: date) -> None:
+        """Writes how our orders stand; one that never arrived expires once its session is not the latest."""
+        for order, theirs in found.standing:
+            with self._journal.together():
+                if theirs is not None:
+                    self._journal.broker_order(order.id, theirs.broker_id)
+                    self._move(order, found)
+                elif order.state in (OrderState.SUBMITTING, OrderState.UNKNOWN) and order.session < session:
+                    expired = order.moved(OrderState.EXPIRED)
+                    self._journal.order_moved(expired, self._clock.now(), detail=NEVER_ARRIVED)
+
+    def lost(self, found: ReconciliationReport) -> None:
+        """Ends orders that the journal has as taken and the broker says it never saw."""
+        for order, theirs in found.standing:
+            if theirs is None and order.state in (OrderState.ACKNOWLEDGED, OrderState.PARTIALLY_FILLED):
+                self._journal.order_moved(order.moved(OrderState.EXPIRED), self._clock.now(), detail=NEVER_SEEN)
+
+    def opened(self, found: ReconciliationReport, session: date, adopted: str = "") -> tuple[Adoption, ...]:
+        """Opens the desk's books with what the broker has: cash alone, or positions too that a person has `adopted`,
+        giving a reason. What the account's history holds by now lies before them."""
+        account, now = found.account, self._clock.now()
+        portfolio = Portfolio(found.account.cash.quantize(CENT), dict(account.positions))
+        point = self._point(session, portfolio)
+        taken = tuple(
+            Adoption(session, symbol, ZERO, held.quantity, held.average_cost, adopted)
+            for symbol, held in sorted(account.positions.items())
+        )
+        with self._journal.together():
+            self._journal.account_bound(BoundAccount(self._kind, account.id, now))
+            for line in found.lines.all:
+                self._journal.activity(self._run, line.activity, booked=False)
+            for one in taken:
+                self._journal.adopted(self._run, one, now)
+            self._journal.session_settled(self._run, point)
+        return taken
+
+    def lines(self, found: ReconciliationReport, adoptions: Sequence[Adoption] = ()) -> None:
+        """Books what is new, with the rest that rounding left and what a person has adopted."""
+        now, journal = self._clock.now(), self._journal
+        with journal.together():
+            for line in found.lines.all:
+                journal.activity(self._run, line.activity, booked=line.entry is not None)
+                if isinstance(line.entry, Fill):
+                    journal.fill(self._run, line.entry, line.activity.id)
+                elif line.entry is not None:
+                    journal.cash_flow(self._run, line.entry, line.activity.id)
+            if found.rounding:
+                session = max(line.entry.session for line in found.lines.all if line.entry is not None)
+                words = "parts of a cent that the broker counts and the journal does not"
+                journal.cash_flow(self._run, CashFlow(session, "", ROUNDING, found.rounding, words=words))
+            for adopted in adoptions:
+                journal.adopted(self._run, adopted, now)
+
+    def closed(self, books: EquityPoint, session: date) -> list[SettledSession]:
+        """Closes the books of every session after the last closed one, out of what the journal holds."""
+        kept, played = what_is_kept(self._journal.path), list[SettledSession]()
+        for day in self._calendar.sessions(books.session + timedelta(days=1), session):
+            before = books
+            fills = tuple(f for f in kept.fills if before.session < f.session <= day)
+            flows = tuple(f for f in kept.flows if before.session < f.session <= day)
+            adoptions = [a for a in kept.adoptions if before.session < a.session <= day]
+            books = self._point(day, carried_forward(before.portfolio, fills, flows, adoptions))
+            self._journal.session_settled(self._run, books)
+            played.append(SettledSession(before, books, fills, flows))
+        return played
+
+    def _move(self, order: Order, found: ReconciliationReport) -> None:
+        theirs = next(theirs for ours, theirs in found.standing if ours.id == order.id)
+        moved, update = order_as(order, theirs)
+        if update is None:
+            return
+        if update.state is order.state:
+            with JournalReader(self._journal.path) as reader:
+                if reader.order_moves(order.id)[-1].filled_quantity == update.filled_quantity:
+                    return
+        self._journal.order_moved(moved, self._clock.now(), filled=update.filled_quantity, detail=update.detail)
+
+    def _point(self, session: date, portfolio: Portfolio) -> EquityPoint:
+        prices = closes(self._market, session, portfolio)
+        return EquityPoint(session, portfolio.value(prices), portfolio, prices)
+
+
+def closes(market: Market, session: date, portfolio: Portfolio) -> dict[Symbol, Decimal]:
+    """What was held, at the raw close of a session, or the last before it. Raises MissingData."""
+    return {symbol: _close(market, symbol, session) for symbol in portfolio.positions}
+
+
+def _close(market: Market, symbol: Symbol, session: date) -> Decimal:
+    history = market.histories.get(symbol)
+    row = -1 if history is None else history.rows_through(session) - 1
+    if history is None or row < 0:
+        raise MissingData(f"{symbol} is held at the broker and has no price by {session}: fetch or import its prices")
+    return from_nano(history.close[row])

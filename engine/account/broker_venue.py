@@ -1,0 +1,139 @@
+"""A desk's account at a broker: reconciled with the journal before anything else, then traded in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from datetime import date
+from decimal import Decimal
+
+from engine.account.booking import Booking
+from engine.account.comparison import disagreement
+from engine.account.reconciliation import Reconciler, ReconciliationReport, what_is_kept
+from engine.domain.brokerage import Asset, BrokerAccount, BrokerOrder
+from engine.domain.ledger import carried_forward
+from engine.domain.market import Symbol
+from engine.domain.order import Order, OrderUpdate, Side
+from engine.domain.portfolio import EXACT, ZERO, Portfolio
+from engine.domain.run import EquityPoint
+from engine.errors import CredentialsRefused
+from engine.execution.limits import whole_share_cost
+from engine.execution.venue import BuyingPower, SettledSession
+from engine.journal.writer import JournalWriter
+from engine.ports import Broker
+
+
+class BrokerVenue:
+    """A desk's market behind a Broker (Venue). `claim` is told the account's id before anything rests on it, and
+    raises ConfigError where another desk has it."""
+
+    real_time = True
+
+    def __init__(
+        self,
+        broker: Broker,
+        looking: Reconciler,
+        booking: Booking,
+        journal: JournalWriter,
+        prices: Callable[[Symbol], Decimal],
+        claim: Callable[[str], None],
+        desk: str,
+    ) -> None:
+        """`prices` are the last closes that the desk decides on."""
+        self._broker = broker
+        self._looking = looking
+        self._booking = booking
+        self._journal = journal
+        self._prices = prices
+        self._claim = claim
+        self._desk = desk
+        self._assets: dict[Symbol, Asset | None] = {}
+        self.books: EquityPoint | None = what_is_kept(journal.path).books
+        self.account: BrokerAccount | None = None
+        """The account as it was last seen."""
+        self.means = BuyingPower(ZERO)
+
+    @property
+    def portfolio(self) -> Portfolio:
+        """The books with everything later, but for shares that a split has changed since: decisions rest on the
+        prices of the books' session."""
+        kept = what_is_kept(self._journal.path)
+        if kept.books is None:
+            return Portfolio(ZERO)
+        flows = [replace(flow, quantity=ZERO) for flow in kept.flows]
+        return carried_forward(kept.books.portfolio, kept.fills, flows, kept.adoptions)
+
+    async def settle(self, session: date) -> Sequence[SettledSession]:
+        """Reconciles the account with the journal and closes the books. Raises BooksDisagree where they do not agree,
+        CredentialsRefused for an account that may not trade, ConfigError for another desk's or another account."""
+        found = await self._looking.look()
+        self._seen(found.account, found.open_orders)
+        if found.account.blocked:
+            raise CredentialsRefused(
+                f"the broker's account {found.account.id} cannot trade: {found.account.blocked}; ask the broker"
+            )
+        self._claim(found.account.id)
+        self._booking.orders(found, session)
+        if found.differences:
+            raise disagreement(self._desk, found.differences)
+        played = self._book(found, session)
+        self.books = played[-1].after if played else what_is_kept(self._journal.path).books
+        return played
+
+    async def whole_shares(self, symbols: Iterable[Symbol]) -> frozenset[Symbol]:
+        """Those that the broker does not split into parts."""
+        found = [(symbol, await self._asset(symbol)) for symbol in symbols]
+        return frozenset(symbol for symbol, asset in found if asset is not None and not asset.fractionable)
+
+    async def objection(self, symbol: Symbol) -> str:
+        """Why nobody can trade a symbol at the broker."""
+        asset = await self._asset(symbol)
+        if asset is None:
+            return f"the broker does not list {symbol}"
+        return "" if asset.tradable else f"the broker lets nobody trade {symbol} (it is {asset.status})"
+
+    async def refresh(self) -> BuyingPower:
+        """What the account has at this moment."""
+        self._seen(await self._broker.account(), await self._broker.open_orders())
+        return self.means
+
+    async def place(self, order: Order) -> OrderUpdate:
+        """Hands over an order, once."""
+        return await self._broker.place(order)
+
+    async def lookup(self, order_id: str) -> OrderUpdate | None:
+        """How an order stands at the broker."""
+        theirs = await self._broker.lookup(order_id)
+        if theirs is None:
+            return None
+        self._journal.broker_order(order_id, theirs.broker_id)
+        return OrderUpdate(order_id, theirs.state, theirs.filled_quantity, theirs.detail)
+
+    def _book(self, found: ReconciliationReport, session: date) -> Sequence[SettledSession]:
+        if found.kept.books is None:
+            self._booking.opened(found, session)
+            return ()
+        self._booking.lines(found)
+        return self._booking.closed(found.kept.books, session)
+
+    async def _asset(self, symbol: Symbol) -> Asset | None:
+        if symbol not in self._assets:
+            self._assets[symbol] = await self._broker.asset(symbol)
+        return self._assets[symbol]
+
+    def _seen(self, account: BrokerAccount, open_orders: Iterable[BrokerOrder]) -> None:
+        reserved, queued = ZERO, dict[Symbol, Decimal]()
+        for order in open_orders:
+            if order.side is Side.BUY:
+                reserved += self._may_take(order)
+            elif order.quantity is not None:
+                queued[order.symbol] = queued.get(order.symbol, ZERO) + order.quantity - order.filled_quantity
+        held = {symbol: position.quantity for symbol, position in account.positions.items()}
+        self.account, self.means = account, BuyingPower(account.cash, reserved, held, queued)
+
+    def _may_take(self, order: BrokerOrder) -> Decimal:
+        """Cash that the rest of an open buy may still take."""
+        if order.notional is not None:
+            spent = EXACT.multiply(order.filled_quantity, order.filled_average_price or ZERO)
+            return max(order.notional - spent, ZERO)
+        return whole_share_cost((order.quantity or ZERO) - order.filled_quantity, self._prices(order.symbol))

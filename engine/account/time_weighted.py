@@ -1,0 +1,118 @@
+"""How a desk did, whatever money was brought in or taken out: time-weighted changes from close to close.
+
+What a person brings into an account or takes out of it (a transfer, a difference that was adopted) is an external flow
+and no profit. Each counts at the close of its session: the change of that session is (value - flow) / value before - 1,
+as if nothing had come, and the next one rests on the value with it. Changes are linked into a growth of one unit of
+money, from which falls and every other measure are taken. So an idle desk stays at zero whatever comes or goes, and
+money that comes dilutes or lifts nothing on the day that it comes. Dividends, interest, fees and rounding are results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+
+from engine.domain.market import Symbol
+from engine.domain.portfolio import EXACT, ZERO
+from engine.domain.run import Adoption, CashFlow, EquityPoint
+
+EXTERNAL = "transfer"
+"""The kind of cash flow that a person brings in or takes out."""
+ONE = Decimal(1)
+
+
+@dataclass(frozen=True, slots=True)
+class NetDeposit:
+    """What was brought in (negative: taken out) in a session: cash, `symbol` empty, or shares at what they were worth
+    at its close, in the quote currency."""
+
+    session: date
+    symbol: Symbol
+    amount: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A close with what was `brought` in since the one before. `change` (fraction) is None where there was nothing to
+    grow; `growth` is what one unit of money came to since the start; `fall` (fraction, not positive) is from the
+    highest growth so far."""
+
+    point: EquityPoint
+    brought: Decimal
+    change: Decimal | None
+    growth: Decimal
+    fall: Decimal
+
+
+def brought_in(
+    points: Sequence[EquityPoint], flows: Iterable[CashFlow], adoptions: Iterable[Adoption] = ()
+) -> tuple[NetDeposit, ...]:
+    """The external flows up to the last close, dated by the close whose books have them first. Shares that no close
+    has a price of count at what they were adopted at, else at nothing."""
+    found: list[NetDeposit] = []
+    for flow in flows:
+        if flow.kind != EXTERNAL:
+            continue
+        place = _place(points, flow.session)
+        if place is not None:
+            worth = EXACT.multiply(flow.quantity, _price(points, place, flow.symbol))
+            found.append(_brought(points[place], "", flow.amount))
+            found.append(_brought(points[place], flow.symbol, worth))
+    for one in adoptions:
+        place = _place(points, one.session)
+        if place is not None:
+            price = _price(points, place, one.symbol, one.price) if one.symbol else ONE
+            amount = EXACT.multiply(EXACT.subtract(one.after, one.before), price)
+            found.append(_brought(points[place], one.symbol, amount))
+    return tuple(one for one in found if one.amount)
+
+
+def measured(
+    points: Sequence[EquityPoint], brought: Iterable[NetDeposit] = (), began: Decimal | None = None
+) -> list[Measured]:
+    """Every close with its change since the one before; of the first since `began`, the value that a run began with.
+    Without it the first close is the start: what had come by then is what the desk began with."""
+    sums: dict[date, Decimal] = {}
+    for one in brought:
+        sums[one.session] = sums.get(one.session, ZERO) + one.amount
+    rows: list[Measured] = []
+    before, growth, highest = began, ONE, ONE
+    unit = began  # what one unit of growth is worth: growth is the value over it, exactly, until something comes
+    for point in points:
+        flow = ZERO if before is None else sums.get(point.session, ZERO)
+        change = None if before is None else _change(before, point.value, flow)
+        if unit and unit > 0 and not flow:
+            growth = point.value / unit
+        else:
+            growth *= 1 + (change or ZERO)
+            unit = point.value / growth if growth > 0 else None
+        highest = max(highest, growth)
+        rows.append(Measured(point, flow, change, growth, growth / highest - 1))
+        before = point.value
+    return rows
+
+
+def _change(before: Decimal, value: Decimal, flow: Decimal) -> Decimal | None:
+    """The change of a session; where nothing was there before, what came is what it rests on."""
+    if before > 0:
+        return (value - flow) / before - 1
+    return value / (before + flow) - 1 if before + flow > 0 else None
+
+
+def _place(points: Sequence[EquityPoint], session: date) -> int | None:
+    """The close whose books are the first to have what happened in a session."""
+    return next((place for place, point in enumerate(points) if point.session >= session), None)
+
+
+def _price(points: Sequence[EquityPoint], place: int, symbol: Symbol, otherwise: Decimal = ZERO) -> Decimal:
+    """What a share was worth at a close; what was gone by then, at the close before."""
+    at_close = points[place].prices.get(symbol)
+    if at_close is not None:
+        return at_close
+    return points[place - 1].prices.get(symbol, otherwise) if place else otherwise
+
+
+def _brought(point: EquityPoint, symbol: Symbol, amount: Decimal) -> NetDeposit:
+    return NetDeposit(point.session, symbol, point.portfolio.money(amount))

@@ -1,0 +1,23 @@
+"""Metrics by convention: each a named set of formulas over one track record; what is undefined is None."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from engine.conventions.metrics.desk import desk
+from engine.conventions.metrics.papers import arena, finagent, finvision, investorbench
+from engine.conventions.metrics.track import Metrics, Track
+
+METRICS: Mapping[str, Callable[[Track], Metrics]] = MappingProxyType(
+    {
+        "desk": desk,
+        "finvision": finvision,
+        "finagent": finagent,
+        "investorbench": investorbench,
+        "arena": arena,
+    }
+)
+"""The formulas of every convention by name; each returns all of its metrics, in the order of its tables."""
+
+__all__ = ["METRICS", "Metrics", "Track"]

@@ -1,0 +1,92 @@
+"""Sizes a proposal by the rule that it names: what can be checked is checked, the size is cut to the rule's band.
+
+Source: FinVision table 5 [V6]. The result never depends on whether the model meant well.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+from engine.domain.decision import Action, Cut, Proposal, SizingRule
+from engine.preset import Band, Sizing
+
+ZERO = Decimal(0)
+HUNDRED = Decimal(100)
+
+
+@dataclass(frozen=True, slots=True)
+class PositionContext:
+    """What the desk has in a symbol when it decides, in the quote currency at the decision's close.
+
+    `cash_fraction` is free cash over value; `gain` the unrealized gain over average cost as a fraction (zero where
+    nothing is held); `gains_in_a_row` how many sessions in a row the close has risen.
+    """
+
+    quantity: Decimal
+    price: Decimal
+    average_cost: Decimal
+    cash: Decimal
+    value: Decimal
+    gains_in_a_row: int
+
+    @property
+    def cash_fraction(self) -> Decimal:
+        """Cash over the portfolio's value; zero where the value is."""
+        return self.cash / self.value if self.value > 0 else ZERO
+
+    @property
+    def unrealized(self) -> Decimal:
+        """Profit that is not realized yet, in the quote currency."""
+        return (self.price - self.average_cost) * self.quantity
+
+    @property
+    def gain(self) -> Decimal:
+        """Unrealized gain over average cost, as a fraction; zero where nothing is held."""
+        return self.price / self.average_cost - 1 if self.quantity and self.average_cost > 0 else ZERO
+
+
+@dataclass(frozen=True, slots=True)
+class Sized:
+    """A proposal after its rule: `size` in percent of the portfolio (zero where nothing is to be traded)."""
+
+    action: Action
+    size: Decimal
+    cuts: tuple[Cut, ...] = ()
+
+
+def size(proposal: Proposal, standing: PositionContext, sizing: Sizing) -> Sized:
+    """What the rules leave of a proposal. A refusal is a HOLD with the reason among its cuts."""
+    if proposal.action in (Action.HOLD, Action.ABSTAIN):
+        return Sized(proposal.action, ZERO)
+    asked = Decimal(proposal.size)
+    bands = sizing.buy if proposal.action is Action.BUY else sizing.sell
+    band = sizing.unruled if proposal.rule is None else bands.get(proposal.rule)
+    if band is None:
+        return _refused(asked, "rule", f"{proposal.rule or 'no rule'} does not allow a {proposal.action}")
+    objection = _objection(proposal.action, proposal.rule, band, standing, sizing)
+    if objection:
+        return _refused(asked, proposal.rule or "advice", objection)
+    if sizing.whole:
+        return Sized(proposal.action, HUNDRED)
+    allowed = min(max(asked, band.smallest), band.largest)
+    if allowed == asked:
+        return Sized(proposal.action, asked)
+    reason = f"{proposal.rule or 'advice'} trades {band.smallest}-{band.largest} % of the portfolio"
+    return Sized(proposal.action, allowed, (Cut("band", asked, allowed, reason),))
+
+
+def _objection(action: Action, rule: SizingRule | None, band: Band, standing: PositionContext, sizing: Sizing) -> str:
+    if action is Action.SELL and standing.quantity <= 0 and not sizing.allow_short:
+        return "nothing is held to be sold"
+    if band.cash_above is not None and standing.cash_fraction <= band.cash_above:
+        return f"cash is {standing.cash_fraction:.2%} of the portfolio and has to be above {band.cash_above:.0%}"
+    if rule is SizingRule.GAIN_OVER_COST and standing.gain <= sizing.gain_over_cost:
+        return f"the gain over average cost is {standing.gain:.2%} and has to be above {sizing.gain_over_cost:.0%}"
+    if rule is SizingRule.GAINS_IN_A_ROW and standing.gains_in_a_row < sizing.gains_in_a_row:
+        return f"the close rose {standing.gains_in_a_row} sessions in a row, not {sizing.gains_in_a_row}"
+    return ""
+
+
+def _refused(asked: Decimal, rule: str, reason: str) -> Sized:
+    return Sized(Action.HOLD, ZERO, (Cut(rule, asked, ZERO, reason),))

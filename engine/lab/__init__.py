@@ -1,0 +1,1 @@
+"""Many sessions in a row: backtests of agents and of rules, tuning, audits, redecisions and published tables."""

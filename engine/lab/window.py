@@ -1,0 +1,68 @@
+"""The window of a run: its sessions, what the bars cover of them, and what a reader has to know about that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import date
+
+from engine.conventions.catalog import Convention, convention
+from engine.domain.execution import ExecutionRules, PriceBasis
+from engine.domain.market import Symbol
+from engine.domain.run import DataSpec, RunSpec
+from engine.errors import UsageError
+from engine.market.as_of import Market
+from engine.market.coverage import Coverage, check_coverage
+from engine.ports import Calendar
+from engine.preset import Preset
+
+
+def execution_rules(spec: RunSpec, known: Convention) -> ExecutionRules:
+    """A convention's rules with what the run overrides: commission (as a fraction) and slippage."""
+    rules = known.execution
+    if spec.commission is not None:
+        rules = replace(rules, commission_rate=spec.commission)
+    if spec.slippage_bp is not None:
+        rules = replace(rules, slippage_bp=spec.slippage_bp)
+    return rules
+
+
+def desk_calendar_of(market: Market, symbols: Sequence[Symbol]) -> Calendar:
+    """The calendar that a run decides on: the exchange's as soon as one symbol is a share, else every UTC day."""
+    calendars = [market.calendars[symbol] for symbol in symbols]
+    return next((calendar for calendar in calendars if calendar.name != "24/7"), calendars[0])
+
+
+def window(calendar: Calendar, first: date, last: date, dropped: int) -> Sequence[date]:
+    """The sessions from first to last, both included, less the last `dropped`. Raises UsageError where none is left."""
+    sessions = calendar.sessions(first, last)
+    if len(sessions) <= dropped:
+        left = f" once the convention has dropped its last {dropped}" if dropped else ""
+        raise UsageError(f"{calendar.name} has no session from {first} to {last}{left}; choose a longer window")
+    return sessions[: len(sessions) - dropped]
+
+
+def coverage(spec: RunSpec, market: Market) -> Mapping[Symbol, Coverage]:
+    """What the bars of each symbol cover of warm-up and test. Raises what `check_coverage` raises."""
+    begin = spec.first if spec.warm_up_from is None else spec.warm_up_from
+    return {s: check_coverage(market.histories[s], market.calendars[s], begin, spec.last) for s in spec.symbols}
+
+
+def data_notes(spec: RunSpec, market: Market, covered: Mapping[Symbol, Coverage]) -> Iterator[str]:
+    """What of the data a reader has to know, a sentence each."""
+    without = [symbol for symbol in spec.symbols if market.actions.get(symbol) is None]
+    if without and convention(spec.convention).price_basis is PriceBasis.RAW:
+        names = ", ".join(without)
+        yield f"no file of corporate actions for {names}: closes are taken as traded and no dividends are paid"
+    for symbol, covers in covered.items():
+        if covers.starts_late:
+            yield f"{symbol} begins to trade on {covers.first}, inside the window"
+        if covers.ends_early:
+            yield f"{symbol} stops trading on {covers.last}, inside the window"
+
+
+def unread_series(preset: Preset, data: DataSpec, market: Market) -> Iterator[str]:
+    """Which figures of the economy a preset that reads them has to do without, in a sentence."""
+    missing = [name for name in data.macro if name not in market.macro]
+    if missing and "macro" in preset.steps:
+        yield f"no figures of the economy for {', '.join(missing)}: the agents decide without (paperdesk fetch macro)"

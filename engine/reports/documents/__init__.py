@@ -1,0 +1,1 @@
+"""The JSON documents of the commands as values: both front doors read them here."""

@@ -1,0 +1,139 @@
+"""A backtest as one JSON document: what `backtest --json` prints, the journal keeps, and every report is made from.
+
+Money, prices and quantities are decimal strings in plain notation, exact to the last digit; ratios are numbers, in the
+units of the convention; `size` of a decision is in percent of the portfolio; what is not defined is null.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from engine.conventions.catalog import convention
+from engine.domain.decimal_text import money, plain
+from engine.domain.market import Dropped
+from engine.domain.portfolio import ZERO
+from engine.domain.run import Result, RunSpec, Stretch
+from engine.reports.documents import row_json
+from engine.reports.performance import BENCHMARK, Measure, profit, through
+from engine.reports.report import Report
+
+SCHEMA = 1
+"""The version of the document; it goes up when a field changes its meaning or goes away."""
+
+Document = dict[str, Any]
+"""JSON's own types only."""
+
+
+def document(report: Report) -> Document:
+    """The document of a backtest. Baselines of an interrupted run are cut at its last session."""
+    result = report.result
+    spec, test = result.spec, result.test
+    measure = Measure(convention(spec.convention), spec.symbols, report.risk_free)
+    last = test.equity[-1].session if test.equity else None
+    baselines = {name: through(beside.test, last) for name, beside in report.baselines.items()}
+    held = baselines.get(BENCHMARK)
+    cost = ZERO if result.model is None or result.model.cost is None else result.model.cost
+    return {
+        "schema": SCHEMA,
+        "run": spec.run,
+        **({"strategy": spec.strategy} if spec.strategy is not None else {"preset": spec.preset}),
+        "label": report.label,
+        "settings": _settings(spec),
+        "symbols": list(spec.symbols),
+        **_extent(test),
+        "convention": spec.convention,
+        "metrics": measure.of_run(test, held, cost),
+        "per_symbol": {
+            symbol: {
+                "metrics": measure.of_symbol(test, symbol, held),
+                "final_quantity": plain(test.equity[-1].portfolio.quantity(symbol) if test.equity else ZERO),
+                "profit": money(profit(test, symbol)),
+            }
+            for symbol in spec.symbols
+        },
+        "baselines": {name: _baseline(stretch, measure, held) for name, stretch in baselines.items()},
+        **_books(test),
+        "warm_up": _warm_up(result, measure),
+        "model": None if result.model is None else row_json.model_use(result.model),
+        "dropped": _dropped(result.dropped),
+        "notes": list(result.notes),
+        "interrupted": result.interrupted,
+        "fingerprint": fingerprint(test),
+    }
+
+
+def fingerprint(stretch: Stretch) -> str:
+    """SHA-256 over decisions, trades and equity as the document prints them: equal for equal runs, whatever they
+    are called and whenever they ran."""
+    books = _books(stretch)
+    told = {part: books[part] for part in ("decisions", "trades", "equity")}
+    canonical = json.dumps(told, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def as_text(content: Mapping[str, Any]) -> str:
+    """A document as text: ASCII, since a model may answer with characters that no terminal's encoding takes."""
+    return json.dumps(content, indent=2, allow_nan=False)
+
+
+def _settings(spec: RunSpec) -> Document:
+    """What a run was told beyond its window; null where the convention or the configuration decided."""
+    demo = f"demo market, seed {spec.data.demo_seed}"
+    return {
+        "data": demo if spec.data.folder is None else spec.data.folder,
+        "seed": spec.seed,
+        "params": dict(spec.params),
+        "without": list(spec.without),
+        "commission": None if spec.commission is None else plain(spec.commission),
+        "slippage_bp": None if spec.slippage_bp is None else plain(spec.slippage_bp),
+    }
+
+
+def _extent(stretch: Stretch) -> Document:
+    equity = stretch.equity
+    return {
+        "sessions": len(equity),
+        "first_session": equity[0].session.isoformat() if equity else None,
+        "last_session": equity[-1].session.isoformat() if equity else None,
+        "initial_value": money(stretch.initial_value),
+        "final_value": money(equity[-1].value if equity else stretch.initial_value),
+    }
+
+
+def _baseline(stretch: Stretch, measure: Measure, held: Stretch | None) -> Document:
+    """What stands beside the run; `equity` has a value for each of the run's sessions."""
+    return {
+        "initial_value": money(stretch.initial_value),
+        "final_value": money(stretch.equity[-1].value if stretch.equity else stretch.initial_value),
+        "metrics": measure.of_run(stretch, held),
+        "trades": len(stretch.fills),
+        "equity": [money(point.value) for point in stretch.equity],
+    }
+
+
+def _books(stretch: Stretch) -> Document:
+    return {
+        "trades": [row_json.trade(fill) for fill in stretch.fills],
+        "cash_flows": [row_json.cash_flow(flow) for flow in stretch.cash_flows],
+        "equity": [row_json.point(point) for point in stretch.equity],
+        "decisions": [row_json.decision(decision) for decision in stretch.decisions],
+    }
+
+
+def _warm_up(result: Result, measure: Measure) -> Document | None:
+    stretch = result.warm_up
+    if stretch is None:
+        return None
+    return {**_extent(stretch), "metrics": measure.of_run(stretch), **_books(stretch)}
+
+
+def _dropped(dropped: tuple[Dropped, ...]) -> dict[str, dict[str, int]]:
+    """Counts by source and reason."""
+    counts: dict[str, dict[str, int]] = {}
+    for one in dropped:
+        reasons = counts.setdefault(one.source, {})
+        reasons[one.reason] = reasons.get(one.reason, 0) + one.count
+    return counts

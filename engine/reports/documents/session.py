@@ -1,0 +1,158 @@
+"""A run of a desk as one JSON document, read from its journal: what is printed of it, told of it and reported."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import date
+from typing import Any
+
+from engine.account.time_weighted import brought_in, measured
+from engine.domain.decimal_text import money, plain
+from engine.domain.order import OrderState
+from engine.domain.run import Adoption, CashFlow, EquityPoint
+from engine.journal.entries import OrderEntry, RunEntry
+from engine.journal.reader import JournalReader
+from engine.messages.events import Noticed
+from engine.reports.documents import row_json
+from engine.reports.documents.row_json import Row
+
+SCHEMA = 1
+_PAGE = 1000
+
+
+def day_document(reader: JournalReader, desk: str, run: str, outcome: str | None, halted: Row | None) -> Row:
+    """A run of a desk in JSON's own types. `fills` and `cash_flows` are those since the run before it, `orders` wait
+    for the next open, `waiting` are those of them that are not handed over (they wait for approval, or for the end of
+    a halt), `skipped` are sessions that passed without a run, `halted` says how the desk stands now, `differences` in
+    what broker and journal disagreed, `before` is the close before the run's session with what was brought in since
+    (`brought_in`, no profit) and the `change` without it, `notes` are what a person should know. `outcome` is the run's
+    own unless another is given. Raises MissingData for an unknown run."""
+    entry = reader.run(run)
+    books, before = _books(reader, entry)
+    bound, orders = reader.account(), reader.orders(run)
+    return {
+        "schema": SCHEMA,
+        "desk": desk,
+        "run": run,
+        "session": str(entry.session),
+        "cycle": entry.cycle,
+        "started": entry.started.isoformat(),
+        "ended": entry.ended and entry.ended.isoformat(),
+        "outcome": entry.outcome if outcome is None else outcome,
+        "detail": entry.detail,
+        "halted": halted,
+        "broker": {
+            "kind": entry.extra.get("broker", "simulated"),
+            "account": None if bound is None else bound.account,
+        },
+        "mode": entry.extra.get("mode", "auto"),
+        "preset": entry.name,
+        "label": entry.label,
+        "decisions": [row_json.decision(made) for made in reader.decisions(run)],
+        "orders": [_order(reader, known) for known in orders],
+        "waiting": [known.order.id for known in orders if known.order.state is OrderState.INTENDED],
+        "differences": list(entry.extra.get("differences", ())),
+        "fills": [row_json.trade(fill) for fill in reader.fills(run)],
+        "cash_flows": [_cash_flow(flow) for flow in reader.cash_flows(run)],
+        "adoptions": [_adoption(one) for one in reader.adoptions() if _since(before, one.session, entry.session)],
+        "skipped": [str(day) for day in _skipped(reader, entry)],
+        "value": None if books is None else money(books.value),
+        "cash": None if books is None else money(books.portfolio.cash),
+        "before": None if books is None or before is None else _before(reader, before, books),
+        "positions": {} if books is None else positions(books),
+        "model": None if entry.model is None else row_json.model_use(entry.model),
+        "notes": list(_notes(reader, run)),
+    }
+
+
+def positions(books: EquityPoint) -> dict[str, dict[str, str | None]]:
+    """What is held, by symbol; `gain` is what it is worth beyond what it cost on average."""
+    found: dict[str, dict[str, str | None]] = {}
+    for symbol, held in sorted(books.portfolio.positions.items()):
+        price = books.prices.get(symbol)
+        found[symbol] = {
+            "quantity": plain(held.quantity),
+            "price": None if price is None else money(price),
+            "average_cost": money(round(held.average_cost, 6)),
+            "gain": None if price is None else money(round((price - held.average_cost) * held.quantity, 2)),
+        }
+    return found
+
+
+def failure_document(desk: str, session: date | None, mode: str, broker: str) -> Row:
+    """A run that ended before its journal had anything of it."""
+    return {
+        "schema": SCHEMA,
+        "desk": desk,
+        "run": None,
+        "session": None if session is None else str(session),
+        "outcome": "failed",
+        "broker": {"kind": broker, "account": None},
+        "mode": mode,
+    }
+
+
+def _books(reader: JournalReader, entry: RunEntry) -> tuple[EquityPoint | None, EquityPoint | None]:
+    """The books at the close that the run decided on, and those before them."""
+    points = [point for point in reader.equity() if entry.session is not None and point.session <= entry.session]
+    if not points or points[-1].session != entry.session:
+        return None, None
+    return points[-1], points[-2] if len(points) > 1 else None
+
+
+def _before(reader: JournalReader, before: EquityPoint, books: EquityPoint) -> Row:
+    """The close before, and how it came from there to the books."""
+    points = (before, books)
+    last = measured(points, brought_in(points, reader.cash_flows(), reader.adoptions()))[-1]
+    return {
+        "session": str(before.session),
+        "value": money(before.value),
+        "brought_in": money(last.brought),
+        "change": None if last.change is None else float(last.change),
+    }
+
+
+def _since(before: EquityPoint | None, day: date, session: date | None) -> bool:
+    """Whether a day lies after the close before a session and not after the session."""
+    return session is not None and day <= session and (before is None or day > before.session)
+
+
+def _cash_flow(flow: CashFlow) -> Row:
+    """Cash, or shares, that moved without a trade, with the broker's words."""
+    return row_json.cash_flow(flow) | {"quantity": plain(flow.quantity), "words": flow.words or None}
+
+
+def _adoption(one: Adoption) -> Row:
+    """A difference in which a person took the broker's side."""
+    sides = {"before": plain(one.before), "after": plain(one.after)}
+    return {"session": str(one.session), "what": one.symbol or "cash", **sides, "reason": one.reason}
+
+
+def _order(reader: JournalReader, known: OrderEntry) -> Row:
+    """An order with how it came to stand so, in the words of who says it."""
+    last = reader.order_moves(known.order.id)[-1]
+    return row_json.order(known.order) | {"filled": plain(last.filled_quantity), "detail": last.detail or None}
+
+
+def _skipped(reader: JournalReader, entry: RunEntry) -> Iterator[date]:
+    """Sessions without a run between this run and the one before it."""
+    earlier = [run for run in reader.runs("daily") if run.session and entry.session and run.session < entry.session]
+    before = max((run.session for run in earlier if run.session and run.outcome != "skipped"), default=None)
+    for run in earlier:
+        if run.outcome == "skipped" and run.session and (before is None or run.session > before):
+            yield run.session
+
+
+def _notes(reader: JournalReader, run: str) -> Iterator[Mapping[str, Any]]:
+    """What was noticed while it ran, and noted of it since; each once, however often the run was begun."""
+    said = [(event.level, event.text) for event in _noticed(reader, run)]
+    said += [(note.level, note.text) for note in reader.notes(run)]
+    for level, text in dict.fromkeys(said):
+        yield {"level": level, "text": text}
+
+
+def _noticed(reader: JournalReader, run: str) -> Iterator[Noticed]:
+    seq = 0
+    while page := reader.events_after(seq, run, _PAGE):
+        yield from (event for _, event in page if isinstance(event, Noticed))
+        seq = page[-1][0]

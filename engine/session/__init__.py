@@ -1,0 +1,1 @@
+"""One session of a desk, live or replayed: settle, learn, decide, submit."""

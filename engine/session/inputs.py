@@ -1,0 +1,188 @@
+"""A turn's inputs as they were seen, in parts that the journal keeps once: bars by month, filings one by one, figures
+of the economy by year. A day in a desk's life adds little to the days before it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from itertools import groupby
+from math import isnan
+from typing import Any, TypeVar
+
+from engine.cycle.recall import YEAR
+from engine.cycle.turn import Turn
+from engine.domain.macro import MacroObservation, MacroSeries
+from engine.domain.market import CorporateAction, Filing, NewsItem, PriceHistory, Symbol
+from engine.domain.portfolio import Portfolio, Position
+from engine.journal.codec import from_json, to_json
+from engine.market.as_of import Market
+from engine.ports import Calendar
+
+T = TypeVar("T")
+Inputs = Mapping[str, Sequence[bytes]]
+"""Parts by name, as JournalWriter.inputs takes them."""
+
+_TURN = "turn"
+_COLUMNS = ("sessions", "open", "high", "low", "close", "adj_close")
+_FIGURES = timedelta(days=800)
+"""How far back figures of the economy are told beside the last one, with room: a year and what came before it."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnInputs:
+    """A turn's inputs, read again; `market` holds nothing that was not known. `now` is when it was decided, None for a
+    run of before that was kept, which decided after the close; `prices` as in Turn."""
+
+    symbols: tuple[Symbol, ...]
+    news_after: datetime
+    portfolio: Portfolio
+    reserved: Decimal
+    queued: Mapping[Symbol, Decimal]
+    whole_shares: frozenset[Symbol]
+    market: Market
+    now: datetime | None = None
+    prices: Mapping[Symbol, Decimal] = field(default_factory=dict)
+
+
+def parts_of(turn: Turn, market: Market, bars: int) -> Inputs:
+    """What a turn can read: of every symbol that is decided or held the last `bars` visible bars and those of the
+    month in which they begin, its corporate actions since, new news, and a year's filings; figures of the economy."""
+    now = turn.market.now
+    known = market.cut(now)
+    parts: dict[str, Sequence[bytes]] = {_TURN: (_bytes(_books(turn)),)}
+    for symbol in dict.fromkeys((*turn.symbols, *turn.portfolio.positions)):
+        history = _whole_months(known.histories[symbol], bars)
+        parts[f"bars {symbol}"] = _months(history)
+        actions = known.actions.get(symbol)
+        if actions is not None:
+            begin = history.session(0) if len(history) else now.date()
+            parts[f"actions {symbol}"] = _one([action for action in actions if action.ex_date > begin])
+        parts[f"news {symbol}"] = _one(turn.market.news(symbol, turn.news_after))
+        parts[f"filings {symbol}"] = tuple(_bytes(one) for one in turn.market.filings(symbol, now - YEAR))
+    for name, series in known.macro.items():
+        parts[f"macro {name}"] = _years(series)
+    return parts
+
+
+def seen_in(inputs: Inputs, calendar_of: Callable[[Symbol], Calendar]) -> TurnInputs:
+    """The inputs that `parts_of` made parts of."""
+    books = json.loads(inputs[_TURN][0])
+    histories = {symbol: _history(symbol, parts) for symbol, parts in _named(inputs, "bars").items()}
+    actions = {symbol: _all(CorporateAction, parts) for symbol, parts in _named(inputs, "actions").items()}
+    filings = {
+        symbol: [from_json(Filing, part.decode()) for part in parts]
+        for symbol, parts in _named(inputs, "filings").items()
+    }
+    market = Market(
+        histories,
+        {symbol: actions.get(symbol) for symbol in histories},
+        {symbol: _all(NewsItem, parts) for symbol, parts in _named(inputs, "news").items()},
+        filings,
+        {symbol: calendar_of(symbol) for symbol in histories},
+        macro={
+            name: MacroSeries(name, tuple(_all(MacroObservation, parts)))
+            for name, parts in _named(inputs, "macro").items()
+        },
+    )
+    return TurnInputs(
+        tuple(books["symbols"]),
+        datetime.fromisoformat(books["news_after"]),
+        Portfolio(
+            Decimal(books["cash"]),
+            {s: Position(Decimal(quantity), Decimal(cost)) for s, quantity, cost in books["positions"]},
+            Decimal(books["money_step"]),
+        ),
+        Decimal(books["reserved"]),
+        {symbol: Decimal(shares) for symbol, shares in books["queued"].items()},
+        frozenset(books["whole_shares"]),
+        market,
+        moment_of(inputs),
+        {symbol: Decimal(price) for symbol, price in books.get("prices", {}).items()},
+    )
+
+
+def moment_of(inputs: Inputs) -> datetime | None:
+    """When what was seen was decided on; None for a run of before that was kept."""
+    now = json.loads(inputs[_TURN][0]).get("now")
+    return None if now is None else datetime.fromisoformat(now)
+
+
+def _books(turn: Turn) -> dict[str, Any]:
+    portfolio = turn.portfolio
+    return {
+        "symbols": turn.symbols,
+        "now": turn.market.now,
+        "news_after": turn.news_after,
+        "cash": portfolio.cash,
+        "money_step": portfolio.money_step,
+        "positions": [(s, p.quantity, p.average_cost) for s, p in portfolio.positions.items()],
+        "reserved": turn.reserved,
+        "queued": turn.queued,
+        "whole_shares": sorted(turn.whole_shares),
+        "prices": turn.prices,
+    }
+
+
+def _whole_months(history: PriceHistory, bars: int) -> PriceHistory:
+    start = max(0, len(history) - bars)
+    month = _month(history, start) if len(history) else None
+    while start and _month(history, start - 1) == month:
+        start -= 1
+    return history.slice(start, len(history))
+
+
+def _month(history: PriceHistory, row: int) -> date:
+    return history.session(row).replace(day=1)
+
+
+def _months(history: PriceHistory) -> tuple[bytes, ...]:
+    months = groupby(range(len(history)), key=lambda row: _month(history, row))
+    return tuple(_columns(history, [*rows]) for _, rows in months)
+
+
+def _columns(history: PriceHistory, rows: Sequence[int]) -> bytes:
+    some = history.slice(rows[0], rows[-1] + 1)
+    columns = {name: [*getattr(some, name)] for name in _COLUMNS}
+    return _bytes(columns | {"volume": [None if isnan(volume) else volume for volume in some.volume]})
+
+
+def _history(symbol: Symbol, parts: Sequence[bytes]) -> PriceHistory:
+    whole = PriceHistory.of(symbol, ())
+    for part in parts:
+        columns = json.loads(part)
+        for name in _COLUMNS:
+            getattr(whole, name).extend(columns[name])
+        whole.volume.extend(float("nan") if volume is None else volume for volume in columns["volume"])
+    return whole
+
+
+def _years(series: MacroSeries) -> tuple[bytes, ...]:
+    """The figures that a release can tell of, in whole years of their periods: one that is over stays as it is."""
+    if not series.observations:
+        return ()
+    first = (max(one.date for one in series.observations) - _FIGURES).year
+    told = [one for one in series.observations if one.date.year >= first]
+    return tuple(_bytes([*some]) for _, some in groupby(told, key=lambda one: one.date.year))
+
+
+def _one(items: Iterable[Any]) -> tuple[bytes, ...]:
+    """All of it as one part; none of nothing."""
+    some = [*items]
+    return (_bytes(some),) if some else ()
+
+
+def _all(kind: type[T], parts: Sequence[bytes]) -> list[T]:
+    return [from_json(kind, json.dumps(item)) for part in parts for item in json.loads(part)]
+
+
+def _bytes(value: Any) -> bytes:
+    return to_json(value).encode()
+
+
+def _named(inputs: Inputs, kind: str) -> dict[str, Sequence[bytes]]:
+    found = ((name.partition(" "), parts) for name, parts in inputs.items())
+    return {name: parts for (prefix, _, name), parts in found if prefix == kind}

@@ -1,0 +1,65 @@
+"""When a desk that watches has to work: after every close, and, where its rhythm says so, within the session.
+
+Source: TradingGPT §3 [G7]. Times are aware UTC datetimes; sessions are the desk's calendar's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+
+from engine.market.trading_hours import AroundTheClock
+from engine.ports import Calendar
+
+DAILY = 1
+"""The number of the cycle after the close; those within the next session count on from it."""
+_LOOK_AHEAD = timedelta(days=12)  # no market rests longer
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """How often a desk works. `after_close`: how long after a close its data is expected to be there; `every`: the
+    time between two cycles within a session, None for none; `coins`: whether a session is complete only once its UTC
+    day is over as well, as for a desk with coins among its symbols."""
+
+    after_close: timedelta = timedelta(minutes=20)
+    every: timedelta | None = None
+    coins: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduledRun:
+    """A moment to work at: `session` is the last completed one by then, `number` the cycle's."""
+
+    at: datetime
+    session: date
+    number: int
+
+    @property
+    def within_session(self) -> bool:
+        """Whether the market is open then."""
+        return self.number != DAILY
+
+
+def next_occasion(calendar: Calendar, rhythm: Schedule, after: datetime) -> ScheduledRun:
+    """The first occasion later than a moment."""
+    first = calendar.last_closed(after)
+    sessions = calendar.sessions(first, first + _LOOK_AHEAD)
+    coming: list[ScheduledRun] = []
+    for before, session in zip([None, *sessions], sessions, strict=False):
+        coming += _occasions(calendar, rhythm, before, session)
+    return min((occasion for occasion in coming if occasion.at > after), key=lambda occasion: occasion.at)
+
+
+def _occasions(calendar: Calendar, rhythm: Schedule, before: date | None, session: date) -> Iterator[ScheduledRun]:
+    """Those of one session: within it, resting on the one before, and after it."""
+    closes = calendar.closes_at(session)
+    complete = max(closes, AroundTheClock().closes_at(session)) if rhythm.coins else closes
+    yield ScheduledRun(complete + rhythm.after_close, session, DAILY)
+    if rhythm.every is None or before is None:
+        return
+    number, at = DAILY + 1, calendar.opens_at(session) + rhythm.every
+    while at < closes:
+        yield ScheduledRun(at, before, number)
+        number, at = number + 1, at + rhythm.every

@@ -1,0 +1,238 @@
+"""A desk in an account at the sandbox's broker, without a socket: the Broker port over its protocol, and one daily run
+after the other on it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from connectors.alpaca.accounts import broker_account
+from connectors.alpaca.activities import activity
+from connectors.alpaca.market_facts import asset, broker_clock, session_hours
+from connectors.alpaca.orders import broker_order, order_body, update_of
+from connectors.sandbox.local_broker import LocalBroker, SandboxSettings
+from connectors.sandbox.market import MarketData
+from connectors.sandbox.wire import Request, encoded
+from engine.account.booking import Booking
+from engine.account.broker_venue import BrokerVenue
+from engine.account.claim import claim_account
+from engine.account.reconciliation import Reconciler, what_is_kept
+from engine.agents.ask import Asker
+from engine.cycle.cycle import Cycle
+from engine.domain.brokerage import Activity, Asset, BrokerAccount, BrokerClock, BrokerOrder, SessionHours
+from engine.domain.market import is_crypto
+from engine.domain.model_call import ModelRequest
+from engine.domain.order import Order, OrderState, OrderUpdate
+from engine.errors import CredentialsRefused, TryAgainLater
+from engine.journal.writer import JournalWriter
+from engine.market.as_of import Market
+from engine.market.trading_hours import decision_time, exchange_calendar, session_to_decide
+from engine.messages.events import Event
+from engine.preset import Preset
+from engine.session.context import DeskRunResult, SessionContext, run_id
+from engine.session.cost_meter import CostMeter
+from engine.session.daily import run_daily
+from engine.session.recorder import JournalRecorder
+from tests.connectors.alpaca.sandbox_markets import FREE, START, loading, market_data
+from tests.engine.desks import DECISION_ONLY, ScriptedModel, hold, trade
+
+XNYS = exchange_calendar()
+SYMBOLS = ("AAA", "BBB")
+DAYS = XNYS.sessions(date(2024, 1, 31), date(2024, 2, 29))
+"""BBB splits two for one on 2024-02-05 and pays a dividend on 2024-02-12."""
+
+
+class LocalAccount:
+    """The Broker port over a LocalBroker's protocol. What is not JSON, or an error of the server's, is an outcome that
+    is not known."""
+
+    def __init__(self, local: LocalBroker) -> None:
+        self.local = local
+        self.calls: list[str] = []
+
+    async def aclose(self) -> None:
+        """Nothing is open."""
+
+    async def account(self) -> BrokerAccount:
+        return broker_account(self._ask("account", "GET", "/v2/account"), self._ask("", "GET", "/v2/positions"))
+
+    async def activities(self, after: datetime) -> Sequence[Activity]:
+        query = {"after": (after - timedelta(days=7)).isoformat(), "direction": "asc"}
+        return [activity(raw) for raw in self._ask("activities", "GET", "/v2/account/activities", query)]
+
+    async def equity_history(self, first: date, last: date) -> dict[date, Decimal]:
+        raise NotImplementedError
+
+    async def place(self, order: Order) -> OrderUpdate:
+        answer = self._ask("place", "POST", "/v2/orders", body=order_body(order))
+        if "message" not in answer:
+            return update_of(broker_order(answer))
+        if "unique" in answer["message"]:
+            found = await self.lookup(order.id)
+            assert found is not None
+            return update_of(found)
+        return OrderUpdate(order.id, OrderState.REJECTED, detail=answer["message"])
+
+    async def lookup(self, order_id: str) -> BrokerOrder | None:
+        found = self._ask("lookup", "GET", "/v2/orders:by_client_order_id", {"client_order_id": order_id})
+        return None if "message" in found else broker_order(found)
+
+    async def open_orders(self) -> Sequence[BrokerOrder]:
+        found = self._ask("open_orders", "GET", "/v2/orders", {"status": "open", "limit": "500", "direction": "asc"})
+        return [broker_order(raw) for raw in found]
+
+    async def cancel(self, order_id: str) -> None:
+        found = await self.lookup(order_id)
+        assert found is not None
+        self._ask("cancel", "DELETE", f"/v2/orders/{found.broker_id}")
+
+    async def clock(self) -> BrokerClock:
+        return broker_clock(self._ask("clock", "GET", "/v2/clock"))
+
+    async def session_hours(self, first: date, last: date) -> Sequence[SessionHours]:
+        found = self._ask("calendar", "GET", "/v2/calendar", {"start": str(first), "end": str(last)})
+        return [session_hours(raw) for raw in found]
+
+    async def asset(self, symbol: str) -> Asset | None:
+        found = self._ask("asset", "GET", f"/v2/assets/{symbol}")
+        return None if "message" in found else asset(found)
+
+    def _ask(self, name: str, method: str, path: str, query: dict[str, str] | None = None, body: Any = None) -> Any:
+        if name:
+            self.calls.append(name)
+        settings = self.local.settings
+        headers = {"apca-api-key-id": settings.key, "apca-api-secret-key": settings.secret}
+        request = Request(method, path, query or {}, headers, b"" if body is None else encoded(body))
+        answer = self.local.answer(request)
+        if answer.status == 401:
+            raise CredentialsRefused("the keys are refused")
+        if answer.broken or answer.status >= 500 or answer.status == 429:
+            raise TryAgainLater(f"{path}: no answer ({answer.status})")
+        return json.loads(answer.body) if answer.body else None
+
+
+class BrokerClockOf:
+    """The sandbox's own time."""
+
+    def __init__(self, local: LocalBroker) -> None:
+        self._local = local
+
+    def now(self) -> datetime:
+        return self._local.exchange.now
+
+
+PLAN = {"AAA": "BSH", "BBB": "BHS"}
+
+
+def by_plan(request: ModelRequest) -> Any:
+    """Buys, sells and holds in turns; both symbols begin with a purchase."""
+    wish = PLAN[request.symbol][DAYS.index(request.session) % 3]
+    if wish == "H":
+        return hold(request)
+    return trade(request, "BUY", 8, "strong uptrend") if wish == "B" else trade(request, "SELL", 3, "reversal")
+
+
+@dataclass
+class Desk:
+    """A desk's journal and its account, both in files, so that they can be copied."""
+
+    folder: Path
+    script: Callable[[ModelRequest], Any] = by_plan
+    name: str = "desk"
+    data: MarketData = field(default_factory=market_data)
+    pay_dividends: bool = True
+    mode: str = "auto"
+    wrap: Callable[[LocalAccount], Any] = lambda account: account
+    cash: Decimal = Decimal(100_000)
+    start: datetime = START
+    preset: Preset = DECISION_ONLY
+
+    def __post_init__(self) -> None:
+        self.model = ScriptedModel(self.script)
+        self.events: list[Event] = []
+        self.waited: list[float] = []
+        self.local = LocalBroker(
+            loading(self.data),
+            SandboxSettings(
+                self.start, cash=self.cash, state=str(self.folder / "broker.db"), rules=FREE,
+                pay_dividends=self.pay_dividends,
+            ),
+        )  # fmt: skip
+        asyncio.run(self.local.open())
+        self.account = LocalAccount(self.local)
+
+    @property
+    def journal(self) -> Path:
+        """The desk's journal."""
+        return self.folder / f"{self.name}.db"
+
+    @property
+    def session(self) -> date:
+        """The last completed one."""
+        return session_to_decide(XNYS, SYMBOLS, None, self.local.exchange.now)
+
+    @property
+    def market(self) -> Market:
+        """The sandbox's data as the desk's."""
+        data = self.data
+        held = {symbol: data.histories[symbol] for symbol in ("AAA", "BBB", "GONE")}
+        known = {symbol: XNYS for symbol in held if not is_crypto(symbol)}
+        return Market(held, {s: data.actions[s] for s in held}, {}, {}, known)
+
+    def next_close(self) -> None:
+        """Five minutes after the next close."""
+        self.local.advance("close")
+        self.local.advance("5m")
+
+    async def pause(self, seconds: float) -> None:
+        """Takes no time."""
+        self.waited.append(seconds)
+
+    def looking(self) -> Reconciler:
+        """What compares journal and account."""
+        broker = self.wrap(self.account)
+        return Reconciler(broker, self.journal, self.name, XNYS, BrokerClockOf(self.local), self.pause)
+
+    def run(self, session: date | None = None) -> DeskRunResult:
+        """One daily run."""
+        session = session or self.session
+        clock, identity = BrokerClockOf(self.local), run_id(self.name, session)
+        with JournalWriter(self.journal) as journal:
+            recorder, meter = JournalRecorder(journal, identity, self.name, clock), CostMeter("scripted")
+
+            def tell(event: Event) -> None:
+                journal.event(event)
+                self.events.append(event)
+
+            calendars = self.market.calendars
+            asker = Asker({"default": self.model}, {}, recorder.heard, lambda asked, text: None)
+            market, cycle = self.market, Cycle(self.preset, asker, calendars, tell)
+            venue = BrokerVenue(
+                self.wrap(self.account),
+                self.looking(),
+                Booking(journal, identity, "alpaca", market, XNYS, clock),
+                journal,
+                market.at(decision_time(XNYS, session)).close,
+                lambda account: claim_account(self.folder / f"{account}.account", self.name, account),
+                self.name,
+            )
+            setting = SessionContext(
+                identity, self.name, session, SYMBOLS, market, XNYS, cycle,
+                "finvision", "a script", meter, journal, venue, clock, tell, self.pause, self.mode, "alpaca",
+            )  # fmt: skip
+            return asyncio.run(run_daily(setting))
+
+
+def assert_equal(desk: Desk) -> None:
+    """Journal (books and everything later) and broker: cash to the cent, positions exactly."""
+    state, ours = desk.local.state(), what_is_kept(desk.journal).portfolio()
+    assert ours.cash == Decimal(state["cash"])
+    assert {s: p.quantity for s, p in ours.positions.items()} == {
+        s: Decimal(quantity) for s, quantity in state["positions"].items()
+    }

@@ -1,0 +1,340 @@
+"""The running desk: one cycle at a time, paused between questions, told to stop from another thread."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from engine.app.desk_runner import DeskRunner, Gate, Gated, Publish
+from engine.domain.model_call import ModelRequest, ModelResult
+from engine.errors import StaleData, TryAgainLater
+from engine.execution import controls
+from engine.journal.reader import JournalReader
+from engine.journal.writer import JournalWriter
+from engine.messages.bus import Bus
+from engine.messages.commands import (
+    Approve,
+    Halt,
+    PauseCycle,
+    Resume,
+    ResumeCycle,
+    RunCycle,
+    Shutdown,
+    StopBacktest,
+    Veto,
+)
+from engine.messages.events import Event, Noticed, RunFinished
+
+NOON = datetime(2024, 3, 1, 12, tzinfo=UTC)
+
+
+NOWHERE = Path("nowhere.db")
+
+
+async def nothing(publish: Publish) -> None:
+    """No order waits."""
+
+
+class Noon:
+    def now(self) -> datetime:
+        return NOON
+
+
+class Cycles:
+    """A cycle of three questions; counts what it did."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.cancelled = False
+        self.began = asyncio.Event()
+
+    async def run(self, publish: Publish, gate: Gate) -> None:
+        try:
+            for _ in range(3):
+                await gate()
+                self.asked += 1
+                self.began.set()
+                await asyncio.sleep(0.01)
+        except asyncio.CancelledError:
+            self.cancelled = True
+            raise
+        publish(RunFinished("r1", NOON, "done", None, ""))
+
+
+async def _heard(bus: Bus, wanted: int) -> list[Event]:
+    events: list[Event] = []
+    async with asyncio.timeout(2):
+        async for event in bus.subscribe():
+            events.append(event)
+            if len(events) == wanted:
+                break
+    return events
+
+
+async def test_a_cycle_runs_to_its_end_and_the_desk_stops_when_told() -> None:
+    bus, cycles = Bus(), Cycles()
+    desk = DeskRunner(bus, cycles.run, Noon(), NOWHERE, nothing)
+    heard = asyncio.create_task(_heard(bus, 1))
+    desk.send(RunCycle())
+    serving = asyncio.create_task(desk.serve())
+    assert await heard == [RunFinished("r1", NOON, "done", None, "")]
+    assert cycles.asked == 3
+    desk.send(Shutdown())
+    async with asyncio.timeout(1):
+        await serving
+    assert not desk.busy
+
+
+async def test_a_second_cycle_waits_for_nobody_and_is_refused() -> None:
+    bus, cycles = Bus(), Cycles()
+    desk = DeskRunner(bus, cycles.run, Noon(), NOWHERE, nothing)
+    heard = asyncio.create_task(_heard(bus, 2))
+    await asyncio.sleep(0)
+    desk.send(RunCycle())
+    desk.send(RunCycle())
+    serving = asyncio.create_task(desk.serve())
+    first, second = await heard
+    assert isinstance(first, Noticed) and "already" in first.text
+    assert isinstance(second, RunFinished)
+    assert cycles.asked == 3
+    desk.send(Shutdown())
+    await serving
+
+
+async def test_pause_holds_the_next_question_and_resume_lets_it_go() -> None:
+    bus, cycles = Bus(), Cycles()
+    desk = DeskRunner(bus, cycles.run, Noon(), NOWHERE, nothing)
+    serving = asyncio.create_task(desk.serve())
+    desk.send(RunCycle())
+    await cycles.began.wait()
+    desk.send(PauseCycle())
+    await asyncio.sleep(0.05)
+    held = cycles.asked
+    assert desk.paused and desk.busy and held < 3
+    await asyncio.sleep(0.05)
+    assert cycles.asked == held
+    desk.send(ResumeCycle())
+    await asyncio.sleep(0.1)
+    assert cycles.asked == 3 and not desk.paused
+    desk.send(Shutdown())
+    await serving
+
+
+async def test_what_a_cycle_raises_is_said_and_the_desk_lives_on() -> None:
+    bus, runs = Bus(), 0
+
+    async def fails(publish: Publish, gate: Gate) -> None:
+        nonlocal runs
+        runs += 1
+        raise StaleData("the bars end on 2024-02-01") if runs == 1 else ZeroDivisionError("division by zero")
+
+    desk = DeskRunner(bus, fails, Noon(), NOWHERE, nothing)
+    heard = asyncio.create_task(_heard(bus, 2))
+    serving = asyncio.create_task(desk.serve())
+    desk.send(RunCycle())
+    await asyncio.sleep(0.02)
+    desk.send(RunCycle())
+    stale, bug = await heard
+    assert stale == Noticed("", NOON, "error", "the bars end on 2024-02-01")
+    assert isinstance(bug, Noticed) and bug.text == "a bug: ZeroDivisionError: division by zero"
+    desk.send(Shutdown())
+    await serving
+
+
+async def test_shutdown_ends_a_paused_cycle_within_its_patience() -> None:
+    bus, cycles = Bus(), Cycles()
+    desk = DeskRunner(bus, cycles.run, Noon(), NOWHERE, nothing)
+    serving = asyncio.create_task(desk.serve())
+    desk.send(RunCycle())
+    await cycles.began.wait()
+    desk.send(PauseCycle())
+    desk.send(Shutdown())
+    async with asyncio.timeout(1):
+        await serving
+    assert cycles.cancelled and not desk.busy
+
+
+async def test_a_command_of_someone_else_is_a_bug() -> None:
+    desk = DeskRunner(Bus(), Cycles().run, Noon(), NOWHERE, nothing)
+    desk.send(StopBacktest("r1"))
+    with pytest.raises(Exception, match="StopBacktest"):
+        await desk.serve()
+
+
+def test_commands_come_from_another_thread() -> None:
+    made, done = threading.Event(), threading.Event()
+    box: list[DeskRunner] = []
+
+    async def run(publish: Publish, gate: Gate) -> None:
+        done.set()
+
+    def live() -> None:
+        async def main() -> None:
+            box.append(DeskRunner(Bus(), run, Noon(), NOWHERE, nothing))
+            made.set()
+            await box[0].serve()
+
+        asyncio.run(main())
+
+    thread = threading.Thread(target=live)
+    thread.start()
+    assert made.wait(2)
+    box[0].send(RunCycle())
+    assert done.wait(2)
+    box[0].send(Shutdown())
+    thread.join(2)
+    assert not thread.is_alive()
+
+
+async def test_a_gated_model_is_the_one_inside_once_the_gate_opens() -> None:
+    opened = asyncio.Event()
+    result = ModelResult("m", text="yes")
+
+    class Model:
+        spec, label, sees = "openai:m", "a model", True
+
+        async def answer(self, request: ModelRequest, on_delta: object = None) -> ModelResult:
+            return result
+
+    async def gate() -> None:
+        await opened.wait()
+
+    model = Gated(Model(), gate)
+    assert (model.spec, model.label, model.sees) == ("openai:m", "a model", True)
+    request = ModelRequest("news", "ABC", NOON.date(), "desk", "", (), None, "X", {})
+    asking = asyncio.create_task(model.answer(request))
+    await asyncio.sleep(0.01)
+    assert not asking.done()
+    opened.set()
+    assert await asking is result
+
+
+def _halted(journal: Path) -> bool:
+    with JournalReader(journal) as reader:
+        return controls.halted(reader) is not None
+
+
+async def _until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(5):
+        while not holds():
+            await asyncio.sleep(0.01)
+
+
+async def test_a_halt_waits_neither_for_a_paused_cycle_nor_for_orders_that_are_being_sent(tmp_path: Path) -> None:
+    journal, sent = tmp_path / "desk.db", asyncio.Event()
+    JournalWriter(journal).close()
+    begun = asyncio.Event()
+
+    async def hand_over(publish: Publish) -> None:
+        begun.set()
+        await sent.wait()
+
+    cycles = Cycles()
+    desk = DeskRunner(Bus(), cycles.run, Noon(), journal, hand_over)
+    serving = asyncio.create_task(desk.serve())
+    desk.send(RunCycle())
+    await cycles.began.wait()
+    desk.send(PauseCycle())
+    desk.send(Approve("o1"))
+    await begun.wait()
+    desk.send(Halt("now"))
+    await _until(lambda: _halted(journal))
+    assert desk.busy and desk.paused and not sent.is_set()
+    desk.send(Resume())
+    await _until(lambda: not _halted(journal))
+    sent.set()
+    desk.send(Shutdown())
+    await serving
+
+
+async def test_words_stand_in_the_order_they_were_said_and_are_sent_together(tmp_path: Path) -> None:
+    journal, sent = tmp_path / "desk.db", []
+
+    async def hand_over(publish: Publish) -> None:
+        with JournalReader(journal) as reader:
+            sent.append({name: word.approved for name, word in controls.approvals(reader).items()})
+        await asyncio.sleep(0.2)
+
+    desk = DeskRunner(Bus(), Cycles().run, Noon(), journal, hand_over)
+    for command in (Approve("o1"), Veto("o1"), *(Approve(f"o{n}") for n in range(2, 12))):
+        desk.send(command)
+    serving = asyncio.create_task(desk.serve())
+    wanted = {"o1": False} | {f"o{n}": True for n in range(2, 12)}
+    await _until(lambda: bool(sent) and sent[-1] == wanted)
+    assert len(sent) <= 3, "twelve words do not take twelve looks at the broker"
+    desk.send(Shutdown())
+    await serving
+
+
+async def test_a_word_said_before_the_end_is_still_written(tmp_path: Path) -> None:
+    journal = tmp_path / "desk.db"
+    desk = DeskRunner(Bus(), Cycles().run, Noon(), journal, nothing)
+    desk.send(Halt("leaving"))
+    desk.send(Shutdown())
+    await desk.serve()
+    assert _halted(journal)
+
+
+async def test_a_run_that_is_at_work_leaves_the_word_standing_and_is_said(tmp_path: Path) -> None:
+    async def hand_over(publish: Publish) -> None:
+        raise TryAgainLater("another run is at work")
+
+    bus, journal = Bus(), tmp_path / "desk.db"
+    desk = DeskRunner(bus, Cycles().run, Noon(), journal, hand_over)
+    heard = asyncio.create_task(_heard(bus, 2))
+    await asyncio.sleep(0)
+    desk.send(Approve("o1"))
+    serving = asyncio.create_task(desk.serve())
+    said = [(event.level, event.text) for event in await heard if isinstance(event, Noticed)]
+    assert said == [
+        ("info", "approved: o1"),
+        ("warning", "the word stands, and nothing was sent yet: another run is at work"),
+    ]
+    with JournalReader(journal) as reader:
+        assert controls.approvals(reader)["o1"].approved
+    desk.send(Shutdown())
+    await serving
+
+
+async def test_a_word_that_came_too_late_for_the_cycle_is_carried_out_after_it(tmp_path: Path) -> None:
+    journal, cycles, sent = tmp_path / "desk.db", Cycles(), []
+
+    async def hand_over(publish: Publish) -> None:
+        if desk.busy and cycles.asked < 3:
+            raise TryAgainLater("the cycle holds the lock")
+        sent.append(cycles.asked)
+
+    desk = DeskRunner(Bus(), cycles.run, Noon(), journal, hand_over)
+    serving = asyncio.create_task(desk.serve())
+    desk.send(RunCycle())
+    await cycles.began.wait()
+    desk.send(PauseCycle())
+    desk.send(Veto("o1"))
+    await _until(journal.exists)
+    await asyncio.sleep(0.2)
+    assert sent == []
+    desk.send(ResumeCycle())
+    await _until(lambda: bool(sent))
+    assert sent == [3]
+    desk.send(Shutdown())
+    await serving
+
+
+async def test_a_journal_that_cannot_be_written_is_an_error_that_is_said(tmp_path: Path) -> None:
+    journal = tmp_path / "desk.db"
+    journal.write_bytes(b"this is no journal, whatever its name says")
+    bus = Bus()
+    desk = DeskRunner(bus, Cycles().run, Noon(), journal, nothing)
+    heard = asyncio.create_task(_heard(bus, 1))
+    await asyncio.sleep(0)
+    desk.send(Halt())
+    serving = asyncio.create_task(desk.serve())
+    (said,) = await heard
+    assert isinstance(said, Noticed) and said.level == "error" and "not a journal" in said.text
+    desk.send(Shutdown())
+    await serving

@@ -1,0 +1,212 @@
+"""Limits over the whole batch in a fixed order: the cash floor, the range of sizes, and what is held."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.domain.decision import Action
+from engine.domain.execution import ExecutionRules, FillAt
+from engine.domain.order import Side
+from engine.domain.portfolio import Portfolio, Position
+from engine.execution.limits import Approved, Batch, Refused, limit
+from engine.execution.sizing import PositionContext, Sized
+from engine.preset import load_preset
+from engine.simulation.simulated_broker import SimulatedBroker
+from tests.engine.desks import bars
+
+FINVISION = load_preset("finvision").sizing
+SESSION, NEXT = date(2024, 3, 1), date(2024, 3, 4)
+BATCH = Batch("desk", SESSION, 1, FINVISION)
+BUY, SELL, HOLD, ABSTAIN = Action.BUY, Action.SELL, Action.HOLD, Action.ABSTAIN
+
+
+def standing(cash: str = "50000", quantity: str = "0", price: str = "100", value: str = "100000") -> PositionContext:
+    return PositionContext(Decimal(quantity), Decimal(price), Decimal(price), Decimal(cash), Decimal(value), 0)
+
+
+def one(action: Action, size: str, where: PositionContext, **open_orders: object) -> Approved | Refused:
+    return limit(BATCH, [("AAA", Sized(action, Decimal(size)), where)], **open_orders)["AAA"]  # type: ignore[arg-type]
+
+
+def test_a_purchase_within_the_room_is_ordered_by_notional() -> None:
+    approved = one(BUY, "7", standing())
+
+    assert isinstance(approved, Approved)
+    assert (approved.size, approved.cuts) == (Decimal(7), ())
+    assert (approved.order.side, approved.order.notional, approved.order.quantity) == (Side.BUY, Decimal("7000"), None)
+    assert approved.order.id == "desk-20240301-1-AAA-B-1"
+
+
+def test_a_purchase_is_cut_to_what_stands_above_the_floor() -> None:
+    approved = one(BUY, "7", standing(cash="13456.789"))
+
+    assert isinstance(approved, Approved)
+    assert approved.order.notional == Decimal("3456.78")
+    assert approved.size == Decimal("3.4567")
+    assert [(c.rule, c.asked, c.allowed) for c in approved.cuts] == [("cash floor", Decimal(7), Decimal("3.4567"))]
+
+
+@pytest.mark.parametrize("cash", ["10000", "9000", "10999.99", "-5"])
+def test_a_purchase_that_would_come_to_less_than_a_percent_is_refused(cash: str) -> None:
+    refused = one(BUY, "7", standing(cash=cash))
+
+    assert isinstance(refused, Refused)
+    assert [(c.rule, c.asked, c.allowed) for c in refused.cuts] == [("cash floor", Decimal(7), Decimal(0))]
+
+
+@pytest.mark.parametrize("value", ["100000", "100000.37", "99999.99"])
+def test_a_purchase_of_one_percent_is_the_smallest(value: str) -> None:
+    room = Decimal(value) * Decimal("0.11")
+    approved = one(BUY, "7", standing(cash=str(room), value=value))
+
+    assert isinstance(approved, Approved)
+    assert approved.size == 1
+
+
+def test_no_order_is_under_a_dollar() -> None:
+    assert isinstance(one(BUY, "1", standing(cash="50", value="99")), Refused)
+    assert isinstance(one(BUY, "1", standing(cash="50", value="100")), Approved)
+
+
+def test_earlier_purchases_and_open_ones_are_reserved_and_sales_free_nothing() -> None:
+    where = standing(cash="22000", quantity="50")
+    asked = [
+        ("AAA", Sized(SELL, Decimal(5)), where),
+        ("BBB", Sized(BUY, Decimal(7)), where),
+        ("CCC", Sized(BUY, Decimal(7)), where),
+        ("DDD", Sized(BUY, Decimal(7)), where),
+    ]
+    verdicts = limit(BATCH, asked, reserved=Decimal(2000))
+
+    notionals = {s: v.order.notional for s, v in verdicts.items() if isinstance(v, Approved)}
+    assert notionals == {"AAA": None, "BBB": Decimal(7000), "CCC": Decimal(3000)}
+    assert isinstance(verdicts["DDD"], Refused)
+    assert list(verdicts) == ["AAA", "BBB", "CCC", "DDD"]
+    # The order of the symbols decides, and nothing else.
+    assert limit(BATCH, asked, reserved=Decimal(2000)) == verdicts
+
+
+def test_a_sale_is_by_quantity_and_never_more_than_is_free() -> None:
+    whole = one(SELL, "3", standing(quantity="100", price="7"))
+    assert isinstance(whole, Approved)
+    assert (whole.order.quantity, whole.size) == (Decimal(100), Decimal("0.7"))
+    assert [(c.rule, c.asked, c.allowed) for c in whole.cuts] == [("holding", Decimal(3), Decimal("0.7"))]
+
+    part = one(SELL, "3", standing(quantity="1000", price="7"))
+    assert isinstance(part, Approved)
+    assert (part.order.quantity, part.size, part.cuts) == (Decimal("428.571428571"), Decimal(3), ())
+
+    queued = one(SELL, "3", standing(quantity="100", price="7"), queued={"AAA": Decimal(40)})
+    assert isinstance(queued, Approved)
+    assert queued.order.quantity == Decimal(60)
+
+    assert isinstance(one(SELL, "3", standing(quantity="100"), queued={"AAA": Decimal(100)}), Refused)
+    assert isinstance(one(SELL, "3", standing(quantity="0")), Refused)
+
+
+def test_hold_and_abstain_give_no_entry() -> None:
+    asked = [("AAA", Sized(HOLD, Decimal(0)), standing()), ("BBB", Sized(ABSTAIN, Decimal(0)), standing())]
+    assert limit(BATCH, asked) == {}
+
+
+PRICE = st.decimals("0.01", 5000, places=4)
+RULES = st.builds(
+    ExecutionRules,
+    fill_at=st.sampled_from([FillAt.NEXT_OPEN, FillAt.NEXT_CLOSE]),
+    slippage_bp=st.decimals(0, 300, places=1),
+    commission_rate=st.sampled_from([Decimal(0), Decimal("0.001"), Decimal("0.02")]),
+    commission_per_order=st.sampled_from([Decimal(0), Decimal("1.5"), Decimal(40)]),
+    commission_per_share=st.sampled_from([Decimal(0), Decimal("0.005")]),
+    fractional=st.booleans(),
+)
+
+
+@st.composite
+def batches(
+    draw: st.DrawFn,
+) -> tuple[Portfolio, Mapping[str, tuple[Decimal, Decimal, Decimal]], list[tuple[str, Sized]]]:
+    symbols = draw(st.permutations(["AAA", "BBB", "CCC", "DDD"]))
+    prices = {s: (draw(PRICE), draw(PRICE), draw(PRICE)) for s in symbols}
+    held = {s: Position(draw(st.decimals("0.000000001", 500, places=9)), Decimal(1)) for s in symbols[:2]}
+    portfolio = Portfolio(draw(st.decimals(0, 200_000, places=2)), held)
+    sizes = st.decimals(1, 10, places=3)
+    asked = [(s, Sized(draw(st.sampled_from([BUY, BUY, SELL, HOLD, ABSTAIN])), draw(sizes))) for s in symbols]
+    return portfolio, prices, asked
+
+
+@given(batches(), RULES)
+def test_a_batch_keeps_the_floor_the_range_and_the_holdings_through_the_market(
+    drawn: tuple[Portfolio, Mapping[str, tuple[Decimal, Decimal, Decimal]], list[tuple[str, Sized]]],
+    rules: ExecutionRules,
+) -> None:
+    portfolio, prices, asked = drawn
+    decided_at = {s: p[0] for s, p in prices.items()}
+    value = portfolio.value(decided_at)
+    stand = {
+        s: PositionContext(portfolio.quantity(s), decided_at[s], Decimal(1), portfolio.cash, value, 0) for s, _ in asked
+    }
+    verdicts = limit(BATCH, [(s, sized, stand[s]) for s, sized in asked])
+
+    approved = {s: v for s, v in verdicts.items() if isinstance(v, Approved)}
+    reserved = sum((v.order.notional or Decimal(0) for v in approved.values()), Decimal(0))
+    floor = value * FINVISION.cash_floor
+    assert not reserved or portfolio.cash - reserved >= floor
+    for symbol, sized in asked:
+        if symbol in approved:
+            order, size = approved[symbol].order, approved[symbol].size
+            assert order.side.value == sized.action.value
+            assert size <= sized.size
+            assert size >= 1 or order.side is Side.SELL
+            assert (size < sized.size) == bool(approved[symbol].cuts)
+            if order.side is Side.SELL:
+                assert order.quantity is not None
+                assert 0 < order.quantity <= portfolio.quantity(symbol)
+
+    histories = {s: bars(s, [SESSION, NEXT], [p[0], (p[1], p[2])]) for s, p in prices.items()}
+    broker = SimulatedBroker(rules, portfolio, histories, closed=SESSION)
+    for verdict in approved.values():
+        broker.submit(verdict.order)
+    broker.open_session(NEXT)
+    after, _ = broker.close_session(NEXT)
+    proceeds = Decimal(0)
+    for fill in broker.fills:
+        amount = portfolio.money(fill.quantity * fill.price)
+        if fill.side is Side.BUY:
+            assert amount + fill.fee <= (approved[fill.symbol].order.notional or 0)
+        else:
+            proceeds += amount - fill.fee
+    # What the sales brought apart, whatever the prices came to: the purchases left the floor standing.
+    assert not reserved or after.portfolio.cash - proceeds >= floor
+    assert all(p.quantity > 0 for p in after.portfolio.positions.values())
+    assert after.portfolio.cash >= 0
+
+
+def test_whole_shares_are_bought_with_room_for_the_night_and_reserved_so() -> None:
+    batch = Batch("desk", SESSION, 1, FINVISION, frozenset({"AAA", "BBB"}))
+    where = standing(cash="20000", price="101")
+    seven = Sized(BUY, Decimal(7), ())
+    verdicts = limit(batch, [("AAA", seven, where), ("BBB", seven, where), ("CCC", seven, where)])
+
+    first, second, third = verdicts["AAA"], verdicts["BBB"], verdicts["CCC"]
+    assert isinstance(first, Approved) and isinstance(second, Approved)
+    # 7,000 over 101 and five percent for the night are 66.006 shares; 10,000 stay, so 3,000.70 are left: 28.3.
+    assert (first.order.quantity, first.order.notional) == (66, None)
+    assert second.order.quantity == 28
+    assert [cut.rule for cut in second.cuts] == ["cash floor", "whole shares"]
+    assert isinstance(third, Refused)
+
+
+def test_less_than_a_whole_share_is_refused_and_a_part_is_not_sold() -> None:
+    batch = Batch("desk", SESSION, 1, FINVISION, frozenset({"AAA"}))
+    dear = limit(batch, [("AAA", Sized(BUY, Decimal(7), ()), standing(price="6900"))])["AAA"]
+    assert isinstance(dear, Refused)
+    assert "whole shares only" in dear.cuts[-1].reason
+    sold = limit(batch, [("AAA", Sized(SELL, Decimal(7), ()), standing(quantity="3.7"))])["AAA"]
+    assert isinstance(sold, Approved)
+    assert sold.order.quantity == 3

@@ -1,0 +1,132 @@
+"""The rule rows of the papers by the real engine: broker, fees, bases and metrics, not a replay beside it."""
+
+from __future__ import annotations
+
+import math
+from datetime import date, timedelta
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from engine.domain.decision import Action, Decision, DecisionKey, Proposal
+from engine.domain.market import UNKNOWN, ActionKind, Bar, CorporateAction, PriceHistory, from_nano
+from engine.domain.portfolio import Portfolio
+from engine.domain.run import EquityPoint, Result, RunSpec, Stretch
+from engine.errors import UsageError
+from engine.lab.published_runs import Override, agent_spec, measured, overrides, rule_params, run_rule
+from engine.market.as_of import Market
+from engine.market.trading_hours import exchange_calendar
+from engine.reports.comparison import compare
+from engine.reports.published import published
+from engine.simulation.price_basis import adjusted_by_actions
+from tests.engine.paper_reference import SPY_DIVIDENDS
+
+RULES = ("buy-and-hold", "macd", "kdj-rsi", "z-score")
+
+
+def bar(day: date, close: str, adjusted: str | None = None) -> Bar:
+    price = Decimal(close)
+    return Bar(day, price, price, price, price, None if adjusted is None else Decimal(adjusted), Decimal(1))
+
+
+def adjusted(history: PriceHistory) -> list[Decimal | None]:
+    return [None if v == UNKNOWN else from_nano(v) for v in history.adj_close]
+
+
+DAYS = [date(2024, 1, day) for day in (2, 3, 4, 5, 8)]
+
+
+def test_unknown_adjusted_closes_are_made_from_dividends_and_splits() -> None:
+    history = PriceHistory.of("X", [bar(d, c) for d, c in zip(DAYS, ("100", "100", "96", "48", "50"), strict=True)])
+    actions = [
+        CorporateAction("X", DAYS[2], ActionKind.DIVIDEND, Decimal(4)),
+        CorporateAction("X", DAYS[3], ActionKind.SPLIT, Decimal(2)),
+    ]
+    made = adjusted_by_actions(history, actions, DAYS[-1])
+    assert adjusted(made) == [Decimal(48), Decimal(48), Decimal(48), Decimal(48), Decimal(50)]
+
+
+def test_known_adjusted_closes_stay_and_anchor_those_before() -> None:
+    closes = [bar(DAYS[0], "100"), bar(DAYS[1], "100"), bar(DAYS[2], "96", "48"), bar(DAYS[3], "96", "48")]
+    actions = [CorporateAction("X", DAYS[2], ActionKind.DIVIDEND, Decimal(4))]
+    made = adjusted_by_actions(PriceHistory.of("X", closes), actions, DAYS[-1])
+    assert adjusted(made) == [Decimal(48)] * 4
+
+
+def test_without_known_actions_nothing_is_made_up() -> None:
+    history = PriceHistory.of("X", [bar(day, "100") for day in DAYS])
+    assert adjusted(adjusted_by_actions(history, None, DAYS[-1])) == [None] * 5
+    assert adjusted(adjusted_by_actions(history, [], DAYS[3])) == [Decimal(100)] * 4
+
+
+def test_the_etf_row_comes_out_with_dividends_reinvested(real_data: Path) -> None:
+    from tests.engine.paper_reference import load
+
+    history = load(real_data, "SPY")
+    blank = PriceHistory.of("SPY", [Bar(b.session, b.open, b.high, b.low, b.close) for b in history])
+    actions = [CorporateAction("SPY", day, ActionKind.DIVIDEND, value) for day, value in SPY_DIVIDENDS.items()]
+    market = Market({"SPY": blank}, {"SPY": actions}, {}, {}, {"SPY": exchange_calendar()})
+    table = published("investorbench")[2]
+    ours = {("SPY", "buy-and-hold"): run_rule(table, "SPY", "buy-and-hold", market)}
+    cells = {cell.metric: cell for cell in compare(ours, table)}
+    assert cells["CR"].as_printed and cells["MDD"].as_printed
+    assert cells["AV"].ours == pytest.approx(46.20, abs=0.01)
+    # Where the folder knows of no actions, the table's own dividends serve, and come to the same.
+    unknown = Market({"SPY": blank}, {"SPY": None}, {}, {}, {"SPY": exchange_calendar()})
+    assert run_rule(table, "SPY", "buy-and-hold", unknown) == ours["SPY", "buy-and-hold"]
+
+
+def test_overrides_are_checked_against_all_rules_of_the_bench() -> None:
+    assert overrides([("threshold", "1.5"), ("kdj-rsi.window", "9")], RULES) == (
+        Override(None, "threshold", "1.5"),
+        Override("kdj-rsi", "window", "9"),
+    )
+    with pytest.raises(UsageError, match="did you mean window"):
+        overrides([("windwo", "3")], RULES)
+    with pytest.raises(UsageError, match="did you mean macd"):
+        overrides([("mcd.fast", "3")], RULES)
+    with pytest.raises(UsageError, match="no rule here takes threshold"):
+        overrides([("macd.threshold", "3")], RULES)
+
+
+def test_an_override_changes_the_rules_that_take_it_and_no_others() -> None:
+    change = overrides([("window", "11")], RULES)
+    assert rule_params("z-score", "AAPL", change)["window"] == "11"
+    assert rule_params("kdj-rsi", "AAPL", change)["window"] == "11"
+    assert rule_params("macd", "AAPL", change) == rule_params("macd", "AAPL", ())
+    only = overrides([("z-score.window", "11")], RULES)
+    assert rule_params("kdj-rsi", "AAPL", only)["window"] == "7"
+    with pytest.raises(UsageError, match="must lie between"):
+        rule_params("macd", "AAPL", overrides([("fast", "900")], RULES))
+
+
+def test_by_decisions_a_buy_is_long_a_sale_short_a_hold_flat_and_an_abstention_as_before() -> None:
+    actions = [Action.BUY, Action.HOLD, Action.SELL, Action.ABSTAIN, Action.BUY, Action.BUY]
+    days = [date(2023, 4, 5) + timedelta(days=n) for n in range(len(actions))]
+    # The price grows by a tenth a day, so that each day counts ln 1.1 times its side; the last decision earns nothing.
+    prices = [Decimal(100) * Decimal("1.1") ** n for n in range(len(actions))]
+    books = Portfolio(Decimal(1000))
+    points = tuple(
+        EquityPoint(d, Decimal(1000), books, {"BTC-USD": price}) for d, price in zip(days, prices, strict=True)
+    )
+    decisions = tuple(
+        # The limits made a HOLD of it: what counts is what the agent asked for.
+        Decision(DecisionKey("r", d, 1, "BTC-USD", "desk"), Action.HOLD, Decimal(0), Proposal(a, 0, None, ""))
+        for d, a in zip(days, actions, strict=True)
+    )
+    spec = RunSpec(("BTC-USD",), days[0], days[-1], preset="finmem", convention="investorbench")
+    result = Result(spec, Stretch(Decimal(1000), points, decisions=decisions))
+    found = measured(result, "BTC-USD", "investorbench", "decisions")
+    assert found["CR"] == pytest.approx(100 * math.log(1.1) * (1 + 0 - 1 - 1 + 1))
+    assert measured(result, "BTC-USD", "investorbench")["CR"] == 0.0
+
+
+def test_the_runs_of_agents_are_the_tables() -> None:
+    stocks, crypto, etf = published("investorbench")
+    spec = agent_spec(crypto, "BTC-USD", "finmem", seed=3, sample=2)
+    assert (spec.warm_up_from, spec.first, spec.last) == (date(2023, 2, 11), date(2023, 4, 5), date(2023, 11, 5))
+    assert (spec.preset, spec.convention, spec.symbols) == ("finmem", "investorbench", ("BTC-USD",))
+    assert (spec.seed, spec.sample) == (3, 2)
+    assert agent_spec(etf, "SPY", "finmem").warm_up_from == date(2019, 7, 29)
+    assert agent_spec(stocks, "MSFT", "finmem").last == date(2021, 5, 6)

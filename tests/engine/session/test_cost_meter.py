@@ -1,0 +1,123 @@
+"""What a run asked its models, added up, and each answer in words."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Literal
+
+import pytest
+
+from engine.agents.ask import AnswerRecord, Asked
+from engine.domain.model_call import FailureKind, ModelFailure, ModelResult, Usage
+from engine.domain.run import ModelUse
+from engine.journal.entries import CallCost
+from engine.session.cost_meter import CostMeter, answered, in_words
+
+NOON = datetime(2024, 3, 1, 12, tzinfo=UTC)
+
+
+def call(
+    outcome: Literal["answered", "sent back", "abstained"] = "answered",
+    cost: str | None = "0.02",
+    cached: bool = False,
+    tokens: tuple[int, int] = (100, 20),
+) -> AnswerRecord:
+    """One call of a model."""
+    result = ModelResult(
+        "vendor:small",
+        answer={"a": 1} if outcome == "answered" else None,
+        failure=None if outcome == "answered" else ModelFailure(FailureKind.TIMED_OUT, "after 5 s"),
+        usage=Usage(tokens[0], 0, tokens[1]),
+        cost=None if cost is None else Decimal(cost),
+        latency=1.5,
+        cached=cached,
+    )
+    asked = Asked("news", "news", "AAA", date(2024, 3, 1), "desk")
+    checked = {"sentiment": "bullish"} if outcome == "answered" else None
+    return AnswerRecord(asked, 1, "h", "s", (), (), True, "1 news items", result, outcome, "timed out", checked)
+
+
+def test_calls_tokens_and_costs_add_up_and_an_abstention_counts_once() -> None:
+    meter = CostMeter("vendor:small")
+    for record in (
+        call(),
+        call("sent back", tokens=(110, 30)),
+        call("abstained", "0.01", tokens=(120, 0)),
+        call(cost="0", cached=True),
+    ):
+        meter.count(record)
+
+    assert meter.use == ModelUse("vendor:small", 4, 1, 1, 430, 70, Decimal("0.05"))
+
+
+def test_the_cost_is_unknown_for_good_once_that_of_a_call_is() -> None:
+    meter = CostMeter("vendor:small")
+    for cost in ("0.02", None, "0.02"):
+        meter.count(call(cost=cost))
+
+    assert meter.use.cost is None
+    assert meter.use.calls == 3
+
+
+def test_an_answer_is_an_event_with_its_words_or_the_reason_that_there_are_none() -> None:
+    said = answered(call(), "r", NOON)
+    assert (said.text, said.abstained, said.cost, said.seconds) == ("sentiment: bullish", False, Decimal("0.02"), 1.5)
+    assert (said.run, said.time, said.symbol, said.step, said.model) == ("r", NOON, "AAA", "news", "vendor:small")
+    silent = answered(call("abstained"), "r", NOON)
+    assert (silent.text, silent.abstained) == ("abstained: timed out", True)
+    assert not answered(call("sent back"), "r", NOON).abstained
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        ({"position_size": 5, "rule": "reversal"}, "position size: 5\nrule: reversal"),
+        ({"positive": ["a", "b"], "negative": []}, "positive: a, b"),
+        ({"macd": {"trend": "up", "signal": "buy"}}, "macd trend: up\nmacd signal: buy"),
+        ({"bollinger": None, "note": "", "unrelated": 0}, "unrelated: 0"),
+        ({}, ""),
+    ],
+)
+def test_an_answer_in_words(answer: dict[str, object], words: str) -> None:
+    assert in_words(answer) == words
+
+
+def test_a_list_of_single_words_stands_on_one_line() -> None:
+    assert in_words({"evidence": ["S1", "D2"], "missed": ["A rise."]}).splitlines() == [
+        "evidence: S1, D2", "missed:", "- A rise.",
+    ]  # fmt: skip
+
+
+def test_entries_with_fields_are_told_as_their_text_with_the_rest_behind_it() -> None:
+    """Nobody reads braces and quotes."""
+    answer = {
+        "items": [
+            {
+                "id": "n1",
+                "effect": "positive",
+                "weight": 7,
+                "concerns_company": True,
+                "summary": "Revenue rose by 12 %.",
+            }
+        ],
+        "summary": "One item speaks for it.",
+    }
+    assert in_words(answer).splitlines() == [
+        "summary: One item speaks for it.",
+        "items:",
+        "- Revenue rose by 12 %. (effect positive, weight 7, concerns company yes)",
+    ]
+
+
+def test_a_run_that_goes_on_counts_what_it_had_asked() -> None:
+    meter = CostMeter("vendor:small")
+    meter.goes_on(
+        [
+            CallCost("news", "vendor:small", False, False, 100, 0, 20, Decimal("0.02"), 1.5),
+            CallCost("news", "vendor:small", True, False, 120, 0, 0, Decimal("0.01"), 1.5),
+        ]
+    )
+    meter.count(call(cost="0", cached=True))
+
+    assert meter.use == ModelUse("vendor:small", 3, 1, 1, 320, 40, Decimal("0.03"))
