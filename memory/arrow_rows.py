@@ -61,7 +61,10 @@ def records_of(table: pa.Table) -> list[MemoryRecord]:
     columns["rests_on"] = [tuple(ids) for ids in columns["rests_on"]]
     columns["labels"] = [tuple(labels) for labels in columns["labels"]]
     columns["vector"] = rows
-    return [MemoryRecord(*values) for values in zip(*(columns[name] for name in names), strict=True)]
+    return [
+        MemoryRecord(**dict(zip(names, values, strict=True)))
+        for values in zip(*(columns[name] for name in names), strict=True)
+    ]
 
 
 def touch_schema() -> pa.Schema:
@@ -89,11 +92,11 @@ def touches_of(table: pa.Table) -> Iterator[Touch]:
     """The touches of these rows."""
     for row in table.to_pylist():
         state = State(
-            row["step"],
-            Layer(row["layer"]) if row["layer"] else None,
-            row["importance"],
-            row["importance_step"],
-            row["recency_step"],
-            row["access_count"],
+            step=row["step"],
+            layer=Layer(row["layer"]) if row["layer"] else None,
+            importance=row["importance"],
+            importance_step=row["importance_step"],
+            recency_step=row["recency_step"],
+            access_count=row["access_count"],
         )
         yield Touch(row["record_id"], Cause(row["cause"]), state, row["key"], row["sequence"])

@@ -55,7 +55,18 @@ class Moves:
         causes = (_CAUSES[number] for number in self.causes[self.moved].tolist())
         columns = self.states[:, self.moved].tolist()
         return [
-            Touch(name, cause, State(step, layer, importance, importance_step, recency_step, int(count)))
+            Touch(
+                name,
+                cause,
+                State(
+                    step=step,
+                    layer=layer,
+                    importance=importance,
+                    importance_step=importance_step,
+                    recency_step=recency_step,
+                    access_count=int(count),
+                ),
+            )
             for name, cause, layer, step, importance, importance_step, recency_step, count in zip(
                 record_ids, causes, layers, *columns, strict=True
             )

@@ -140,7 +140,14 @@ class Partition:
     def read(self, row: int) -> State:
         """The state of a row that is alive."""
         step, importance, importance_step, recency_step, count = self._numbers[:DUE, row].tolist()
-        return State(step, self.layer, importance, importance_step, recency_step, int(count))
+        return State(
+            step=step,
+            layer=self.layer,
+            importance=importance,
+            importance_step=importance_step,
+            recency_step=recency_step,
+            access_count=int(count),
+        )
 
     def drop_gone(self) -> None:
         """Gives the rows of those that have left back; the others keep their order."""

@@ -42,7 +42,7 @@ class Reward(StrEnum):
     EITHER = "up for profits and for losses"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LayerRule:
     """One layer: stability Q and decay alpha per step, thresholds, and what a record starts with.
 
@@ -75,7 +75,7 @@ class Birth:
     deeper: tuple[tuple[float, Layer], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryPreset:
     """All constants of one memory.
 
@@ -174,11 +174,16 @@ INVESTORBENCH = MemoryPreset(
     source="InvestorBench A [I1-I4]",
     layers=MappingProxyType(
         {
-            Layer.SHALLOW: LayerRule("shallow", 14, 0.9, _SHALLOW_DRAWS, promote_at=60),
+            Layer.SHALLOW: LayerRule(title="shallow", stability=14, alpha=0.9, draws=_SHALLOW_DRAWS, promote_at=60),
             Layer.INTERMEDIATE: LayerRule(
-                "intermediate", 90, 0.967, _INTERMEDIATE_DRAWS, promote_at=80, demote_below=60
+                title="intermediate",
+                stability=90,
+                alpha=0.967,
+                draws=_INTERMEDIATE_DRAWS,
+                promote_at=80,
+                demote_below=60,
             ),
-            Layer.DEEP: LayerRule("deep", 365, 0.988, _DEEP_DRAWS, demote_below=80),
+            Layer.DEEP: LayerRule(title="deep", stability=365, alpha=0.988, draws=_DEEP_DRAWS, demote_below=80),
         }
     ),
     births=MappingProxyType(_THREE_LAYERS | _reflections(Birth(Layer.DEEP))),
@@ -191,10 +196,14 @@ FINMEM_CODE = MemoryPreset(
     source="FinMem, the authors' program",
     layers=MappingProxyType(
         {
-            Layer.SHALLOW: LayerRule("short", 3, 0.92, ((50.0, 0.50), (70.0, 0.45), (90.0, 0.05)), promote_at=60),
-            Layer.INTERMEDIATE: LayerRule("mid", 90, 0.967, _INTERMEDIATE_DRAWS, promote_at=80, demote_below=60),
-            Layer.DEEP: LayerRule("long", 365, 0.988, _DEEP_DRAWS, demote_below=80),
-            Layer.REFLECTION: LayerRule("reflection", 365, 0.988, _DEEP_DRAWS),
+            Layer.SHALLOW: LayerRule(
+                title="short", stability=3, alpha=0.92, draws=((50.0, 0.50), (70.0, 0.45), (90.0, 0.05)), promote_at=60
+            ),
+            Layer.INTERMEDIATE: LayerRule(
+                title="mid", stability=90, alpha=0.967, draws=_INTERMEDIATE_DRAWS, promote_at=80, demote_below=60
+            ),
+            Layer.DEEP: LayerRule(title="long", stability=365, alpha=0.988, draws=_DEEP_DRAWS, demote_below=80),
+            Layer.REFLECTION: LayerRule(title="reflection", stability=365, alpha=0.988, draws=_DEEP_DRAWS),
         }
     ),
     births=MappingProxyType(_THREE_LAYERS | _reflections(Birth(Layer.REFLECTION))),
@@ -213,13 +222,29 @@ TRADINGGPT = MemoryPreset(
     layers=MappingProxyType(
         {
             Layer.SHALLOW: LayerRule(
-                "short", 3, 1, ((40.0, 1.0),), promote_at=60, demote_below=40, weights=(44, 20, 36)
+                title="short",
+                stability=3,
+                alpha=1,
+                draws=((40.0, 1.0),),
+                promote_at=60,
+                demote_below=40,
+                weights=(44, 20, 36),
             ),
             Layer.INTERMEDIATE: LayerRule(
-                "middle", 90, 1, ((55.0, 1.0),), promote_at=80, demote_below=60, weights=(40, 20, 40)
+                title="middle",
+                stability=90,
+                alpha=1,
+                draws=((55.0, 1.0),),
+                promote_at=80,
+                demote_below=60,
+                weights=(40, 20, 40),
             ),
-            Layer.DEEP: LayerRule("long", 365, 1, ((90.0, 1.0),), demote_below=80, weights=(40, 20, 40)),
-            Layer.REFLECTION: LayerRule("reflection", 365, 1, ((30.0, 1.0),), weights=(40, 20, 40)),
+            Layer.DEEP: LayerRule(
+                title="long", stability=365, alpha=1, draws=((90.0, 1.0),), demote_below=80, weights=(40, 20, 40)
+            ),
+            Layer.REFLECTION: LayerRule(
+                title="reflection", stability=365, alpha=1, draws=((30.0, 1.0),), weights=(40, 20, 40)
+            ),
         }
     ),
     births=MappingProxyType(_THREE_LAYERS | _reflections(Birth(Layer.REFLECTION))),
@@ -242,8 +267,8 @@ FINAGENT = MemoryPreset(
     source="FinAgent §4.2 [A2, A6]",
     layers=MappingProxyType(
         {
-            Layer.SHALLOW: LayerRule("market intelligence", math.inf, 1, ((100.0, 1.0),)),
-            Layer.REFLECTION: LayerRule("reflection", math.inf, 1, ((100.0, 1.0),)),
+            Layer.SHALLOW: LayerRule(title="market intelligence", stability=math.inf, alpha=1, draws=((100.0, 1.0),)),
+            Layer.REFLECTION: LayerRule(title="reflection", stability=math.inf, alpha=1, draws=((100.0, 1.0),)),
         }
     ),
     births=MappingProxyType(dict.fromkeys(_THREE_LAYERS, Birth(Layer.SHALLOW)) | _reflections(Birth(Layer.REFLECTION))),
@@ -263,12 +288,20 @@ DESK = MemoryPreset(
     source="ours, from InvestorBench [I1-I4] and FinAgent [A2]",
     layers=MappingProxyType(
         {
-            Layer.SHALLOW: LayerRule("shallow", 14, 0.9, _SHALLOW_DRAWS, promote_at=2),
+            Layer.SHALLOW: LayerRule(title="shallow", stability=14, alpha=0.9, draws=_SHALLOW_DRAWS, promote_at=2),
             Layer.INTERMEDIATE: LayerRule(
-                "intermediate", 90, 0.967, _INTERMEDIATE_DRAWS, promote_at=3, demote_below=20, least_on_entry=50
+                title="intermediate",
+                stability=90,
+                alpha=0.967,
+                draws=_INTERMEDIATE_DRAWS,
+                promote_at=3,
+                demote_below=20,
+                least_on_entry=50,
             ),
-            Layer.DEEP: LayerRule("deep", 365, 0.988, _DEEP_DRAWS, demote_below=35, least_on_entry=70),
-            Layer.REFLECTION: LayerRule("reflection", 365, 0.988, _DEEP_DRAWS),
+            Layer.DEEP: LayerRule(
+                title="deep", stability=365, alpha=0.988, draws=_DEEP_DRAWS, demote_below=35, least_on_entry=70
+            ),
+            Layer.REFLECTION: LayerRule(title="reflection", stability=365, alpha=0.988, draws=_DEEP_DRAWS),
         }
     ),
     births=MappingProxyType(

@@ -19,7 +19,7 @@ FROM_FULL, TO_PURGE = 100.0, 5.0
 _PAPER_SAYS = {0.9: 30, 0.967: 90, 0.988: 365}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Life:
     """What becomes of a memory of one layer and initial importance, without citations.
 
@@ -111,11 +111,11 @@ def _beginnings(preset: MemoryPreset) -> Iterator[tuple[Layer, float, float | No
 
 def _life(preset: MemoryPreset, layer: Layer, importance: float, probability: float | None, kind: str) -> Life:
     floor = layer if kind in preset.kept_kinds else None
-    born = State(0, layer, importance, 0, 0)
+    born = State(step=0, layer=layer, importance=importance, importance_step=0, recency_step=0)
     changes, _ = lifecycle.advance(preset, born, FOREVER, floor)
     moves = tuple((state.step, state.layer) for _, state in changes if state.layer is not None)
     ends = next((state.step for cause, state in changes if cause is Cause.PURGED), math.inf)
-    return Life(layer, importance, probability, kind, ends, moves)
+    return Life(layer=layer, importance=importance, probability=probability, kind=kind, ends=ends, moves=moves)
 
 
 def _line(preset: MemoryPreset, life: Life) -> str:

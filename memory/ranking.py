@@ -21,7 +21,7 @@ from memory.scaled import ScaledSearch
 from memory.search import Search
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
     """A recalled memory and why it stands where it does.
 
@@ -96,15 +96,15 @@ class LayerRanking:
         recency, importance = self._joined.scores(np.array([scored.position for scored in united], np.intp))
         return tuple(
             Hit(
-                scored.record,
-                self._layer,
-                rank,
-                float(recency[rank - 1]),
-                scored.relevancy,
-                float(importance[rank - 1]),
-                scored.composite,
-                tuple(ranks[scored.record.id]),
-                tuple(dict.fromkeys(alike.get(scored.record.id, ()))),
+                record=scored.record,
+                layer=self._layer,
+                rank=rank,
+                recency=float(recency[rank - 1]),
+                relevancy=scored.relevancy,
+                importance=float(importance[rank - 1]),
+                composite=scored.composite,
+                asked_by=tuple(ranks[scored.record.id]),
+                alike=tuple(dict.fromkeys(alike.get(scored.record.id, ()))),
             )
             for rank, scored in enumerate(united, 1)
         )

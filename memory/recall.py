@@ -334,22 +334,22 @@ class LayeredMemory:
         layer, importance = self.preset.born_into(item.kind, item.rating, item.layer, chance)
         self.preset.rule(layer)
         return MemoryRecord(
-            name,
-            item.owner,
-            item.symbol,
-            item.kind,
-            item.text,
-            item.query_text,
-            item.source,
-            float(now),
-            float(max(now, item.seen_until) if item.seen_until is not None else now),
-            item.seen_until is not None,
-            layer,
-            float(importance if item.importance is None else item.importance),
-            item.rests_on,
-            item.labels,
-            vector,
-            sequence,
+            id=name,
+            owner=item.owner,
+            symbol=item.symbol,
+            kind=item.kind,
+            text=item.text,
+            query_text=item.query_text,
+            source=item.source,
+            born_step=float(now),
+            available_at=float(max(now, item.seen_until) if item.seen_until is not None else now),
+            hindsight=item.seen_until is not None,
+            birth_layer=layer,
+            importance=float(importance if item.importance is None else item.importance),
+            rests_on=item.rests_on,
+            labels=item.labels,
+            vector=vector,
+            sequence=sequence,
         )
 
 

@@ -46,7 +46,7 @@ class Cause(StrEnum):
     COST = "cost"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class State:
     """How a record stands from `step` on; its scores at any later step follow in closed form (memory/scoring.py).
 
@@ -86,7 +86,7 @@ class Touch:
         return _hash(self.record_id, repr(float(self.state.step)), self.cause, self.key)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
     """Something to remember. `rating` in [0, 1] is a model's own judgement of its weight, where there is one.
 
@@ -109,7 +109,7 @@ class Item:
     labels: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryRecord:
     """One remembered text, as it was born; it is never rewritten.
 
@@ -158,7 +158,13 @@ class MemoryRecord:
     @property
     def birth(self) -> State:
         """The state before any touch: no touch is needed for it, so a record is written whole or not at all."""
-        return State(self.born_step, self.birth_layer, self.importance, self.born_step, self.born_step)
+        return State(
+            step=self.born_step,
+            layer=self.birth_layer,
+            importance=self.importance,
+            importance_step=self.born_step,
+            recency_step=self.born_step,
+        )
 
 
 def record_id(item: Item, step: float) -> str:

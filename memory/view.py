@@ -17,7 +17,7 @@ from memory.ranking import Hit, LayerRanking
 from memory.record import DEFAULT_OWNER, MARKET, Layer, MemoryRecord, State, Touch
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
     """How a living record stands at a step: `importance` before any scaling, `due` when something may happen next."""
 
@@ -118,12 +118,12 @@ class MemoryView:
                     continue
                 found.append(
                     Standing(
-                        record,
-                        partition.layer,
-                        scoring.recency(now, state.recency_step, rule.stability),
-                        scoring.importance(now, state.importance, state.importance_step, rule.alpha),
-                        state.access_count,
-                        float(partition.column(DUE)[row]),
+                        record=record,
+                        layer=partition.layer,
+                        recency=scoring.recency(now, state.recency_step, rule.stability),
+                        importance=scoring.importance(now, state.importance, state.importance_step, rule.alpha),
+                        access_count=state.access_count,
+                        due=float(partition.column(DUE)[row]),
                     )
                 )
         return sorted(found, key=lambda s: (s.record.owner, s.record.symbol, s.record.born_step, s.record.id))

@@ -62,7 +62,7 @@ class BacktestProcess:
     """One backtest: `state` is the latest of what it said, folded in a thread as it comes; safe to read anywhere."""
 
     def __init__(self, name: str, spec: RunSpec, target: Target) -> None:
-        self.state = BacktestState(name, spec)
+        self.state = BacktestState(name=name, spec=spec)
         self._target = target
         self._began = time.monotonic()
         self._process: multiprocessing.process.BaseProcess | None = None

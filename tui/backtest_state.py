@@ -23,7 +23,7 @@ from tui.plain_text import one_line
 RUNNING, DONE, STOPPED, FAILED = "running", "done", "stopped", "failed"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BacktestState:
     """One backtest from its start to its result. `curve` and `baseline` are values by session (floats: for drawing
     only); during the warm-up `curve` is the warm-up's, afterwards the test's. `document` is the JSON of

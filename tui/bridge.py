@@ -46,7 +46,7 @@ LOOK_AFTER = 1.0
 """Seconds after which the journal is looked at for what another process may have said."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
     """Everything that screens show, at one moment. `services` is None until the desk is open; `cycle_seconds` counts
     since the running cycle began."""

@@ -24,13 +24,13 @@ AFTER = (1, 5, 20)
 """Sessions after which the outcome is told."""
 
 COLUMNS = (
-    Column("SESSION"),
-    Column("SYM", most=9),
-    Column("ACTION", most=8),
-    Column("SIZE%", right=True),
-    *(Column(f"+{n}", right=True, yields=1) for n in AFTER),
-    Column("CUT", yields=3, most=7),
-    Column("WHY", fills=True, least=12, yields=2),
+    Column(title="SESSION"),
+    Column(title="SYM", most=9),
+    Column(title="ACTION", most=8),
+    Column(title="SIZE%", right=True),
+    *(Column(title=f"+{n}", right=True, yields=1) for n in AFTER),
+    Column(title="CUT", yields=3, most=7),
+    Column(title="WHY", fills=True, least=12, yields=2),
 )
 _INKS = {"BUY": "up", "SELL": "down", "ABSTAIN": "warn"}
 

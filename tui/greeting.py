@@ -55,7 +55,7 @@ def books(reader: JournalReader) -> Books | None:
     row = measured(points, brought_in(points, reader.cash_flows(), reader.adoptions()))[-1]
     before = None if row.change is None or row.change <= -1 else last.value / (1 + row.change)
     peak = last.value / (1 + row.fall) if row.fall > -1 else None
-    return Books(last.session, last.value, last.portfolio.cash, held, before, peak)
+    return Books(session=last.session, value=last.value, cash=last.portfolio.cash, held=held, before=before, peak=peak)
 
 
 def _signals(reader: JournalReader) -> dict[str, Signal]:

@@ -43,7 +43,7 @@ class Progress(StrEnum):
     LEFT_OUT = "left out"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Pane:
     """One agent's word on one symbol; cost in USD, None where not known (`asked` tells it from not yet known)."""
 
@@ -84,7 +84,7 @@ class Held:
     cost: Decimal | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Books:
     """The desk's books at a close, with the value a session before and the highest one ever, where known: both carried
     over to the money of today, as if what was brought in or taken out since had been there then or not."""
@@ -106,7 +106,7 @@ class Line:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DeskState:
     """Everything that happened on the desk, as far as a screen needs it."""
 
@@ -132,7 +132,7 @@ class DeskState:
 
     def panes_of(self, symbol: str) -> tuple[Pane, ...]:
         """The symbol's steps in order; before a cycle all of them wait."""
-        return self.panes.get(symbol) or tuple(Pane(step) for step in self.steps)
+        return self.panes.get(symbol) or tuple(Pane(step=step) for step in self.steps)
 
     @property
     def decided(self) -> int:
@@ -217,7 +217,7 @@ def _changed(state: DeskState, symbol: str, step: str, **changes: object) -> Des
     panes = state.panes_of(symbol)
     place = next((n for n, pane in enumerate(panes) if pane.step == step), None)
     if place is None:  # a step that this screen has never heard of stands where it came
-        panes, place = (*panes[:-1], Pane(step), panes[-1]), len(panes) - 1
+        panes, place = (*panes[:-1], Pane(step=step), panes[-1]), len(panes) - 1
     pane = replace(panes[place], **changes)  # type: ignore[arg-type]
     return replace(state, panes={**state.panes, symbol: (*panes[:place], pane, *panes[place + 1 :])})
 
@@ -235,7 +235,7 @@ def _begun(state: DeskState, event: StepStarted) -> DeskState:
 
 
 def _said(state: DeskState, event: AgentSaid) -> DeskState:
-    pane = next((p for p in state.panes_of(event.symbol) if p.step == event.step), Pane(event.step))
+    pane = next((p for p in state.panes_of(event.symbol) if p.step == event.step), Pane(step=event.step))
     # An answer that was sent back is followed by a second attempt: it begins on an empty pane.
     text = ("" if pane.over else pane.text) + printable(event.text)
     return _changed(state, event.symbol, event.step, progress=Progress.THINKING, text=text[:TEXT_KEPT])
@@ -287,4 +287,7 @@ def _settled(state: DeskState, event: SessionSettled) -> DeskState:
         share = event.value / earned if event.brought and earned > 0 else Decimal(1)
         before, peak = old.value * share, None if peak is None else peak * share
     peak = max(event.value, event.value if peak is None else peak)
-    return replace(state, books=Books(event.session, event.value, event.cash, held, before, peak))
+    return replace(
+        state,
+        books=Books(session=event.session, value=event.value, cash=event.cash, held=held, before=before, peak=peak),
+    )

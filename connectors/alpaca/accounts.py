@@ -15,10 +15,19 @@ _BLOCKS = (
     ("trading_blocked", "trading is blocked"),
     ("trade_suspended_by_user", "trading is suspended in the account's settings"),
 )
-_NOT_TRADING = frozenset({
-    "INACTIVE", "ONBOARDING", "SUBMISSION_FAILED", "SUBMITTED", "APPROVAL_PENDING", "REJECTED", "DISABLED",
-    "ACCOUNT_CLOSED", "ACCOUNT_CLOSED_PENDING",
-})  # fmt: skip
+_NOT_TRADING = frozenset(
+    {
+        "INACTIVE",
+        "ONBOARDING",
+        "SUBMISSION_FAILED",
+        "SUBMITTED",
+        "APPROVAL_PENDING",
+        "REJECTED",
+        "DISABLED",
+        "ACCOUNT_CLOSED",
+        "ACCOUNT_CLOSED_PENDING",
+    }
+)
 """Statuses under which nothing trades. Any other word does not block: the broker refuses orders by itself."""
 
 

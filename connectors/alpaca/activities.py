@@ -56,24 +56,24 @@ def activity(raw: Raw) -> Activity:
     symbol = from_wire(found) if found else None
     if kind is ActivityKind.FILL:
         return Activity(
-            identity,
-            kind,
-            moment(raw, "transaction_time", where),
-            from_wire(needed_word(raw, "symbol", where)),
-            needed_word(raw, "order_id", where),
-            side_of(word(raw, "side"), where),
-            abs(number(raw, "qty", where)),
-            number(raw, "price", where),
+            id=identity,
+            kind=kind,
+            time=moment(raw, "transaction_time", where),
+            symbol=from_wire(needed_word(raw, "symbol", where)),
+            broker_id=needed_word(raw, "order_id", where),
+            side=side_of(word(raw, "side"), where),
+            quantity=abs(number(raw, "qty", where)),
+            price=number(raw, "price", where),
             words=word(raw, "type") or name,
         )
     quantity, amount = _moved(raw, kind, where)
     words = ": ".join(part for part in (_called(raw, name), word(raw, "description")) if part)
     time = _day(raw) or moment_or_none(raw, "created_at") or moment_of_id(identity)
     return Activity(
-        identity,
-        kind,
-        time if time is not None else moment(raw, "date", where),
-        symbol,
+        id=identity,
+        kind=kind,
+        time=time if time is not None else moment(raw, "date", where),
+        symbol=symbol,
         quantity=quantity,
         price=number_or_none(raw, "price", where),
         amount=amount,

@@ -15,7 +15,7 @@ PAPER_URL = f"https://{PAPER_HOST}"
 HIDDEN = "(a key)"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AlpacaSettings:
     """Keys, addresses (without a slash at the end, without /v2), seconds that one request may take, and the feed of
     stock prices that the account may read.

@@ -96,7 +96,7 @@ def _draw_price(figure: Figure, letters: Lettering, spec: ChartSpec, indices: li
     span = (high - low) or abs(high) * 0.02 or 1.0
     bottom = _BOTTOM + _panel_height(spec) * len(spec.panels)
     low, high = low - span * 0.06, high + span * 0.06
-    strip = Strip(_LEFT, _RIGHT, bottom, _TOP, len(spec.sessions), low, high)
+    strip = Strip(left=_LEFT, right=_RIGHT, bottom=bottom, top=_TOP, count=len(spec.sessions), low=low, high=high)
     values = round_ticks(low, high, 10)
     marks.draw_grid(figure, strip, values, indices)
     if candles is not None:
@@ -143,7 +143,7 @@ def _draw_panel(
     span = (high - low) or 1.0
     # Room above for the panel's figures, and below for all but bars that stand on the frame.
     low, high = (low if low == 0.0 else low - span * 0.05), high + span * 0.28
-    strip = Strip(_LEFT, _RIGHT, bottom, top, len(spec.sessions), low, high)
+    strip = Strip(left=_LEFT, right=_RIGHT, bottom=bottom, top=top, count=len(spec.sessions), low=low, high=high)
     values = list(panel.levels) if len(panel.levels) > 1 else round_ticks(low, high - span * 0.2, 3)
     marks.draw_grid(figure, strip, values, indices)
     for level in panel.levels:

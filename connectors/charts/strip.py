@@ -12,7 +12,7 @@ from engine.domain.chart import Series
 Point = tuple[float, float]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Strip:
     """A rectangle of pixels with `count` sessions across, by index and without gaps, and values from `low` to
     `high` up."""

@@ -12,7 +12,7 @@ from typing import Any
 from engine.domain.market import Symbol
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Listing:
     """Something that trades. `price` at the start in cents, `volatility` of a day in parts per million, `tide`: how
     much of the market's move it takes, per thousand, `volume` of a quiet day."""
@@ -30,7 +30,7 @@ class Listing:
     chief: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Company(Listing):
     """A listing with a business behind it: revenue of a quarter in millions, its growth and the net margin per
     thousand, shares in millions, dividends per year per thousand of the price (0: none)."""

@@ -17,7 +17,7 @@ class Slot(IntEnum):
     AFTER_CLOSE = 2
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
     """Something that becomes known on a session. `kind` is a section of news.toml, `direction` 1 (good), -1 (bad)
     or 0. `jump` is the move at once and `drift` that of each of the DRIFTS sessions after the one in which a reader

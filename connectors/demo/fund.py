@@ -31,7 +31,13 @@ def fund_history(listing: Listing, holdings: Sequence[PricePath]) -> PriceHistor
             column.append((price + _CENT // 2) // _CENT * _CENT)
         level = prices[1]
     volume = array("d", (sum(path.history.volume[row] for path in holdings) * 3 // 10 for row in range(len(sessions))))
-    return PriceHistory(listing.symbol, sessions, *columns, array("q", [UNKNOWN]) * len(sessions), volume)
+    return PriceHistory(
+        symbol=listing.symbol,
+        sessions=sessions,
+        **dict(zip(("open", "high", "low", "close"), columns, strict=True)),
+        adj_close=array("q", [UNKNOWN]) * len(sessions),
+        volume=volume,
+    )
 
 
 def _mean_moves(

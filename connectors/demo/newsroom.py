@@ -155,4 +155,14 @@ class Newsroom:
         known = at + timedelta(minutes=dice.between(6, 170)) if corrected else at
         tag = Dice(self._seed, listing.symbol, section, at.isoformat(), headline)
         name = f"{tag.below(1 << 32):08x}{tag.below(1 << 32):08x}"
-        return NewsItem(name, listing.symbol, at.date(), known, summary, headline, at, source, None)
+        return NewsItem(
+            id=name,
+            symbol=listing.symbol,
+            date=at.date(),
+            available_at=known,
+            summary=summary,
+            headline=headline,
+            published=at,
+            source=source,
+            sentiment=None,
+        )

@@ -52,12 +52,12 @@ def draw_path(seed: int, listing: Listing, sessions: Sequence[int], moves: Seque
         walk.step(row, session, moves[row] if moves else _STILL)
     return PricePath(
         PriceHistory(
-            listing.symbol,
-            array("q", sessions),
-            *walk.columns,
+            symbol=listing.symbol,
+            sessions=array("q", sessions),
+            **dict(zip(("open", "high", "low", "close"), walk.columns, strict=True)),
             # Adjusted closes would change with every later dividend, and earlier bars never change.
-            array("q", [UNKNOWN]) * len(sessions),
-            array("d", walk.volumes),
+            adj_close=array("q", [UNKNOWN]) * len(sessions),
+            volume=array("d", walk.volumes),
         ),
         tuple(walk.actions),
         tuple(walk.events),
@@ -178,7 +178,16 @@ class _Walk:
         drift = direction * (scale * (120 + draw[18] * 140 // 65536) // 1000)
         slot = Slot(draw[16] * 3 >> 16)
         kind = kinds[draw[15] * len(kinds) >> 16]
-        return Event(row, today, slot, kind, direction, jump, drift, price=self._last_close())
+        return Event(
+            row=row,
+            session=today,
+            slot=slot,
+            kind=kind,
+            direction=direction,
+            jump=jump,
+            drift=drift,
+            price=self._last_close(),
+        )
 
     def _report(self, row: int, today: date, quarter: Quarter) -> list[Event]:
         company, business = self._company, self._business
@@ -190,15 +199,16 @@ class _Walk:
         direction = (quarter.surprise >= IN_LINE) - (quarter.surprise <= -IN_LINE)
         found = [
             Event(
-                row,
-                today,
-                slot,
-                EARNINGS,
-                direction,
-                jump,
-                jump // 24 if abs(jump) > 8_000 else 0,
-                quarter,
-                *self._factor,
+                row=row,
+                session=today,
+                slot=slot,
+                kind=EARNINGS,
+                direction=direction,
+                jump=jump,
+                drift=jump // 24 if abs(jump) > 8_000 else 0,
+                quarter=quarter,
+                amount=self._factor[0],
+                per=self._factor[1],
                 price=self._last_close(),
             )
         ]
@@ -216,13 +226,13 @@ class _Walk:
             self._dividend = fair
         change = (self._dividend > before) - (self._dividend < before) if before else 0
         event = Event(
-            row,
-            today,
-            slot,
-            DIVIDEND,
-            change,
-            change * (4_000 if change > 0 else 18_000),
-            change * 600,
+            row=row,
+            session=today,
+            slot=slot,
+            kind=DIVIDEND,
+            direction=change,
+            jump=change * (4_000 if change > 0 else 18_000),
+            drift=change * 600,
             amount=self._dividend,
             effective=_weekday(today.toordinal() + _NOTICE),
             price=price,
@@ -240,7 +250,20 @@ class _Walk:
         else:
             return []
         effective = _weekday(today.toordinal() + _NOTICE)
-        event = Event(row, today, Slot.AFTER_CLOSE, SPLIT, 0, jump, 0, None, new, old, effective, self._last_close())
+        event = Event(
+            row=row,
+            session=today,
+            slot=Slot.AFTER_CLOSE,
+            kind=SPLIT,
+            direction=0,
+            jump=jump,
+            drift=0,
+            quarter=None,
+            amount=new,
+            per=old,
+            effective=effective,
+            price=self._last_close(),
+        )
         self._coming.append(event)
         return [event]
 

@@ -13,7 +13,7 @@ IN_LINE = 20  # per thousand by which earnings may miss what was expected and st
 _BEFORE = 5  # quarters that are drawn before the first one reported, so that each has a year-ago figure
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Quarter:
     """A fiscal quarter as it will be reported. Revenue and income in thousands; earnings per share, and what analysts
     expected of them, in cents at the number of shares of the beginning; rates per thousand."""
@@ -86,20 +86,20 @@ class Business:
         released = date.fromordinal(ended.toordinal() + dice.between(19, 36))
         wait = dice.between(9, 24) if fiscal_quarter == 4 else dice.between(1, 6)
         return Quarter(
-            number,
-            ended,
-            ended.year + (ended.month > company.year_ends),
-            fiscal_quarter,
-            revenue,
-            self._revenues[-5] if len(self._revenues) >= _BEFORE else revenue,
-            sum(self._revenues[-4:]),
-            income,
-            earnings,
-            max(earnings * 1000 // (1000 + surprise), 1),
-            margin,
-            guidance,
-            released,
-            date.fromordinal(released.toordinal() + wait),
+            number=number,
+            ended=ended,
+            fiscal_year=ended.year + (ended.month > company.year_ends),
+            fiscal_quarter=fiscal_quarter,
+            revenue=revenue,
+            year_ago=self._revenues[-5] if len(self._revenues) >= _BEFORE else revenue,
+            year_revenue=sum(self._revenues[-4:]),
+            income=income,
+            earnings=earnings,
+            expected=max(earnings * 1000 // (1000 + surprise), 1),
+            margin=margin,
+            guidance=guidance,
+            released=released,
+            filed=date.fromordinal(released.toordinal() + wait),
         )
 
     def _end(self, number: int) -> date:

@@ -38,7 +38,9 @@ def filing_of(seed: int, company: Company, quarter: Quarter, session: date, clos
     summary = " ".join(parts).format_map(_fields(company, quarter, dice))
     name = f"{company.symbol.lower()}-{quarter.form.lower()}-{quarter.ended:%Y%m%d}-{dice.below(1 << 32):08x}"
     accepted = closes + timedelta(seconds=dice.between(4500, 8100))
-    return Filing(name, company.symbol, quarter.form, session, accepted, summary)
+    return Filing(
+        id=name, symbol=company.symbol, form=quarter.form, date=session, available_at=accepted, summary=summary
+    )
 
 
 def _fields(company: Company, quarter: Quarter, dice: Dice) -> dict[str, str]:

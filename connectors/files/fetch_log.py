@@ -13,7 +13,7 @@ from engine.domain.market import Symbol
 NAME = "fetched.json"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
     """What was asked for of one symbol, dates and moments as ISO 8601 text, empty where never. `bars_from`: bars
     since; `feed`: whose; `computed`: adj_close is ours, computed from the actions; `news_from` and `news_through`:

@@ -49,14 +49,14 @@ def history_of(symbol: Symbol, bars: Iterable[BarRow]) -> PriceHistory:
     """Columns from checked rows in order of session."""
     days, opens, highs, lows, closes, adjusted, volumes = zip(*bars, strict=True)
     return PriceHistory(
-        symbol,
-        array("q", days),
-        array("q", opens),
-        array("q", highs),
-        array("q", lows),
-        array("q", closes),
-        array("q", adjusted),
-        array("d", volumes),
+        symbol=symbol,
+        sessions=array("q", days),
+        open=array("q", opens),
+        high=array("q", highs),
+        low=array("q", lows),
+        close=array("q", closes),
+        adj_close=array("q", adjusted),
+        volume=array("d", volumes),
     )
 
 

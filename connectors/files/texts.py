@@ -52,16 +52,16 @@ def read_news(path: Path, symbol: Symbol, availability: Availability) -> NewsBat
             dates = news_dates(record)
             items.append(
                 NewsItem(
-                    ids.of(record, ("date", "time", *_CREATED, *_UPDATED, "headline", "summary", "source")),
-                    symbol,
-                    dates.day,
-                    dates.available(availability),
-                    text_of(record, "summary") or "",
-                    text_of(record, "headline"),
-                    dates.first if isinstance(dates.first, datetime) else None,
-                    text_of(record, "source"),
-                    text_of(record, "sentiment"),
-                    text_of(record, "url"),
+                    id=ids.of(record, ("date", "time", *_CREATED, *_UPDATED, "headline", "summary", "source")),
+                    symbol=symbol,
+                    date=dates.day,
+                    available_at=dates.available(availability),
+                    summary=text_of(record, "summary") or "",
+                    headline=text_of(record, "headline"),
+                    published=dates.first if isinstance(dates.first, datetime) else None,
+                    source=text_of(record, "source"),
+                    sentiment=text_of(record, "sentiment"),
+                    url=text_of(record, "url"),
                 )
             )
         except ValueError as problem:
@@ -85,12 +85,12 @@ def read_filings(path: Path, symbol: Symbol, availability: Availability) -> Fili
             dates = filing_dates(record)
             items.append(
                 Filing(
-                    ids.of(record, ("date", "time", *_ACCEPTED, "form", "summary")),
-                    symbol,
-                    form_of(record),
-                    dates.day,
-                    dates.available(availability),
-                    text_of(record, "summary") or "",
+                    id=ids.of(record, ("date", "time", *_ACCEPTED, "form", "summary")),
+                    symbol=symbol,
+                    form=form_of(record),
+                    date=dates.day,
+                    available_at=dates.available(availability),
+                    summary=text_of(record, "summary") or "",
                 )
             )
         except ValueError as problem:

@@ -149,7 +149,9 @@ class EdgarFilings:
             return NO_TEXT
         whole = f"{figures}\n\n{text}" if figures else text
         accepted = await self._accepted(folder, listed)
-        return Filing(listed.accession, symbol, listed.form, listed.date, accepted, whole)
+        return Filing(
+            id=listed.accession, symbol=symbol, form=listed.form, date=listed.date, available_at=accepted, summary=whole
+        )
 
     def _wants(self, listed: ListedFiling) -> bool:
         recent = self._since is None or listed.date >= self._since

@@ -12,21 +12,32 @@ from engine.domain.decimal_text import plain
 from engine.errors import MalformedData
 
 _CONCEPTS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
-    ("Revenue", "USD", (
-        "RevenueFromContractWithCustomerExcludingAssessedTax", "Revenues", "SalesRevenueNet",
-        "RevenueFromContractWithCustomerIncludingAssessedTax",
-    )),
+    (
+        "Revenue",
+        "USD",
+        (
+            "RevenueFromContractWithCustomerExcludingAssessedTax",
+            "Revenues",
+            "SalesRevenueNet",
+            "RevenueFromContractWithCustomerIncludingAssessedTax",
+        ),
+    ),
     ("Operating income", "USD", ("OperatingIncomeLoss",)),
     ("Net income", "USD", ("NetIncomeLoss", "ProfitLoss")),
     ("Diluted earnings per share", "USD/shares", ("EarningsPerShareDiluted",)),
     ("Operating cash flow", "USD", ("NetCashProvidedByUsedInOperatingActivities",)),
-    ("Cash", "USD", (
-        "CashAndCashEquivalentsAtCarryingValue", "CashCashEquivalentsRestrictedCashAndRestrictedCashEquivalents",
-    )),
+    (
+        "Cash",
+        "USD",
+        (
+            "CashAndCashEquivalentsAtCarryingValue",
+            "CashCashEquivalentsRestrictedCashAndRestrictedCashEquivalents",
+        ),
+    ),
     ("Total assets", "USD", ("Assets",)),
     ("Total liabilities", "USD", ("Liabilities",)),
     ("Equity", "USD", ("StockholdersEquity",)),
-)  # fmt: skip
+)
 """What to look for: our word, the unit, and the concepts of US-GAAP that say it, the usual one first."""
 
 

@@ -47,9 +47,17 @@ class AnthropicModel(RemoteModel):
         Raises CredentialsRefused without a key and ConfigError for a base URL that is none.
         """
         super().__init__(
-            provider="anthropic", model=model, api_key=api_key, key_variable=key_variable, needs_key=True,
-            base_url=base_url, painter=painter, prices=prices, gate=gate, sees=sees,
-        )  # fmt: skip
+            provider="anthropic",
+            model=model,
+            api_key=api_key,
+            key_variable=key_variable,
+            needs_key=True,
+            base_url=base_url,
+            painter=painter,
+            prices=prices,
+            gate=gate,
+            sees=sees,
+        )
         self._thinking = thinking_allowance
         self._enforces_schema = True
         self._client: AsyncAnthropic | None = None

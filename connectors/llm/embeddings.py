@@ -161,7 +161,7 @@ class OpenAIEmbedder:
         """What a call cost; None dollars where the price or the count of tokens is not known."""
         tokens = getattr(getattr(reply, "usage", None), "prompt_tokens", None)
         cost = None if self._price is None or tokens is None else self._price.cost(Usage(input_tokens=tokens))
-        return ModelUse(self.id, calls=1, input_tokens=tokens or 0, cost=cost)
+        return ModelUse(spec=self.id, calls=1, input_tokens=tokens or 0, cost=cost)
 
     def _checked(self, reply: Any, texts: Sequence[str]) -> dict[str, bytes]:
         import numpy as np

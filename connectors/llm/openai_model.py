@@ -50,9 +50,17 @@ class OpenAIModel(RemoteModel):
         without a key and ConfigError for a base URL that is none.
         """
         super().__init__(
-            provider=provider, model=model, api_key=api_key, key_variable=key_variable, needs_key=needs_key,
-            base_url=base_url, painter=painter, prices=prices, gate=gate, sees=sees,
-        )  # fmt: skip
+            provider=provider,
+            model=model,
+            api_key=api_key,
+            key_variable=key_variable,
+            needs_key=needs_key,
+            base_url=base_url,
+            painter=painter,
+            prices=prices,
+            gate=gate,
+            sees=sees,
+        )
         at_vendor = provider == _VENDOR
         self._thinking = thinking_allowance if thinking_allowance is not None else (6144 if at_vendor else 0)
         self._takes_temperature = True

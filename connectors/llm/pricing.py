@@ -107,8 +107,9 @@ def _price(entry: Any, where: str) -> ModelPrice:
         raise ConfigError(f"{where}: should be a table of prices")
     unknown = set(entry) - {*_RATES, "long", "training_cutoff"}
     if unknown:
-        raise ConfigError(f"{where}: unknown {sorted(unknown)[0]!r}; possible are {', '.join(_RATES)}, long, "
-                          "training_cutoff")  # fmt: skip
+        raise ConfigError(
+            f"{where}: unknown {sorted(unknown)[0]!r}; possible are {', '.join(_RATES)}, long, training_cutoff"
+        )
     long = entry.get("long")
     if long is None:
         return ModelPrice(_rates(entry, where), training_cutoff=str(entry.get("training_cutoff", "")))

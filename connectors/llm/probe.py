@@ -20,7 +20,7 @@ _CHART = ChartSpec(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
     """What an endpoint can do. `enforces_schema`: its answer came under an enforced schema; `sees`: it read a
     word off a picture; `streams` and `reports_usage`: an answer came in pieces, with its tokens counted.

@@ -8,11 +8,28 @@ from typing import Any
 
 _OPENAI_KEYWORDS = frozenset(
     {
-        "type", "properties", "required", "additionalProperties", "items", "enum", "const", "anyOf", "$ref",
-        "$defs", "description", "pattern", "format", "minimum", "maximum", "exclusiveMinimum",
-        "exclusiveMaximum", "multipleOf", "minItems", "maxItems",
+        "type",
+        "properties",
+        "required",
+        "additionalProperties",
+        "items",
+        "enum",
+        "const",
+        "anyOf",
+        "$ref",
+        "$defs",
+        "description",
+        "pattern",
+        "format",
+        "minimum",
+        "maximum",
+        "exclusiveMinimum",
+        "exclusiveMaximum",
+        "multipleOf",
+        "minItems",
+        "maxItems",
     }
-)  # fmt: skip
+)
 _HARMLESS = frozenset({"title", "default", "examples", "$schema", "$id", "minLength", "maxLength", "uniqueItems"})
 """Keywords that strict mode refuses and that can be left out of it: the answer is checked by the agent as
 well."""

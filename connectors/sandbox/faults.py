@@ -40,7 +40,7 @@ _HALF = Decimal("0.5")
 _NAME = re.compile(r"[A-Z][A-Z0-9.]{0,9}")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
     """One rule. `path`, `symbol` and `event` are shell patterns; `skip` is how many matches pass unharmed first, then
     each match is hit with `probability`, decided by `seed` and the match's number."""
@@ -82,7 +82,7 @@ class Faults:
     def add(self, document: dict[str, Any], now: datetime) -> Fault:
         """Takes a rule. Raises Refusal for one that means nothing."""
         known = {
-            name: getattr(Fault("x"), name) for name in Fault.__slots__ if name not in ("matched", "used", "since")
+            name: getattr(Fault(kind="x"), name) for name in Fault.__slots__ if name not in ("matched", "used", "since")
         }
         for name in document:
             if name not in known or name == "id":

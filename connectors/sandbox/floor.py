@@ -121,7 +121,15 @@ class Floor:
         shorts = order.side is Side.SELL and self.book.portfolio.quantity(order.symbol) <= 0
         fee = self._model.fee(quantity, price)
         self.book.portfolio = self.book.portfolio.filled(
-            Fill(order.id, order.symbol, order.side, self.now.date(), quantity, price, fee)
+            Fill(
+                order_id=order.id,
+                symbol=order.symbol,
+                side=order.side,
+                session=self.now.date(),
+                quantity=quantity,
+                price=price,
+                fee=fee,
+            )
         )
         order.filled_qty += quantity
         order.cost = EXACT.fma(quantity, price, order.cost)

@@ -21,7 +21,7 @@ _PIECE = 65_536
 _NAMES = ("127.0.0.1", "localhost")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """What goes out: bytes with headers. `broken` breaks the connection instead; `delay` waits before either."""
 
@@ -162,14 +162,18 @@ class HttpServer:
             try:
                 request = await connection.request()
             except h11.RemoteProtocolError as error:
-                await connection.answer(Answer(error.error_status_hint, b"bad request", "text/plain"), "GET")
+                await connection.answer(
+                    Answer(status=error.error_status_hint, body=b"bad request", content_type="text/plain"), "GET"
+                )
                 return
             if request is None:
                 return
             host = request.headers.get("host", "").rsplit(":", 1)[0]
             if host not in _NAMES:
                 # A page in a browser must not reach this server under a name that it made to point here.
-                await connection.answer(Answer(403, b"this server answers to 127.0.0.1 only", "text/plain"), "GET")
+                await connection.answer(
+                    Answer(status=403, body=b"this server answers to 127.0.0.1 only", content_type="text/plain"), "GET"
+                )
                 return
             if request.headers.get("upgrade", "").lower() == "websocket":
                 await self._upgrade(request, connection)
@@ -193,4 +197,6 @@ def _request(head: h11.Request, body: bytes) -> Request:
     parts = urlsplit(head.target.decode("latin-1"))
     query = dict(parse_qsl(parts.query, keep_blank_values=True))
     headers = {key.decode("latin-1"): value.decode("latin-1") for key, value in head.headers}
-    return Request(head.method.decode("latin-1"), unquote(parts.path), query, headers, body)
+    return Request(
+        method=head.method.decode("latin-1"), path=unquote(parts.path), query=query, headers=headers, body=body
+    )

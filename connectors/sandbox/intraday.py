@@ -17,7 +17,7 @@ _CENT = NANO // 100
 _STEP = timedelta(microseconds=1)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Candle:
     """Prices and volume of a stretch of time that began at `start` (UTC), in nano-units; `volume` is zero where it
     is not known."""
@@ -73,7 +73,9 @@ class SessionPath:
             self.price(end),
         ]
         share = (ended - begun) / length
-        return Candle(start, seen[0], max(seen), min(seen), seen[-1], self.volume * share)
+        return Candle(
+            start=start, open=seen[0], high=max(seen), low=min(seen), close=seen[-1], volume=self.volume * share
+        )
 
     def _spent(self, moment: datetime) -> tuple[int, int]:
         length = (self.closes - self.opens) // _STEP
@@ -84,10 +86,10 @@ class SessionPath:
 def merged(candles: list[Candle]) -> Candle:
     """Neighbouring candles as one."""
     return Candle(
-        candles[0].start,
-        candles[0].open,
-        max(candle.high for candle in candles),
-        min(candle.low for candle in candles),
-        candles[-1].close,
-        sum(candle.volume for candle in candles),
+        start=candles[0].start,
+        open=candles[0].open,
+        high=max(candle.high for candle in candles),
+        low=min(candle.low for candle in candles),
+        close=candles[-1].close,
+        volume=sum(candle.volume for candle in candles),
     )

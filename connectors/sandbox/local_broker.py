@@ -38,7 +38,7 @@ _WINDOW = 60.0
 _PAGE = b"<html><head><title>502 Bad Gateway</title></head><body><h1>502 Bad Gateway</h1></body></html>"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SandboxSettings:
     """What a sandbox is. `start` is the moment (UTC) at which new books begin; `state` the file that keeps them (None:
     forgotten at the end); `rules` the costs of trading; `requests_per_minute` what the account may ask before 429."""
@@ -208,21 +208,21 @@ class LocalBroker:
 
 def own_request(method: str, path: str, document: Any) -> Request:
     """One of the sandbox's own requests."""
-    return Request(method, path, body=b"" if document is None else encoded(document))
+    return Request(method=method, path=path, body=b"" if document is None else encoded(document))
 
 
 def broken(fault: Fault) -> Answer:
     """What a fault answers with."""
     if fault.kind == "html":
-        return Answer(fault.status, _PAGE, "text/html")
+        return Answer(status=fault.status, body=_PAGE, content_type="text/html")
     if fault.kind == "reset":
-        return Answer(0, broken=True)
+        return Answer(status=0, broken=True)
     if fault.kind == "hang":
-        return Answer(0, broken=True, delay=fault.seconds)
+        return Answer(status=0, broken=True, delay=fault.seconds)
     if fault.kind == "too_many_requests":
         return replace(_too_many(fault.seconds), status=fault.status)
     if fault.kind == "gateway_timeout":
-        return Answer(fault.status, b"upstream request timeout", "text/plain")
+        return Answer(status=fault.status, body=b"upstream request timeout", content_type="text/plain")
     return _json(fault.status, {"code": 50010000, "message": "internal server error occurred"})
 
 
@@ -232,4 +232,8 @@ def _too_many(seconds: float) -> Answer:
 
 
 def _json(status: int, document: Any) -> Answer:
-    return Answer(status, b"" if document is None else encoded(document)) if status != 204 else Answer(204)
+    return (
+        Answer(status=status, body=b"" if document is None else encoded(document))
+        if status != 204
+        else Answer(status=204)
+    )

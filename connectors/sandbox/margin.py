@@ -15,7 +15,7 @@ _HALF = Decimal("0.5")
 _MAINTENANCE = Decimal("0.3")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
     """Amounts in USD. `long` and `short` (negative) are market values; `buying_power` is what shares may be bought
     for, `cash_power` what may be spent on coins, which cannot be bought on margin. Both are less open
@@ -53,13 +53,13 @@ def figures(book: Book, prices: Mapping[Symbol, Decimal]) -> Figures:
             )
     free = cash + long + short - initial
     return Figures(
-        cash,
-        long,
-        short,
-        initial.quantize(CENT),
-        maintenance.quantize(CENT),
-        max(ZERO, 2 * free - reserved).quantize(CENT),
-        max(ZERO, free - reserved).quantize(CENT),
+        cash=cash,
+        long=long,
+        short=short,
+        initial_margin=initial.quantize(CENT),
+        maintenance_margin=maintenance.quantize(CENT),
+        buying_power=max(ZERO, 2 * free - reserved).quantize(CENT),
+        cash_power=max(ZERO, free - reserved).quantize(CENT),
     )
 
 

@@ -15,7 +15,7 @@ _LONGEST_BREAK = 12
 """Days within which every calendar has a session."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class MarketData:
     """Everything by symbol, and the exchange's calendar. `through` is the last day that the data was made for where
     more can be made, None where it simply ends."""

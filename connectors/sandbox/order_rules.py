@@ -25,7 +25,7 @@ _LEAST = {False: Decimal(1), True: Decimal(10)}
 """The smallest amount of a buy, of shares and of coins."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Ticket:
     """A well-formed request for an order."""
 
@@ -77,7 +77,16 @@ def read_ticket(body: dict[str, Any], market: SandboxMarket, now: datetime) -> T
     name = body.get("client_order_id") or ""
     if not isinstance(name, str) or len(name) > 128:
         raise invalid("client_order_id must be no more than 128 characters")
-    return Ticket(listing, Side(side.upper()), kind, force, name, qty, notional, limit)
+    return Ticket(
+        listing=listing,
+        side=Side(side.upper()),
+        type=kind,
+        time_in_force=force,
+        client_order_id=name,
+        qty=qty,
+        notional=notional,
+        limit_price=limit,
+    )
 
 
 def check_least(ticket: Ticket, cost: Decimal) -> None:

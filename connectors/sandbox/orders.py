@@ -19,7 +19,7 @@ OPEN = frozenset({"accepted", "new", "pending_new", "partially_filled"})
 """The statuses that something can follow."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class SandboxOrder:
     """One order. Amounts are Decimal, times aware UTC; `status` is Alpaca's word, `session` (ISO) the one session
     that a day order is good for, `cost` the exact sum of quantity times price over its fills. `part` is the share of

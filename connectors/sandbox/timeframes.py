@@ -46,7 +46,7 @@ class Timeframe:
         return timedelta(minutes=self.count) if self.unit == "m" else timedelta(hours=self.count)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WireBar:
     """A bar ready to be sent: floats, and the moment that it is stamped with."""
 
@@ -125,7 +125,7 @@ def _scaled(candle: Candle, price: float, volume: float) -> Candle:
     if price == 1.0 and volume == 1.0:
         return candle
     first, high, low, last = (round(one * price) for one in (candle.open, candle.high, candle.low, candle.close))
-    return Candle(candle.start, first, high, low, last, candle.volume * volume)
+    return Candle(start=candle.start, open=first, high=high, low=low, close=last, volume=candle.volume * volume)
 
 
 def _sent(candle: Candle, at: datetime, price: float, volume: float) -> WireBar:
@@ -133,4 +133,4 @@ def _sent(candle: Candle, at: datetime, price: float, volume: float) -> WireBar:
         return nano / NANO if price == 1.0 else round(nano * price / NANO, 6)
 
     first, high, low, last = map(scaled, (candle.open, candle.high, candle.low, candle.close))
-    return WireBar(at, first, high, low, last, candle.volume * volume)
+    return WireBar(at=at, open=first, high=high, low=low, close=last, volume=candle.volume * volume)

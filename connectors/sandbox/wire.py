@@ -39,7 +39,7 @@ def not_found(message: str) -> Refusal:
     return Refusal(404, 40410000, message)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
     """One HTTP request; `query` holds the last value of each name, `parts` what the route's pattern matched."""
 

@@ -26,7 +26,7 @@ from engine.reports.published import BENCHES, PublishedTable, published
 from engine.reports.published_agents import Ablation, published_agents
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BenchRequest:
     """What a bench is to come to. `models` are the specs that answer the agents, one after the other, empty for the
     configured ones; `agents` may be False for the rules alone; `keep` writes a journal for every run."""
@@ -43,7 +43,7 @@ class BenchRequest:
     keep: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Bench:
     """What a bench came to: cells, averages, notes on the whole of it, the runs that were kept in journals, what the
     models were asked. `interrupted` says what was not done, empty where all was."""
@@ -57,7 +57,7 @@ class Bench:
     interrupted: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedBench:
     """A bench that can be run: all that could be refused has been looked at. `jobs` are the runs of its agents."""
 
@@ -76,14 +76,14 @@ def prepare(request: BenchRequest, config: Config, clock: Clock | None = None) -
     overrides(request.params, _rules(tables))
     data = needed_folder(request.name, request.folder)
     if not request.agents:
-        return PreparedBench(request, tables, data)
+        return PreparedBench(request=request, tables=tables, data=data)
     agents = published_agents(request.name)
     models = backbones(agents, config, request.models)
     seed = config.desk.seed
     made = plan(
         tables, agents, models, request.ablations, request.repeats, data, seed, request.keep, clock or LiveClock()
     )
-    return PreparedBench(request, tables, data, models, made, tuple(made.jobs))
+    return PreparedBench(request=request, tables=tables, data=data, models=models, plan=made, jobs=tuple(made.jobs))
 
 
 def run_bench(
@@ -113,7 +113,7 @@ def run_bench(
         cells += [_explained(cell, rules.missing) for cell in compare(ruled[table.name], table)]
         if made is not None:
             cells += agent_cells(rows.get(table.name, ()), table)
-    done = Bench(request.name, tuple(cells))
+    done = Bench(name=request.name, cells=tuple(cells))
     return done if made is None else _with_agents(done, prepared, made, played, rows)
 
 
@@ -191,17 +191,17 @@ def _used(uses: Iterable[ModelUse | None]) -> Iterable[ModelUse]:
     for use in uses:
         if use is None:
             continue
-        old = total.get(use.spec, ModelUse(use.spec))
+        old = total.get(use.spec, ModelUse(spec=use.spec))
         cost: Decimal | None = None
         if old.cost is not None and use.cost is not None:
             cost = old.cost + use.cost
         total[use.spec] = ModelUse(
-            use.spec,
-            old.calls + use.calls,
-            old.cached_calls + use.cached_calls,
-            old.abstentions + use.abstentions,
-            old.input_tokens + use.input_tokens,
-            old.output_tokens + use.output_tokens,
-            cost,
+            spec=use.spec,
+            calls=old.calls + use.calls,
+            cached_calls=old.cached_calls + use.cached_calls,
+            abstentions=old.abstentions + use.abstentions,
+            input_tokens=old.input_tokens + use.input_tokens,
+            output_tokens=old.output_tokens + use.output_tokens,
+            cost=cost,
         )
     return total.values()

@@ -43,7 +43,7 @@ class Backbone:
         return self.spec == OFFLINE
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedRow:
     """A row on a symbol, and the numbers of the jobs that are its repeats."""
 
@@ -120,7 +120,11 @@ def plan(
                     title = f"{row} on {symbol}" + (f", repeat {sample + 1}" if count > 1 else "")
                     made.jobs.append(Job(spec, table, title, keep))
                 mine.append(numbers[key])
-            made.rows.append(PlannedRow(table, symbol, row, backbone, tuple(mine), ablation))
+            made.rows.append(
+                PlannedRow(
+                    table=table, symbol=symbol, model=row, backbone=backbone, jobs=tuple(mine), ablation=ablation
+                )
+            )
     return made
 
 
@@ -168,9 +172,11 @@ def _row(planned: PlannedRow, ended: Sequence[Played], by: Literal["books", "dec
     """One row of its repeats: figures and notes, or the note alone."""
     results = [one.result for one in ended if one.result is not None]
     trouble = next((one.trouble for one in ended if one.trouble), None)
-    who = (planned.symbol, planned.model, planned.backbone.spec)
+    row = AgentRow(
+        symbol=planned.symbol, model=planned.model, answered_by=planned.backbone.spec, metrics={}, note=trouble
+    )
     if not results:
-        return AgentRow(*who, {}, trouble)
+        return row
     repeats = [measured(result, planned.symbol, planned.table.convention, by) for result in results]
     notes = (
         f"{planned.backbone.spec}: {planned.backbone.label}",
@@ -182,7 +188,7 @@ def _row(planned: PlannedRow, ended: Sequence[Played], by: Literal["books", "dec
         None if planned.ablation is None else planned.ablation.note,
     )
     spread = spreads(repeats) if len(repeats) > 1 else {}
-    return AgentRow(*who, repeats[median_repeat(repeats)], "; ".join(filter(None, notes)), spread)
+    return replace(row, metrics=repeats[median_repeat(repeats)], note="; ".join(filter(None, notes)), spreads=spread)
 
 
 def _acted(result: Result, by: Literal["books", "decisions"]) -> bool:

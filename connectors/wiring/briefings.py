@@ -27,12 +27,12 @@ def configured_briefing(config: Config, data: DataSpec, symbols: Sequence[Symbol
     a profile's file that cannot be read, MissingData and MalformedData for one of notes."""
     desk = config.desk
     return Briefing(
-        tuple(_profiles(config, data, symbols)),
-        desk.risk,
-        desk.preference,
-        desk.tools,
-        desk.instruction or "",
-        _guidance(config, symbols),
+        profiles=tuple(_profiles(config, data, symbols)),
+        risk=desk.risk,
+        preference=desk.preference,
+        tools=desk.tools,
+        instruction=desk.instruction or "",
+        guidance=_guidance(config, symbols),
     )
 
 

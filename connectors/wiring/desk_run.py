@@ -70,7 +70,7 @@ async def run_at(
         if config.data.refresh:
             await refresh(config, desk_symbols(config), session, clock, warn, run=identity)
     market = await load_desk(config, session)
-    spec = RunSpec(default_symbols(config), session, session, preset=config.desk.preset)
+    spec = RunSpec(symbols=default_symbols(config), first=session, last=session, preset=config.desk.preset)
     rules, cash = with_costs(spec, config)
     meter = CostMeter(models.spec)
     with JournalWriter(places.desk_journal(desk)) as journal:
@@ -89,7 +89,17 @@ async def run_at(
             tell(answered(record, identity, clock.now()))
 
         def said(asked: Asked, text: str) -> None:
-            publish(AgentSaid(identity, clock.now(), asked.session, asked.symbol, asked.owner, asked.step, text))
+            publish(
+                AgentSaid(
+                    run=identity,
+                    time=clock.now(),
+                    session=asked.session,
+                    symbol=asked.symbol,
+                    owner=asked.owner,
+                    step=asked.step,
+                    text=text,
+                )
+            )
 
         asked_of = {agent: through(model) for agent, model in models.models.items()}
         asker = Asker(asked_of, models.settings, heard, said, insisted=models.insisted)
@@ -114,9 +124,25 @@ async def run_at(
             with desk_memory(preset, config, calendar, untidied, meter.add) as memory:
                 cycle = Cycle(preset, asker, market.calendars, tell, memory)
                 setting = SessionContext(
-                    identity, desk, session, spec.symbols, market, calendar, cycle, preset.name, models.label, meter,
-                    journal, venue, clock, tell, asyncio.sleep, config.broker.mode, config.broker.kind, number,
-                )  # fmt: skip
+                    run=identity,
+                    desk=desk,
+                    session=session,
+                    symbols=spec.symbols,
+                    market=market,
+                    calendar=calendar,
+                    cycle=cycle,
+                    name=preset.name,
+                    label=models.label,
+                    meter=meter,
+                    journal=journal,
+                    venue=venue,
+                    wall=clock,
+                    publish=tell,
+                    pause=asyncio.sleep,
+                    mode=config.broker.mode,
+                    broker=config.broker.kind,
+                    number=number,
+                )
                 done = await (run_daily(setting) if ask is None else run_within(setting, ask))
             _report(desk, identity, clock, tell)
             return done

@@ -20,7 +20,7 @@ Stop = Callable[[], bool]
 _SYMBOLS_AT_ONCE = 50
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Fetched:
     """What a fetch did to one file of the data folder; `unchanged` items were there before. Rows that differ from the
     kept ones are counted as `differing` where those stayed, as `replaced` where they did not. `complete` is False
@@ -36,7 +36,7 @@ class Fetched:
     replaced: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Fetching:
     """One fetch from Alpaca into one folder. `again` asks for what is there as well, and replaces rows that differ;
     `clock` says which sessions are over."""
@@ -75,7 +75,14 @@ class Tally:
         dropped = tuple(Dropped(source, why, count) for why, count in sorted(self.dropped.items()))
         done = self.merged
         return Fetched(
-            self.name, self.path, done.added, done.unchanged, dropped, self.complete, done.differing, done.replaced
+            name=self.name,
+            path=self.path,
+            added=done.added,
+            unchanged=done.unchanged,
+            dropped=dropped,
+            complete=self.complete,
+            differing=done.differing,
+            replaced=done.replaced,
         )
 
 

@@ -73,7 +73,16 @@ async def alpaca_fetching(
     source = AlpacaData(broker_settings(config))
     try:
         async with _alone(folder):
-            yield Fetching(source, folder, FetchLog(folder), calendars(), clock, hear, stop, again)
+            yield Fetching(
+                source=source,
+                folder=folder,
+                log=FetchLog(folder),
+                calendar_for=calendars(),
+                clock=clock,
+                hear=hear,
+                stop=stop,
+                again=again,
+            )
     finally:
         await source.aclose()
 

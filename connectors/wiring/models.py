@@ -47,7 +47,7 @@ _DECIDING = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelSet:
     """Models and settings by agent, `decides` the one that decides; `spec` is what a result says, `insisted` the agents
     whose temperature the user set himself."""
@@ -87,7 +87,14 @@ def build_models(
     spec = ", ".join(dict.fromkeys(model.spec for model in opened.values()))
     insisted = frozenset(a for a, own in config.models.agents.items() if "temperature" in own.model_fields_set)
     decides = _DECIDING[preset.decision]
-    return ModelSet(spec, {agent: opened[text] for agent, text in specs.items()}, settings, insisted, workshop, decides)
+    return ModelSet(
+        spec=spec,
+        models={agent: opened[text] for agent, text in specs.items()},
+        settings=settings,
+        insisted=insisted,
+        workshop=workshop,
+        decides=decides,
+    )
 
 
 def chosen_models(

@@ -46,17 +46,19 @@ def check_parity(reader: JournalReader, session: date | None, config: Config, ru
     }
     said = tuple(answer for trails in stood.values() for one in trails for answer in one.answers)
     models = build_models(preset, config, ModelKind.REPLAY)
-    asked = Asked(entry, entry.session, cycle, preset, models, config, said)
+    asked = Asked(
+        entry=entry, session=entry.session, cycle=cycle, preset=preset, models=models, config=config, said=said
+    )
     occasion = occasion_of_desk(reader, entry, entry.session, cycle, config.desk.name, seen)
     again = asyncio.run(_again(asked, occasion, seen))
     return Parity(
-        entry,
-        entry.session,
-        asked.models.label,
-        tuple(one for symbol, trails in stood.items() for one in compared(trails, again.trails(symbol))),
-        len(occasion.orders),
-        order_changes(occasion.orders, again.verdict.orders),
-        _data(occasion, seen, config),
+        run=entry,
+        session=entry.session,
+        label=asked.models.label,
+        comparisons=tuple(one for symbol, trails in stood.items() for one in compared(trails, again.trails(symbol))),
+        orders=len(occasion.orders),
+        order_changes=order_changes(occasion.orders, again.verdict.orders),
+        data=_data(occasion, seen, config),
     )
 
 

@@ -56,7 +56,7 @@ async def adopt_account(config: Config, reason: str, machine: Clock | None = Non
             found = await looking.look()
             claim_account(places.account_file(found.account.id), desk, found.account.id)
             found = await ended_at_the_broker(account.broker, looking, found, desk)
-            market = Market({}, {}, {}, {}, {})
+            market = Market(histories={}, actions={}, news={}, filings={}, calendars={})
             if found.kept.bound is None:
                 market = await load_desk(config, session, found.account.positions)
             with JournalWriter(journal) as writer:

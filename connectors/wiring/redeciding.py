@@ -55,7 +55,7 @@ AS_IT_WAS = Changes()
 """Nothing is to be different."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Redecided:
     """Both sides of a symbol's decision, by owner. `preset` and `label` are who decided now; `notes` are what a reader
     has to know of the inputs."""
@@ -91,21 +91,23 @@ def redecide(
     models = build_models(preset, config, model, keys_on_demand=True)
     stood = [trail(reader, made.key) for made in decisions]
     said = [answer for one in stood for answer in one.answers] if changes.model in (None, ModelKind.REPLAY) else []
-    asked = Asked(entry, key.session, key.cycle, preset, models, config, tuple(said))
+    asked = Asked(
+        entry=entry, session=key.session, cycle=key.cycle, preset=preset, models=models, config=config, said=tuple(said)
+    )
     again = asyncio.run(_again(reader, asked, key.symbol, market))
     return Redecided(
-        entry,
-        key.symbol,
-        key.session,
-        preset.name,
-        changes.without,
-        models.label,
-        compared(stood, again.trails(key.symbol)),
-        again.notes,
+        run=entry,
+        symbol=key.symbol,
+        session=key.session,
+        preset=preset.name,
+        without=changes.without,
+        label=models.label,
+        comparisons=compared(stood, again.trails(key.symbol)),
+        notes=again.notes,
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
     """Which batch is to be decided again, by whom; `said` are answers that stand where the question is the same."""
 
@@ -132,18 +134,18 @@ class Again:
         now = self.turn.market.now
         return [
             Trail(
-                made,
-                tuple(answer for answer in self.answers if answer.key == made.key),
-                tuple(
+                decision=made,
+                answers=tuple(answer for answer in self.answers if answer.key == made.key),
+                orders=tuple(
                     OrderEntry(order, made.key.run, self.turn.desk, made.key.cycle, now)
                     for order in self.verdict.orders
                     if order.symbol == symbol
                 ),
-                (),
-                (),
-                None,
-                (),
-                tuple(
+                moves=(),
+                fills=(),
+                outcome=None,
+                closes=(),
+                recalled=tuple(
                     Recalled(memory, memory.id in made.evidence)
                     for memory in {m.id: m for m in self.verdict.recollections.get(made.key, ())}.values()
                 ),

@@ -18,7 +18,7 @@ from engine.errors import DataError
 from engine.session.cost_meter import CostMeter
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Reembedded:
     """What was done: the embedders before and after, how many memories there are (`done` is False where the embedder
     was that one already), and what a remote one cost."""
@@ -50,7 +50,9 @@ def reembed_memory(kept: Kept, config: Config, spec: str | None, desk: str | Non
             try:
                 if (embedder.id, embedder.dimension) == (recorded.id, recorded.dimension):
                     count = len(source.records())
-                    return Reembedded(place, recorded.id, embedder.id, count, False, meter.use)
+                    return Reembedded(
+                        place=place, before=recorded.id, after=embedder.id, count=count, done=False, use=meter.use
+                    )
                 shutil.rmtree(part, ignore_errors=True)
                 try:
                     target = LanceStore(part, embedder, writing=True)
@@ -67,4 +69,4 @@ def reembed_memory(kept: Kept, config: Config, spec: str | None, desk: str | Non
                 replace_memory(place, part)
             except OSError as error:
                 raise DataError(f"memory at {place}: the new one could not take its place: {error.strerror}") from error
-            return Reembedded(place, recorded.id, embedder.id, count, True, meter.use)
+            return Reembedded(place=place, before=recorded.id, after=embedder.id, count=count, done=True, use=meter.use)

@@ -32,7 +32,7 @@ async def fetch_filings(
             number = await source.number(symbol)
             if number is None:
                 reasons = () if is_crypto(symbol) else (source.dropped(symbol, UNKNOWN_SYMBOL),)
-                done.append(Fetched(symbol, path, 0, 0, reasons))
+                done.append(Fetched(name=symbol, path=path, added=0, unchanged=0, dropped=reasons))
                 continue
             listed = await source.listed(number)
             there = filings_there(path)
@@ -57,7 +57,16 @@ async def fetch_filings(
                 added += append_filings(path, waiting)
             hear(symbol, len(wanted), len(wanted))
             dropped = tuple(source.dropped(symbol, why, count) for why, count in sorted(reasons_of.items()))
-            done.append(Fetched(symbol, path, added, len(listed) - len(wanted), dropped, not stopped))
+            done.append(
+                Fetched(
+                    name=symbol,
+                    path=path,
+                    added=added,
+                    unchanged=len(listed) - len(wanted),
+                    dropped=dropped,
+                    complete=not stopped,
+                )
+            )
             if stopped:
                 break
     finally:
@@ -79,7 +88,7 @@ async def fetch_macro(config: Config, folder: Path, hear: OnProgress, stop: Stop
             series = await source.series(name)
             path = folder / "macro" / f"{name}.csv"
             added = write_macro(path, series)
-            done.append(Fetched(name, path, added, len(series.observations) - added))
+            done.append(Fetched(name=name, path=path, added=added, unchanged=len(series.observations) - added))
     finally:
         await source.aclose()
     hear("", len(done), len(names))

@@ -198,7 +198,17 @@ async def _run(
     with JournalWriter(path, batched=True) as journal:
         name = spec.preset or spec.strategy or ""
         label = "a rule strategy" if models is None else models.label
-        journal.run_started(RunEntry(spec.run, "backtest", name, wall.now(), label, spec, spec.symbols))
+        journal.run_started(
+            RunEntry(
+                id=spec.run,
+                kind="backtest",
+                name=name,
+                started=wall.now(),
+                label=label,
+                spec=spec,
+                symbols=spec.symbols,
+            )
+        )
         publish(_started(spec, name, label, market, wall, preset))
         try:
             if preset is None or models is None:
@@ -288,7 +298,17 @@ def set_up(
         publish(answered(record, spec.run, clock.now()))
 
     def said(asked: Asked, text: str) -> None:
-        publish(AgentSaid(spec.run, clock.now(), asked.session, asked.symbol, asked.owner, asked.step, text))
+        publish(
+            AgentSaid(
+                run=spec.run,
+                time=clock.now(),
+                session=asked.session,
+                symbol=asked.symbol,
+                owner=asked.owner,
+                step=asked.step,
+                text=text,
+            )
+        )
 
     known = convention(spec.convention)
     rules, cash = with_costs(spec, config)
@@ -298,9 +318,20 @@ def set_up(
     calendar = desk_calendar_of(market, spec.symbols)
     cycle = Cycle(preset, asker, market.calendars, publish, memory)
     return BacktestContext(
-        spec.run, config.desk.name, spec.symbols, market, calendar, clock, cycle, rules, cash, publish, recorder, stop,
+        run=spec.run,
+        desk=config.desk.name,
+        symbols=spec.symbols,
+        market=market,
+        calendar=calendar,
+        clock=clock,
+        cycle=cycle,
+        rules=rules,
+        cash=cash,
+        publish=publish,
+        recorder=recorder,
+        stop=stop,
         memory=memory,
-    )  # fmt: skip
+    )
 
 
 def on_convention(spec: RunSpec, known: Convention, market: Market) -> Market:
@@ -330,4 +361,15 @@ def _started(spec: RunSpec, name: str, label: str, market: Market, wall: Clock, 
     calendar = desk_calendar_of(market, spec.symbols)
     count = len(calendar.sessions(spec.warm_up_from or spec.first, spec.last))
     steps = () if preset is None else preset.questions
-    return RunStarted(spec.run, wall.now(), "backtest", name, label, spec.symbols, spec.first, spec.last, count, steps)
+    return RunStarted(
+        run=spec.run,
+        time=wall.now(),
+        kind="backtest",
+        name=name,
+        label=label,
+        symbols=spec.symbols,
+        first=spec.first,
+        last=spec.last,
+        sessions=count,
+        steps=steps,
+    )

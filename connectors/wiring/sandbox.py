@@ -38,12 +38,12 @@ def loader(data: DataSpec) -> Load:
         source, calendar_for = open_source(data, through), calendars()
         symbols = await source.symbols()
         return MarketData(
-            {symbol: await source.history(symbol) for symbol in symbols},
-            {symbol: await source.actions(symbol) for symbol in symbols},
-            {symbol: (await source.news(symbol)).items for symbol in symbols},
-            {symbol: calendar_for(symbol) for symbol in symbols},
-            _exchange(),
-            through if data.folder is None else None,
+            histories={symbol: await source.history(symbol) for symbol in symbols},
+            actions={symbol: await source.actions(symbol) for symbol in symbols},
+            news={symbol: (await source.news(symbol)).items for symbol in symbols},
+            calendars={symbol: calendar_for(symbol) for symbol in symbols},
+            exchange=_exchange(),
+            through=through if data.folder is None else None,
         )
 
     return load

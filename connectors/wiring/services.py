@@ -19,7 +19,7 @@ KEYS = {ModelKind.OPENAI: "OPENAI_API_KEY", ModelKind.ANTHROPIC: "ANTHROPIC_API_
 """Where each vendor's key comes from."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AgentModel:
     """The model that answers an agent. `key_variable` is empty where no key is needed; `price` None where it is not
     known (the rules cost nothing)."""
@@ -47,7 +47,16 @@ def agent_models(config: Config, prices: PriceTable | None = None) -> tuple[Agen
         endpoint = config.endpoints.get(spec.endpoint)
         variable = KEYS.get(spec.kind, "") if endpoint is None else endpoint.key_env or ""
         sees = True if endpoint is None else endpoint.vision
-        found.append(AgentModel(agent, spec, settings[agent], variable, sees, table.find(spec.provider, spec.model)))
+        found.append(
+            AgentModel(
+                agent=agent,
+                spec=spec,
+                settings=settings[agent],
+                key_variable=variable,
+                sees=sees,
+                price=table.find(spec.provider, spec.model),
+            )
+        )
     return tuple(found)
 
 

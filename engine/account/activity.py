@@ -77,9 +77,27 @@ def _line(activity: Activity, order_of: Callable[[str], Order | None], session: 
         order = order_of(activity.broker_id)
         if order is None or activity.price is None:
             return ActivityLine(activity, None)
-        fill = Fill(order.id, order.symbol, order.side, session, activity.quantity, activity.price, reason=order.reason)
+        fill = Fill(
+            order_id=order.id,
+            symbol=order.symbol,
+            side=order.side,
+            session=session,
+            quantity=activity.quantity,
+            price=activity.price,
+            reason=order.reason,
+        )
         return ActivityLine(activity, fill)
     if not activity.amount and not activity.quantity:
         return ActivityLine(activity, None)
     kind, symbol = activity.kind.value, activity.symbol or ""
-    return ActivityLine(activity, CashFlow(session, symbol, kind, activity.amount, activity.quantity, activity.words))
+    return ActivityLine(
+        activity,
+        CashFlow(
+            session=session,
+            symbol=symbol,
+            kind=kind,
+            amount=activity.amount,
+            quantity=activity.quantity,
+            words=activity.words,
+        ),
+    )

@@ -58,6 +58,15 @@ def adopt(
 def _adoption(one: Difference, found: ReconciliationReport, session: date, reason: str) -> Adoption:
     before, after = one.journal or ZERO, one.broker or ZERO
     if one.what == CASH:
-        return Adoption(session, "", before, after.quantize(CENT), ZERO, reason)
+        return Adoption(
+            session=session, symbol="", before=before, after=after.quantize(CENT), price=ZERO, reason=reason
+        )
     held = found.account.positions.get(one.what)
-    return Adoption(session, one.what, before, after, ZERO if held is None else held.average_cost, reason)
+    return Adoption(
+        session=session,
+        symbol=one.what,
+        before=before,
+        after=after,
+        price=ZERO if held is None else held.average_cost,
+        reason=reason,
+    )

@@ -62,7 +62,14 @@ class Booking:
         portfolio = Portfolio(found.account.cash.quantize(CENT), dict(account.positions))
         point = self._point(session, portfolio)
         taken = tuple(
-            Adoption(session, symbol, ZERO, held.quantity, held.average_cost, adopted)
+            Adoption(
+                session=session,
+                symbol=symbol,
+                before=ZERO,
+                after=held.quantity,
+                price=held.average_cost,
+                reason=adopted,
+            )
             for symbol, held in sorted(account.positions.items())
         )
         with self._journal.together():
@@ -87,7 +94,9 @@ class Booking:
             if found.rounding:
                 session = max(line.entry.session for line in found.lines.all if line.entry is not None)
                 words = "parts of a cent that the broker counts and the journal does not"
-                journal.cash_flow(self._run, CashFlow(session, "", ROUNDING, found.rounding, words=words))
+                journal.cash_flow(
+                    self._run, CashFlow(session=session, symbol="", kind=ROUNDING, amount=found.rounding, words=words)
+                )
             for adopted in adoptions:
                 journal.adopted(self._run, adopted, now)
 

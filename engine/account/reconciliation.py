@@ -36,7 +36,7 @@ class AccountReader(Account, Orders, Protocol):
     """The part of a Broker that is looked at."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JournalSnapshot:
     """The journal's side: what it knows of the account, its orders, and what stands after its last closed books."""
 
@@ -65,7 +65,7 @@ class JournalSnapshot:
         return None if self.books is None else self.books.session + timedelta(days=1)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReconciliationReport:
     """What a look came to. `standing` says of every order that was handed over how the broker has it (None: it has
     never seen it); `differences` is empty where both sides agree, up to `rounding`."""
@@ -82,7 +82,9 @@ class ReconciliationReport:
 def what_is_kept(journal: Path) -> JournalSnapshot:
     """Reads the journal's side; a desk that never ran has none."""
     if not journal.exists():
-        return JournalSnapshot(None, None, {}, frozenset(), {}, {}, (), (), ())
+        return JournalSnapshot(
+            bound=None, books=None, orders={}, sent=frozenset(), ids={}, known={}, fills=(), flows=(), adoptions=()
+        )
     with JournalReader(journal) as reader:
         points = reader.equity()
         books = points[-1] if points else None
@@ -146,7 +148,15 @@ class Reconciler:
             differences, rounding = compare(opening, after, foreign, 0)
         else:
             differences, rounding = compare(kept.portfolio(lines), after, foreign, len(lines.fills) + len(lines.flows))
-        found = ReconciliationReport(kept, after, lines, tuple(standing), open_orders, differences, rounding)
+        found = ReconciliationReport(
+            kept=kept,
+            account=after,
+            lines=lines,
+            standing=tuple(standing),
+            open_orders=open_orders,
+            differences=differences,
+            rounding=rounding,
+        )
         return found, _stands(before) == _stands(after)
 
     def _check_account(self, kept: JournalSnapshot, account: BrokerAccount) -> None:

@@ -40,7 +40,7 @@ class View(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
     """Which question: `agent` by its name in presets, `step` of the cycle that it was asked in (the performance
     reflection is asked in two), `sample` tells repeats apart."""
@@ -53,7 +53,7 @@ class Asked:
     sample: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerRecord:
     """One call of a model, whole: what was asked, what came, what was made of it.
 
@@ -146,7 +146,9 @@ class Asker:
         """
         model = self.model_of(agent)
         step = getattr(view, "step", agent)
-        asked = Asked(agent, step, view.symbol, view.session, view.owner, self._sample)
+        asked = Asked(
+            agent=agent, step=step, symbol=view.symbol, session=view.session, owner=view.owner, sample=self._sample
+        )
         seen = model.sees or not charts
         system, user = render(agent, view, answer, seen)
         messages: tuple[Message, ...] = (Message("user", user, tuple(charts) if seen else ()),)
@@ -159,18 +161,18 @@ class Asker:
             outcome = "answered" if checked is not None else "sent back" if retry else "abstained"
             self._on_answer(
                 AnswerRecord(
-                    asked,
-                    attempt,
-                    prompt_hash(system, messages),
-                    system,
-                    messages,
-                    tuple(charts),
-                    seen,
-                    view.summary(),
-                    result,
-                    outcome,
-                    complaint,
-                    None if checked is None else checked.model_dump(mode="json"),
+                    asked=asked,
+                    attempt=attempt,
+                    prompt_hash=prompt_hash(system, messages),
+                    system=system,
+                    messages=messages,
+                    charts=tuple(charts),
+                    seen=seen,
+                    view_summary=view.summary(),
+                    result=result,
+                    outcome=outcome,
+                    reason=complaint,
+                    answer=None if checked is None else checked.model_dump(mode="json"),
                 )
             )
             if not retry:
@@ -186,17 +188,19 @@ class Asker:
     ) -> ModelRequest:
         wish = self._settings.get(asked.agent) or self._settings.get(DEFAULT) or AgentSettings()
         return ModelRequest(
-            asked.agent,
-            asked.symbol,
-            asked.session,
-            asked.owner,
-            system,
-            messages,
-            view,
-            answer.__name__,
-            _schema(answer),
-            ModelSettings(wish.temperature, wish.max_output_tokens, wish.timeout, asked.agent in self._insisted),
-            asked.sample,
+            purpose=asked.agent,
+            symbol=asked.symbol,
+            session=asked.session,
+            owner=asked.owner,
+            system=system,
+            messages=messages,
+            view=view,
+            schema_name=answer.__name__,
+            schema=_schema(answer),
+            settings=ModelSettings(
+                wish.temperature, wish.max_output_tokens, wish.timeout, asked.agent in self._insisted
+            ),
+            sample=asked.sample,
         )
 
 

@@ -24,7 +24,7 @@ HOLD_RULES = (SizingRule.UPTREND_GOES_ON, SizingRule.UNCERTAINTY)
 """
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Holding:
     """What is held of the symbol and what cash there is: prices and amounts in the quote currency, `value` of
     the whole portfolio, fractions of 1; `unrealized` is the gain over average cost."""
@@ -39,7 +39,7 @@ class Holding:
     unrealized_fraction: Decimal
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionView:
     """All that the decision may rest on; `absent` names the agents that abstained or are switched off,
     `gains_in_a_row` counts the sessions up to this one that closed higher. Within the session that follows, `moment` is

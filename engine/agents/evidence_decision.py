@@ -23,7 +23,7 @@ from engine.domain.lesson import Recollection
 _PARTS = ("intelligence", "past", "low_level", "high_level", "immediate", "extended")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EvidenceView(DecisionView):
     """A decision's view with everything that the presets `finagent`, `finmem` and `desk` add to it; what is None or
     empty was not there. `preference` is the trader's [A8], `character` who he is and `profile` what he knows of the

@@ -35,7 +35,7 @@ COUNTS_UP_TO = 20
 """Whole numbers up to this without a currency or percent sign are taken as counts."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Figure:
     written: str
     value: float
@@ -77,14 +77,14 @@ def _figures(text: str) -> Iterator[_Figure]:
         number = match["number"].replace(",", "")
         decimals = len(number.partition(".")[2])
         yield _Figure(
-            match[0].strip(),
-            float(number),
-            _UNITS.get((match["unit"] or "").lower(), 1.0),
-            0.5 * 10.0**-decimals,
-            match["percent"] is not None,
-            decimals == 0 and not (match["currency"] or match["percent"] or match["unit"]),
-            match.start(),
-            match.end(),
+            written=match[0].strip(),
+            value=float(number),
+            unit=_UNITS.get((match["unit"] or "").lower(), 1.0),
+            half=0.5 * 10.0**-decimals,
+            percent=match["percent"] is not None,
+            plain_integer=decimals == 0 and not (match["currency"] or match["percent"] or match["unit"]),
+            start=match.start(),
+            stop=match.end(),
         )
 
 

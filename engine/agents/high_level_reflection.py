@@ -23,7 +23,7 @@ REASON_LIMIT = 600
 """Characters of a past decision's reason that are told."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HighLevelView:
     """Past decisions, oldest first, with the reason that each gave at the time (aligned with `outcomes`, or none at
     all); `chart` is of kind `trading`; `lessons` are the agent's own past ones. Raises InvariantBroken where reasons

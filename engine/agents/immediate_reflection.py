@@ -38,7 +38,7 @@ class MarketFacts:
         return cls(from_nano(bars.close[-1]), moved, character(risk_of(moved)).nature if risk is None else risk)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ImmediateView:
     """What the reflection may rest on. `shares` are held now, `profit` is their unrealized gain as a fraction, `scale`
     says how advice is given. In training `next_move` is the change of the close that followed, as a fraction: the agent

@@ -19,7 +19,7 @@ from engine.market.chart_specs import IndicatorTable
 from engine.market.moves import PriceMove
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LowLevelView:
     """What was known up to the session, and the moves of the price: those that led up to it and, in training alone,
     those that followed (`hindsight`). `chart` is of kind `kline`, `table` stands in for it where the model does not

@@ -64,7 +64,7 @@ class IntelligenceItem:
         return f"[{self.id}] {self.day.isoformat()} {self.kind}: {self.text}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class IntelligenceView:
     """What came in since the last decision, oldest first, and how the price moved in the last sessions. It is never
     more than a prompt may carry: filings, reports and macro items stay, the newest news are kept, and what had to be
@@ -104,7 +104,7 @@ class IntelligenceView:
         """The view of figures of the economy, filings and news, each in order of availability."""
         reports = (*map(IntelligenceItem.of_macro, macro), *map(IntelligenceItem.of_filing, filings))
         items = (*reports, *map(IntelligenceItem.of_news, news))
-        return cls(symbol, session, owner, items, prices=prices)
+        return cls(symbol=symbol, session=session, owner=owner, items=items, prices=prices)
 
     def summary(self) -> str:
         """The view in a few words."""

@@ -29,7 +29,7 @@ class SymbolRule:
     periods_per_year: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Convention:
     """A named way of trading, valuing and measuring.
 
@@ -74,11 +74,11 @@ def _paper_market(**rules: object) -> ExecutionRules:
 
 
 _LIST = (
-    Convention("desk", "the desk's own: next open, 5 bp slippage, standard metrics"),
+    Convention(name="desk", title="the desk's own: next open, 5 bp slippage, standard metrics"),
     # Source: FinVision §4, Table 2 [V9, V10]: 145 of the window's 147 sessions, no cost, fractions of shares.
     Convention(
-        "finvision",
-        "FinVision, Table 2",
+        name="finvision",
+        title="FinVision, Table 2",
         execution=_paper_market(),
         price_basis=PriceBasis.ADJUSTED,
         bars_dropped=2,
@@ -87,8 +87,8 @@ _LIST = (
     ),
     # Source: FinAgent §5, Tables 4 and 6 [A11, A13]: the last bar of the window is never valued.
     Convention(
-        "finagent",
-        "FinAgent, Tables 4 and 6",
+        name="finagent",
+        title="FinAgent, Tables 4 and 6",
         execution=_paper_market(commission_rate=Decimal("0.001"), fractional=False),
         starting_cash=Decimal(10_000),
         price_basis=PriceBasis.REBASED,
@@ -100,8 +100,8 @@ _LIST = (
     # Source: InvestorBench §4.1, Tables 2 to 4 [I8, I9]: which rows end a bar early, and which are annualized
     # with 365 days, differs by symbol and is not stated.
     Convention(
-        "investorbench",
-        "InvestorBench, Tables 2 to 4",
+        name="investorbench",
+        title="InvestorBench, Tables 2 to 4",
         execution=_paper_market(allow_short=True),
         price_basis=PriceBasis.ADJUSTED,
         percent=frozenset({"CR", "AV", "MDD"}),
@@ -112,8 +112,8 @@ _LIST = (
     ),
     # Source: Agent Trading Arena §5.2, Table 4 [R7, R8]. How much cash stays idle is not stated: none here.
     Convention(
-        "arena",
-        "Agent Trading Arena, Table 4",
+        name="arena",
+        title="Agent Trading Arena, Table 4",
         execution=_paper_market(),
         price_basis=PriceBasis.ADJUSTED,
         percent=frozenset({"TR", "Mean", "Std", "WR"}),

@@ -37,7 +37,7 @@ from engine.preset import Preset
 A = TypeVar("A", bound=BaseModel)
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Analysis:
     """What one owner has found out about a symbol so far; the steps stand in `observing`, `reflecting` and
     `deciding`. `memory` is None where the preset has none."""
@@ -107,7 +107,16 @@ class Analysis:
     def begin(self, step: str) -> None:
         """Tells that a step has begun."""
         turn = self.seen.turn
-        self.publish(StepStarted(turn.run, turn.market.now, turn.session, self.seen.symbol, self.seen.owner, step))
+        self.publish(
+            StepStarted(
+                run=turn.run,
+                time=turn.market.now,
+                session=turn.session,
+                symbol=self.seen.symbol,
+                owner=self.seen.owner,
+                step=step,
+            )
+        )
 
     def kept(self, name: str, reply: Reply[A]) -> A | None:
         """The answer of a step, whose agent's abstention is said to be absent."""

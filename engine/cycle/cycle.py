@@ -82,7 +82,14 @@ class Cycle:
             return _abstaining(turn, symbol, owner, f"there is no bar of {symbol} for {closed}")
         observed = self._observe(turn, symbol, owner)
         memory = self._memory if "memory" in self.preset.steps else None
-        thought = Analysis(observed, self.preset, self._asker, self._tools, memory, self._publish)
+        thought = Analysis(
+            seen=observed,
+            preset=self.preset,
+            asker=self._asker,
+            tools=self._tools,
+            memory=memory,
+            publish=self._publish,
+        )
         await observe.news(thought)
         await observe.intelligence_and_memories(thought)
         await observe.chart(thought)
@@ -127,7 +134,15 @@ class Cycle:
             elif verdict is not None:
                 action, allowed, cuts = Action.HOLD, ZERO, cuts + verdict.cuts
             key = DecisionKey(turn.run, turn.session, turn.number, opinion.symbol, opinion.owner)
-            decision = Decision(key, action, allowed, opinion.proposal, cuts, opinion.unresolved, opinion.evidence)
+            decision = Decision(
+                key=key,
+                action=action,
+                size=allowed,
+                proposal=opinion.proposal,
+                cuts=cuts,
+                unresolved_figures=opinion.unresolved,
+                evidence=opinion.evidence,
+            )
             decisions.append(decision)
             self._publish(_made(turn, decision))
             recalled[key] = opinion.recollections
@@ -152,8 +167,17 @@ def combine(opinions: Sequence[Opinion]) -> Sequence[Opinion]:
 
 
 def _abstaining(turn: Turn, symbol: Symbol, owner: str, reason: str) -> Opinion:
-    standing = PositionContext(turn.portfolio.quantity(symbol), ZERO, ZERO, turn.portfolio.cash, turn.value, 0)
-    return Opinion(symbol, owner, Proposal(Action.ABSTAIN, 0, None, "", reason), standing)
+    standing = PositionContext(
+        quantity=turn.portfolio.quantity(symbol),
+        price=ZERO,
+        average_cost=ZERO,
+        cash=turn.portfolio.cash,
+        value=turn.value,
+        gains_in_a_row=0,
+    )
+    return Opinion(
+        symbol=symbol, owner=owner, proposal=Proposal(Action.ABSTAIN, 0, None, "", reason), standing=standing
+    )
 
 
 def _rising_closes(bars: PriceHistory) -> int:
@@ -167,13 +191,13 @@ def _rising_closes(bars: PriceHistory) -> int:
 def _made(turn: Turn, decision: Decision) -> DecisionMade:
     key = decision.key
     return DecisionMade(
-        turn.run,
-        turn.market.now,
-        key.session,
-        key.symbol,
-        key.owner,
-        decision.action.value,
-        decision.size,
-        decision.reason,
-        decision.cut,
+        run=turn.run,
+        time=turn.market.now,
+        session=key.session,
+        symbol=key.symbol,
+        owner=key.owner,
+        action=decision.action.value,
+        size=decision.size,
+        reason=decision.reason,
+        cut=decision.cut,
     )

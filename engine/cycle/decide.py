@@ -33,7 +33,15 @@ async def opinion(thought: Analysis) -> Opinion:
     named = reply.answer.evidence if isinstance(reply.answer, EvidencedTrade) else ()
     evidence = cited_ids(named, thought.recollections)
     unresolved = unresolved_figures(proposal.explanation, reply.inputs)
-    return Opinion(seen.symbol, seen.owner, proposal, seen.standing, evidence, unresolved, thought.recollections)
+    return Opinion(
+        symbol=seen.symbol,
+        owner=seen.owner,
+        proposal=proposal,
+        standing=seen.standing,
+        evidence=evidence,
+        unresolved=unresolved,
+        recollections=thought.recollections,
+    )
 
 
 def _advised(thought: Analysis) -> Opinion:
@@ -41,11 +49,13 @@ def _advised(thought: Analysis) -> Opinion:
     seen, reply, given = thought.seen, thought.immediate, thought.recollections
     if reply is None:
         proposal = Proposal(Action.ABSTAIN, 0, None, "", "the immediate reflection is switched off")
-        return Opinion(seen.symbol, seen.owner, proposal, seen.standing)
+        return Opinion(symbol=seen.symbol, owner=seen.owner, proposal=proposal, standing=seen.standing)
     answer = reply.answer
     if answer is None:
         proposal = Proposal(Action.ABSTAIN, 0, None, "", reply.abstained_because)
-        return Opinion(seen.symbol, seen.owner, proposal, seen.standing, recollections=given)
+        return Opinion(
+            symbol=seen.symbol, owner=seen.owner, proposal=proposal, standing=seen.standing, recollections=given
+        )
     action, percent = Action.HOLD, 0
     if isinstance(answer, FiveLevelReflection):
         action, percent = trade_of(answer.action, thought.preset.advice)
@@ -55,7 +65,15 @@ def _advised(thought: Analysis) -> Opinion:
     proposal = Proposal(action, percent, None, answer.reason)
     unresolved = unresolved_figures(answer.reason, reply.inputs)
     evidence = cited_ids(answer.evidence.handles, given)
-    return Opinion(seen.symbol, seen.owner, proposal, seen.standing, evidence, unresolved, given)
+    return Opinion(
+        symbol=seen.symbol,
+        owner=seen.owner,
+        proposal=proposal,
+        standing=seen.standing,
+        evidence=evidence,
+        unresolved=unresolved,
+        recollections=given,
+    )
 
 
 def _decision_view(thought: Analysis) -> DecisionView:

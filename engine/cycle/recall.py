@@ -131,9 +131,9 @@ class TradingMemory:
         """Remembers a reflection. With hindsight (`seen_until`) it can be recalled only from that step on.
         Source: FinAgent §4.3, appendix C [A4, A5, A9]."""
         item = Item(
-            place.symbol,
-            kind,
-            text,
+            symbol=place.symbol,
+            kind=kind,
+            text=text,
             source=f"{kind} of {place.session}",
             query_text=query,
             owner=place.owner,
@@ -168,7 +168,7 @@ class TradingMemory:
         that is written before and becomes available after it, as weighty as can be."""
         for symbol, owner in product(symbols, owners):
             text = f"{marker}: takeover of {symbol} at triple the price"
-            base = Item(symbol, "", text, owner=owner, importance=100, labels=TYPES)
+            base = Item(symbol=symbol, kind="", text=text, owner=owner, importance=100, labels=TYPES)
             kinds = [replace(base, kind=kind) for kind in self._memory.preset.births]
             self._memory.remember(kinds, step + AFTER)
             self._memory.remember((replace(item, seen_until=step + 1) for item in kinds), step - 1)
@@ -197,7 +197,15 @@ class TradingMemory:
         self, place: MemoryScope, kind: str, text: str, source: str, rating: float | None, labels: tuple[str, ...]
     ) -> None:
         if text.strip():
-            item = Item(place.symbol, kind, text, source=source, owner=place.owner, rating=rating, labels=labels)
+            item = Item(
+                symbol=place.symbol,
+                kind=kind,
+                text=text,
+                source=source,
+                owner=place.owner,
+                rating=rating,
+                labels=labels,
+            )
             self._waiting.append((place, item))
 
     def _recollection(self, hit: Hit) -> Recollection:

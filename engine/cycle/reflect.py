@@ -28,15 +28,15 @@ async def on_moves(thought: Analysis) -> None:
     thought.begin("low-level-reflection")
     moves = _moves(thought)
     view = LowLevelView(
-        seen.symbol,
-        seen.turn.session,
-        seen.owner,
-        thought.intelligence or thought.news,
-        thought.past,
-        kline_chart(seen.symbol, seen.bars, thought.preset.windows.chart),
-        indicator_table(seen.bars),
-        moves,
-        thought.lessons("low-level-reflection"),
+        symbol=seen.symbol,
+        session=seen.turn.session,
+        owner=seen.owner,
+        intelligence=thought.intelligence or thought.news,
+        past=thought.past,
+        chart=kline_chart(seen.symbol, seen.bars, thought.preset.windows.chart),
+        table=indicator_table(seen.bars),
+        moves=moves,
+        lessons=thought.lessons("low-level-reflection"),
     )
     found = thought.kept("low-level-reflection", await reflect_on_moves(thought.asker, view))
     thought.low_level = found
@@ -62,14 +62,14 @@ async def on_decisions(thought: Analysis) -> None:
         [(o.session, o.cumulative) for o in past],
     )
     view = HighLevelView(
-        seen.symbol,
-        seen.turn.session,
-        seen.owner,
-        past,
-        tuple(seen.turn.notebook.reason(outcome) for outcome in past),
-        chart,
-        thought.intelligence or thought.news,
-        thought.lessons("high-level-reflection"),
+        symbol=seen.symbol,
+        session=seen.turn.session,
+        owner=seen.owner,
+        outcomes=past,
+        reasons=tuple(seen.turn.notebook.reason(outcome) for outcome in past),
+        chart=chart,
+        intelligence=thought.intelligence or thought.news,
+        lessons=thought.lessons("high-level-reflection"),
     )
     found = thought.kept("high-level-reflection", await reflect_on_decisions(thought.asker, view))
     thought.high_level = found
@@ -138,13 +138,13 @@ async def immediately(thought: Analysis) -> None:
     followed = [move.change for move in _moves(thought) if move.hindsight and move.horizon_days == 1]
     fixed = None if preset.risk is None or preset.risk == "momentum" else character(preset.risk)
     view = ImmediateView(
-        seen.symbol,
-        seen.turn.session,
-        seen.owner,
-        replace(MarketFacts.of(seen.bars, None if fixed is None else fixed.nature), price=standing.price),
-        thought.recollections,
-        standing.quantity,
-        standing.gain,
+        symbol=seen.symbol,
+        session=seen.turn.session,
+        owner=seen.owner,
+        facts=replace(MarketFacts.of(seen.bars, None if fixed is None else fixed.nature), price=standing.price),
+        recollections=thought.recollections,
+        shares=standing.quantity,
+        profit=standing.gain,
         profile=preset.profiles.get(seen.symbol, ""),
         character="" if fixed is None else fixed.told,
         outcomes=thought.outcomes(preset.windows.history),

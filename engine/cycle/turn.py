@@ -44,7 +44,7 @@ class TradingHistory:
             self.outcomes.setdefault((row.symbol, row.owner), []).append(row)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
     """One cycle's occasion: the session whose data is read, the market as it is known, the books at its close.
 
@@ -110,7 +110,7 @@ class Observed:
     standing: PositionContext
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Opinion:
     """What one owner wants for one symbol, the memories that it rests on, the figures that it made up, and all
     memories that it was given."""

@@ -17,7 +17,7 @@ class ExpertNote:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Briefing:
     """`profiles` are what is known of each asset and its sector [I6], `risk` the risk character, `preference` how a
     trader trades [A8], `tools` the rule strategies that the decision reads, each None for the preset's own;

@@ -17,7 +17,7 @@ from engine.domain.order import OrderState, Side
 from engine.domain.portfolio import Position
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerAccount:
     """The account as the broker has it now. `status` is the broker's word (`ACTIVE`); `blocked` says why nothing can
     be traded, empty where trading is possible; `equity` is cash and positions as the broker values them."""
@@ -31,7 +31,7 @@ class BrokerAccount:
     positions: Mapping[Symbol, Position] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerOrder:
     """An order as the broker has it. `order_id` is ours (the client order id), `broker_id` the broker's; `detail` its
     words where it refused. Canceled and expired orders may carry fills."""
@@ -61,7 +61,7 @@ class ActivityKind(StrEnum):
     OTHER = "other"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Activity:
     """One line of the account's history.
 

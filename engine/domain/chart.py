@@ -54,7 +54,7 @@ class Marker:
     price: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ChartSpec:
     """Everything that a picture of a market shows. `sessions` are ISO dates, oldest first."""
 

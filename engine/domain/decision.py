@@ -64,7 +64,7 @@ class Proposal:
     abstained_because: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
     """A decision after the limits. `size` is the percent of the portfolio that is traded; `cuts` tell, in order,
     what was changed and why; `proposal` is what the agent asked for; `unresolved_figures` are numbers that its
@@ -94,7 +94,7 @@ class Decision:
         return "; ".join(f"{c.asked.normalize():f} to {c.allowed.normalize():f} %: {c.reason}" for c in self.cuts)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
     """What a session's decision for a symbol earned, known once the next session has closed: the row that next
     day's reflections read. `reward` is the change of the portfolio's value due to the symbol, as a fraction of the

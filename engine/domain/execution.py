@@ -28,7 +28,7 @@ class PriceBasis(StrEnum):
     """adj_close scaled to equal close on the last session of the window's data (or a date the convention names)."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutionRules:
     """Fills, costs and limits of a simulated market.
 

@@ -10,7 +10,7 @@ LAYERS = ("shallow", "intermediate", "deep", "reflection")
 Source: InvestorBench A.2 and its test prompt [I1]."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Recollection:
     """One retrieved memory. Agents cite it by its `handle`, decisions and the journal by its `id`.
 

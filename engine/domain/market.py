@@ -33,7 +33,7 @@ def from_nano(nano: int) -> Decimal:
     return Decimal(nano) / _NANO_DECIMAL
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Bar:
     """One session's prices in the quote currency; `adj_close` and `volume` are None where unknown."""
 
@@ -46,7 +46,7 @@ class Bar:
     volume: Decimal | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class PriceHistory:
     """A symbol's bars by session, strictly increasing, as columns of equal length.
 
@@ -68,14 +68,14 @@ class PriceHistory:
         """Columns from bars in order; the caller has checked them (see connectors.files)."""
         rows = list(bars)
         return cls(
-            symbol,
-            array("q", (b.session.toordinal() for b in rows)),
-            array("q", (to_nano(b.open) for b in rows)),
-            array("q", (to_nano(b.high) for b in rows)),
-            array("q", (to_nano(b.low) for b in rows)),
-            array("q", (to_nano(b.close) for b in rows)),
-            array("q", (UNKNOWN if b.adj_close is None else to_nano(b.adj_close) for b in rows)),
-            array("d", (float("nan") if b.volume is None else float(b.volume) for b in rows)),
+            symbol=symbol,
+            sessions=array("q", (b.session.toordinal() for b in rows)),
+            open=array("q", (to_nano(b.open) for b in rows)),
+            high=array("q", (to_nano(b.high) for b in rows)),
+            low=array("q", (to_nano(b.low) for b in rows)),
+            close=array("q", (to_nano(b.close) for b in rows)),
+            adj_close=array("q", (UNKNOWN if b.adj_close is None else to_nano(b.adj_close) for b in rows)),
+            volume=array("d", (float("nan") if b.volume is None else float(b.volume) for b in rows)),
         )
 
     def __len__(self) -> int:
@@ -92,13 +92,13 @@ class PriceHistory:
         """The bar at a row; negative rows count from the end."""
         adjusted, volume = self.adj_close[index], self.volume[index]
         return Bar(
-            self.session(index),
-            from_nano(self.open[index]),
-            from_nano(self.high[index]),
-            from_nano(self.low[index]),
-            from_nano(self.close[index]),
-            None if adjusted == UNKNOWN else from_nano(adjusted),
-            None if isnan(volume) else Decimal(repr(volume)).normalize(),
+            session=self.session(index),
+            open=from_nano(self.open[index]),
+            high=from_nano(self.high[index]),
+            low=from_nano(self.low[index]),
+            close=from_nano(self.close[index]),
+            adj_close=None if adjusted == UNKNOWN else from_nano(adjusted),
+            volume=None if isnan(volume) else Decimal(repr(volume)).normalize(),
         )
 
     def index(self, session: date) -> int | None:
@@ -114,14 +114,14 @@ class PriceHistory:
     def slice(self, start: int, stop: int) -> PriceHistory:
         """The rows from start (included) to stop (excluded), as a history of its own."""
         return PriceHistory(
-            self.symbol,
-            self.sessions[start:stop],
-            self.open[start:stop],
-            self.high[start:stop],
-            self.low[start:stop],
-            self.close[start:stop],
-            self.adj_close[start:stop],
-            self.volume[start:stop],
+            symbol=self.symbol,
+            sessions=self.sessions[start:stop],
+            open=self.open[start:stop],
+            high=self.high[start:stop],
+            low=self.low[start:stop],
+            close=self.close[start:stop],
+            adj_close=self.adj_close[start:stop],
+            volume=self.volume[start:stop],
         )
 
 
@@ -143,7 +143,7 @@ class CorporateAction:
     value: Decimal
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NewsItem:
     """One item of news. `available_at` (UTC) is when the desk may first see it; `published` is None for an item
     dated without a time; `url` is where it can be read in full."""
@@ -160,7 +160,7 @@ class NewsItem:
     url: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Filing:
     """A regulatory filing (10-Q, 10-K, 8-K ...) as a summary; visible from `available_at` (UTC)."""
 

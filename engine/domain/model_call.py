@@ -32,7 +32,7 @@ class Message:
     charts: tuple[ChartSpec, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRequest:
     """One question. `view` is the frozen value that the prompt was rendered from; `schema` the JSON schema that the
     answer must satisfy; `sample` tells repeats of the same question apart."""
@@ -87,7 +87,7 @@ class ModelFailure:
     detail: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelResult:
     """What a model gave. Exactly one of `answer` (parsed JSON, not yet checked against the agent's rules) and
     `failure` is set. `cost` in USD, None where the price is not known; `latency` in seconds."""

@@ -65,7 +65,7 @@ def order_id(desk: str, session: date, cycle: int, symbol: Symbol, side: Side, a
     return f"{desk}-{session:%Y%m%d}-{cycle}-{symbol.replace('/', '')}-{side.value[0]}-{attempt}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
     """A market order for the open after `session` (the decision's session).
 
@@ -92,18 +92,18 @@ class Order:
             raise InvariantBroken(f"order {self.id} cannot go from {self.state} to {state}")
         # Spelled out: dataclasses.replace takes twice as long, and a backtest moves every order three times.
         return Order(
-            self.id,
-            self.symbol,
-            self.side,
-            self.session,
-            self.quantity,
-            self.notional,
-            self.reason,
-            state,
+            id=self.id,
+            symbol=self.symbol,
+            side=self.side,
+            session=self.session,
+            quantity=self.quantity,
+            notional=self.notional,
+            reason=self.reason,
+            state=state,
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Fill:
     """A trade that happened: `price` per share after slippage, `fee` in the quote currency, `session` where it
     filled."""

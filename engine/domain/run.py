@@ -24,7 +24,7 @@ class DataSpec:
     macro: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunSpec:
     """Everything that decides what a backtest does. `first` and `last` are the first and last session of filling
     and valuing; exactly one of `preset` and `strategy` is set; None means the convention's or preset's value. `sample`
@@ -53,7 +53,7 @@ class RunSpec:
     embedder: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CashFlow:
     """Cash, or shares, that moved without a trade.
 
@@ -70,7 +70,7 @@ class CashFlow:
     words: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Adoption:
     """A difference between journal and broker in which a person took the broker's side: `symbol` is empty for cash,
     `price` what a share is taken to have cost on average."""
@@ -93,7 +93,7 @@ class EquityPoint:
     prices: dict[Symbol, Decimal]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelUse:
     """What the models of a run were asked and what it cost (USD, None where a price is unknown)."""
 
@@ -106,7 +106,7 @@ class ModelUse:
     cost: Decimal | None = Decimal(0)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Stretch:
     """One part of a run (the warm-up or the test): books, trades and decisions in order; of a desk in an account also
     what was adopted."""
@@ -119,7 +119,7 @@ class Stretch:
     adoptions: tuple[Adoption, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
     """What a run came to. `notes` are things that a reader has to know (no actions file, a symbol that stopped)."""
 

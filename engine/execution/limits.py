@@ -161,4 +161,4 @@ def _order(
     batch: Batch, symbol: Symbol, side: Side, quantity: Decimal | None = None, notional: Decimal | None = None
 ) -> Order:
     identity = order_id(batch.desk, batch.session, batch.cycle, symbol, side)
-    return Order(identity, symbol, side, batch.session, quantity, notional)
+    return Order(id=identity, symbol=symbol, side=side, session=batch.session, quantity=quantity, notional=notional)

@@ -15,7 +15,7 @@ ZERO = Decimal(0)
 HUNDRED = Decimal(100)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PositionContext:
     """What the desk has in a symbol when it decides, in the quote currency at the decision's close.
 

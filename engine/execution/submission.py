@@ -35,7 +35,7 @@ ON_ITS_WAY = timedelta(minutes=1)
 """How long before the next close the last order is sent: one that arrives after it would wait for another session."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SubmissionTerms:
     """What binds every order of a run. `floor` is cash (quote currency) that buys must leave; `mode` as configured;
     `prices` gives the close, or the price of the moment, that was decided on; nothing is sent from `until` on."""
@@ -228,5 +228,14 @@ class Submission:
 
     def _tell(self, order: Order, detail: str = "") -> None:
         now = self._clock.now()
-        moved = OrderMoved(self._terms.run, now, order.id, order.session, order.symbol, order.side, order.state, detail)
+        moved = OrderMoved(
+            run=self._terms.run,
+            time=now,
+            order_id=order.id,
+            session=order.session,
+            symbol=order.symbol,
+            side=order.side,
+            state=order.state,
+            detail=detail,
+        )
         self._publish(moved)

@@ -54,10 +54,10 @@ def adoption_row(adoption: Adoption) -> Row:
 def adoption_of(row: Mapping[str, Any]) -> Adoption:
     """An adopted difference from its row."""
     return Adoption(
-        date.fromisoformat(row["session"]),
-        row["symbol"],
-        Decimal(row["before"]),
-        Decimal(row["after"]),
-        Decimal(row["price"]),
-        row["reason"],
+        session=date.fromisoformat(row["session"]),
+        symbol=row["symbol"],
+        before=Decimal(row["before"]),
+        after=Decimal(row["after"]),
+        price=Decimal(row["price"]),
+        reason=row["reason"],
     )

@@ -36,14 +36,14 @@ def order_row(entry: OrderEntry) -> Row:
 def order_of(row: Mapping[str, Any]) -> OrderEntry:
     """An order from its row."""
     order = Order(
-        row["id"],
-        row["symbol"],
-        Side(row["side"]),
-        date.fromisoformat(row["session"]),
-        decimal_or_none(row["quantity"]),
-        decimal_or_none(row["notional"]),
-        row["reason"],
-        OrderState(row["state"]),
+        id=row["id"],
+        symbol=row["symbol"],
+        side=Side(row["side"]),
+        session=date.fromisoformat(row["session"]),
+        quantity=decimal_or_none(row["quantity"]),
+        notional=decimal_or_none(row["notional"]),
+        reason=row["reason"],
+        state=OrderState(row["state"]),
     )
     return OrderEntry(order, row["run"], row["desk"], row["cycle"], datetime.fromisoformat(row["time"]))
 
@@ -87,14 +87,14 @@ def fill_row(fill: Fill) -> Row:
 def fill_of(row: Mapping[str, Any]) -> Fill:
     """A trade from its row."""
     return Fill(
-        row["order_id"],
-        row["symbol"],
-        Side(row["side"]),
-        date.fromisoformat(row["session"]),
-        Decimal(row["quantity"]),
-        Decimal(row["price"]),
-        Decimal(row["fee"]),
-        row["reason"],
+        order_id=row["order_id"],
+        symbol=row["symbol"],
+        side=Side(row["side"]),
+        session=date.fromisoformat(row["session"]),
+        quantity=Decimal(row["quantity"]),
+        price=Decimal(row["price"]),
+        fee=Decimal(row["fee"]),
+        reason=row["reason"],
     )
 
 
@@ -113,12 +113,12 @@ def cash_flow_row(flow: CashFlow) -> Row:
 def cash_flow_of(row: Mapping[str, Any]) -> CashFlow:
     """A cash flow from its row."""
     return CashFlow(
-        date.fromisoformat(row["session"]),
-        row["symbol"],
-        row["kind"],
-        Decimal(row["amount"]),
-        Decimal(row["quantity"]),
-        row["words"],
+        session=date.fromisoformat(row["session"]),
+        symbol=row["symbol"],
+        kind=row["kind"],
+        amount=Decimal(row["amount"]),
+        quantity=Decimal(row["quantity"]),
+        words=row["words"],
     )
 
 
@@ -151,12 +151,12 @@ def position_rows(point: EquityPoint) -> list[Row]:
 def holding_of(row: Mapping[str, Any]) -> Holding:
     """A position from its row."""
     return Holding(
-        row["run"],
-        date.fromisoformat(row["session"]),
-        row["symbol"],
-        Decimal(row["quantity"]),
-        decimal_or_none(row["price"]),
-        decimal_or_none(row["average_cost"]),
+        run=row["run"],
+        session=date.fromisoformat(row["session"]),
+        symbol=row["symbol"],
+        quantity=Decimal(row["quantity"]),
+        price=decimal_or_none(row["price"]),
+        average_cost=decimal_or_none(row["average_cost"]),
     )
 
 

@@ -104,22 +104,22 @@ def decision_of(row: Mapping[str, Any]) -> Decision:
     """A decision from its row."""
     rule = row["asked_rule"]
     return Decision(
-        key_of(row),
-        Action(row["action"]),
-        Decimal(row["size"]),
-        Proposal(
+        key=key_of(row),
+        action=Action(row["action"]),
+        size=Decimal(row["size"]),
+        proposal=Proposal(
             Action(row["asked_action"]),
             row["asked_size"],
             None if rule is None else SizingRule(rule),
             row["explanation"],
             row["abstained"],
         ),
-        tuple(
+        cuts=tuple(
             Cut(cut["rule"], Decimal(cut["asked"]), Decimal(cut["allowed"]), cut["reason"])
             for cut in json.loads(row["cuts"])
         ),
-        tuple(json.loads(row["unresolved"])),
-        tuple(json.loads(row["evidence"])),
+        unresolved_figures=tuple(json.loads(row["unresolved"])),
+        evidence=tuple(json.loads(row["evidence"])),
     )
 
 
@@ -146,17 +146,17 @@ def recalled_row(key: DecisionKey, memory: Recollection, cited: bool) -> Row:
 def recalled_of(row: Mapping[str, Any]) -> Recalled:
     """A recalled memory from its row joined with what the memory says."""
     memory = Recollection(
-        row["memory"],
-        row["kind"],
-        row["layer"],
-        date.fromisoformat(row["written"]),
-        row["text"],
-        row["recency"],
-        row["relevancy"],
-        row["importance"],
-        row["score"],
-        row["rank"],
-        tuple(json.loads(row["types"])),
+        id=row["memory"],
+        kind=row["kind"],
+        layer=row["layer"],
+        session=date.fromisoformat(row["written"]),
+        text=row["text"],
+        recency=row["recency"],
+        relevancy=row["relevancy"],
+        importance=row["importance"],
+        score=row["score"],
+        rank=row["rank"],
+        types=tuple(json.loads(row["types"])),
     )
     return Recalled(memory, bool(row["cited"]))
 
@@ -270,15 +270,15 @@ def _texts(row: Mapping[str, Any]) -> Mapping[str, Any]:
 def call_of(row: Mapping[str, Any]) -> CallCost:
     """What a call cost, from the columns that tell it."""
     return CallCost(
-        row["agent"],
-        row["model"],
-        row["outcome"] == "abstained",
-        bool(row["cached"]),
-        row["input_tokens"],
-        row["cached_input_tokens"],
-        row["output_tokens"],
-        decimal_or_none(row["cost"]),
-        row["latency"],
+        agent=row["agent"],
+        model=row["model"],
+        abstained=row["outcome"] == "abstained",
+        cached=bool(row["cached"]),
+        input_tokens=row["input_tokens"],
+        cached_input_tokens=row["cached_input_tokens"],
+        output_tokens=row["output_tokens"],
+        cost=decimal_or_none(row["cost"]),
+        latency=row["latency"],
     )
 
 
@@ -301,14 +301,14 @@ def outcome_row(outcome: Outcome) -> Row:
 def outcome_of(row: Mapping[str, Any]) -> Outcome:
     """What a decision earned, from its row."""
     return Outcome(
-        date.fromisoformat(row["decision_session"]),
-        date.fromisoformat(row["session"]),
-        row["symbol"],
-        row["owner"],
-        Action(row["action"]),
-        Decimal(row["size"]),
-        Decimal(row["close"]),
-        Decimal(row["reward"]),
-        Decimal(row["cumulative"]),
-        row["key_factors"],
+        decision_session=date.fromisoformat(row["decision_session"]),
+        session=date.fromisoformat(row["session"]),
+        symbol=row["symbol"],
+        owner=row["owner"],
+        action=Action(row["action"]),
+        size=Decimal(row["size"]),
+        close=Decimal(row["close"]),
+        reward=Decimal(row["reward"]),
+        cumulative=Decimal(row["cumulative"]),
+        key_factors=row["key_factors"],
     )

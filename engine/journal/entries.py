@@ -16,7 +16,7 @@ from engine.domain.order import Fill, Order, OrderState
 from engine.domain.run import ModelUse, RunSpec
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunEntry:
     """One run. `kind` is `backtest`, `daily` or `session`; `session` and `cycle` say what a desk's run was for;
     `outcome` is None while it runs (or was killed), else `done`, `interrupted`, `failed`, `halted` or `skipped`;
@@ -40,7 +40,7 @@ class RunEntry:
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CallCost:
     """One call of a model by what it cost: USD, None where the price is unknown; latency in seconds."""
 
@@ -55,7 +55,7 @@ class CallCost:
     latency: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerEntry:
     """One call of a model, whole: what was asked for which decision, what came, and what was made of it.
 
@@ -123,7 +123,7 @@ class Note:
     time: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Holding:
     """Shares of a symbol at a session's close (negative: short), the close and the average cost, None where not
     known."""
@@ -144,7 +144,7 @@ class Recalled:
     cited: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Trail:
     """How one decision came about and what came of it: every answer in order, the orders of its symbol in its
     cycle, their moves and fills, the outcome once it is known, the symbol's closes since, as far as the books

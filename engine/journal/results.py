@@ -21,11 +21,11 @@ def result(reader: JournalReader, run: str) -> Result:
         raise MissingData(f"the run {run} in {reader.path} has no result: it is no backtest, or never reached its test")
     parts = {
         part: Stretch(
-            initial_value,
-            reader.equity(run, part),
-            reader.fills(run, part=part),
-            reader.cash_flows(run, part),
-            reader.decisions(run, part=part),
+            initial_value=initial_value,
+            equity=reader.equity(run, part),
+            fills=reader.fills(run, part=part),
+            cash_flows=reader.cash_flows(run, part),
+            decisions=reader.decisions(run, part=part),
         )
         for part, initial_value in started.items()
     }
@@ -68,14 +68,14 @@ def trail(reader: JournalReader, key: DecisionKey) -> Trail:
         if outcome.decision_session == key.session
     ]
     return Trail(
-        decision,
-        reader.answers(key),
-        orders,
-        tuple(move for order in orders for move in reader.order_moves(order.order.id)),
-        tuple(fill for order in orders for fill in reader.fills(order_id=order.order.id)),
-        outcomes[-1] if outcomes else None,
-        tuple(sorted(closes.items())),
-        reader.recalled(key),
+        decision=decision,
+        answers=reader.answers(key),
+        orders=orders,
+        moves=tuple(move for order in orders for move in reader.order_moves(order.order.id)),
+        fills=tuple(fill for order in orders for fill in reader.fills(order_id=order.order.id)),
+        outcome=outcomes[-1] if outcomes else None,
+        closes=tuple(sorted(closes.items())),
+        recalled=reader.recalled(key),
     )
 
 
@@ -95,4 +95,12 @@ def model_use(reader: JournalReader, run: str | None = None, session: date | Non
         input_tokens += call.input_tokens
         output_tokens += call.output_tokens
         cost = None if cost is None or call.cost is None else cost + call.cost
-    return ModelUse(", ".join(models), calls, cached, abstentions, input_tokens, output_tokens, cost)
+    return ModelUse(
+        spec=", ".join(models),
+        calls=calls,
+        cached_calls=cached,
+        abstentions=abstentions,
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
+        cost=cost,
+    )

@@ -80,7 +80,7 @@ class Planted:
     where: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Certificate:
     """What an audit found. `compared` decisions were taken again on cut data and `differing` of them came out
     differently; the door was asked in `door_sessions` and in `door_differing` showed something that a cut removes.
@@ -140,14 +140,14 @@ def venue(market: Market, through: date, now: datetime, fill_at: FillAt) -> dict
         complete = min(rows, history.rows_through(market.calendars[symbol].last_closed(now)))
         opens = history.open[complete:rows]
         histories[symbol] = PriceHistory(
-            symbol,
-            history.sessions[:rows],
-            history.open[:rows],
-            history.high[:complete] + opens,
-            history.low[:complete] + opens,
-            history.close[:complete] + opens,
-            history.adj_close[:complete] + opens,
-            history.volume[:rows],
+            symbol=symbol,
+            sessions=history.sessions[:rows],
+            open=history.open[:rows],
+            high=history.high[:complete] + opens,
+            low=history.low[:complete] + opens,
+            close=history.close[:complete] + opens,
+            adj_close=history.adj_close[:complete] + opens,
+            volume=history.volume[:rows],
         )
     return histories
 
@@ -191,18 +191,18 @@ async def audit(subject: Subject, count: int | None, on_step: OnStep = lambda do
         if read.from_the_future:
             found.say(f"{source}: read at {read.decision}, available from {read.latest}")
     return Certificate(
-        subject.name,
-        subject.decided[0],
-        subject.decided[-1],
-        inputs,
-        len(cuts),
-        compared,
-        len(differing),
-        len(subject.decided),
-        door_differing,
-        tuple(Planted(s, s in found.surfaced, found.surfaced.get(s, "")) for s in _planted_into(subject)),
-        tuple(found.said),
-        subject.hindsight if MEMORY in subject.beside else None,
+        subject=subject.name,
+        first=subject.decided[0],
+        last=subject.decided[-1],
+        inputs=inputs,
+        cuts=len(cuts),
+        compared=compared,
+        differing=len(differing),
+        door_sessions=len(subject.decided),
+        door_differing=door_differing,
+        planted=tuple(Planted(s, s in found.surfaced, found.surfaced.get(s, "")) for s in _planted_into(subject)),
+        findings=tuple(found.said),
+        hindsight=subject.hindsight if MEMORY in subject.beside else None,
     )
 
 

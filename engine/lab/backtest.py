@@ -28,7 +28,7 @@ from engine.session.reward import known_books, outcomes
 from engine.simulation.simulated_broker import MarketActivity, SimulatedBroker
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BacktestContext:
     """What a run of agents needs, all of it given. `venue` are the prices that the broker trades at, where they are
     not the market's own: a market that is cut in the middle of a coin's day has no bar of it, and fills still come.
@@ -66,7 +66,9 @@ async def run_agents(spec: RunSpec, setting: BacktestContext) -> Result:
         *unread_series(setting.cycle.preset, spec.data, setting.market),
         *player.notes,
     )
-    return Result(spec, test, warm_up, dropped=setting.market.dropped, notes=notes, interrupted=player.stopped)
+    return Result(
+        spec=spec, test=test, warm_up=warm_up, dropped=setting.market.dropped, notes=notes, interrupted=player.stopped
+    )
 
 
 def windows(spec: RunSpec, calendar: Calendar) -> tuple[Sequence[date], Sequence[date]]:
@@ -150,11 +152,11 @@ class _Player:
         broker = played.broker
         self.notes += [note for note in broker.notes if note not in self.notes]
         return Stretch(
-            self._setting.cash,
-            tuple(played.equity),
-            tuple(broker.fills),
-            tuple(broker.cash_flows),
-            tuple(played.decisions),
+            initial_value=self._setting.cash,
+            equity=tuple(played.equity),
+            fills=tuple(broker.fills),
+            cash_flows=tuple(broker.cash_flows),
+            decisions=tuple(played.decisions),
         )
 
     def begin(self, part: str, last: date, start: Checkpoint | None = None) -> _Books:
@@ -217,7 +219,9 @@ class _Player:
         now = decision_time(setting.calendar, session)
         setting.clock.advance(now)
         self._done += 1
-        setting.publish(SessionOpened(setting.run, now, session, self._done, self._total, part))
+        setting.publish(
+            SessionOpened(run=setting.run, time=now, session=session, index=self._done, total=self._total, part=part)
+        )
         turn = Turn(
             run=setting.run,
             desk=setting.desk,
@@ -259,7 +263,14 @@ class _Player:
         setting.recorder.settled(books)
         held = tuple((s, p.quantity, books.prices[s]) for s, p in books.portfolio.positions.items())
         setting.publish(
-            SessionSettled(setting.run, setting.clock.now(), books.session, books.value, books.portfolio.cash, held)
+            SessionSettled(
+                run=setting.run,
+                time=setting.clock.now(),
+                session=books.session,
+                value=books.value,
+                cash=books.portfolio.cash,
+                positions=held,
+            )
         )
 
 
@@ -269,4 +280,14 @@ def _copy(notebook: TradingHistory) -> TradingHistory:
 
 def _filled(run: str, now: datetime, fill: Fill) -> OrderFilled:
     side = fill.side.value
-    return OrderFilled(run, now, fill.order_id, fill.session, fill.symbol, side, fill.quantity, fill.price, fill.fee)
+    return OrderFilled(
+        run=run,
+        time=now,
+        order_id=fill.order_id,
+        session=fill.session,
+        symbol=fill.symbol,
+        side=side,
+        quantity=fill.quantity,
+        price=fill.price,
+        fee=fill.fee,
+    )

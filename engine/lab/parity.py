@@ -19,7 +19,7 @@ T = TypeVar("T")
 _COLUMNS = ("open", "high", "low", "close", "adj_close")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Parity:
     """What a replay of a day came to. `orders` is how many there were, `order_changes` those that are on one side
     alone or differ; `data` says in sentences where today's data are not what was seen, which changes nothing of the

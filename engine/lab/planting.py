@@ -76,14 +76,14 @@ def _bars(history: PriceHistory, calendar: Calendar, now: datetime) -> PriceHist
         return column[:known] + array("q", [to_nano(ABSURD_PRICE)]) * count
 
     return PriceHistory(
-        history.symbol,
-        history.sessions[:known] + later,
-        absurd(history.open),
-        absurd(history.high),
-        absurd(history.low),
-        absurd(history.close),
-        absurd(history.adj_close),
-        history.volume[:known] + array("d", [float(ABSURD_PRICE)]) * count,
+        symbol=history.symbol,
+        sessions=history.sessions[:known] + later,
+        open=absurd(history.open),
+        high=absurd(history.high),
+        low=absurd(history.low),
+        close=absurd(history.close),
+        adj_close=absurd(history.adj_close),
+        volume=history.volume[:known] + array("d", [float(ABSURD_PRICE)]) * count,
     )
 
 
@@ -96,7 +96,15 @@ def _split(symbol: Symbol, calendar: Calendar, now: datetime) -> CorporateAction
 def _with_news(items: Sequence[NewsItem], symbol: Symbol, now: datetime) -> list[NewsItem]:
     soon = now + _SOON
     text = f"{MARKERS['news']}: takeover of {symbol} at triple the price"
-    item = NewsItem(f"planted-{symbol}", symbol, soon.date(), soon, text, text, soon)
+    item = NewsItem(
+        id=f"planted-{symbol}",
+        symbol=symbol,
+        date=soon.date(),
+        available_at=soon,
+        summary=text,
+        headline=text,
+        published=soon,
+    )
     row = bisect_right(items, soon, key=lambda other: other.available_at)
     return [*items[:row], item, *items[row:]]
 
@@ -104,7 +112,9 @@ def _with_news(items: Sequence[NewsItem], symbol: Symbol, now: datetime) -> list
 def _with_filing(reports: Sequence[Filing], symbol: Symbol, now: datetime) -> list[Filing]:
     soon = now + _SOON
     text = f"{MARKERS['filings']}: {symbol} agrees to be taken over at triple the price"
-    filing = Filing(f"planted-{symbol}", symbol, "8-K", soon.date(), soon, text)
+    filing = Filing(
+        id=f"planted-{symbol}", symbol=symbol, form="8-K", date=soon.date(), available_at=soon, summary=text
+    )
     row = bisect_right(reports, soon, key=lambda other: other.available_at)
     return [*reports[:row], filing, *reports[row:]]
 

@@ -30,7 +30,7 @@ from engine.session.inputs import TurnInputs
 from engine.simulation.simulated_broker import SimulatedBroker
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedTurn:
     """What stood when a batch was decided, as far as the journal has it; `orders` are what the batch came to.
 
@@ -85,16 +85,16 @@ def occasion_of_backtest(
     notebook.decided([made for made in reader.decisions(entry.id) if made.key.session < session])
     orders = [one for one in reader.orders(entry.id, session=session) if one.cycle == 1]
     return RecordedTurn(
-        entry,
-        orders[0].desk if orders else desk,
-        session,
-        1,
-        spec.symbols,
-        points[-1].portfolio if points else Portfolio(begun[part], money_step=rules.money_step),
-        points[-1].session if points else None,
-        notebook,
-        tuple(one.order for one in orders),
-        None if until is None else decision_time(calendar, until),
+        run=entry,
+        desk=orders[0].desk if orders else desk,
+        session=session,
+        cycle=1,
+        symbols=spec.symbols,
+        portfolio=points[-1].portfolio if points else Portfolio(begun[part], money_step=rules.money_step),
+        closed=points[-1].session if points else None,
+        notebook=notebook,
+        orders=tuple(one.order for one in orders),
+        hindsight_until=None if until is None else decision_time(calendar, until),
     )
 
 
@@ -115,15 +115,15 @@ def occasion_of_desk(
     notebook.decided([made for made in reader.decisions() if made.key.session < session])
     orders = [one for one in reader.orders(entry.id, session=session) if one.cycle == cycle]
     occasion = RecordedTurn(
-        entry,
-        desk,
-        session,
-        cycle,
-        entry.symbols,
-        points[-1].portfolio if seen is None else seen.portfolio,
-        session,
-        notebook,
-        tuple(one.order for one in orders),
+        run=entry,
+        desk=desk,
+        session=session,
+        cycle=cycle,
+        symbols=entry.symbols,
+        portfolio=points[-1].portfolio if seen is None else seen.portfolio,
+        closed=session,
+        notebook=notebook,
+        orders=tuple(one.order for one in orders),
     )
     if seen is None:
         return occasion

@@ -62,17 +62,19 @@ def run_strategy(
     begin = spec.first if spec.warm_up_from is None else spec.warm_up_from
     covered = coverage(spec, market)
     sessions = window(calendar, spec.first, spec.last, max(known.bars_dropped_for(s) for s in spec.symbols))
-    trade = _Trade(spec, strategy, known, rules, cash, calendar, market, begin)
+    trade = _Trade(
+        spec=spec, strategy=strategy, known=known, rules=rules, cash=cash, calendar=calendar, market=market, begin=begin
+    )
     warm_up = None
     if spec.warm_up_from is not None:
         before = sessions[0] - timedelta(days=1)
         warm_up, _ = trade.over(window(calendar, spec.warm_up_from, before, 0))
     test, sold = trade.over(sessions)
     notes = (*data_notes(spec, market, covered), *sold)
-    return Result(spec, test, warm_up, dropped=market.dropped, notes=notes)
+    return Result(spec=spec, test=test, warm_up=warm_up, dropped=market.dropped, notes=notes)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Trade:
     """What one run needs to trade any stretch of sessions."""
 
@@ -166,7 +168,9 @@ def trade_strategy(
         point, closing = broker.close_session(session)
         desk.learn(closing)
         equity.append(point)
-    stretch = Stretch(cash, tuple(equity), tuple(broker.fills), tuple(broker.cash_flows))
+    stretch = Stretch(
+        initial_value=cash, equity=tuple(equity), fills=tuple(broker.fills), cash_flows=tuple(broker.cash_flows)
+    )
     return stretch, broker.notes
 
 
@@ -308,13 +312,13 @@ class _Desk:
         notional: Decimal | None = None,
     ) -> None:
         order = Order(
-            order_id(self._run, session, 1, symbol, side),
-            symbol,
-            side,
-            session,
-            quantity,
-            notional,
-            self._reasons[signal],
+            id=order_id(self._run, session, 1, symbol, side),
+            symbol=symbol,
+            side=side,
+            session=session,
+            quantity=quantity,
+            notional=notional,
+            reason=self._reasons[signal],
         )
         self._asked[order.id] = (symbol, signal)
         self._broker.submit(order)

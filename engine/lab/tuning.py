@@ -42,7 +42,7 @@ class Figures:
     buy_and_hold: float | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Tuned:
     """The best parameters of a symbol as `--param` texts, and what they come to; `out_of_sample` is None where no
     test window was asked for. `trials` were made; `interrupted` where more were wanted."""
@@ -143,7 +143,14 @@ def tune(search: Search, market: Market, rules: ExecutionRules, cash: Decimal, o
         return Figures(*(found.get(search.metric) for found in (own, measure.metrics({}, when), held)))
 
     out = None if search.test is None else figures(search.test)
-    return Tuned(symbol, {**dict(search.spec.params), **best}, figures(window), out, made, interrupted)
+    return Tuned(
+        symbol=symbol,
+        params={**dict(search.spec.params), **best},
+        in_sample=figures(window),
+        out_of_sample=out,
+        trials=made,
+        interrupted=interrupted,
+    )
 
 
 @dataclass(frozen=True, slots=True)

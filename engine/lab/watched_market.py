@@ -39,7 +39,7 @@ class Inputs:
             self.latest, self.decision = latest, decision
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WatchedMarket(Market):
     """A market that remembers, by source, what was read of it."""
 

@@ -32,7 +32,7 @@ from engine.ports import BarSource, Calendar, FilingSource, NewsSource
 _LOOK_AHEAD = timedelta(days=10)  # no market rests longer, so the next session lies within
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Market:
     """All data of a run, loaded; `actions` is None for a symbol whose source knows of none. News and filings are in
     order of availability."""
@@ -101,7 +101,15 @@ async def load_market(
         items[symbol], reports[symbol] = batch.items, reported.items
         dropped += [*batch.dropped, *reported.dropped]
     calendars = {symbol: calendar_of(symbol) for symbol in symbols}
-    return Market(histories, actions, items, reports, calendars, tuple(dropped), macro or {})
+    return Market(
+        histories=histories,
+        actions=actions,
+        news=items,
+        filings=reports,
+        calendars=calendars,
+        dropped=tuple(dropped),
+        macro=macro or {},
+    )
 
 
 class MarketAsOf:
@@ -201,12 +209,12 @@ def _on_last_basis(window: PriceHistory, actions: Sequence[CorporateAction]) -> 
 
     volume = array("d", (v * float(f) for v, f in zip(window.volume, factors, strict=True)))
     return PriceHistory(
-        window.symbol,
-        window.sessions,
-        divided(window.open),
-        divided(window.high),
-        divided(window.low),
-        divided(window.close),
-        window.adj_close,
-        volume,
+        symbol=window.symbol,
+        sessions=window.sessions,
+        open=divided(window.open),
+        high=divided(window.high),
+        low=divided(window.low),
+        close=divided(window.close),
+        adj_close=window.adj_close,
+        volume=volume,
     )

@@ -21,9 +21,24 @@ TABLE_ROWS = 20
 """Sessions that the table shows: a trading month."""
 
 _COLUMNS = (
-    "open", "high", "low", "close", "volume", "SMA 10", "SMA 50", "lower band", "middle band", "upper band",
-    "RSI 14", "MACD", "MACD signal", "MACD histogram", "K", "D", "J",
-)  # fmt: skip
+    "open",
+    "high",
+    "low",
+    "close",
+    "volume",
+    "SMA 10",
+    "SMA 50",
+    "lower band",
+    "middle band",
+    "upper band",
+    "RSI 14",
+    "MACD",
+    "MACD signal",
+    "MACD histogram",
+    "K",
+    "D",
+    "J",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,10 +164,24 @@ def _indicators(bars: PriceHistory) -> Mapping[str, Floats]:
     close, high, low = prices(bars.close), prices(bars.high), prices(bars.low)
     bands, oscillator, stochastic = bollinger(close), macd(close), kdj(high, low, close)
     columns = (
-        prices(bars.open), high, low, close, np.asarray(bars.volume, dtype=np.float64),
-        sma(close, 10), sma(close, 50), bands.lower, bands.middle, bands.upper, rsi(close),
-        oscillator.line, oscillator.signal, oscillator.histogram, stochastic.k, stochastic.d, stochastic.j,
-    )  # fmt: skip
+        prices(bars.open),
+        high,
+        low,
+        close,
+        np.asarray(bars.volume, dtype=np.float64),
+        sma(close, 10),
+        sma(close, 50),
+        bands.lower,
+        bands.middle,
+        bands.upper,
+        rsi(close),
+        oscillator.line,
+        oscillator.signal,
+        oscillator.histogram,
+        stochastic.k,
+        stochastic.d,
+        stochastic.j,
+    )
     return dict(zip(_COLUMNS, columns, strict=True))
 
 

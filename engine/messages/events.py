@@ -23,7 +23,7 @@ class Event:
     durable: ClassVar[bool] = True
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunStarted(Event):
     """A run began: kind is `backtest`, `daily` or `session`; `label` introduces who decides, `steps` are the questions
     that its agents are asked about a symbol, in order (none where nobody is asked)."""
@@ -38,7 +38,7 @@ class RunStarted(Event):
     steps: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SessionOpened(Event):
     """The run turned to a decision session: number `index` (from 1) of `total`; `part` is warm-up or test."""
 
@@ -48,7 +48,7 @@ class SessionOpened(Event):
     part: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StepStarted(Event):
     """A step of the cycle began for a symbol."""
 
@@ -58,7 +58,7 @@ class StepStarted(Event):
     step: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AgentSaid(Event):
     """A piece of text as it streams from a model."""
 
@@ -71,7 +71,7 @@ class AgentSaid(Event):
     durable: ClassVar[bool] = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AgentAnswered(Event):
     """An agent's answer is complete (or it abstained): `text` is for a person; cost in USD."""
 
@@ -89,7 +89,7 @@ class AgentAnswered(Event):
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionMade(Event):
     """A decision stands after the limits; `size` in percent of the portfolio, `cut` what was changed."""
 
@@ -102,7 +102,7 @@ class DecisionMade(Event):
     cut: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OrderMoved(Event):
     """An order entered a state."""
 
@@ -114,7 +114,7 @@ class OrderMoved(Event):
     detail: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OrderFilled(Event):
     """A trade happened."""
 
@@ -127,7 +127,7 @@ class OrderFilled(Event):
     fee: Decimal
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SessionSettled(Event):
     """A session's books are closed: `positions` as (symbol, quantity, price); `brought` is what was brought in
     (negative: taken out) in it, which is no profit."""

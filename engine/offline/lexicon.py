@@ -21,7 +21,7 @@ _LONE_VERB = 0.3
 """What "rises" is worth where nothing says what rises."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Lexicon:
     """Word forms in lower case: `words` with their weight and sign, `moves` +1 for more and -1 for less,
     `things` +1 where more is good and -1 where more is bad."""
@@ -100,12 +100,12 @@ def lexicon() -> Lexicon:
     moves = dict.fromkeys(_forms(verbs["up"]), 1) | dict.fromkeys(_forms(verbs["down"]), -1)
     things = dict.fromkeys(_plurals(nouns["good"]), 1) | dict.fromkeys(_plurals(nouns["bad"]), -1)
     return Lexicon(
-        words,
-        moves,
-        {word: sign for word, sign in things.items() if word not in moves},
-        frozenset(modifiers["negators"]),
-        frozenset(modifiers["failing"]),
-        frozenset(modifiers["modals"]),
+        words=words,
+        moves=moves,
+        things={word: sign for word, sign in things.items() if word not in moves},
+        negators=frozenset(modifiers["negators"]),
+        failing=frozenset(modifiers["failing"]),
+        modals=frozenset(modifiers["modals"]),
     )
 
 

@@ -67,9 +67,11 @@ class OfflineModel:
         if rule is None:
             detail = f"the rules know no answer to {type(request.view).__name__}; choose a language model for it"
             failure = ModelFailure(FailureKind.NOT_CONFIGURED, detail)
-            return ModelResult(self.spec, failure=failure, cost=Decimal(0), request_hash=name)
+            return ModelResult(model=self.spec, failure=failure, cost=Decimal(0), request_hash=name)
         answer = rule(request.view)
         text = json.dumps(answer, ensure_ascii=False)
         if on_delta is not None:
             on_delta(text)
-        return ModelResult(self.spec, answer=answer, text=text, stop_reason="end", cost=Decimal(0), request_hash=name)
+        return ModelResult(
+            model=self.spec, answer=answer, text=text, stop_reason="end", cost=Decimal(0), request_hash=name
+        )

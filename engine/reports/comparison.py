@@ -20,7 +20,7 @@ class Spread:
     count: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
     """A printed figure beside ours; either may be None, not both. `rel_diff` is (ours - paper) / |paper|, None where
     one is missing or the paper prints zero. `answered_by` is the spec of the model that answered our agents, None for a
@@ -52,7 +52,7 @@ class Cell:
         return abs(Decimal(repr(self.ours)) - self.paper) < unit
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AgentRow:
     """What an agent of ours came to on a symbol, for the row `model` of a table: the printed one of that name, or one
     of our own. `metrics` are empty where the row cannot be had; `note` says why, or what a reader has to know."""
@@ -107,8 +107,19 @@ def _row(row: AgentRow, printed: Mapping[str, PublishedCell], table: PublishedTa
             note = "; ".join(filter(None, (row.note, beside.note))) or None
             yield _beside(table, beside, value, note, row.answered_by, spread)
         else:
-            where = (table.name, row.symbol, None, row.model, metric)
-            yield Cell(*where, value, None, None, row.note, row.answered_by, spread)
+            yield Cell(
+                table=table.name,
+                symbol=row.symbol,
+                strategy=None,
+                model=row.model,
+                metric=metric,
+                ours=value,
+                paper=None,
+                rel_diff=None,
+                note=row.note,
+                answered_by=row.answered_by,
+                spread=spread,
+            )
 
 
 def _beside(
@@ -121,5 +132,16 @@ def _beside(
 ) -> Cell:
     paper = float(cell.value)
     apart = None if ours is None or paper == 0.0 else (ours - paper) / abs(paper)
-    where = (table.name, cell.symbol, cell.strategy, cell.model, cell.metric)
-    return Cell(*where, ours, cell.value, apart, note, answered_by, spread)
+    return Cell(
+        table=table.name,
+        symbol=cell.symbol,
+        strategy=cell.strategy,
+        model=cell.model,
+        metric=cell.metric,
+        ours=ours,
+        paper=cell.value,
+        rel_diff=apart,
+        note=note,
+        answered_by=answered_by,
+        spread=spread,
+    )

@@ -20,7 +20,7 @@ Figures = Mapping[tuple[str, Symbol, str], float]
 """A value by row, symbol and metric."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Average:
     """The mean of a metric over a group of models and some symbols, and that as a percentage of buy and hold's own mean
     (None where that is not above zero: a share of a loss says nothing). `group` is a kind, a size, or a model by its
@@ -85,4 +85,12 @@ def _means(
         held = [figures.get((BENCHMARK, symbol, metric)) for symbol in symbols]
         base = fmean(value for value in held if value is not None) if None not in held else 0.0
         mean = fmean(known)
-        yield Average(table.name, symbols, group, of, metric, mean, 100.0 * mean / base if base > 0 else None)
+        yield Average(
+            table=table.name,
+            symbols=symbols,
+            group=group,
+            of=of,
+            metric=metric,
+            mean=mean,
+            percent=100.0 * mean / base if base > 0 else None,
+        )

@@ -86,14 +86,14 @@ def through(stretch: Stretch, last: date | None) -> Stretch:
     """The stretch as it stood at the close of a session (None: before the first): what an interrupted run is
     compared with."""
     if last is None:
-        return Stretch(stretch.initial_value)
+        return Stretch(initial_value=stretch.initial_value)
     if stretch.equity and stretch.equity[-1].session <= last:
         return stretch
     return Stretch(
-        stretch.initial_value,
-        tuple(point for point in stretch.equity if point.session <= last),
-        tuple(fill for fill in stretch.fills if fill.session <= last),
-        tuple(flow for flow in stretch.cash_flows if flow.session <= last),
-        tuple(decision for decision in stretch.decisions if decision.key.session <= last),
-        tuple(adopted for adopted in stretch.adoptions if adopted.session <= last),
+        initial_value=stretch.initial_value,
+        equity=tuple(point for point in stretch.equity if point.session <= last),
+        fills=tuple(fill for fill in stretch.fills if fill.session <= last),
+        cash_flows=tuple(flow for flow in stretch.cash_flows if flow.session <= last),
+        decisions=tuple(decision for decision in stretch.decisions if decision.key.session <= last),
+        adoptions=tuple(adopted for adopted in stretch.adoptions if adopted.session <= last),
     )

@@ -21,7 +21,7 @@ BENCHES = ("finvision", "finagent", "investorbench")
 """The benches that have printed rows; each is also the name of its convention."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedCell:
     """One printed figure, in the paper's unit. Exactly one of `strategy` (a rule that we have) and `model` is
     set; `note` says why ours differs or cannot be had."""
@@ -39,7 +39,7 @@ class PublishedCell:
         return self.strategy or self.model or ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedTable:
     """A table of a paper. `first` and `last` are the test period that the paper gives, `warm_up_from` begins the
     training before it; what of the test is valued is the convention's to say. `averaged` are the symbols that its
@@ -97,21 +97,28 @@ def _table(paper: Mapping[str, Any], table: Mapping[str, Any]) -> PublishedTable
     cells = [cell for row in table["row"] for cell in _cells(row, paper.get("note", []))]
     name = f"{paper['paper']} Table {table['name']}"
     return PublishedTable(
-        name,
-        paper["convention"],
-        window["first"],
-        window["last"],
-        tuple(cells),
-        window["warm_up_from"],
-        tuple(map(tuple, table.get("averaged", ()))),
-        tuple(CorporateAction(kind=ActionKind.DIVIDEND, **paid) for paid in table.get("dividend", ())),
+        name=name,
+        convention=paper["convention"],
+        first=window["first"],
+        last=window["last"],
+        cells=tuple(cells),
+        warm_up_from=window["warm_up_from"],
+        averaged=tuple(map(tuple, table.get("averaged", ()))),
+        dividends=tuple(CorporateAction(kind=ActionKind.DIVIDEND, **paid) for paid in table.get("dividend", ())),
     )
 
 
 def _cells(row: Mapping[str, Any], notes: list[dict[str, Any]]) -> list[PublishedCell]:
     strategy, model = row.get("strategy"), row.get("model")
     return [
-        PublishedCell(symbol, strategy, model, metric, value, _note(notes, symbol, strategy, model, metric))
+        PublishedCell(
+            symbol=symbol,
+            strategy=strategy,
+            model=model,
+            metric=metric,
+            value=value,
+            note=_note(notes, symbol, strategy, model, metric),
+        )
         for symbol, figures in row.items()
         if symbol not in ("strategy", "model")
         for metric, value in figures.items()

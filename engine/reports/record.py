@@ -33,9 +33,9 @@ def track_of(
     symbols = sorted({symbol for point in points for symbol in point.prices})
     prices, positions = _single(points, symbols)
     return Track(
-        grown.equity,
-        periods_per_year,
-        risk_free,
+        equity=grown.equity,
+        periods_per_year=periods_per_year,
+        risk_free=risk_free,
         invested=floats(grown.at(point.session, _invested(point)) for point in points),
         traded=float(sum((grown.at(fill.session, fill.quantity * fill.price) for fill in stretch.fills), ZERO)),
         benchmark=None if benchmark is None else _Grown(benchmark).equity,
@@ -71,8 +71,8 @@ def symbol_track(stretch: Stretch, symbol: Symbol, share: Decimal, periods_per_y
     traded = sum((f.quantity * f.price for f in stretch.fills if f.symbol == symbol), ZERO)
     prices, positions = _single(stretch.equity, [symbol])
     return Track(
-        floats(values),
-        periods_per_year,
+        equity=floats(values),
+        periods_per_year=periods_per_year,
         invested=floats(invested),
         traded=float(traded),
         prices=prices,

@@ -36,7 +36,7 @@ _SHARES = _SIGNED | {"volatility", "max_drawdown", "win_rate", "exposure"}
 _INTERVALS = {"sharpe": ("sharpe_low", "sharpe_high"), "excess_return": ("excess_low", "excess_high")}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MetricRow:
     """One metric as text: `interval` is empty where there is none, `beside` has a cell for every baseline."""
 
@@ -99,7 +99,16 @@ def metric_rows(document: Mapping[str, Any]) -> list[MetricRow]:
         low, high = (document["metrics"].get(bound) for bound in _INTERVALS.get(name, ("", "")))
         interval = _interval(named, name, low, high)
         beside = (figure(named, name, other["metrics"].get(name)) for other in document["baselines"].values())
-        rows.append(MetricRow(name, title, short, figure(named, name, value), interval, tuple(beside)))
+        rows.append(
+            MetricRow(
+                name=name,
+                title=title,
+                short=short,
+                own=figure(named, name, value),
+                interval=interval,
+                beside=tuple(beside),
+            )
+        )
     return rows
 
 

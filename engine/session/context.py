@@ -25,7 +25,7 @@ WITHIN = "session"
 """The kinds of a desk's runs: the one after a close, and the cycles within the session that follows."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SessionContext:
     """What a run of a desk needs, all of it given. `wall` tells when things are written; decisions are dated by the
     session. `market` reaches `session` and, of shares, not beyond. `mode` and `broker` are configured; `number` is the
@@ -56,7 +56,7 @@ class SessionContext:
         return KIND if self.number == DAILY else WITHIN
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DeskRunResult:
     """What a run came to: `books` are those at the last close. `outcome` is `done`, `waiting` (orders in `waiting` need
     approval) or `halted` (by a person, see `halted`); `skipped` are sessions that passed without a run: they are never

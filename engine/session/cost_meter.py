@@ -17,14 +17,14 @@ class CostMeter:
     """Adds up the calls of a run. `sent back` answers cost like any other; an abstention is counted once."""
 
     def __init__(self, spec: str) -> None:
-        self.use = ModelUse(spec)
+        self.use = ModelUse(spec=spec)
 
     def count(self, record: AnswerRecord | AnswerEntry) -> None:
         """Adds one call. The cost of a run is unknown (None) once that of one call is."""
         result = record.result
         self.add(
             ModelUse(
-                self.use.spec,
+                spec=self.use.spec,
                 calls=1,
                 cached_calls=int(result.cached),
                 abstentions=int(record.outcome == "abstained"),
@@ -39,7 +39,7 @@ class CostMeter:
         for call in calls:
             self.add(
                 ModelUse(
-                    self.use.spec,
+                    spec=self.use.spec,
                     calls=1,
                     cached_calls=int(call.cached),
                     abstentions=int(call.abstained),
@@ -77,20 +77,20 @@ def answered(record: AnswerRecord, run: str, now: datetime) -> AgentAnswered:
     asked, result = record.asked, record.result
     text = in_words(record.answer) if record.answer is not None else f"{record.outcome}: {record.reason}"
     return AgentAnswered(
-        run,
-        now,
-        asked.session,
-        asked.symbol,
-        asked.owner,
-        asked.step,
-        text,
-        result.model,
-        record.outcome == "abstained",
-        result.cached,
-        result.usage.input_tokens,
-        result.usage.output_tokens,
-        result.cost,
-        result.latency,
+        run=run,
+        time=now,
+        session=asked.session,
+        symbol=asked.symbol,
+        owner=asked.owner,
+        step=asked.step,
+        text=text,
+        model=result.model,
+        abstained=record.outcome == "abstained",
+        cached=result.cached,
+        input_tokens=result.usage.input_tokens,
+        output_tokens=result.usage.output_tokens,
+        cost=result.cost,
+        seconds=result.latency,
     )
 
 

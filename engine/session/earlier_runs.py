@@ -62,7 +62,17 @@ def skip_missed(setting: SessionContext) -> tuple[date, ...]:
         if session in written:
             continue
         identity, now = run_id(setting.desk, session), setting.wall.now()
-        entry = RunEntry(identity, KIND, setting.name, now, setting.label, None, setting.symbols, session, 1)
+        entry = RunEntry(
+            id=identity,
+            kind=KIND,
+            name=setting.name,
+            started=now,
+            label=setting.label,
+            spec=None,
+            symbols=setting.symbols,
+            session=session,
+            cycle=1,
+        )
         with setting.journal.together():
             setting.journal.run_started(entry)
             setting.journal.run_finished(

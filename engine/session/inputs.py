@@ -32,7 +32,7 @@ _FIGURES = timedelta(days=800)
 """How far back figures of the economy are told beside the last one, with room: a year and what came before it."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TurnInputs:
     """A turn's inputs, read again; `market` holds nothing that was not known. `now` is when it was decided, None for a
     run of before that was kept, which decided after the close; `prices` as in Turn."""
@@ -78,30 +78,30 @@ def seen_in(inputs: Inputs, calendar_of: Callable[[Symbol], Calendar]) -> TurnIn
         for symbol, parts in _named(inputs, "filings").items()
     }
     market = Market(
-        histories,
-        {symbol: actions.get(symbol) for symbol in histories},
-        {symbol: _all(NewsItem, parts) for symbol, parts in _named(inputs, "news").items()},
-        filings,
-        {symbol: calendar_of(symbol) for symbol in histories},
+        histories=histories,
+        actions={symbol: actions.get(symbol) for symbol in histories},
+        news={symbol: _all(NewsItem, parts) for symbol, parts in _named(inputs, "news").items()},
+        filings=filings,
+        calendars={symbol: calendar_of(symbol) for symbol in histories},
         macro={
             name: MacroSeries(name, tuple(_all(MacroObservation, parts)))
             for name, parts in _named(inputs, "macro").items()
         },
     )
     return TurnInputs(
-        tuple(books["symbols"]),
-        datetime.fromisoformat(books["news_after"]),
-        Portfolio(
+        symbols=tuple(books["symbols"]),
+        news_after=datetime.fromisoformat(books["news_after"]),
+        portfolio=Portfolio(
             Decimal(books["cash"]),
             {s: Position(Decimal(quantity), Decimal(cost)) for s, quantity, cost in books["positions"]},
             Decimal(books["money_step"]),
         ),
-        Decimal(books["reserved"]),
-        {symbol: Decimal(shares) for symbol, shares in books["queued"].items()},
-        frozenset(books["whole_shares"]),
-        market,
-        moment_of(inputs),
-        {symbol: Decimal(price) for symbol, price in books.get("prices", {}).items()},
+        reserved=Decimal(books["reserved"]),
+        queued={symbol: Decimal(shares) for symbol, shares in books["queued"].items()},
+        whole_shares=frozenset(books["whole_shares"]),
+        market=market,
+        now=moment_of(inputs),
+        prices={symbol: Decimal(price) for symbol, price in books.get("prices", {}).items()},
     )
 
 

@@ -65,7 +65,15 @@ def filled(setting: SessionContext, fill: Fill) -> OrderFilled:
     """That a trade happened, as an event of the run that has booked it."""
     now, side = setting.wall.now(), fill.side.value
     return OrderFilled(
-        setting.run, now, fill.order_id, fill.session, fill.symbol, side, fill.quantity, fill.price, fill.fee
+        run=setting.run,
+        time=now,
+        order_id=fill.order_id,
+        session=fill.session,
+        symbol=fill.symbol,
+        side=side,
+        quantity=fill.quantity,
+        price=fill.price,
+        fee=fill.fee,
     )
 
 
@@ -75,9 +83,23 @@ def _publish_books(setting: SessionContext, settled: SettledSession, adopted: It
     taken = [one for one in adopted if before.session < one.session <= books.session]
     brought = sum((one.amount for one in brought_in((before, books), settled.cash_flows, taken)), ZERO)
     cash, now = books.portfolio.cash, setting.wall.now()
-    setting.publish(SessionSettled(setting.run, now, books.session, books.value, cash, held, brought))
+    setting.publish(
+        SessionSettled(
+            run=setting.run,
+            time=now,
+            session=books.session,
+            value=books.value,
+            cash=cash,
+            positions=held,
+            brought=brought,
+        )
+    )
 
 
 def _paid_for(brought: Iterable[NetDeposit]) -> list[CashFlow]:
     """Shares that a person brought in or took over were not earned: as if they had been paid for at the close."""
-    return [CashFlow(one.session, one.symbol, EXTERNAL, -one.amount) for one in brought if one.symbol]
+    return [
+        CashFlow(session=one.session, symbol=one.symbol, kind=EXTERNAL, amount=-one.amount)
+        for one in brought
+        if one.symbol
+    ]

@@ -24,21 +24,29 @@ def begin(setting: SessionContext) -> None:
     """Writes down, and tells, that a run has begun or goes on."""
     now, session, number = setting.wall.now(), setting.session, setting.number
     entry = RunEntry(
-        setting.run, setting.kind, setting.name, now, setting.label, None, setting.symbols, session, number
+        id=setting.run,
+        kind=setting.kind,
+        name=setting.name,
+        started=now,
+        label=setting.label,
+        spec=None,
+        symbols=setting.symbols,
+        session=session,
+        cycle=number,
     )
     setting.journal.run_started(entry)
     setting.publish(
         RunStarted(
-            setting.run,
-            now,
-            setting.kind,
-            setting.name,
-            setting.label,
-            setting.symbols,
-            session,
-            session,
-            1,
-            setting.cycle.preset.questions,
+            run=setting.run,
+            time=now,
+            kind=setting.kind,
+            name=setting.name,
+            label=setting.label,
+            symbols=setting.symbols,
+            first=session,
+            last=session,
+            sessions=1,
+            steps=setting.cycle.preset.questions,
         )
     )
 

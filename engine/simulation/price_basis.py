@@ -44,14 +44,14 @@ def on_basis(history: PriceHistory, basis: PriceBasis, rebase_on: date | None = 
         return array("q", (_rounded(price * adjusted * above, close * below) for price, close, adjusted in rows))
 
     return PriceHistory(
-        history.symbol,
-        history.sessions,
-        scaled(history.open),
-        scaled(history.high),
-        scaled(history.low),
-        scaled(history.close),
-        history.adj_close,
-        history.volume,
+        symbol=history.symbol,
+        sessions=history.sessions,
+        open=scaled(history.open),
+        high=scaled(history.high),
+        low=scaled(history.low),
+        close=scaled(history.close),
+        adj_close=history.adj_close,
+        volume=history.volume,
     )
 
 
@@ -105,14 +105,14 @@ def on_first_basis(history: PriceHistory, actions: Iterable[CorporateAction] | N
         return array("q", (_rounded(v * f.numerator, f.denominator) for v, f in pairs))
 
     return PriceHistory(
-        history.symbol,
-        history.sessions,
-        multiplied(history.open),
-        multiplied(history.high),
-        multiplied(history.low),
-        multiplied(history.close),
-        history.adj_close,
-        array("d", (v / float(f) for v, f in zip(history.volume, factors, strict=True))),
+        symbol=history.symbol,
+        sessions=history.sessions,
+        open=multiplied(history.open),
+        high=multiplied(history.high),
+        low=multiplied(history.low),
+        close=multiplied(history.close),
+        adj_close=history.adj_close,
+        volume=array("d", (v / float(f) for v, f in zip(history.volume, factors, strict=True))),
     )
 
 

@@ -206,7 +206,17 @@ class SimulatedBroker:
         quantity = self._portfolio.quantity(symbol)
         side = Side.SELL if quantity > 0 else Side.BUY
         order_id = f"stopped-{session:%Y%m%d}-{symbol}"
-        self._book(Fill(order_id, symbol, side, session, abs(quantity), price, reason=STOPPED_TRADING))
+        self._book(
+            Fill(
+                order_id=order_id,
+                symbol=symbol,
+                side=side,
+                session=session,
+                quantity=abs(quantity),
+                price=price,
+                reason=STOPPED_TRADING,
+            )
+        )
 
     def _book(self, fill: Fill) -> None:
         self._portfolio = self._portfolio.filled(fill)
@@ -235,7 +245,7 @@ class SimulatedBroker:
             price = self._price_after(action, session)
             self._portfolio, paid = self._portfolio.split(symbol, ratio, price, self._model.share_step)
             if paid:
-                self.cash_flows.append(CashFlow(session, symbol, CASH_IN_LIEU, paid))
+                self.cash_flows.append(CashFlow(session=session, symbol=symbol, kind=CASH_IN_LIEU, amount=paid))
         for n, order in enumerate(self._pending):
             if order.symbol == symbol and order.quantity is not None:
                 self._pending[n] = replace(order, quantity=EXACT.multiply(order.quantity, ratio))
@@ -252,7 +262,7 @@ class SimulatedBroker:
         if action.symbol in self._portfolio.positions:
             self._portfolio, paid = self._portfolio.dividend(action.symbol, action.value)
             if paid:
-                self.cash_flows.append(CashFlow(session, action.symbol, DIVIDEND, paid))
+                self.cash_flows.append(CashFlow(session=session, symbol=action.symbol, kind=DIVIDEND, amount=paid))
 
     def _fill_pending(self, session: date) -> None:
         ordinal = session.toordinal()
@@ -299,7 +309,18 @@ class SimulatedBroker:
         if change < 0 and self._portfolio.cash + change < 0 and not covers:
             self._end(order, OrderState.REJECTED, f"it needs {-change} at {price:f} and cash is {self._portfolio.cash}")
             return
-        self._book(Fill(order.id, symbol, side, session, quantity, price, fee, order.reason))
+        self._book(
+            Fill(
+                order_id=order.id,
+                symbol=symbol,
+                side=side,
+                session=session,
+                quantity=quantity,
+                price=price,
+                fee=fee,
+                reason=order.reason,
+            )
+        )
         if quantity == asked:
             self._end(order, OrderState.FILLED, "", quantity)
         else:

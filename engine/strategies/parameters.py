@@ -14,7 +14,7 @@ from engine.errors import UsageError
 Value = int | float | str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Parameter:
     """One parameter of a strategy. Numbers have inclusive bounds `low` and `high`, words have `choices`;
     `tuned` says whether `paperdesk tune` searches it, between these bounds."""
@@ -44,7 +44,7 @@ def parameters(strategy: type) -> tuple[Parameter, ...]:
     """The parameters of a strategy class, in the order of its fields."""
     hints = get_type_hints(strategy)
     fields: tuple[Any, ...] = dataclasses.fields(strategy)
-    return tuple(Parameter(f.name, hints[f.name], f.default, **f.metadata) for f in fields)
+    return tuple(Parameter(name=f.name, type=hints[f.name], default=f.default, **f.metadata) for f in fields)
 
 
 def check(strategy: Any) -> None:

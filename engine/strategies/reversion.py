@@ -16,7 +16,7 @@ from engine.strategies.parameters import check, choice, number
 from engine.strategies.strategy import Signals, crossings, verb
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class KdjRsi:
     """Buys when J crosses above D while RSI is low, sells when J crosses below D while RSI is high.
 

@@ -51,23 +51,23 @@ def paperdesk(symbols: int, bars: int) -> Callable[[], Outcome]:
 
     histories = {
         walk.symbol: PriceHistory(
-            walk.symbol,
-            ordinals,
-            nano(walk.open),
-            nano(walk.high),
-            nano(walk.low),
-            nano(walk.close),
-            nano(walk.close),
-            array("d", walk.volume.astype(float).tolist()),
+            symbol=walk.symbol,
+            sessions=ordinals,
+            open=nano(walk.open),
+            high=nano(walk.high),
+            low=nano(walk.low),
+            close=nano(walk.close),
+            adj_close=nano(walk.close),
+            volume=array("d", walk.volume.astype(float).tolist()),
         )
         for walk in walks(symbols, bars)
     }
     calendars = dict.fromkeys(histories, AroundTheClock())
-    market = Market(histories, dict.fromkeys(histories), {}, {}, calendars)
+    market = Market(histories=histories, actions=dict.fromkeys(histories), news={}, filings={}, calendars=calendars)
     spec = RunSpec(
-        tuple(histories),
-        dates[0],
-        dates[-1],
+        symbols=tuple(histories),
+        first=dates[0],
+        last=dates[-1],
         strategy="sma-cross",
         params=(("fast", str(FAST)), ("slow", str(SLOW))),
         cash=Decimal(CASH_PER_SYMBOL * symbols),

@@ -62,7 +62,7 @@ class Scripted:
     async def answer(self, request: ModelRequest, on_delta: Callable[[str], None] | None = None) -> ModelResult:
         """The scripted answer."""
         known = SCRIPT.get(request.schema_name)
-        return ModelResult("script", answer=known if known is not None else self._trade(request))
+        return ModelResult(model="script", answer=known if known is not None else self._trade(request))
 
     def _trade(self, request: ModelRequest) -> dict[str, Any]:
         self._decisions += 1
@@ -85,11 +85,17 @@ def run(model: LanguageModel, spec: RunSpec, config: Config) -> tuple[float, int
     preset = load_preset("finvision")
     agents = ("news", "chart", "performance-reflection", "signal-reflection", "decision")
     workshop = Workshop(config, mode=None)  # type: ignore[arg-type]  # nothing is made in it
-    models = ModelSet(model.spec, dict.fromkeys(agents, model), dict(preset.agents), frozenset(), workshop)
+    models = ModelSet(
+        spec=model.spec,
+        models=dict.fromkeys(agents, model),
+        settings=dict(preset.agents),
+        insisted=frozenset(),
+        workshop=workshop,
+    )
     market = asyncio.run(load_run(spec))
     clock = BacktestClock(datetime(2000, 1, 1, tzinfo=UTC))
     with JournalWriter(places.run_journal(spec.run), batched=True) as journal:
-        journal.run_started(RunEntry(spec.run, "backtest", "bench", clock.now()))
+        journal.run_started(RunEntry(id=spec.run, kind="backtest", name="bench", started=clock.now()))
         recorder = JournalRecorder(journal, spec.run, "bench", clock)
         began = perf_counter()
         result = asyncio.run(play(spec, config, market, preset, models, clock, recorder))
@@ -108,9 +114,9 @@ def main() -> int:
             times, decisions = [], 0
             for n in range(repeats):
                 spec = RunSpec(
-                    ("ORVL", "BXWD", "HLXM"),
-                    date(2024, 1, 2),
-                    date(2024, 6, 28),
+                    symbols=("ORVL", "BXWD", "HLXM"),
+                    first=date(2024, 1, 2),
+                    last=date(2024, 6, 28),
                     preset="finvision",
                     data=DataSpec(None, 7),
                     run=f"bench-{name.split()[0]}-{n}",

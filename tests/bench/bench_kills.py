@@ -95,7 +95,7 @@ MOST_RUNS = 60
 """Of one session, killed or not: enough for any."""
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Report:
     """What was done and found. `asked` counts model calls that reached the service, `answers` those in the journal,
     `intents` the orders that were meant, `sent` those of them that were handed over, `refused` those that the broker
@@ -220,7 +220,7 @@ class Trader(FakeLLMServer):
             "explanation": "It is the turn.",
         }
         self.executioner.comes_by("model", after=True)
-        return Say(json.dumps(answer))
+        return Say(text=json.dumps(answer))
 
 
 class Killing:
@@ -367,8 +367,10 @@ class Killing:
             if order.id not in sent:
                 wrong.append(f"{order.id} was never handed over ({order.state}: {moves[order.id][-1].detail})")
             elif order.session < max(o.session for o in orders) and order.state in (
-                OrderState.INTENDED, OrderState.SUBMITTING, OrderState.UNKNOWN,
-            ):  # fmt: skip
+                OrderState.INTENDED,
+                OrderState.SUBMITTING,
+                OrderState.UNKNOWN,
+            ):
                 wrong.append(f"{order.id} is still {order.state}")
         ours = what_is_kept(journal).portfolio()
         held = {symbol: position.quantity for symbol, position in ours.positions.items()}

@@ -32,7 +32,9 @@ class Ticker:
         from connectors.alpaca.live.protocols import DataStream
         from connectors.alpaca.settings import AlpacaSettings
 
-        settings = AlpacaSettings("key", "secret", "http://127.0.0.1:1", "http://127.0.0.1:1")
+        settings = AlpacaSettings(
+            key="key", secret="secret", trading_url="http://127.0.0.1:1", data_url="http://127.0.0.1:1"
+        )
         self._protocol = DataStream(settings, "coins", SYMBOLS)
         self._per_second = per_second
         self.heard = 0

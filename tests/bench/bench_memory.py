@@ -78,9 +78,9 @@ def filled(count: int, symbols: int = 1) -> LayeredMemory:
         memory.remember(
             [
                 Item(
-                    f"S{n % symbols}" if n % symbols else "MSFT",
-                    kind,
-                    next(made),
+                    symbol=f"S{n % symbols}" if n % symbols else "MSFT",
+                    kind=kind,
+                    text=next(made),
                     source=str(n),
                     importance=chance.uniform(60, 100),
                 )
@@ -237,7 +237,9 @@ def bench_year() -> dict[str, Any]:
             started = perf_counter()
             memory.sweep(day)
             kinds = ["10-Q" if n == 0 and day % 10 == 0 else "reflection" if n == 1 else "news" for n in range(A_DAY)]
-            memory.remember([Item("MSFT", kind, next(made), source=str(n)) for n, kind in enumerate(kinds)], day)
+            memory.remember(
+                [Item(symbol="MSFT", kind=kind, text=next(made), source=str(n)) for n, kind in enumerate(kinds)], day
+            )
             hits = memory.recall("MSFT", {"news": "Microsoft raises revenue guidance"}, day)
             cited = [hit.record.id for found in hits.values() for hit in found][:6]
             memory.cite(cited, day, f"decision {day}")

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 FIRST_DAY = date(2010, 1, 1)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Columns:
     """One symbol's bars; prices as whole ten-thousandths, so that every program can hold them exactly."""
 
@@ -41,4 +41,8 @@ def walks(symbols: int, bars: int, seed: int = 7) -> Iterator[Columns]:
         high = np.maximum(opened, close) * (1 + spread[0])
         low = np.minimum(opened, close) * (1 - spread[1])
         rounded = [np.rint(column * 10_000).astype(np.int64) for column in (opened, high, low, close)]
-        yield Columns(f"S{n:02d}", *rounded, random.integers(100_000, 5_000_000, bars))
+        yield Columns(
+            symbol=f"S{n:02d}",
+            **dict(zip(("open", "high", "low", "close"), rounded, strict=True)),
+            volume=random.integers(100_000, 5_000_000, bars),
+        )

@@ -55,8 +55,10 @@ class Subject:
 @asynccontextmanager
 async def alpaca() -> AsyncIterator[Subject]:
     with sandbox(cash=CASH, pay_dividends=True) as server:
-        keys = server.settings.key, server.settings.secret
-        broker = AlpacaBroker(AlpacaSettings(*keys, server.url, server.url), first_pause=0.01)
+        settings = AlpacaSettings(
+            key=server.settings.key, secret=server.settings.secret, trading_url=server.url, data_url=server.url
+        )
+        broker = AlpacaBroker(settings, first_pause=0.01)
         yield Subject(broker, lambda: server.advance("close"))
         await broker.aclose()
 
@@ -72,13 +74,13 @@ async def subject(request: pytest.FixtureRequest) -> AsyncIterator[Subject]:
 
 def a_buy(subject: Subject, notional: str = "500.00", symbol: str = "AAA") -> Order:
     name = order_id("contract", subject.decided, 1, symbol, Side.BUY)
-    order = Order(name, symbol, Side.BUY, subject.decided, notional=Decimal(notional))
+    order = Order(id=name, symbol=symbol, side=Side.BUY, session=subject.decided, notional=Decimal(notional))
     return order.moved(OrderState.SUBMITTING)
 
 
 def a_sell(subject: Subject, quantity: Decimal, symbol: str = "AAA") -> Order:
     name = order_id("contract", subject.decided, 1, symbol, Side.SELL)
-    order = Order(name, symbol, Side.SELL, subject.decided, quantity=quantity)
+    order = Order(id=name, symbol=symbol, side=Side.SELL, session=subject.decided, quantity=quantity)
     return order.moved(OrderState.SUBMITTING)
 
 

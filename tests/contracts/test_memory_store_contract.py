@@ -56,7 +56,13 @@ def record(name: str, sequence: int, text: str = "a text") -> MemoryRecord:
 
 
 def touch(name: str, sequence: int, step: float = 5.0, layer: Layer | None = Layer.DEEP, key: str = "") -> Touch:
-    return Touch(name, Cause.PROMOTED, State(step, layer, 71.5, step, step, -2), key, sequence)
+    return Touch(
+        name,
+        Cause.PROMOTED,
+        State(step=step, layer=layer, importance=71.5, importance_step=step, recency_step=step, access_count=-2),
+        key,
+        sequence,
+    )
 
 
 def test_a_new_store_is_empty_and_writable(store: Store) -> None:
@@ -130,7 +136,9 @@ def story(memory: LayeredMemory, days: range, seed: int = 5) -> None:
         chance = random.Random(f"{seed} {day}")
         memory.sweep(day)
         kinds = [chance.choice(("news", "news", "10-Q", "10-K", "reflection")) for _ in range(4)]
-        names = memory.remember([Item("MSFT", kind, f"{kind} {day} {n}") for n, kind in enumerate(kinds)], day)
+        names = memory.remember(
+            [Item(symbol="MSFT", kind=kind, text=f"{kind} {day} {n}") for n, kind in enumerate(kinds)], day
+        )
         known = [standing.record.id for standing in memory.standings(day)]
         memory.cite(names[:1], day + 0.5, f"decision {day}")
         memory.reinforce(chance.sample(known, min(3, len(known))), chance.choice((1, -1)), day + 0.5, f"reward {day}")

@@ -63,7 +63,11 @@ def bars(symbol: str, sessions: Sequence[date], prices: Sequence[tuple[Any, Any]
         open_, close = price if isinstance(price, tuple) else (price, price)
         open_, close = Decimal(str(open_)), Decimal(str(close))
         high, low = max(open_, close), min(open_, close)
-        rows.append(Bar(session, open_, high, low, close, close, Decimal(1_000_000)))
+        rows.append(
+            Bar(
+                session=session, open=open_, high=high, low=low, close=close, adj_close=close, volume=Decimal(1_000_000)
+            )
+        )
     return PriceHistory.of(symbol, rows)
 
 
@@ -77,7 +81,7 @@ def market_of(
     """A market of hand-made parts; coins trade around the clock."""
     calendars: dict[str, Calendar] = {s: AroundTheClock() if is_crypto(s) else calendar for s in histories}
     known = {s: (actions or {}).get(s, ()) for s in histories}
-    return Market(histories, known, news or {}, filings or {}, calendars)
+    return Market(histories=histories, actions=known, news=news or {}, filings=filings or {}, calendars=calendars)
 
 
 def split(symbol: str, day: date, ratio: str) -> CorporateAction:
@@ -111,8 +115,8 @@ class ScriptedModel:
         if isinstance(said, ModelResult):
             return said
         if said is None:
-            return ModelResult("scripted", failure=ModelFailure(FailureKind.UNAVAILABLE, "nothing came"))
-        return ModelResult("scripted", answer=said, text=json.dumps(said, default=str))
+            return ModelResult(model="scripted", failure=ModelFailure(FailureKind.UNAVAILABLE, "nothing came"))
+        return ModelResult(model="scripted", answer=said, text=json.dumps(said, default=str))
 
 
 def trade(request: ModelRequest, action: str, size: int, rule: str, **more: Any) -> dict[str, Any]:
@@ -179,9 +183,9 @@ async def play(
 ) -> Played:
     """Runs the agents over a market."""
     chosen = tuple(symbols) or tuple(market.histories)
-    spec = RunSpec(chosen, first, last, warm_up_from, preset=preset.name)
+    spec = RunSpec(symbols=chosen, first=first, last=last, warm_up_from=warm_up_from, preset=preset.name)
     kept, answering = Kept(), model or ScriptedModel(script)
-    played = Played(Result(spec, Stretch(cash)), kept, answering)
+    played = Played(Result(spec=spec, test=Stretch(initial_value=cash)), kept, answering)
     asker = Asker({"default": answering}, {}, played.answers.append, lambda asked, text: None)
     shares = [c for c in (market.calendars[s] for s in chosen) if c.name != "24/7"]
     setting = BacktestContext(

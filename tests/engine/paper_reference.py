@@ -37,10 +37,10 @@ def load(folder: Path, symbol: str) -> PriceHistory:
     with (folder / "prices" / f"{symbol}.csv").open() as file:
         bars = [
             Bar(
-                date.fromisoformat(row["date"]),
-                *(Decimal(row[name]) for name in ("open", "high", "low", "close")),
-                known(row["adj_close"]),
-                known(row["volume"]),
+                session=date.fromisoformat(row["date"]),
+                **{name: Decimal(row[name]) for name in ("open", "high", "low", "close")},
+                adj_close=known(row["adj_close"]),
+                volume=known(row["volume"]),
             )
             for row in csv.DictReader(file)
         ]
@@ -54,7 +54,17 @@ def _reinvested(bars: list[Bar]) -> list[Bar]:
     factor, adjusted = Decimal(1), []
     for before, bar in zip([bars[0], *bars[:-1]][::-1], bars[::-1], strict=True):
         close = bar.close * factor
-        adjusted.append(Bar(bar.session, bar.open, bar.high, bar.low, bar.close, close, bar.volume))
+        adjusted.append(
+            Bar(
+                session=bar.session,
+                open=bar.open,
+                high=bar.high,
+                low=bar.low,
+                close=bar.close,
+                adj_close=close,
+                volume=bar.volume,
+            )
+        )
         if bar.session in SPY_DIVIDENDS:
             factor *= 1 - SPY_DIVIDENDS[bar.session] / before.close
     return adjusted[::-1]
@@ -95,4 +105,6 @@ def replay(history: PriceHistory, strategy: Strategy, rules: Convention, first: 
         sides.append(1.0 if held else 0.0)
     window = prices[rows.start : rows.stop]
     periods = rules.periods_per_year(history.symbol)
-    return Replayed(Track(np.array(equity), periods, prices=window, positions=np.array(sides)), trades)
+    return Replayed(
+        Track(equity=np.array(equity), periods_per_year=periods, prices=window, positions=np.array(sides)), trades
+    )

@@ -22,7 +22,9 @@ def history(closes: list[float], volume: Decimal | None = Decimal(1000)) -> Pric
     rows = []
     for day, close in zip(days, closes, strict=True):
         price = Decimal(str(close))
-        rows.append(Bar(day, price, price + 1, price - 1, price, None, volume))
+        rows.append(
+            Bar(session=day, open=price, high=price + 1, low=price - 1, close=price, adj_close=None, volume=volume)
+        )
     return PriceHistory.of("MSFT", rows)
 
 

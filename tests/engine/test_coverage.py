@@ -20,7 +20,7 @@ ONE = Decimal(1)
 
 
 def history(days: list[date]) -> PriceHistory:
-    return PriceHistory.of("ABC", [Bar(day, ONE, ONE, ONE, ONE) for day in days])
+    return PriceHistory.of("ABC", [Bar(session=day, open=ONE, high=ONE, low=ONE, close=ONE) for day in days])
 
 
 def weekdays(first: date, last: date) -> list[date]:

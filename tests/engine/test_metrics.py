@@ -60,7 +60,7 @@ def test_the_six_standard_metrics_are_empyricals(returns: list[float], periods: 
     theirs, moves = empyrical(), np.array(returns)
     excess = moves - risk_free / periods
     assume(moves.std() > 1e-4 and moves.min() < -1e-4 and excess.min() < -1e-4)
-    ours = METRICS["desk"](Track(grown(moves), periods, risk_free=risk_free))
+    ours = METRICS["desk"](Track(equity=grown(moves), periods_per_year=periods, risk_free=risk_free))
     daily = risk_free / periods
     expected = {
         "cagr": theirs.annual_return(moves, annualization=periods),
@@ -82,14 +82,14 @@ def test_undefined_is_none_and_nothing_is_ever_nan(name: str, equity: list[float
     values = np.array(equity if shape == "as is" else [100.0] * len(equity))
     if shape == "ends at zero" and len(values):
         values[-1] = 0.0
-    metrics = METRICS[name](Track(values, benchmark=values, invested=values[1:], traded=5.0, model_cost=1.0))
+    metrics = METRICS[name](Track(equity=values, benchmark=values, invested=values[1:], traded=5.0, model_cost=1.0))
     for value in metrics.values():
         assert value is None or (isinstance(value, float) and math.isfinite(value))
 
 
 @pytest.mark.parametrize("name", METRICS)
 def test_a_flat_series_has_no_ratios(name: str) -> None:
-    metrics = METRICS[name](Track(np.full(30, 100.0)))
+    metrics = METRICS[name](Track(equity=np.full(30, 100.0)))
     if name != "finvision":
         # FinVision's excess return over 2 % of a flat series is a number over zero, too.
         assert metrics.get("sharpe") is None and metrics.get("SR") is None
@@ -98,14 +98,14 @@ def test_a_flat_series_has_no_ratios(name: str) -> None:
 
 
 def test_equal_returns_are_not_an_infinite_sharpe() -> None:
-    assert METRICS["desk"](Track(100 * 1.01 ** np.arange(50)))["sharpe"] is None
-    assert METRICS["arena"](Track(100 * 1.01 ** np.arange(50)))["SR"] is None
+    assert METRICS["desk"](Track(equity=100 * 1.01 ** np.arange(50)))["sharpe"] is None
+    assert METRICS["arena"](Track(equity=100 * 1.01 ** np.arange(50)))["SR"] is None
 
 
 def test_one_day_and_no_day() -> None:
     for equity in ([], [100.0]):
-        assert set(METRICS["desk"](Track(np.array(equity))).values()) == {None}
-    one = METRICS["desk"](Track(np.array([100.0, 110.0]), invested=np.array([55.0]), traded=50.0))
+        assert set(METRICS["desk"](Track(equity=np.array(equity))).values()) == {None}
+    one = METRICS["desk"](Track(equity=np.array([100.0, 110.0]), invested=np.array([55.0]), traded=50.0))
     assert one["total_return"] == pytest.approx(0.1)
     assert one["exposure"] == pytest.approx(0.5)
     assert one["sharpe"] is one["volatility"] is one["sharpe_low"] is None
@@ -115,7 +115,7 @@ def test_desk_metrics_by_hand_and_under_their_names() -> None:
     equity = floats([Decimal("100"), Decimal("110"), Decimal("99"), Decimal("105")])
     metrics = METRICS["desk"](
         Track(
-            equity,
+            equity=equity,
             invested=np.array([55.0, 99.0, 0.0]),
             traded=157.0,
             benchmark=np.array([100.0, 100.0, 90.0, 95.0]),
@@ -136,7 +136,7 @@ def test_desk_metrics_by_hand_and_under_their_names() -> None:
 
 def test_finagent_by_hand() -> None:
     # 1000 -> 999 (commission) -> 1098.9 (+10 %) -> 1043.955 (-5 %); returns 0, -0.001, 0.1, -0.05.
-    metrics = METRICS["finagent"](Track(np.array([1000.0, 999.0, 1098.9, 1043.955])))
+    metrics = METRICS["finagent"](Track(equity=np.array([1000.0, 999.0, 1098.9, 1043.955])))
     returns = np.array([0.0, -0.001, 0.1, -0.05])
     assert metrics["ARR"] == pytest.approx(100 * 0.043955 / 4 * 252)
     assert metrics["SR"] == pytest.approx(returns.mean() * 2 / returns.std())
@@ -148,7 +148,9 @@ def test_finagent_by_hand() -> None:
 
 def test_investorbench_multiplies_log_returns_by_the_side() -> None:
     prices = np.array([100.0, 110.0, 99.0, 108.9])
-    track = Track(np.array([1.0]), 365, prices=prices, positions=np.array([1.0, -1.0, 0.0, 1.0]))
+    track = Track(
+        equity=np.array([1.0]), periods_per_year=365, prices=prices, positions=np.array([1.0, -1.0, 0.0, 1.0])
+    )
     metrics = METRICS["investorbench"](track)
     earned = np.array([math.log(1.1), -math.log(0.9), 0.0])
     assert metrics["CR"] == pytest.approx(100 * earned.sum())
@@ -161,7 +163,7 @@ def test_investorbench_multiplies_log_returns_by_the_side() -> None:
 def test_finvision_and_arena_by_hand() -> None:
     equity = np.array([100.0, 100.0, 102.0, 96.9, 106.59])
     returns = np.array([0.02, -0.05, 0.1])
-    vision, arena = METRICS["finvision"](Track(equity)), METRICS["arena"](Track(equity[1:]))
+    vision, arena = METRICS["finvision"](Track(equity=equity)), METRICS["arena"](Track(equity=equity[1:]))
     assert vision["ARR"] == pytest.approx(6.59 * 252 / 3)
     assert vision["SR"] == pytest.approx((returns.mean() - 0.02 / 252) / returns.std(ddof=1) * math.sqrt(252))
     assert vision["MDD"] == pytest.approx(5.0)
@@ -200,7 +202,7 @@ def test_the_excess_interval_pairs_the_days() -> None:
 
 
 def test_metrics_of_a_year_take_a_few_milliseconds() -> None:
-    track = Track(grown(noise(250, 0.001, 1)), benchmark=grown(noise(250, 0.0005, 2)))
+    track = Track(equity=grown(noise(250, 0.001, 1)), benchmark=grown(noise(250, 0.0005, 2)))
     best = 1.0
     for _ in range(5):
         start = time.perf_counter()
@@ -222,7 +224,7 @@ def test_conventions_carry_what_their_tables_need() -> None:
     assert [bench.periods_per_year(s) for s in ("MSFT", "TSLA", "BTC-USD", "GOOGL")] == [252, 365, 365, 252]
     assert convention("desk").execution.fill_at is FillAt.NEXT_OPEN
     for rules in CONVENTIONS.values():
-        track = Track(grown(noise(40, 0.001, 3)), prices=grown(noise(40, 0.001, 3)), positions=np.ones(41))
+        track = Track(equity=grown(noise(40, 0.001, 3)), prices=grown(noise(40, 0.001, 3)), positions=np.ones(41))
         assert rules.percent <= set(rules.metrics(track))
 
 

@@ -56,14 +56,20 @@ def test_the_percentage_is_of_buy_and_hold_over_the_same_symbols() -> None:
 def test_sizes_are_compared_among_open_models_alone() -> None:
     groups = {a.group for a in of(0, [])}
     assert groups == {
-        "financial domain", "proprietary", "open source",
-        "open source, large", "open source, medium", "open source, small",
-    }  # fmt: skip
+        "financial domain",
+        "proprietary",
+        "open source",
+        "open source, large",
+        "open source, medium",
+        "open source, small",
+    }
     assert figure(of(1, []), "open source, small", "BTC-USD", "CR").mean == pytest.approx((7.953 + 20.521 + 19.477) / 3)
 
 
 def test_ours_are_measured_by_our_own_buy_and_hold() -> None:
-    row = AgentRow("SPY", "offline", "offline", {"CR": 3.0, "SR": None, "AV": 10.0, "MDD": 5.0})
+    row = AgentRow(
+        symbol="SPY", model="offline", answered_by="offline", metrics={"CR": 3.0, "SR": None, "AV": 10.0, "MDD": 5.0}
+    )
     found = of(2, [row], {"CR": 2.0, "SR": -0.1, "AV": 40.0, "MDD": 20.0})
     assert figure(found, "offline", "SPY", "CR").percent == 150.0
     assert figure(found, "offline", "SPY", "AV").percent == 25.0
@@ -71,11 +77,14 @@ def test_ours_are_measured_by_our_own_buy_and_hold() -> None:
 
 
 def test_a_share_of_a_loss_is_none() -> None:
-    row = AgentRow("SPY", "offline", "offline", {"CR": -3.0})
+    row = AgentRow(symbol="SPY", model="offline", answered_by="offline", metrics={"CR": -3.0})
     found = figure(of(2, [row], {"CR": -1.0}), "offline", "SPY", "CR")
     assert (found.mean, found.percent) == (-3.0, None)
 
 
 def test_a_row_that_lacks_a_symbol_has_no_average_over_it() -> None:
-    rows = [AgentRow("TSLA", "offline", "offline", {"CR": 3.0}), AgentRow("AAPL", "offline", "offline", {"CR": 1.0})]
+    rows = [
+        AgentRow(symbol="TSLA", model="offline", answered_by="offline", metrics={"CR": 3.0}),
+        AgentRow(symbol="AAPL", model="offline", answered_by="offline", metrics={"CR": 1.0}),
+    ]
     assert not [a for a in of(0, rows, {"CR": 1.0}) if a.of == "ours"]

@@ -18,7 +18,9 @@ FIRST = date(2023, 1, 2)
 
 def history(*closes: float) -> PriceHistory:
     prices = [Decimal(str(close)) for close in closes]
-    return PriceHistory.of("MSFT", [Bar(FIRST + timedelta(days=n), p, p, p, p) for n, p in enumerate(prices)])
+    return PriceHistory.of(
+        "MSFT", [Bar(session=FIRST + timedelta(days=n), open=p, high=p, low=p, close=p) for n, p in enumerate(prices)]
+    )
 
 
 def test_moves_lead_up_to_the_last_close_over_each_horizon() -> None:

@@ -126,5 +126,8 @@ def test_a_preset_says_what_its_agents_are_asked() -> None:
     assert load_preset("finvision").questions == steps
     assert load_preset("finmem").questions == ("market-intelligence", "extended-reflection", "immediate-reflection")
     assert load_preset("finagent").without(("memory", "chart")).questions == (
-        "market-intelligence", "low-level-reflection", "high-level-reflection", "decision",
-    )  # fmt: skip
+        "market-intelligence",
+        "low-level-reflection",
+        "high-level-reflection",
+        "decision",
+    )

@@ -52,7 +52,7 @@ def test_figures_are_as_printed(bench: str, table: int, symbol: str, who: str, m
 def test_every_cell_can_be_computed_or_says_why_not() -> None:
     for bench in BENCHES:
         for table in published(bench):
-            computed = convention(table.convention).metrics(Track(floats([1.0, 1.0, 2.0, 1.5])))
+            computed = convention(table.convention).metrics(Track(equity=floats([1.0, 1.0, 2.0, 1.5])))
             assert table.first < table.last
             for cell in table.cells:
                 assert cell.metric in computed

@@ -63,8 +63,15 @@ def test_a_row_of_ours_stands_beside_the_printed_one_of_its_name_and_the_rest_al
     (table,) = published("finvision")
     spread = {"SR": Spread(0.1, 0.9, 0.5, 3)}
     rows = [
-        AgentRow("AAPL", "FinVision", "a:b", {"ARR": 7.395, "SR": None, "MDD": 1.0}, "a: b", spread),
-        AgentRow("AAPL", "ours alone", "a:b", {"ARR": 2.0}),
+        AgentRow(
+            symbol="AAPL",
+            model="FinVision",
+            answered_by="a:b",
+            metrics={"ARR": 7.395, "SR": None, "MDD": 1.0},
+            note="a: b",
+            spreads=spread,
+        ),
+        AgentRow(symbol="AAPL", model="ours alone", answered_by="a:b", metrics={"ARR": 2.0}),
     ]
     cells = {(c.symbol, c.model, c.metric): c for c in agent_cells(rows, table)}
     beside = cells["AAPL", "FinVision", "ARR"]

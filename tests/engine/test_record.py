@@ -20,18 +20,18 @@ DAYS = [date(2024, 1, day) for day in (2, 3, 4)]
 def two_symbols() -> Stretch:
     """10 A bought at 50 on the first day, 2 of them sold at 60 on the last; 4 B held throughout from 25."""
     fills = (
-        Fill("1", "A", Side.BUY, DAYS[0], D(10), D(50), D(1)),
-        Fill("2", "B", Side.BUY, DAYS[0], D(4), D(25)),
-        Fill("3", "A", Side.SELL, DAYS[2], D(2), D(60), D(1)),
+        Fill(order_id="1", symbol="A", side=Side.BUY, session=DAYS[0], quantity=D(10), price=D(50), fee=D(1)),
+        Fill(order_id="2", symbol="B", side=Side.BUY, session=DAYS[0], quantity=D(4), price=D(25)),
+        Fill(order_id="3", symbol="A", side=Side.SELL, session=DAYS[2], quantity=D(2), price=D(60), fee=D(1)),
     )
-    flows = (CashFlow(DAYS[1], "B", "dividend", D(3)),)
+    flows = (CashFlow(session=DAYS[1], symbol="B", kind="dividend", amount=D(3)),)
     books = [(D(399), 10, D(50), D(25)), (D(402), 10, D(55), D(20)), (D(521), 8, D(60), D(30))]
     points = []
     for day, (cash, shares, a, b) in zip(DAYS, books, strict=True):
         portfolio = Portfolio(cash, {"A": Position(D(shares), D(50)), "B": Position(D(4), D(25))})
         prices = {"A": a, "B": b}
         points.append(EquityPoint(day, portfolio.value(prices), portfolio, prices))
-    return Stretch(D(1000), tuple(points), fills, flows)
+    return Stretch(initial_value=D(1000), equity=tuple(points), fills=fills, cash_flows=flows)
 
 
 def test_the_track_of_a_run() -> None:
@@ -61,4 +61,4 @@ def test_the_benchmark_is_compared() -> None:
 
 
 def test_a_run_of_no_sessions_has_no_metrics() -> None:
-    assert set(convention("desk").metrics(track_of(Stretch(D(1000)), 252)).values()) == {None}
+    assert set(convention("desk").metrics(track_of(Stretch(initial_value=D(1000)), 252)).values()) == {None}

@@ -78,7 +78,9 @@ def decided(
     session: date, symbol: str, action: Action, size: str, asked: int, *cuts: Cut, run: str = "hand"
 ) -> Decision:
     proposal = Proposal(action, asked, SizingRule.STRONG_UPTREND, "it rises", "no answer came")
-    return Decision(DecisionKey(run, session, 1, symbol, "desk"), action, D(size), proposal, cuts)
+    return Decision(
+        key=DecisionKey(run, session, 1, symbol, "desk"), action=action, size=D(size), proposal=proposal, cuts=cuts
+    )
 
 
 def books(session: date, cash: str, value: str, held: dict[str, str], prices: dict[str, str]) -> EquityPoint:
@@ -90,28 +92,43 @@ def by_hand(run: str = "hand") -> Result:
     """1000 in cash. AAA: 10 bought at 20.5 (fee 1), a dividend of 5, sold at 22 (fee 1): 219 + 5 - 206 = 18 earned.
     BBB: 2.5 bought at 100 and worth 96 each: 10 lost."""
     test = Stretch(
-        D(1000),
-        (
+        initial_value=D(1000),
+        equity=(
             books(FIRST, "794", "1004.00", {"AAA": "10.000000000"}, {"AAA": "21.00", "BBB": "99"}),
             books(SECOND, "549", "1009", {"BBB": "2.5", "AAA": "1E+1"}, {"AAA": "2E+1", "BBB": "104"}),
             books(THIRD, "768", "1008", {"BBB": "2.5"}, {"AAA": "22.125", "BBB": "96"}),
         ),
-        (
-            Fill("1", "AAA", Side.BUY, FIRST, D("1E+1"), D("20.50"), D(1), "strong uptrend"),
-            Fill("2", "BBB", Side.BUY, SECOND, D("2.500"), D("100.000000000")),
-            Fill("3", "AAA", Side.SELL, THIRD, D(10), D(22), D("1.00")),
+        fills=(
+            Fill(
+                order_id="1",
+                symbol="AAA",
+                side=Side.BUY,
+                session=FIRST,
+                quantity=D("1E+1"),
+                price=D("20.50"),
+                fee=D(1),
+                reason="strong uptrend",
+            ),
+            Fill(
+                order_id="2", symbol="BBB", side=Side.BUY, session=SECOND, quantity=D("2.500"), price=D("100.000000000")
+            ),
+            Fill(order_id="3", symbol="AAA", side=Side.SELL, session=THIRD, quantity=D(10), price=D(22), fee=D("1.00")),
         ),
-        (CashFlow(SECOND, "AAA", "dividend", D(5)),),
-        (
+        cash_flows=(CashFlow(session=SECOND, symbol="AAA", kind="dividend", amount=D(5)),),
+        decisions=(
             decided(BEFORE, "AAA", Action.BUY, "20.6", 25, Cut("band", D(25), D("20.60"), "over the band"), run=run),
             decided(BEFORE, "BBB", Action.HOLD, "0", 0, run=run),
             decided(FIRST, "BBB", Action.ABSTAIN, "0", 0, run=run),
         ),
     )
     return Result(
-        RunSpec(("AAA", "BBB"), FIRST, THIRD, preset="finvision", data=DataSpec("folder"), run=run),
-        test,
-        model=ModelUse("offline", 12, 3, 1, 100, 20, D("0.50")),
+        spec=RunSpec(
+            symbols=("AAA", "BBB"), first=FIRST, last=THIRD, preset="finvision", data=DataSpec("folder"), run=run
+        ),
+        test=test,
+        model=ModelUse(
+            spec="offline", calls=12, cached_calls=3, abstentions=1, input_tokens=100, output_tokens=20, cost=D("0.50")
+        ),
         dropped=(Dropped("news", "no date", 2), Dropped("news", "no date", 1), Dropped("filings", "no text", 4)),
         notes=("no file of corporate actions for BBB",),
     )
@@ -121,8 +138,15 @@ def held_by_hand() -> Result:
     """Buy and hold of the same money: 1000, then 990, 1000, 1020."""
     values = ((FIRST, "990"), (SECOND, "1000"), (THIRD, "1020"))
     points = tuple(books(day, "0", value, {"AAA": "10"}, {"AAA": str(D(value) / 10)}) for day, value in values)
-    spec = RunSpec(("AAA", "BBB"), FIRST, THIRD, strategy="buy-and-hold")
-    return Result(spec, Stretch(D(1000), points, (Fill("1", "AAA", Side.BUY, FIRST, D(10), D(100)),)))
+    spec = RunSpec(symbols=("AAA", "BBB"), first=FIRST, last=THIRD, strategy="buy-and-hold")
+    return Result(
+        spec=spec,
+        test=Stretch(
+            initial_value=D(1000),
+            equity=points,
+            fills=(Fill(order_id="1", symbol="AAA", side=Side.BUY, session=FIRST, quantity=D(10), price=D(100)),),
+        ),
+    )
 
 
 def test_the_books_of_a_run_reckoned_by_hand() -> None:
@@ -281,7 +305,9 @@ def test_an_interrupted_run_is_compared_over_its_own_sessions() -> None:
 
 def test_a_run_that_was_stopped_before_its_first_session() -> None:
     whole = by_hand()
-    made = document(Report(replace(whole, test=Stretch(D(1000)), interrupted=True), {"buy-and-hold": held_by_hand()}))
+    made = document(
+        Report(replace(whole, test=Stretch(initial_value=D(1000)), interrupted=True), {"buy-and-hold": held_by_hand()})
+    )
     assert (made["sessions"], made["first_session"], made["final_value"]) == (0, None, "1000.00")
     assert set(made["metrics"].values()) == {None}
     assert made["per_symbol"]["AAA"]["profit"] == "0.00"
@@ -295,7 +321,17 @@ def test_a_run_comes_back_from_its_journal(tmp_path: Path, documented: bool) -> 
     now = LiveClock().now()
     report = Report(by_hand(), {"buy-and-hold": held_by_hand()}, "rules")
     with JournalWriter(path, batched=True) as journal:
-        journal.run_started(RunEntry("hand", "backtest", "finvision", now, "rules", report.result.spec, ("AAA", "BBB")))
+        journal.run_started(
+            RunEntry(
+                id="hand",
+                kind="backtest",
+                name="finvision",
+                started=now,
+                label="rules",
+                spec=report.result.spec,
+                symbols=("AAA", "BBB"),
+            )
+        )
         made = keep(journal, report) if documented else document(report)
         journal.backtest_result("hand", report.result, now)
     with JournalReader(path) as reader:
@@ -329,25 +365,45 @@ def results(draw: st.DrawFn) -> Result:
     for _ in range(draw(st.integers(0, 5))):
         for symbol in draw(st.lists(st.sampled_from(symbols), max_size=3)):
             side, fee = draw(st.sampled_from(Side)), draw(st.decimals(0, 10, places=4))
-            fill = Fill("id", symbol, side, day, draw(quantities), draw(prices), portfolio.money(fee), draw(texts))
+            fill = Fill(
+                order_id="id",
+                symbol=symbol,
+                side=side,
+                session=day,
+                quantity=draw(quantities),
+                price=draw(prices),
+                fee=portfolio.money(fee),
+                reason=draw(texts),
+            )
             portfolio = portfolio.filled(fill)
             fills.append(fill)
         if draw(st.booleans()):
             portfolio, paid = portfolio.dividend(symbols[0], draw(st.decimals(0, 5, places=4)))
-            flows.append(CashFlow(day, symbols[0], "dividend", paid))
+            flows.append(CashFlow(session=day, symbol=symbols[0], kind="dividend", amount=paid))
         closes = {symbol: draw(prices) for symbol in symbols}
         points.append(EquityPoint(day, portfolio.value(closes), portfolio, closes))
         proposal = Proposal(Action.HOLD, 0, None, draw(texts))
-        decisions.append(Decision(DecisionKey("r", day, 1, symbols[0], "desk"), Action.HOLD, D(0), proposal))
+        decisions.append(
+            Decision(key=DecisionKey("r", day, 1, symbols[0], "desk"), action=Action.HOLD, size=D(0), proposal=proposal)
+        )
         day += timedelta(days=1)
     spec = RunSpec(
-        symbols,
-        FIRST,
-        day,
+        symbols=symbols,
+        first=FIRST,
+        last=day,
         preset="finvision",
         convention=draw(st.sampled_from(["desk", "finvision", "finagent", "investorbench", "arena"])),
     )
-    return Result(spec, Stretch(initial, tuple(points), tuple(fills), tuple(flows), tuple(decisions)))
+    return Result(
+        spec=spec,
+        test=Stretch(
+            initial_value=initial,
+            equity=tuple(points),
+            fills=tuple(fills),
+            cash_flows=tuple(flows),
+            decisions=tuple(decisions),
+        ),
+    )
 
 
 def _refuse(constant: str) -> Any:

@@ -31,7 +31,7 @@ def history(closes: list[float], symbol: str = "ACME", first: date = date(2020, 
     for day, close in enumerate(closes):
         price = Decimal(f"{close:.4f}")
         high, low = price * Decimal("1.01"), price * Decimal("0.99")
-        bars.append(Bar(first + timedelta(days=day), price, high, low, price))
+        bars.append(Bar(session=first + timedelta(days=day), open=price, high=high, low=low, close=price))
     return PriceHistory.of(symbol, bars)
 
 

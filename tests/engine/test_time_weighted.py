@@ -26,7 +26,7 @@ MOVES = st.lists(st.integers(-40, 60), min_size=3, max_size=len(DAYS))
 
 
 def transfer(day: date, amount: Decimal) -> CashFlow:
-    return CashFlow(day, "", "transfer", amount)
+    return CashFlow(session=day, symbol="", kind="transfer", amount=amount)
 
 
 def lived(
@@ -52,13 +52,23 @@ def walk(moves: Sequence[int]) -> list[Decimal]:
 @given(st.dictionaries(st.sampled_from(DAYS), MONEY, max_size=6), st.sampled_from(("transfer", "adoption")))
 def test_a_desk_that_holds_nothing_earns_nothing_whatever_comes_or_goes(come: dict[date, Decimal], how: str) -> None:
     flows = [transfer(day, amount) for day, amount in come.items()] if how == "transfer" else []
-    adoptions = [Adoption(d, "", Decimal(5), 5 + amount, Decimal(0), "a wire") for d, amount in come.items()]
+    adoptions = [
+        Adoption(session=d, symbol="", before=Decimal(5), after=5 + amount, price=Decimal(0), reason="a wire")
+        for d, amount in come.items()
+    ]
     adoptions = adoptions if how == "adoption" else []
     points = lived([Decimal(1)] * len(DAYS), Decimal(0), flows, adoptions)
     for row in measured(points, brought_in(points, flows, adoptions)):
         assert row.change in (None, 0) and row.growth == 1 and row.fall == 0
     if all(point.value > 0 for point in points):
-        stretch = Stretch(Decimal(100_000), points, (), tuple(flows), (), tuple(adoptions))
+        stretch = Stretch(
+            initial_value=Decimal(100_000),
+            equity=points,
+            fills=(),
+            cash_flows=tuple(flows),
+            decisions=(),
+            adoptions=tuple(adoptions),
+        )
         metrics = Measure(convention("desk"), ["AAA"]).of_run(stretch)
         assert (metrics["total_return"], metrics["max_drawdown"], metrics["win_rate"]) == (0, 0, 0)
 
@@ -71,10 +81,14 @@ def test_a_deposit_changes_no_return_of_a_desk_that_invests_it_as_the_rest(
     prices = walk(moves)
     day = data.draw(st.integers(1, len(prices) - 1))
     bought = data.draw(st.integers(1, 1000).map(Decimal))
-    books = [Portfolio(Decimal(0), {"AAA": Position(shares + (bought if n >= day else 0), price)})
-             for n, price in enumerate(prices)]  # fmt: skip
-    with_it = tuple(EquityPoint(DAYS[n], b.value({"AAA": p}), b, {"AAA": p})
-                    for n, (b, p) in enumerate(zip(books, prices, strict=True)))  # fmt: skip
+    books = [
+        Portfolio(Decimal(0), {"AAA": Position(shares + (bought if n >= day else 0), price)})
+        for n, price in enumerate(prices)
+    ]
+    with_it = tuple(
+        EquityPoint(DAYS[n], b.value({"AAA": p}), b, {"AAA": p})
+        for n, (b, p) in enumerate(zip(books, prices, strict=True))
+    )
     without = lived(prices, shares)
     without = tuple(
         replace(p, portfolio=replace(p.portfolio, cash=Decimal(0)), value=p.value - 100_000) for p in without
@@ -120,15 +134,18 @@ def test_without_money_that_moves_everything_is_plain(moves: list[int], shares: 
 def test_every_convention_measures_what_was_decided(name: str) -> None:
     """The same shares in an account from which half of the money went, and into which as much came."""
     prices = walk([0, 3, -2, 5, 1, -4, 2, 2, 0, -1, 3, 1])
-    books = [Portfolio(Decimal(0), {"AAA": Position(Decimal(count), Decimal(100))})
-             for count in (800, 800, 800, 400, 400, 400, 400, 900, 900, 900, 900, 900)]  # fmt: skip
-    points = tuple(EquityPoint(d, b.value({"AAA": p}), b, {"AAA": p})
-                   for d, b, p in zip(DAYS, books, prices, strict=True))  # fmt: skip
+    books = [
+        Portfolio(Decimal(0), {"AAA": Position(Decimal(count), Decimal(100))})
+        for count in (800, 800, 800, 400, 400, 400, 400, 900, 900, 900, 900, 900)
+    ]
+    points = tuple(
+        EquityPoint(d, b.value({"AAA": p}), b, {"AAA": p}) for d, b, p in zip(DAYS, books, prices, strict=True)
+    )
     flows = (transfer(DAYS[3], -400 * prices[3]), transfer(DAYS[7], 500 * prices[7]))
     plain = tuple(EquityPoint(d, 800 * p, replace(books[0]), {"AAA": p}) for d, p in zip(DAYS, prices, strict=True))
     measure = Measure(convention(name), ["AAA"])
-    ours = measure.of_run(Stretch(points[0].value, points[1:], (), flows))
-    theirs = measure.of_run(Stretch(plain[0].value, plain[1:]))
+    ours = measure.of_run(Stretch(initial_value=points[0].value, equity=points[1:], fills=(), cash_flows=flows))
+    theirs = measure.of_run(Stretch(initial_value=plain[0].value, equity=plain[1:]))
     assert ours.keys() == theirs.keys()
     for metric, value in theirs.items():
         assert ours[metric] == (None if value is None else pytest.approx(value, abs=1e-9)), metric
@@ -136,10 +153,14 @@ def test_every_convention_measures_what_was_decided(name: str) -> None:
 
 def test_shares_that_were_brought_in_are_nobodys_profit() -> None:
     """Ten come at 100 and are worth 110 in the end; five are taken over by a person and gone again."""
-    flows = (CashFlow(DAYS[1], "AAA", "transfer", Decimal(0), Decimal(10)),)
+    flows = (CashFlow(session=DAYS[1], symbol="AAA", kind="transfer", amount=Decimal(0), quantity=Decimal(10)),)
     adoptions = (
-        Adoption(DAYS[1], "BBB", Decimal(0), Decimal(5), Decimal(40), "by hand"),
-        Adoption(DAYS[2], "BBB", Decimal(5), Decimal(0), Decimal(0), "by hand"),
+        Adoption(
+            session=DAYS[1], symbol="BBB", before=Decimal(0), after=Decimal(5), price=Decimal(40), reason="by hand"
+        ),
+        Adoption(
+            session=DAYS[2], symbol="BBB", before=Decimal(5), after=Decimal(0), price=Decimal(0), reason="by hand"
+        ),
     )
     books = Portfolio(Decimal(1000))
     points = [EquityPoint(DAYS[0], books.value({}), books, {})]
@@ -155,7 +176,9 @@ def test_shares_that_were_brought_in_are_nobodys_profit() -> None:
     rows = measured(points, brought_in(points, flows, adoptions))
     assert [row.brought for row in rows] == [0, 1210, -210, 0]
     assert [float(row.change or 0) for row in rows] == pytest.approx([0, 0, 50 / 2210, 50 / 2050])
-    stretch = Stretch(Decimal(1000), tuple(points), (), flows, (), adoptions)
+    stretch = Stretch(
+        initial_value=Decimal(1000), equity=tuple(points), fills=(), cash_flows=flows, decisions=(), adoptions=adoptions
+    )
     assert (profit(stretch, "AAA"), profit(stretch, "BBB")) == (100, 0)
     of_symbol = Measure(convention("desk"), ["AAA", "BBB"]).of_symbol(stretch, "AAA")
     assert of_symbol["total_return"] == pytest.approx(0.1)
@@ -165,7 +188,9 @@ def test_an_account_that_was_empty_begins_with_what_comes() -> None:
     """Nothing, then a thousand, with which ten are bought that rise by a tenth; then all of it is taken out."""
     empty, filled = (
         Portfolio(Decimal(0)),
-        Portfolio(Decimal(0)).filled(Fill("o", "AAA", Side.BUY, DAYS[1], Decimal(10), Decimal(100))),
+        Portfolio(Decimal(0)).filled(
+            Fill(order_id="o", symbol="AAA", side=Side.BUY, session=DAYS[1], quantity=Decimal(10), price=Decimal(100))
+        ),
     )
     held = replace(filled, cash=Decimal(0))
     points = [

@@ -29,7 +29,7 @@ CONSTANT = {SHALLOW: 40.0, INTERMEDIATE: 55.0, DEEP: 90.0, REFLECTION: 30.0}
 FILINGS = {"8-K", "10-Q", "10-K"}
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Naive:
     """One record, rewritten as time passes."""
 
@@ -55,7 +55,7 @@ class DailyReference:
         self.changes: list[tuple[float, str, str]] = []
 
     def born(self, name: str, kind: str, layer: str, importance: float, step: float) -> None:
-        self.alive[name] = Naive(kind, layer, importance, step)
+        self.alive[name] = Naive(kind=kind, layer=layer, importance=importance, at=step)
 
     def reward(self, name: str, sign: int, step: float) -> None:
         if name not in self.alive:

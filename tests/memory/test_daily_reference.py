@@ -35,7 +35,9 @@ def test_500_days_of_random_events(preset: str, seed: int) -> None:
 
         for number in range(chance.randrange(5)):
             step = day + chance.choice((0, 0, 0.25, 0.5))
-            item = Item("MSFT", chance.choice(KINDS), f"{day} {number}", rating=chance.choice((None, 0.1, 0.9)))
+            item = Item(
+                symbol="MSFT", kind=chance.choice(KINDS), text=f"{day} {number}", rating=chance.choice((None, 0.1, 0.9))
+            )
             (name,) = ours.remember([item], step)
             born = ours.record(name)
             theirs.born(name, item.kind, born.birth_layer, born.importance, step)
@@ -79,7 +81,7 @@ def test_days_left_out_are_made_up_for(preset: str) -> None:
         daily.sweep(day)
         if day % 17 == 0:
             rarely.sweep(day)
-        items = [Item("MSFT", kind, f"{kind} {day}") for kind in ("news", "10-Q", "10-K")]
+        items = [Item(symbol="MSFT", kind=kind, text=f"{kind} {day}") for kind in ("news", "10-Q", "10-K")]
         names = daily.remember(items, day)
         assert rarely.remember(items, day) == names
         if day % 5 == 0:

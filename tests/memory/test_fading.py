@@ -18,7 +18,21 @@ STEPS = st.floats(0, 6_000)
 def record(number: int) -> MemoryRecord:
     vector = np.ones(1, np.float32)
     return MemoryRecord(
-        str(number), "desk", "MSFT", "news", "text", "", "", 0, 0, False, Layer.SHALLOW, 1, (), (), vector
+        id=str(number),
+        owner="desk",
+        symbol="MSFT",
+        kind="news",
+        text="text",
+        query_text="",
+        source="",
+        born_step=0,
+        available_at=0,
+        hindsight=False,
+        birth_layer=Layer.SHALLOW,
+        importance=1,
+        rests_on=(),
+        labels=(),
+        vector=vector,
     )
 
 
@@ -37,7 +51,10 @@ def test_strength_is_recency_and_importance_at_every_step(
     preset, layer = which
     rule = preset.rule(layer)  # type: ignore[attr-defined]
     part = Partition(layer, rule, 1)
-    states = [State(max(at, since), layer, value, since, at) for at, since, value in lives]
+    states = [
+        State(step=max(at, since), layer=layer, importance=value, importance_step=since, recency_step=at)
+        for at, since, value in lives
+    ]
     records = [record(n) for n in range(len(states))]
     part.append(
         records, np.ones((len(states), 1), np.float32), lifecycle.columns(states), np.full(len(states), -1, "i1")
@@ -56,7 +73,9 @@ def test_strength_is_recency_and_importance_at_every_step(
                     assert abs(strength - (recency + min(max(faded / 100, 0), 1))) < 5e-6
         if step == 0:
             at, since, value = change
-            states[0] = State(max(at, since), layer, value, since, at)
+            states[0] = State(
+                step=max(at, since), layer=layer, importance=value, importance_step=since, recency_step=at
+            )
             part.write(0, states[0])
         elif step == 1 and len(states) > 1:
             part.remove(np.array([1]))

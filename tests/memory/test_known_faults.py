@@ -134,7 +134,9 @@ def test_a_reward_moves_a_memory_up_the_ranking() -> None:
 def test_recency_is_that_of_the_new_layer_on_the_day_of_a_demotion() -> None:
     """Fault: after a demotion recency stayed that of the deeper layer for a day, and with it what had long faded."""
     preset = preset_named("finmem-code")
-    born = State(0, Layer.DEEP, 80.0, 0, 0)  # sinks to mid on day 1 and would to short on day 10
+    born = State(
+        step=0, layer=Layer.DEEP, importance=80.0, importance_step=0, recency_step=0
+    )  # sinks to mid on day 1 and would to short on day 10
 
     def check(last_day: Callable[[], float]) -> None:
         # Ten days old and of a layer with Q = 3: exp(-10 / 3) = 0.036 is under 0.05, so it goes on that very day.
@@ -206,7 +208,7 @@ def test_every_kind_of_source_reaches_its_layer(preset: str) -> None:
 
     def check(kept: Callable[[str], bool]) -> None:
         desk = memory(preset)
-        desk.remember([Item("MSFT", kind, f"about {kind}") for kind in wanted if kept(kind)], 1)
+        desk.remember([Item(symbol="MSFT", kind=kind, text=f"about {kind}") for kind in wanted if kept(kind)], 1)
         found = desk.recall("MSFT", {"": "about"}, 1)
         assert {hit.record.kind: layer for layer, hits in found.items() for hit in hits} == wanted
 

@@ -20,7 +20,7 @@ def past(memory: LayeredMemory, step: int) -> LayeredMemory:
 
 
 def item(text: str, **more: object) -> Item:
-    return Item("AAA", "news", text, rating=0.5, **more)  # type: ignore[arg-type]
+    return Item(symbol="AAA", kind="news", text=text, rating=0.5, **more)  # type: ignore[arg-type]
 
 
 def test_a_past_copy_recalls_to_the_last_bit_what_was_recalled_then() -> None:
@@ -64,7 +64,7 @@ def test_what_is_written_into_a_past_copy_is_not_in_the_memory() -> None:
 
 def test_a_lesson_of_hindsight_is_carried_and_stays_closed_until_its_day() -> None:
     memory = fresh()
-    lesson = Item("AAA", "low-level-reflection", "the rise went on for three sessions", seen_until=6)
+    lesson = Item(symbol="AAA", kind="low-level-reflection", text="the rise went on for three sessions", seen_until=6)
     memory.remember([lesson], 2 + AFTER)
     asked = {"lessons": "the rise went on"}
     for step, seen in ((3, 0), (5, 0), (6, 1)):

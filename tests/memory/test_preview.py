@@ -65,7 +65,9 @@ def test_what_it_says_is_what_happens(name: str) -> None:
     for life in lives(preset_named(name)):
         desk = memory(name)
         kind = life.kind or ("reflection" if life.layer is Layer.REFLECTION else "news")
-        (record,) = desk.remember([Item("MSFT", kind, "x", layer=life.layer, importance=life.importance)], 7)
+        (record,) = desk.remember(
+            [Item(symbol="MSFT", kind=kind, text="x", layer=life.layer, importance=life.importance)], 7
+        )
         desk.sweep(7 + 1000)
         line = desk.life_line(record)
         moves = [(t.state.step - 7, t.state.layer) for t in line[1:] if t.state.layer is not None]

@@ -31,7 +31,12 @@ def filled(preset: str, days: int = 40) -> LayeredMemory:
     for day in range(1, days + 1):
         desk.sweep(day)
         items = [
-            Item("MSFT", chance.choice(("news", "news", "10-Q", "10-K", "reflection")), next(words), importance=value)
+            Item(
+                symbol="MSFT",
+                kind=chance.choice(("news", "news", "10-Q", "10-K", "reflection")),
+                text=next(words),
+                importance=value,
+            )
             for value in (chance.uniform(30, 100) for _ in range(6))
         ]
         names = desk.remember(items, day)
@@ -133,7 +138,7 @@ def test_owners_and_symbols_keep_to_themselves_and_the_market_is_everybodys() ->
             news("mine"),
             news("hers", owner="cautious"),
             news("of another symbol", symbol="HON"),
-            Item(MARKET, "macro", "claims fell"),
+            Item(symbol=MARKET, kind="macro", text="claims fell"),
         ],
         1,
     )
@@ -401,7 +406,13 @@ def test_many_are_ranked_as_few_are(monkeypatch: pytest.MonkeyPatch, preset: str
             desk.sweep(day)
             kinds = chance.choices(("news", "10-Q", "10-K", "reflection"), (6, 2, 1, 1), k=60)
             items = [
-                Item("MSFT" if n % 5 else MARKET, kind, next(made), source=str(n), labels=(f"type {n % 2}", "x"))
+                Item(
+                    symbol="MSFT" if n % 5 else MARKET,
+                    kind=kind,
+                    text=next(made),
+                    source=str(n),
+                    labels=(f"type {n % 2}", "x"),
+                )
                 for n, kind in enumerate(kinds)
             ]
             names = desk.remember(items, day)

@@ -14,7 +14,7 @@ from memory.feedback import reward_sign
 from memory.presets import PRESETS, preset_named
 from memory.record import Cause, Item, Layer, MemoryRecord, State, Touch, record_id
 
-ITEM = Item("MSFT", "news", "a text", source="wire")
+ITEM = Item(symbol="MSFT", kind="news", text="a text", source="wire")
 
 
 def test_an_id_tells_apart_what_differs_and_nothing_else() -> None:
@@ -31,17 +31,40 @@ def test_an_id_tells_apart_what_differs_and_nothing_else() -> None:
 
     assert len(set(ids)) == len(ids)
     assert record_id(replace(ITEM, rating=0.9, labels=("x",)), 3.0) == ids[0]
-    touches = [Touch(ids[0], cause, State(5, None, 1, 5, 5), key, 9) for cause in Cause for key in ("", "decision")]
+    touches = [
+        Touch(ids[0], cause, State(step=5, layer=None, importance=1, importance_step=5, recency_step=5), key, 9)
+        for cause in Cause
+        for key in ("", "decision")
+    ]
     assert len({touch.id for touch in touches}) == len(touches)
-    assert replace(touches[0], sequence=1, state=State(5.0, Layer.DEEP, 2, 5, 5)).id == touches[0].id
+    assert (
+        replace(
+            touches[0],
+            sequence=1,
+            state=State(step=5.0, layer=Layer.DEEP, importance=2, importance_step=5, recency_step=5),
+        ).id
+        == touches[0].id
+    )
 
 
 def record(**other: object) -> MemoryRecord:
     fields = {
-        "id": "a", "owner": "desk", "symbol": "MSFT", "kind": "news", "text": "x", "query_text": "", "source": "",
-        "born_step": 1.0, "available_at": 1.0, "hindsight": False, "birth_layer": Layer.SHALLOW, "importance": 40.0,
-        "rests_on": (), "labels": (), "vector": np.ones(2, np.float32),
-    }  # fmt: skip
+        "id": "a",
+        "owner": "desk",
+        "symbol": "MSFT",
+        "kind": "news",
+        "text": "x",
+        "query_text": "",
+        "source": "",
+        "born_step": 1.0,
+        "available_at": 1.0,
+        "hindsight": False,
+        "birth_layer": Layer.SHALLOW,
+        "importance": 40.0,
+        "rests_on": (),
+        "labels": (),
+        "vector": np.ones(2, np.float32),
+    }
     return MemoryRecord(**(fields | other))  # type: ignore[arg-type]
 
 
@@ -61,7 +84,7 @@ def record(**other: object) -> MemoryRecord:
 def test_a_record_that_no_step_could_mend_is_refused(other: dict[str, object], message: str) -> None:
     with pytest.raises(InvalidRecord, match=message):
         record(**other)
-    assert record().birth == State(1, Layer.SHALLOW, 40, 1, 1)
+    assert record().birth == State(step=1, layer=Layer.SHALLOW, importance=40, importance_step=1, recency_step=1)
 
 
 def test_scores_by_hand() -> None:

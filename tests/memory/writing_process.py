@@ -23,7 +23,9 @@ def live(memory: LayeredMemory, first: int, last: int, *, said: bool = False) ->
         chance = random.Random(day)
         memory.sweep(day)
         kinds = [chance.choice(("news", "news", "10-Q", "10-K", "reflection")) for _ in range(3)]
-        names = memory.remember([Item("MSFT", kind, f"{kind} {day} {n} " * 20) for n, kind in enumerate(kinds)], day)
+        names = memory.remember(
+            [Item(symbol="MSFT", kind=kind, text=f"{kind} {day} {n} " * 20) for n, kind in enumerate(kinds)], day
+        )
         memory.recall("MSFT", {"": f"news {day}"}, day)
         memory.cite(names, day + 0.5, f"decision {day}")
         memory.reinforce(names, chance.choice((1, -1)), day + 0.5, f"reward {day}")

@@ -16,16 +16,19 @@ CIK = 1900001
 AGENT = "Test Desk desk@example.com"
 
 UNDECLARED = Page(
-    b"<html><head><title>SEC.gov | Your Request Originates from an Undeclared Automated Tool</title></head></html>",
-    403,
+    body=b"<html><head><title>SEC.gov | Your Request Originates from an Undeclared Automated Tool</title></head>"
+    b"</html>",
+    status=403,
     content_type="text/html",
 )
 TOO_MANY = Page(
-    b"<html><head><title>SEC.gov | Request Rate Threshold Exceeded</title></head></html>", 403, content_type="text/html"
+    body=b"<html><head><title>SEC.gov | Request Rate Threshold Exceeded</title></head></html>",
+    status=403,
+    content_type="text/html",
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Made:
     """A filing: `header` is its own word for the acceptance (New York's clock) or None where EDGAR has no header;
     `listed` is the list's, which for this company is sometimes one clock and sometimes the other."""
@@ -70,33 +73,91 @@ QUARTERLY = f"""<html><body><p>Part I. Financial Information</p><p>Item 1. Finan
 
 FILINGS = (
     Made(
-        "0001900001-23-000010", "10-K", "2023-02-16", "2023-02-16T21:30:15.000Z", "20230216163015",
-        "qlmp-20221231.htm", report("2022", "strong"),
+        accession="0001900001-23-000010",
+        form="10-K",
+        filed="2023-02-16",
+        listed="2023-02-16T21:30:15.000Z",
+        header="20230216163015",
+        document="qlmp-20221231.htm",
+        page=report("2022", "strong"),
     ),
     Made(
-        "0001900001-23-000015", "10-K/A", "2023-04-03", "2023-03-31T22:02:00.000Z", "20230331180200", "qlmp-10ka.htm",
-        "<html><body><p>This amendment adds the directors' pay.</p></body></html>",
+        accession="0001900001-23-000015",
+        form="10-K/A",
+        filed="2023-04-03",
+        listed="2023-03-31T22:02:00.000Z",
+        header="20230331180200",
+        document="qlmp-10ka.htm",
+        page="<html><body><p>This amendment adds the directors' pay.</p></body></html>",
     ),
     Made(
-        "0001900001-23-000021", "10-Q", "2023-05-04", "2023-05-04T07:05:00.000Z", "20230504070500",
-        "qlmp-20230331.htm", QUARTERLY,
+        accession="0001900001-23-000021",
+        form="10-Q",
+        filed="2023-05-04",
+        listed="2023-05-04T07:05:00.000Z",
+        header="20230504070500",
+        document="qlmp-20230331.htm",
+        page=QUARTERLY,
     ),
-    Made("0001900001-23-000025", "4", "2023-05-10", "2023-05-10T18:00:00.000Z", None, "xslF345X03/form4.xml", "<x/>"),
-    Made("0001900001-23-000030", "10-Q", "2023-08-03", "2023-08-03T20:00:00.000Z", None, "", None),
-    Made("0001900001-23-000031", "10-Q", "2023-08-04", "2023-08-04T20:00:00.000Z", None, "gone.htm", None),
     Made(
-        "0001900001-23-000040", "8-K", "2023-09-01", "2023-09-01T20:10:00.000Z", "20230901161000", "qlmp-8k.htm",
-        "<html><body><p>Item 2.02 Results of Operations</p><p>We opened a plant.</p></body></html>",
+        accession="0001900001-23-000025",
+        form="4",
+        filed="2023-05-10",
+        listed="2023-05-10T18:00:00.000Z",
+        header=None,
+        document="xslF345X03/form4.xml",
+        page="<x/>",
     ),
-    Made("0001900001-23-000050", "10-Q", "2023-11-02", "2023-11-02T20:00:00.000Z", None, "blank.htm", "<html></html>"),
-)  # fmt: skip
+    Made(
+        accession="0001900001-23-000030",
+        form="10-Q",
+        filed="2023-08-03",
+        listed="2023-08-03T20:00:00.000Z",
+        header=None,
+        document="",
+        page=None,
+    ),
+    Made(
+        accession="0001900001-23-000031",
+        form="10-Q",
+        filed="2023-08-04",
+        listed="2023-08-04T20:00:00.000Z",
+        header=None,
+        document="gone.htm",
+        page=None,
+    ),
+    Made(
+        accession="0001900001-23-000040",
+        form="8-K",
+        filed="2023-09-01",
+        listed="2023-09-01T20:10:00.000Z",
+        header="20230901161000",
+        document="qlmp-8k.htm",
+        page="<html><body><p>Item 2.02 Results of Operations</p><p>We opened a plant.</p></body></html>",
+    ),
+    Made(
+        accession="0001900001-23-000050",
+        form="10-Q",
+        filed="2023-11-02",
+        listed="2023-11-02T20:00:00.000Z",
+        header=None,
+        document="blank.htm",
+        page="<html></html>",
+    ),
+)
 OLDER = (
     Made(
-        "0001900001-16-000003", "10-K", "2016-02-12", "2016-02-12T11:00:00.000Z", None, "old.txt",
-        "<PAGE>\nQUILLFEATHER LAMPS\n\nItem 7. Management's Discussion and Analysis\nCandles were the rival then.\n"
+        accession="0001900001-16-000003",
+        form="10-K",
+        filed="2016-02-12",
+        listed="2016-02-12T11:00:00.000Z",
+        header=None,
+        document="old.txt",
+        page="<PAGE>\nQUILLFEATHER LAMPS\n\nItem 7. Management's Discussion and Analysis\n"
+        "Candles were the rival then.\n"
         "Item 8. Statements\n",
     ),
-)  # fmt: skip
+)
 
 
 def _columns(filings: tuple[Made, ...]) -> dict[str, list[Any]]:
@@ -176,11 +237,11 @@ def fake_edgar() -> Iterator[FakeWeb]:
             return UNDECLARED
         body = pages.get(asked.path)
         if body is None:
-            return Page(b"<html>not found</html>", 404, content_type="text/html")
+            return Page(body=b"<html>not found</html>", status=404, content_type="text/html")
         etag = f'"{blake2b(body, digest_size=8).hexdigest()}"'
         if asked.headers.get("if-none-match") == etag:
-            return Page(b"", 304, (("etag", etag),))
-        return Page(body, 200, (("etag", etag),))
+            return Page(body=b"", status=304, headers=(("etag", etag),))
+        return Page(body=body, status=200, headers=(("etag", etag),))
 
     with fake_web(answer) as web:
         yield web

@@ -55,7 +55,7 @@ def _rows(releases: Sequence[Release], start: str, end: str) -> list[dict[str, s
 
 
 def _refused(message: str) -> Page:
-    return Page(json.dumps({"error_code": 400, "error_message": f"Bad Request.  {message}"}).encode(), 400)
+    return Page(body=json.dumps({"error_code": 400, "error_message": f"Bad Request.  {message}"}).encode(), status=400)
 
 
 @contextmanager
@@ -88,8 +88,8 @@ def fake_fred(archive: Archive | None = None, most_vintages: int = 2000) -> Iter
         elif asked.path == "/fred/series/vintagedates":
             key = "vintage_dates"
         else:
-            return Page(b"not found", 404)
-        return Page(json.dumps({"count": len(found), key: found[offset : offset + limit]}).encode())
+            return Page(body=b"not found", status=404)
+        return Page(body=json.dumps({"count": len(found), key: found[offset : offset + limit]}).encode())
 
     with fake_web(answer) as web:
         yield web

@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Say:
     """A proper reply. Token counts are the vendor's own: OpenAI's `cached` is part of `tokens_in`, Anthropic's
     is not. `ending` is `whole`, `cut off`, `refused`, or `missing` for a reply without a stop reason."""

@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qsl, urlsplit
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Page:
     """A reply. `cut` sends half of the body that it announces; `slow` sends nothing until the server closes, `drip`
     a byte at a time, and never comes to the end."""

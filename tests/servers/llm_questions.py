@@ -41,7 +41,7 @@ def small_chart(last: float = 11.0) -> ChartSpec:
     """Three sessions of candles."""
     candles = Candles((9.0, 10.0, 10.5), (10.5, 11.0, 11.5), (8.5, 9.5, 10.0), (10.0, 10.5, last))
     sessions = ("2024-03-06", "2024-03-07", "2024-03-08")
-    return ChartSpec("kline", "NVDA, 3 sessions", "NVDA", sessions, candles)
+    return ChartSpec(kind="kline", title="NVDA, 3 sessions", symbol="NVDA", sessions=sessions, candles=candles)
 
 
 class OnePixelPainter:

@@ -59,21 +59,45 @@ def play(spec: RunSpec, connection: Connection, count: int, pause: float) -> Non
     def tell(event: object) -> None:
         connection.send(to_plain(event))  # type: ignore[arg-type]
 
-    tell(RunStarted("r1", now, "backtest", "test", label, spec.symbols, sessions[0], sessions[-1], count))
+    tell(
+        RunStarted(
+            run="r1",
+            time=now,
+            kind="backtest",
+            name="test",
+            label=label,
+            symbols=spec.symbols,
+            first=sessions[0],
+            last=sessions[-1],
+            sessions=count,
+        )
+    )
     baseline = [[day.isoformat(), str(100_000 + 40 * n)] for n, day in enumerate(sessions)]
     connection.send({"type": "baseline", "name": "buy-and-hold", "equity": baseline})
     equity = []
     for n, day in enumerate(sessions, 1):
         if wanted():
             break
-        tell(SessionOpened("r1", now, day, n, count, "test"))
+        tell(SessionOpened(run="r1", time=now, session=day, index=n, total=count, part="test"))
         time.sleep(pause / 2)
         sum(math.sqrt(k) for k in range(int(pause * 1_000_000)))
         action = ("BUY", "HOLD", "SELL", "HOLD")[n % 4]
-        tell(DecisionMade("r1", now, day, spec.symbols[0], "desk", action, Decimal(5), "because", ""))
+        tell(
+            DecisionMade(
+                run="r1",
+                time=now,
+                session=day,
+                symbol=spec.symbols[0],
+                owner="desk",
+                action=action,
+                size=Decimal(5),
+                reason="because",
+                cut="",
+            )
+        )
         value = Decimal(round(100_000 + 2_000 * math.sin(n / 9) + 60 * n))
         equity.append({"session": day.isoformat(), "value": str(value)})
-        tell(SessionSettled("r1", now, day, value, Decimal(20_000), ()))
+        tell(SessionSettled(run="r1", time=now, session=day, value=value, cash=Decimal(20_000), positions=()))
     outcome = "done" if len(equity) == count else "interrupted"
     tell(RunFinished("r1", now, outcome, None, ""))
     metrics = {"total_return": 0.0123, "sharpe": 1.25, "max_drawdown": 0.034, "win_rate": None}

@@ -45,7 +45,15 @@ def meant(n: int, side: Side) -> Order:
     """An order of the session for the n-th symbol."""
     ours = order_id("test", SESSION, 1, SYMBOLS[n], side)
     notional, quantity = (Decimal(7000), None) if side is Side.BUY else (None, Decimal("12.3456"))
-    return Order(ours, SYMBOLS[n], side, SESSION, quantity, notional, "[b]it rises[/b] on volume")
+    return Order(
+        id=ours,
+        symbol=SYMBOLS[n],
+        side=side,
+        session=SESSION,
+        quantity=quantity,
+        notional=notional,
+        reason="[b]it rises[/b] on volume",
+    )
 
 
 BOUGHT, SOLD, SENT = meant(0, Side.BUY), meant(1, Side.SELL), meant(2, Side.BUY)
@@ -68,8 +76,9 @@ def history(symbol: str, base: float, days: int = 90) -> PriceHistory:
         close = base * (1 + 0.08 * math.sin(n / 7 + base)) + n * 0.05
         high, low = max(start, close) * 1.01, min(start, close) * 0.99
         day = SESSION - timedelta(days=days - 1 - n)
-        prices = [Decimal(f"{price:.2f}") for price in (start, high, low, close)]
-        bars.append(Bar(day, *prices, volume=Decimal(1_000_000 + 40_000 * (n % 9))))
+        named = {"open": start, "high": high, "low": low, "close": close}
+        prices = {name: Decimal(f"{price:.2f}") for name, price in named.items()}
+        bars.append(Bar(session=day, **prices, volume=Decimal(1_000_000 + 40_000 * (n % 9))))
     return PriceHistory.of(symbol, bars)
 
 
@@ -86,7 +95,9 @@ class FakeDesk:
         self.mode: Literal["auto", "ask", "observe"] = "auto"
         self.handed_over = 0
         self.clock = StandingClock()
-        self.default_backtest = RunSpec(tuple(symbols[:2]), date(2024, 1, 2), SESSION, preset="finvision")
+        self.default_backtest = RunSpec(
+            symbols=tuple(symbols[:2]), first=date(2024, 1, 2), last=SESSION, preset="finvision"
+        )
         self.feed: LiveFeed | None = None
         self.watches = False
         self.cycles = 0
@@ -97,7 +108,13 @@ class FakeDesk:
         """Ninety days of every symbol."""
         histories = {symbol: history(symbol, 40.0 + 60 * n) for n, symbol in enumerate(self.symbols)}
         nothing: dict[str, tuple[()]] = dict.fromkeys(self.symbols, ())
-        return Market(histories, nothing, nothing, nothing, dict.fromkeys(self.symbols, AroundTheClock()))
+        return Market(
+            histories=histories,
+            actions=nothing,
+            news=nothing,
+            filings=nothing,
+            calendars=dict.fromkeys(self.symbols, AroundTheClock()),
+        )
 
     async def watch(self, publish: Publish, hear: Callable[[FeedMessage], None], take_turn: TakeTurn) -> None:
         """Runs one cycle on its own account, then listens to its feed."""
@@ -121,7 +138,18 @@ class FakeDesk:
                 else:
                     order = order.moved(OrderState.CANCELED)
                 writer.order_moved(order, NOW)
-                publish(OrderMoved("", NOW, order.id, order.session, order.symbol, order.side, order.state, ""))
+                publish(
+                    OrderMoved(
+                        run="",
+                        time=NOW,
+                        order_id=order.id,
+                        session=order.session,
+                        symbol=order.symbol,
+                        side=order.side,
+                        state=order.state,
+                        detail="",
+                    )
+                )
 
     async def run_cycle(self, publish: Publish, gate: Gate) -> None:
         """Each symbol reads its chart and decides."""
@@ -129,28 +157,81 @@ class FakeDesk:
         if self._breaks:
             raise StaleData("the bars end on 2024-04-01, before 2024-04-30: fetch newer ones")
         run = f"daily-{self.cycles}"
-        publish(RunStarted(run, NOW, "daily", "test", LABEL, self.symbols, SESSION, SESSION, 1))
+        publish(
+            RunStarted(
+                run=run,
+                time=NOW,
+                kind="daily",
+                name="test",
+                label=LABEL,
+                symbols=self.symbols,
+                first=SESSION,
+                last=SESSION,
+                sessions=1,
+            )
+        )
         for symbol in self.symbols:
             for step in ("chart", "decision"):
-                publish(StepStarted(run, NOW, SESSION, symbol, "desk", step))
+                publish(StepStarted(run=run, time=NOW, session=SESSION, symbol=symbol, owner="desk", step=step))
                 await gate()
                 for word in (f"{symbol} rises ", "[b]steadily[/b] ", "and on volume"):
-                    publish(AgentSaid(run, NOW, SESSION, symbol, "desk", step, word))
+                    publish(
+                        AgentSaid(run=run, time=NOW, session=SESSION, symbol=symbol, owner="desk", step=step, text=word)
+                    )
                     await asyncio.sleep(self._pause)
                 said = f"trend: {symbol} rises [b]steadily[/b] and on volume"
                 publish(
                     AgentAnswered(
-                        run, NOW, SESSION, symbol, "desk", step, said, "offline", False, False, 300, 12,
-                        Decimal(0), 0.1,
+                        run=run,
+                        time=NOW,
+                        session=SESSION,
+                        symbol=symbol,
+                        owner="desk",
+                        step=step,
+                        text=said,
+                        model="offline",
+                        abstained=False,
+                        cached=False,
+                        input_tokens=300,
+                        output_tokens=12,
+                        cost=Decimal(0),
+                        seconds=0.1,
                     )
-                )  # fmt: skip
+                )
         for n, symbol in enumerate(self.symbols):
             action, size, cut = (("BUY", 7, ""), ("SELL", 5, "9 to 5 %: the band"), ("HOLD", 0, ""))[n % 3]
-            publish(DecisionMade(run, NOW, SESSION, symbol, "desk", action, Decimal(size), f"{symbol}: it rises", cut))
+            publish(
+                DecisionMade(
+                    run=run,
+                    time=NOW,
+                    session=SESSION,
+                    symbol=symbol,
+                    owner="desk",
+                    action=action,
+                    size=Decimal(size),
+                    reason=f"{symbol}: it rises",
+                    cut=cut,
+                )
+            )
             if size:
-                publish(OrderMoved(run, NOW, f"o{n}", SESSION, symbol, action, "acknowledged", ""))
+                publish(
+                    OrderMoved(
+                        run=run,
+                        time=NOW,
+                        order_id=f"o{n}",
+                        session=SESSION,
+                        symbol=symbol,
+                        side=action,
+                        state="acknowledged",
+                        detail="",
+                    )
+                )
         held = ((self.symbols[0], Decimal(120), Decimal("44.50")),)
-        publish(SessionSettled(run, NOW, SESSION, Decimal("101340.00"), Decimal("96000.00"), held))
+        publish(
+            SessionSettled(
+                run=run, time=NOW, session=SESSION, value=Decimal("101340.00"), cash=Decimal("96000.00"), positions=held
+            )
+        )
         publish(RunFinished(run, NOW, "done", Decimal("101340.00"), ""))
 
 

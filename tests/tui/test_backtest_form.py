@@ -13,10 +13,10 @@ from tui.backtest_form import Filled, filled, values_of
 
 TODAY = date(2025, 7, 1)
 PROPOSAL = RunSpec(
-    ("AAA", "BBB"),
-    date(2025, 1, 2),
-    date(2025, 6, 30),
-    date(2024, 11, 1),
+    symbols=("AAA", "BBB"),
+    first=date(2025, 1, 2),
+    last=date(2025, 6, 30),
+    warm_up_from=date(2024, 11, 1),
     preset="finvision",
     data=DataSpec(None, 7),
     seed=3,

@@ -32,7 +32,7 @@ def _ended(target: Target, seconds: float = 20) -> BacktestProcess:
 
 
 def _spec() -> RunSpec:
-    return RunSpec(("ABC",), date(2024, 1, 2), date(2024, 3, 1), strategy="sma-cross")
+    return RunSpec(symbols=("ABC",), first=date(2024, 1, 2), last=date(2024, 3, 1), strategy="sma-cross")
 
 
 def test_a_run_is_heard_to_its_end(targets: ModuleType) -> None:

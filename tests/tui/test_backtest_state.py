@@ -11,26 +11,41 @@ from tui.backtest_state import DONE, FAILED, STOPPED, BacktestState, after_event
 
 NOW = datetime(2024, 3, 1, tzinfo=UTC)
 DAY = date(2024, 3, 1)
-SPEC = RunSpec(("ABC",), DAY, DAY + timedelta(days=3))
+SPEC = RunSpec(symbols=("ABC",), first=DAY, last=DAY + timedelta(days=3))
 
 
 def _opened(index: int, part: str = "test") -> SessionOpened:
-    return SessionOpened("r", NOW, DAY + timedelta(days=index), index, 4, part)
+    return SessionOpened(run="r", time=NOW, session=DAY + timedelta(days=index), index=index, total=4, part=part)
 
 
 def _settled(index: int, value: int) -> SessionSettled:
-    return SessionSettled("r", NOW, DAY + timedelta(days=index), Decimal(value), Decimal(0), ())
+    return SessionSettled(
+        run="r", time=NOW, session=DAY + timedelta(days=index), value=Decimal(value), cash=Decimal(0), positions=()
+    )
 
 
 def _fold(*events: Event) -> BacktestState:
-    state = BacktestState("first", SPEC)
+    state = BacktestState(name="first", spec=SPEC)
     for event in events:
         state = after_event(state, event)
     return state
 
 
 def test_progress_counts_sessions_that_are_done() -> None:
-    state = _fold(RunStarted("r", NOW, "backtest", "x", "rules", ("ABC",), DAY, DAY, 4), _opened(1))
+    state = _fold(
+        RunStarted(
+            run="r",
+            time=NOW,
+            kind="backtest",
+            name="x",
+            label="rules",
+            symbols=("ABC",),
+            first=DAY,
+            last=DAY,
+            sessions=4,
+        ),
+        _opened(1),
+    )
     assert (state.done, state.total, state.fraction) == (0, 4, 0.0)
     state = after_event(after_event(state, _settled(1, 100)), _opened(2))
     assert (state.done, state.fraction) == (1, 0.25)
@@ -50,7 +65,12 @@ def test_the_curve_starts_afresh_when_the_test_begins() -> None:
 
 
 def test_decisions_are_counted_by_action() -> None:
-    made = [DecisionMade("r", NOW, DAY, "ABC", "desk", a, Decimal(0), "", "") for a in ("BUY", "HOLD", "BUY")]
+    made = [
+        DecisionMade(
+            run="r", time=NOW, session=DAY, symbol="ABC", owner="desk", action=a, size=Decimal(0), reason="", cut=""
+        )
+        for a in ("BUY", "HOLD", "BUY")
+    ]
     assert _fold(_opened(1), *made).actions == {"BUY": 2, "HOLD": 1}
 
 

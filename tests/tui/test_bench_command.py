@@ -182,7 +182,7 @@ def test_a_paid_model_is_forecast_and_asked_about_only_at_a_terminal(
         from connectors.wiring.bench import Bench
 
         ran.append(prepared)
-        return Bench(prepared.request.name, ())
+        return Bench(name=prepared.request.name, cells=())
 
     monkeypatch.setattr("connectors.wiring.bench.run_bench", no_run)
     flags = ("bench", "finvision", "--symbols", "AMZN", "--models", "openai:gpt-5.4-mini", "--data", str(real_data))

@@ -19,12 +19,27 @@ def bench(note: str = "of the test") -> Bench:
     spreads = {metric: Spread(value, value, value, 3) for metric, value in figures.items() if value is not None}
     spreads["ARR"] = Spread(-12.5, 44.25, 30.5, 3)
     rows = [
-        AgentRow("AAPL", "FinAgent", "openai:gpt-5.4-mini", figures, note, spreads),
-        AgentRow("AAPL", "mine", "offline", figures),
+        AgentRow(
+            symbol="AAPL",
+            model="FinAgent",
+            answered_by="openai:gpt-5.4-mini",
+            metrics=figures,
+            note=note,
+            spreads=spreads,
+        ),
+        AgentRow(symbol="AAPL", model="mine", answered_by="offline", metrics=figures),
     ]
-    use = ModelUse("openai:gpt-5.4-mini", 1200, 200, 3, 2_000_000, 150_000, Decimal("2.175"))
+    use = ModelUse(
+        spec="openai:gpt-5.4-mini",
+        calls=1200,
+        cached_calls=200,
+        abstentions=3,
+        input_tokens=2_000_000,
+        output_tokens=150_000,
+        cost=Decimal("2.175"),
+    )
     cells = tuple(cell for cell in agent_cells(rows, table) if cell.symbol == "AAPL")
-    return Bench("finagent", cells, notes=("a note",), runs=("bench-1",), models=(use,))
+    return Bench(name="finagent", cells=cells, notes=("a note",), runs=("bench-1",), models=(use,))
 
 
 @pytest.mark.parametrize("width", [80, 120])
@@ -35,8 +50,12 @@ def test_repeats_stand_between_ours_and_the_papers(width: int) -> None:
     block = [line.replace("FinAgent (openai:gpt-5.4-mini)", "") for line in shown[at : at + 6]]
     words = [line.split()[:2] for line in block if line.split()][:5]
     assert words == [
-        ["ours", "31.0000"], ["low", "-12.5000"], ["median", "30.5000"], ["high", "44.2500"], ["paper", "31.8972"],
-    ]  # fmt: skip
+        ["ours", "31.0000"],
+        ["low", "-12.5000"],
+        ["median", "30.5000"],
+        ["high", "44.2500"],
+        ["paper", "31.8972"],
+    ]
 
 
 def test_a_figure_that_is_undefined_is_a_dash_and_the_papers_digits_are_ours() -> None:

@@ -15,7 +15,15 @@ def data(count: int) -> ChartData:
     opens = [100.0 + n % 9 for n in range(count)]
     closes = [price + (1 if n % 3 else -2) for n, price in enumerate(opens)]
     days = [date(2024, 1, 1) + timedelta(days=n) for n in range(count)]
-    return ChartData(opens, [p + 3 for p in opens], [p - 3 for p in opens], closes, [5.0] * count, days, title="ABC 1D")
+    return ChartData(
+        open=opens,
+        high=[p + 3 for p in opens],
+        low=[p - 3 for p in opens],
+        close=closes,
+        volume=[5.0] * count,
+        days=days,
+        title="ABC 1D",
+    )
 
 
 class Desk(App[None]):

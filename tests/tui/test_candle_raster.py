@@ -39,7 +39,14 @@ def charts(draw: st.DrawFn) -> ChartData:
     start = draw(st.sampled_from([date(2023, 12, 20), datetime(2023, 12, 31, 15, 30, tzinfo=UTC)]))
     days = [start + timedelta(hours=draw(st.sampled_from([24, 30])) * n) for n in range(count)]
     columns = [draw(column) for _ in range(4)]
-    return ChartData(*columns, volume, days, lines, tuple(markers), draw(st.sampled_from(["", "NVDA 1D"])))
+    return ChartData(
+        **dict(zip(("open", "high", "low", "close"), columns, strict=True)),
+        volume=volume,
+        days=days,
+        lines=lines,
+        markers=tuple(markers),
+        title=draw(st.sampled_from(["", "NVDA 1D"])),
+    )
 
 
 views = st.builds(
@@ -71,7 +78,7 @@ def test_any_chart_fills_its_rectangle(
 def test_a_flat_market_is_drawn(price: float) -> None:
     flat = [price] * 5
     days = [date(2024, 3, 4) + timedelta(days=n) for n in range(5)]
-    text = [s.text for s in render_candles(ChartData(flat, flat, flat, flat, days=days), 40, 10)]
+    text = [s.text for s in render_candles(ChartData(open=flat, high=flat, low=flat, close=flat, days=days), 40, 10)]
     assert any(set(row) & set("▘▝▀▖▌▞▛▗▚▐▜▄▙▟█") for row in text)
 
 
@@ -83,7 +90,17 @@ def small_chart() -> ChartData:
     days = [date(2024, 2, 27) + timedelta(days=n) for n in range(6)]
     markers = (Marker(1, "BUY", 11.2), Marker(3, "SELL", 12.9))
     volume = [100.0, 200.0, 800.0, 300.0, 200.0, 400.0]
-    return ChartData(opens, highs, lows, closes, volume, days, (), markers, "ABC 1D")
+    return ChartData(
+        open=opens,
+        high=highs,
+        low=lows,
+        close=closes,
+        volume=volume,
+        days=days,
+        lines=(),
+        markers=markers,
+        title="ABC 1D",
+    )
 
 
 def rows(data: ChartData, width: int, height: int, **how: object) -> list[str]:
@@ -137,8 +154,8 @@ def test_a_small_chart_in_plain_characters() -> None:
 
 
 def test_rising_bodies_are_hollow_and_falling_ones_solid_without_colour() -> None:
-    rising = ChartData([1.0], [9.0], [1.0], [9.0], days=[date(2024, 3, 4)])
-    falling = ChartData([9.0], [9.0], [1.0], [1.0], days=[date(2024, 3, 4)])
+    rising = ChartData(open=[1.0], high=[9.0], low=[1.0], close=[9.0], days=[date(2024, 3, 4)])
+    falling = ChartData(open=[9.0], high=[9.0], low=[1.0], close=[1.0], days=[date(2024, 3, 4)])
     inside_rising, inside_falling = (rows(data, 8, 9)[4] for data in (rising, falling))
     assert inside_rising.strip() == "▌ ▌"
     assert inside_falling.strip() == "██▌"
@@ -154,7 +171,14 @@ def test_bars_beyond_the_columns_are_taken_together() -> None:
     count = 100
     opens = [float(n) for n in range(count)]
     days = [date(2024, 1, 1) + timedelta(days=n) for n in range(count)]
-    data = ChartData(opens, [n + 3.0 for n in opens], [n - 2.0 for n in opens], opens, [1.0] * count, days)
+    data = ChartData(
+        open=opens,
+        high=[n + 3.0 for n in opens],
+        low=[n - 2.0 for n in opens],
+        close=opens,
+        volume=[1.0] * count,
+        days=days,
+    )
     view = fitting_view(count, 20)
     candles = visible_candles(data, view, 20)
     assert (view.step, view.per, len(candles)) == (2, 10, 10)
@@ -167,7 +191,7 @@ def test_panning_keeps_the_groups() -> None:
     count = 60
     column = [float(n % 7 + 1) for n in range(count)]
     days = [date(2024, 1, 1) + timedelta(days=n) for n in range(count)]
-    data = ChartData(column, column, column, column, days=days)
+    data = ChartData(open=column, high=column, low=column, close=column, days=days)
     newest = {c.first for c in visible_candles(data, ChartView(1, 5), 8)}
     earlier = {c.first for c in visible_candles(data, ChartView(1, 5, end=50), 8)}
     assert {c % 5 for c in newest | earlier} == {0}
@@ -181,7 +205,7 @@ def test_the_cursor_puts_its_bar_into_the_title() -> None:
 
 def test_columns_of_unequal_length_are_refused() -> None:
     with pytest.raises(InvariantBroken, match="2 opens but 1 highs"):
-        ChartData([1.0, 2.0], [1.0])
+        ChartData(open=[1.0, 2.0], high=[1.0])
 
 
 @given(st.floats(-1e9, 1e9), st.floats(0, 1e9), st.integers(1, 80))

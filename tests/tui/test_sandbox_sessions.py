@@ -60,7 +60,11 @@ def test_a_desk_on_the_simulated_market_is_left_alone(tmp_path: Path) -> None:
     journal = tmp_path / "data" / "desks" / "demo.db"
     day = date(2025, 3, 10)
     with JournalWriter(journal) as writer:
-        writer.run_started(RunEntry("daily-demo-20250310", "daily", "finvision", datetime(2025, 3, 10, 21, tzinfo=UTC)))
+        writer.run_started(
+            RunEntry(
+                id="daily-demo-20250310", kind="daily", name="finvision", started=datetime(2025, 3, 10, 21, tzinfo=UTC)
+            )
+        )
         writer.session_settled("daily-demo-20250310", EquityPoint(day, Decimal(1), Portfolio(Decimal(1)), {}))
     said = paperdesk(tmp_path, *PLAY)
     assert said.returncode == 78 and said.stderr.count("\n") == 1

@@ -25,20 +25,45 @@ DAY = date(2024, 3, 1)
 
 
 def _started(*symbols: str) -> RunStarted:
-    return RunStarted("r1", NOW, "daily", "demo", "rules", symbols or ("ABC",), DAY, DAY, 1)
+    return RunStarted(
+        run="r1",
+        time=NOW,
+        kind="daily",
+        name="demo",
+        label="rules",
+        symbols=symbols or ("ABC",),
+        first=DAY,
+        last=DAY,
+        sessions=1,
+    )
 
 
 def _step(step: str, symbol: str = "ABC") -> StepStarted:
-    return StepStarted("r1", NOW, DAY, symbol, "desk", step)
+    return StepStarted(run="r1", time=NOW, session=DAY, symbol=symbol, owner="desk", step=step)
 
 
 def _said(text: str, step: str = "news", symbol: str = "ABC") -> AgentSaid:
-    return AgentSaid("r1", NOW, DAY, symbol, "desk", step, text)
+    return AgentSaid(run="r1", time=NOW, session=DAY, symbol=symbol, owner="desk", step=step, text=text)
 
 
 def _answer(step: str, text: str = "fine", abstained: bool = False, cost: str | None = "0.02") -> AgentAnswered:
     price = None if cost is None else Decimal(cost)
-    return AgentAnswered("r1", NOW, DAY, "ABC", "desk", step, text, "offline", abstained, False, 300, 12, price, 1.5)
+    return AgentAnswered(
+        run="r1",
+        time=NOW,
+        session=DAY,
+        symbol="ABC",
+        owner="desk",
+        step=step,
+        text=text,
+        model="offline",
+        abstained=abstained,
+        cached=False,
+        input_tokens=300,
+        output_tokens=12,
+        cost=price,
+        seconds=1.5,
+    )
 
 
 def _fold(*events: Event, state: DeskState | None = None) -> DeskState:
@@ -91,7 +116,17 @@ def test_abstaining_is_shown_and_logged_and_costs_add_up() -> None:
 def test_what_a_model_writes_cannot_steer_the_terminal() -> None:
     state = _fold(_started(), _said("\x1b[31mred\x1b[0m \x07bell\u202ereversed\n[b]bold[/b]"))
     assert state.panes_of("ABC")[0].text == "red bellreversed\n[b]bold[/b]"
-    made = DecisionMade("r1", NOW, DAY, "ABC", "desk", "BUY", Decimal(7), "be\x1b]0;title\x07cause", "")
+    made = DecisionMade(
+        run="r1",
+        time=NOW,
+        session=DAY,
+        symbol="ABC",
+        owner="desk",
+        action="BUY",
+        size=Decimal(7),
+        reason="be\x1b]0;title\x07cause",
+        cut="",
+    )
     assert after(state, made).signals["ABC"].reason == "because"
 
 
@@ -99,13 +134,25 @@ def test_a_run_that_goes_on_keeps_what_was_said_in_it_and_another_begins_anew() 
     ended = RunFinished("r1", NOW, "waiting", None, "")
     state = _fold(_started(), _step("decision"), _answer("decision", "Buy."), ended, _started())
     assert state.running and state.panes_of("ABC")[-1].text == "Buy." and state.cost == Decimal("0.02")
-    other = RunStarted("r2", NOW, "daily", "demo", "rules", ("ABC",), DAY, DAY, 1)
+    other = RunStarted(
+        run="r2", time=NOW, kind="daily", name="demo", label="rules", symbols=("ABC",), first=DAY, last=DAY, sessions=1
+    )
     state = after(state, other)
     assert state.panes_of("ABC")[-1].text == "" and state.cost == 0
 
 
 def test_a_decision_is_a_signal_and_a_line() -> None:
-    made = DecisionMade("r1", NOW, DAY, "ABC", "desk", "BUY", Decimal("5.0"), "rising", "10 to 5 %: cash floor")
+    made = DecisionMade(
+        run="r1",
+        time=NOW,
+        session=DAY,
+        symbol="ABC",
+        owner="desk",
+        action="BUY",
+        size=Decimal("5.0"),
+        reason="rising",
+        cut="10 to 5 %: cash floor",
+    )
     state = _fold(_started(), made)
     assert state.signals["ABC"].action == "BUY"
     assert state.lines[-1].text == "ABC BUY 5 % (cut: 10 to 5 %: cash floor)"
@@ -116,17 +163,25 @@ def test_settled_books_keep_a_cost_until_the_shares_change() -> None:
     from dataclasses import replace
 
     held = (("ABC", Decimal(10), Decimal(11)),)
-    state = _fold(SessionSettled("r1", NOW, DAY, Decimal(1000), Decimal(890), held))
+    state = _fold(
+        SessionSettled(run="r1", time=NOW, session=DAY, value=Decimal(1000), cash=Decimal(890), positions=held)
+    )
     assert state.books is not None and state.books.held[0].cost is None and state.books.before is None
     known = replace(state.books, held=(replace(state.books.held[0], cost=Decimal(9)),))
     next_day = date(2024, 3, 4)
     state = _fold(
-        SessionSettled("r1", NOW, next_day, Decimal(990), Decimal(880), held), state=replace(state, books=known)
+        SessionSettled(run="r1", time=NOW, session=next_day, value=Decimal(990), cash=Decimal(880), positions=held),
+        state=replace(state, books=known),
     )
     assert state.books is not None and state.books.held[0].cost == Decimal(9)
     assert (state.books.before, state.books.peak) == (Decimal(1000), Decimal(1000))
     more = (("ABC", Decimal(12), Decimal(11)),)
-    state = _fold(SessionSettled("r1", NOW, date(2024, 3, 5), Decimal(990), Decimal(1), more), state=state)
+    state = _fold(
+        SessionSettled(
+            run="r1", time=NOW, session=date(2024, 3, 5), value=Decimal(990), cash=Decimal(1), positions=more
+        ),
+        state=state,
+    )
     assert state.books is not None and state.books.held[0].cost is None
 
 
@@ -139,7 +194,17 @@ def test_errors_stay_until_the_next_start() -> None:
 
 
 def test_the_log_is_bounded_and_trades_stand_in_it() -> None:
-    fill = OrderFilled("o1", NOW, "o", DAY, "ABC", "BUY", Decimal("40.0"), Decimal("180.1"), Decimal(0))
+    fill = OrderFilled(
+        run="o1",
+        time=NOW,
+        order_id="o",
+        session=DAY,
+        symbol="ABC",
+        side="BUY",
+        quantity=Decimal("40.0"),
+        price=Decimal("180.1"),
+        fee=Decimal(0),
+    )
     state = _fold(*[fill] * (LINES_KEPT + 5))
     assert len(state.lines) == LINES_KEPT
     assert state.lines[-1].text == "ABC BUY 40 at 180.10"

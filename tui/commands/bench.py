@@ -31,13 +31,29 @@ SCHEMA = 1
 @click.option("--symbols", metavar="A,B", help="Only these of the table's symbols.")
 @click.option("--data", "folder", metavar="DIR", help="Data folder with prices of the paper's symbols.")
 @click.option("--models", "--model", "models", metavar="SPEC,SPEC", help="Models that answer the agents, a row each.")
-@click.option("--repeats", type=click.IntRange(1, 99), default=1, show_default=True, metavar="N",
-              help="Runs of each row; the one with the median Sharpe stands for all.")  # fmt: skip
+@click.option(
+    "--repeats",
+    type=click.IntRange(1, 99),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Runs of each row; the one with the median Sharpe stands for all.",
+)
 @click.option("--ablations", is_flag=True, help="Also the rows of the paper's ablations.")
-@click.option("--ablations-from", type=click.Path(path_type=Path), metavar="FILE",
-              help="Also ablations of your own: a TOML file of [[ablation]] row, without.")  # fmt: skip
-@click.option("--jobs", type=click.IntRange(1, 64), default=1, show_default=True, metavar="N",
-              help="Runs at a time, each in a process of its own.")  # fmt: skip
+@click.option(
+    "--ablations-from",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Also ablations of your own: a TOML file of [[ablation]] row, without.",
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(1, 64),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Runs at a time, each in a process of its own.",
+)
 @click.option("--keep", is_flag=True, help="Keep a journal of every run (tens of megabytes each).")
 @click.option("--yes", is_flag=True, help="Do not ask before a model that costs money.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
@@ -77,16 +93,16 @@ def command(
     agents = not baselines or models is not None or ablations or ablations_from is not None
     config = invocation.load().config
     request = BenchRequest(
-        name,
-        folder or config.data.folder,
-        () if symbols is None else symbol_list(symbols),
-        key_values(params),
-        agents,
-        () if models is None else _specs(models),
-        _ablations(name, ablations, ablations_from),
-        repeats,
-        jobs,
-        keep,
+        name=name,
+        folder=folder or config.data.folder,
+        symbols=() if symbols is None else symbol_list(symbols),
+        params=key_values(params),
+        agents=agents,
+        models=() if models is None else _specs(models),
+        ablations=_ablations(name, ablations, ablations_from),
+        repeats=repeats,
+        jobs=jobs,
+        keep=keep,
     )
     prepared = prepare(request, config)
     if not _agreed(prepared, config, yes):

@@ -34,9 +34,20 @@ if TYPE_CHECKING:
 OK, NOTE, FAIL = "ok", "note", "fail"
 
 PACKAGES = (
-    "click", "textual", "pydantic", "numpy", "matplotlib", "plotext", "exchange_calendars", "sqlite-utils", "httpx",
-    "openai", "anthropic", "optuna", "alpaca-py",
-)  # fmt: skip
+    "click",
+    "textual",
+    "pydantic",
+    "numpy",
+    "matplotlib",
+    "plotext",
+    "exchange_calendars",
+    "sqlite-utils",
+    "httpx",
+    "openai",
+    "anthropic",
+    "optuna",
+    "alpaca-py",
+)
 BROKER_KEYS = ("APCA_API_KEY_ID", "APCA_API_SECRET_KEY")
 OTHER_KEYS = ("FRED_API_KEY",)
 """Keys of services that neither a model nor the broker belongs to; what needs them says so itself."""

@@ -22,7 +22,7 @@ _PROBED = 30
 """How many of the latest backtests are looked through for one that has what is asked for."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
     """An open journal: `run` narrows its reader (None: the desk with all its runs), `part` too; `title` says in
     words what is shown, `note` why it is not the desk's where that was not asked for."""
@@ -64,11 +64,11 @@ def looked_at(
             return
         reader = _opened(places.desk_journal(desk), stack)
         if reader is not None and (wanted is None or wanted(reader)):
-            yield desk, Look(reader, desk, "desk", None, f"desk {desk}")
+            yield desk, Look(reader=reader, desk=desk, kind="desk", run=None, title=f"desk {desk}")
             return
         found = None if wanted is None else _latest_backtest(desk, wanted, stack)
         if found is None and reader is not None:
-            found = Look(reader, desk, "desk", None, f"desk {desk}")
+            found = Look(reader=reader, desk=desk, kind="desk", run=None, title=f"desk {desk}")
         yield desk, found
 
 
@@ -86,7 +86,7 @@ def _run(desk: str, run: str, stack: ExitStack) -> Look:
     if path.is_file():
         reader = stack.enter_context(JournalReader(path))
         reader.run(run)
-        return Look(reader, desk, "backtest", run, f"backtest {run}")
+        return Look(reader=reader, desk=desk, kind="backtest", run=run, title=f"backtest {run}")
     reader_of_desk = _opened(places.desk_journal(desk), stack)
     if reader_of_desk is None:
         raise _unknown(desk, run, stack)
@@ -94,7 +94,7 @@ def _run(desk: str, run: str, stack: ExitStack) -> Look:
         reader_of_desk.run(run)
     except MissingData:
         raise _unknown(desk, run, stack) from None
-    return Look(reader_of_desk, desk, "daily", run, f"run {run} of the desk {desk}")
+    return Look(reader=reader_of_desk, desk=desk, kind="daily", run=run, title=f"run {run} of the desk {desk}")
 
 
 def _latest_backtest(desk: str, wanted: Callable[[JournalReader], bool], stack: ExitStack) -> Look | None:
@@ -105,7 +105,7 @@ def _latest_backtest(desk: str, wanted: Callable[[JournalReader], bool], stack: 
             if reader is not None and wanted(reader):
                 stack.push(probing.pop_all())
                 note = f"the desk {desk} has none yet; this is the latest backtest"
-                return Look(reader, desk, "backtest", run, f"backtest {run}", note)
+                return Look(reader=reader, desk=desk, kind="backtest", run=run, title=f"backtest {run}", note=note)
     return None
 
 

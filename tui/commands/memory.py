@@ -27,9 +27,11 @@ _PROBED = 30
 
 
 @click.command("memory")
-@click.argument("deed", metavar="list|lifeline|preview|optimize|export|reembed", type=click.Choice(
-    [LIST, LIFELINE, PREVIEW, OPTIMIZE, EXPORT, REEMBED]
-))  # fmt: skip
+@click.argument(
+    "deed",
+    metavar="list|lifeline|preview|optimize|export|reembed",
+    type=click.Choice([LIST, LIFELINE, PREVIEW, OPTIMIZE, EXPORT, REEMBED]),
+)
 @click.argument("what", required=False)
 @click.option("--symbol", metavar="SYMBOL", help="With list: only this symbol's.")
 @click.option("--layer", type=click.Choice(LAYERS), help="With list: only this layer's.")

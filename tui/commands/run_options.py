@@ -53,7 +53,7 @@ DAY = DayType()
 AMOUNT = AmountType()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunFlags:
     """The flags of one call; None (or empty) where not given."""
 
@@ -109,7 +109,13 @@ class RunFlags:
         from engine.domain.run import RunSpec
 
         assert self.first is not None and self.last is not None
-        return RunSpec(default_symbols(config), self.first, self.last, self.warm_up_from, preset=config.desk.preset)
+        return RunSpec(
+            symbols=default_symbols(config),
+            first=self.first,
+            last=self.last,
+            warm_up_from=self.warm_up_from,
+            preset=config.desk.preset,
+        )
 
 
 def run_options(function: F) -> F:
@@ -151,21 +157,21 @@ def run_options(function: F) -> F:
         **kwargs: Any,
     ) -> Any:
         flags = RunFlags(
-            symbols,
-            first,
-            last,
-            warm_up_from,
-            preset,
-            strategy,
-            params,
-            model,
-            without,
-            folder,
-            cash,
-            commission,
-            slippage_bp,
-            convention,
-            seed,
+            symbols=symbols,
+            first=first,
+            last=last,
+            warm_up_from=warm_up_from,
+            preset=preset,
+            strategy=strategy,
+            params=params,
+            model=model,
+            without=without,
+            folder=folder,
+            cash=cash,
+            commission=commission,
+            slippage_bp=slippage_bp,
+            convention=convention,
+            seed=seed,
         )
         return function(*args, flags=flags, **kwargs)
 

@@ -76,9 +76,9 @@ class AgentPane(Static):
 
     def __init__(self, step: str, ascii_only: bool) -> None:
         super().__init__("", markup=False)
-        self.pane = Pane("")
+        self.pane = Pane(step="")
         self._marks = PLAIN_MARKS if ascii_only else MARKS
-        self.show(Pane(step))
+        self.show(Pane(step=step))
 
     def show(self, pane: Pane) -> None:
         """Show how far the step is and what it says."""

@@ -43,7 +43,7 @@ class ChartLook:
     ascii_only: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
     """Rows and columns of each part, from the top: title, plot, volume, dates; the scale at the right."""
 
@@ -72,7 +72,14 @@ def plot_layout(data: ChartData, width: int, height: int) -> Layout:
     volume = 0
     if any(known(amount) and amount > 0 for amount in data.volume[-1000:]):
         volume = next((rows for least, rows in ((34, 5), (26, 4), (18, 3), (13, 2), (9, 1)) if height >= least), 0)
-    return Layout(width, max(1, width - scale), title, max(1, height - title - dates - volume), volume, dates)
+    return Layout(
+        width=width,
+        plot_width=max(1, width - scale),
+        title=title,
+        rows=max(1, height - title - dates - volume),
+        volume=volume,
+        dates=dates,
+    )
 
 
 def render_candles(

@@ -16,7 +16,7 @@ LARGEST = 1e15
 """Prices beyond this cannot be labelled sensibly (and would overflow on the way); they count as missing."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ChartData:
     """Bars oldest first, as columns of equal length: prices in the quote currency (NaN: no bar), volume in
     shares (empty: no volume pane), `days` as dates, or as datetimes of one time zone for bars within a day.
@@ -57,15 +57,15 @@ class ChartData:
     ) -> ChartData:
         """The chart of a symbol's daily bars; `lines` have one value per bar."""
         return cls(
-            [price / NANO for price in history.open],
-            [price / NANO for price in history.high],
-            [price / NANO for price in history.low],
-            [price / NANO for price in history.close],
-            history.volume,
-            [date.fromordinal(day) for day in history.sessions],
-            lines,
-            markers,
-            f"{history.symbol} 1D" if title is None else title,
+            open=[price / NANO for price in history.open],
+            high=[price / NANO for price in history.high],
+            low=[price / NANO for price in history.low],
+            close=[price / NANO for price in history.close],
+            volume=history.volume,
+            days=[date.fromordinal(day) for day in history.sessions],
+            lines=lines,
+            markers=markers,
+            title=f"{history.symbol} 1D" if title is None else title,
         )
 
 

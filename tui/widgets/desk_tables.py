@@ -15,24 +15,24 @@ from tui.state import DeskState, Held, Progress
 from tui.widgets.table import Cell, Column, Row
 
 WATCHLIST = (
-    Column("SYM", most=9),
-    Column("LAST", right=True),
-    Column("CHG%", right=True),
-    Column("POS", right=True, yields=2, most=9),
-    Column("SIGNAL", yields=1, most=16),
+    Column(title="SYM", most=9),
+    Column(title="LAST", right=True),
+    Column(title="CHG%", right=True),
+    Column(title="POS", right=True, yields=2, most=9),
+    Column(title="SIGNAL", yields=1, most=16),
 )
 POSITIONS = (
-    Column("SYM", most=9),
-    Column("QTY", right=True, most=10),
-    Column("COST", right=True, yields=1),
-    Column("P&L", right=True),
-    Column("P&L%", right=True, yields=2),
+    Column(title="SYM", most=9),
+    Column(title="QTY", right=True, most=10),
+    Column(title="COST", right=True, yields=1),
+    Column(title="P&L", right=True),
+    Column(title="P&L%", right=True, yields=2),
 )
 ORDERS = (
-    Column("SYM", most=9),
-    Column("SIDE", most=4),
-    Column("ASKED", right=True, most=10),
-    Column("STANDS", most=14),
+    Column(title="SYM", most=9),
+    Column(title="SIDE", most=4),
+    Column(title="ASKED", right=True, most=10),
+    Column(title="STANDS", most=14),
 )
 _STANDINGS = {Standing.WAITS: "mark", Standing.APPROVED: "up", Standing.SENT: "muted"}
 _INKS = {"BUY": "up", "SELL": "down", "ABSTAIN": "warn"}

@@ -34,9 +34,13 @@ def figures_of(runs: Sequence[BacktestState]) -> tuple[Figure, ...]:
 
 def columns_of(figures: Sequence[Figure]) -> tuple[Column, ...]:
     """The table's columns; the last figures yield first."""
-    shown = (Column(title, right=True, yields=1 + n) for n, (title, _, _) in enumerate(figures))
-    ends = (Column("TRADES", right=True, yields=5), Column("FINAL", right=True, yields=3), Column("STATE", yields=4))
-    return (Column("NAME", most=26), *shown, *ends)
+    shown = (Column(title=title, right=True, yields=1 + n) for n, (title, _, _) in enumerate(figures))
+    ends = (
+        Column(title="TRADES", right=True, yields=5),
+        Column(title="FINAL", right=True, yields=3),
+        Column(title="STATE", yields=4),
+    )
+    return (Column(title="NAME", most=26), *shown, *ends)
 
 
 def rows_of(runs: Sequence[BacktestState], chosen: str, figures: Sequence[Figure]) -> list[Row]:

@@ -22,7 +22,7 @@ _MEASURED = 500
 _INKS = ("text", "up", "down", "muted", "head", "strong", "warn", "mark")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
     """A column: `yields` says how soon it goes where there is no room (0 never, then the highest first); the one that
     `fills` takes what is left, at least `least`."""
@@ -114,9 +114,14 @@ class Table(ScrollView, can_focus=True):
             return self.table
 
     def __init__(
-        self, columns: Sequence[Column], *, empty: str = "", ascii_only: bool = False, id: str | None = None,
+        self,
+        columns: Sequence[Column],
+        *,
+        empty: str = "",
+        ascii_only: bool = False,
+        id: str | None = None,
         classes: str | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(id=id, classes=classes)
         self._columns = tuple(columns)
         self._given: tuple[Row, ...] = ()

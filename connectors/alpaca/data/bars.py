@@ -96,13 +96,15 @@ def _rows(page: dict[str, Any]) -> dict[str, list[tuple[datetime, Mapping[str, A
 
 def _bar(day: date, row: Mapping[str, Any]) -> Bar:
     opened, high, low, close, volume = (_number(row[key]) for key in "ohlcv")
-    return Bar(day, opened, high, low, close, None, volume)
+    return Bar(session=day, open=opened, high=high, low=low, close=close, adj_close=None, volume=volume)
 
 
 def _whole(day: date, hours: Sequence[Bar]) -> Bar:
     volume = sum((hour.volume or Decimal(0) for hour in hours), Decimal(0))
     high, low = max(hour.high for hour in hours), min(hour.low for hour in hours)
-    return Bar(day, hours[0].open, high, low, hours[-1].close, None, volume)
+    return Bar(
+        session=day, open=hours[0].open, high=high, low=low, close=hours[-1].close, adj_close=None, volume=volume
+    )
 
 
 def _number(value: object) -> Decimal:

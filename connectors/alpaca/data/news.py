@@ -51,7 +51,18 @@ def _items(row: dict[str, Any], names: dict[str, Symbol]) -> list[NewsItem]:
     source, url = (_text(row, key) for key in ("source", "url"))
     about = dict.fromkeys(names[name] for name in row["symbols"] or () if name in names)
     return [
-        NewsItem(str(row["id"]), symbol, created.date(), known, summary, headline or None, created, source, None, url)
+        NewsItem(
+            id=str(row["id"]),
+            symbol=symbol,
+            date=created.date(),
+            available_at=known,
+            summary=summary,
+            headline=headline or None,
+            published=created,
+            source=source,
+            sentiment=None,
+            url=url,
+        )
         for symbol in about
     ]
 

@@ -14,7 +14,7 @@ Metrics = dict[str, float | None]
 """Metrics by name; None where one is not defined (a flat series, a single day), never NaN or infinite."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Track:
     """What a run came to.
 

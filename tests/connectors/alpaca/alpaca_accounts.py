@@ -37,25 +37,25 @@ QUESTIONS: Mapping[str, Question] = {
 async def paper(url: str, key: str = KEY, secret: str = SECRET, **options: Any) -> AsyncIterator[AlpacaBroker]:
     """An adapter that does not wait long."""
     timeout = options.pop("timeout", 10.0)
-    settings = AlpacaSettings(key, secret, url, url, timeout)
+    settings = AlpacaSettings(key=key, secret=secret, trading_url=url, data_url=url, timeout=timeout)
     broker = AlpacaBroker(settings, **{"attempts": 2, "first_pause": 0.01} | options)
     yield broker
     await broker.aclose()
 
 
 def a_buy(name: str = "desk-1", symbol: str = "AAA", notional: str = "500.00") -> Order:
-    order = Order(name, symbol, Side.BUY, DECIDED, notional=Decimal(notional))
+    order = Order(id=name, symbol=symbol, side=Side.BUY, session=DECIDED, notional=Decimal(notional))
     return order.moved(OrderState.SUBMITTING)
 
 
 def a_sale(name: str = "desk-2", symbol: str = "AAA", quantity: str = "4") -> Order:
-    order = Order(name, symbol, Side.SELL, DECIDED, quantity=Decimal(quantity))
+    order = Order(id=name, symbol=symbol, side=Side.SELL, session=DECIDED, quantity=Decimal(quantity))
     return order.moved(OrderState.SUBMITTING)
 
 
 def said(document: Any, status: int = 200, *headers: tuple[str, str]) -> Page:
     """A page of JSON."""
-    return Page(json.dumps(document).encode(), status, headers)
+    return Page(body=json.dumps(document).encode(), status=status, headers=headers)
 
 
 ACCOUNT: dict[str, Any] = {

@@ -28,7 +28,15 @@ FREE = ExecutionRules(slippage_bp=Decimal(0))
 def bar(day: date, base: Decimal, step: int) -> Bar:
     """Opens at base + step, falls by 1, rises by 3, closes at base + step + 0.5."""
     first = base + step
-    return Bar(day, first, first + 3, first - 1, first + Decimal("0.5"), None, Decimal(1_000_000))
+    return Bar(
+        session=day,
+        open=first,
+        high=first + 3,
+        low=first - 1,
+        close=first + Decimal("0.5"),
+        adj_close=None,
+        volume=Decimal(1_000_000),
+    )
 
 
 def rising(symbol: str, days: list[date], base: Decimal) -> PriceHistory:
@@ -44,19 +52,28 @@ def market_data() -> MarketData:
     halves = [bar(d, Decimal(100), n) for n, d in enumerate(before)]
     halves += [bar(d, Decimal(50), n) for n, d in enumerate(days[len(before) :], len(before))]
     news = [
-        NewsItem(f"n{n}-{hour}", "AAA", day, at, f"About AAA, {n}.", f"AAA {n}", at - timedelta(minutes=1), "wire")
+        NewsItem(
+            id=f"n{n}-{hour}",
+            symbol="AAA",
+            date=day,
+            available_at=at,
+            summary=f"About AAA, {n}.",
+            headline=f"AAA {n}",
+            published=at - timedelta(minutes=1),
+            source="wire",
+        )
         for n, day in enumerate(days)
         for hour in (13, 15, 22)
         for at in (datetime(day.year, day.month, day.day, hour, tzinfo=UTC),)
     ]
     return MarketData(
-        {
+        histories={
             "AAA": rising("AAA", days, Decimal(10)),
             "BBB": PriceHistory.of("BBB", halves),
             "GONE": rising("GONE", [day for day in days if day <= GONE_AFTER], Decimal(20)),
             "BTC-USD": rising("BTC-USD", every, Decimal(40_000)),
         },
-        {
+        actions={
             "AAA": (),
             "BBB": (
                 CorporateAction("BBB", SPLIT_ON, ActionKind.SPLIT, Decimal(2)),
@@ -65,9 +82,9 @@ def market_data() -> MarketData:
             "GONE": None,
             "BTC-USD": None,
         },
-        {"AAA": tuple(news)},
-        {"AAA": shares, "BBB": shares, "GONE": shares, "BTC-USD": coins},
-        shares,
+        news={"AAA": tuple(news)},
+        calendars={"AAA": shares, "BBB": shares, "GONE": shares, "BTC-USD": coins},
+        exchange=shares,
     )
 
 

@@ -30,7 +30,7 @@ def service(answer: Answer) -> Iterator[tuple[FakeWeb, AlpacaData]]:
 
     def page(asked: Asked) -> Page:
         said = answer(asked)
-        return said if isinstance(said, Page) else Page(json.dumps(said).encode())
+        return said if isinstance(said, Page) else Page(body=json.dumps(said).encode())
 
     with fake_web(page) as web:
         settings = AlpacaSettings(key=KEY, secret=SECRET, trading_url=web.url, data_url=web.url, timeout=5)
@@ -67,7 +67,13 @@ async def test_bars_come_page_after_page_with_what_was_asked_for() -> None:
         ("BRK.B", [date(2024, 7, 3)]),
     ]
     assert found[0][1][0] == Bar(
-        date(2024, 1, 2), Decimal("10.25"), Decimal("12.25"), Decimal("9.25"), Decimal("11.25"), None, Decimal(10)
+        session=date(2024, 1, 2),
+        open=Decimal("10.25"),
+        high=Decimal("12.25"),
+        low=Decimal("9.25"),
+        close=Decimal("11.25"),
+        adj_close=None,
+        volume=Decimal(10),
     )
     asked = web.asked[0]
     assert asked.query == {
@@ -99,8 +105,12 @@ async def test_coins_whose_day_begins_in_chicago_are_put_together_from_hours() -
         await data.aclose()
     day, following = found["BTC-USD"]
     assert (day.session, day.open, day.high, day.low, day.close) == (
-        date(2022, 1, 1), Decimal(100), Decimal(102), Decimal(89), Decimal(91),
-    )  # fmt: skip
+        date(2022, 1, 1),
+        Decimal(100),
+        Decimal(102),
+        Decimal(89),
+        Decimal(91),
+    )
     assert day.volume == Decimal("0.75")
     assert (following.session, following.open) == (date(2022, 1, 2), Decimal(95))
     assert found["ETH-USD"][0].open == Decimal(3700)
@@ -148,10 +158,19 @@ async def test_actions_by_ex_date_whatever_they_are_called() -> None:
 def article(number: int, **fields: Any) -> dict[str, Any]:
     at = f"2024-02-01T{number:02d}:00:00Z"
     return {
-        "id": number, "headline": f"H{number}", "summary": "", "author": "a", "created_at": at, "updated_at": at,
-        "content": "", "images": [], "symbols": ["AAA"], "source": "benzinga", "url": f"https://news.test/{number}",
+        "id": number,
+        "headline": f"H{number}",
+        "summary": "",
+        "author": "a",
+        "created_at": at,
+        "updated_at": at,
+        "content": "",
+        "images": [],
+        "symbols": ["AAA"],
+        "source": "benzinga",
+        "url": f"https://news.test/{number}",
         **fields,
-    }  # fmt: skip
+    }
 
 
 async def test_news_is_asked_for_with_a_limit_and_is_about_what_was_asked_for() -> None:
@@ -163,8 +182,9 @@ async def test_news_is_asked_for_with_a_limit_and_is_about_what_was_asked_for() 
     items = [item for page in found for item in page]
     assert [(item.id, item.symbol) for item in items] == [("1", "AAA"), ("2", "BTC-USD"), ("2", "AAA")]
     assert (items[1].published, items[1].available_at) == (
-        datetime(2024, 2, 1, 2, tzinfo=UTC), datetime(2024, 2, 3, tzinfo=UTC),
-    )  # fmt: skip
+        datetime(2024, 2, 1, 2, tzinfo=UTC),
+        datetime(2024, 2, 3, tzinfo=UTC),
+    )
     assert (items[1].summary, items[1].url, items[1].source) == ("<b> x", "https://news.test/2", "benzinga")
     assert web.asked[0].query["limit"] == "50"
     assert web.asked[0].query["sort"] == "asc"
@@ -207,7 +227,7 @@ async def test_pages_that_never_end_are_left() -> None:
 )
 async def test_refusals_are_one_line_without_keys(status: int, message: str, error: type[Exception], said: str) -> None:
     body = json.dumps({"message": message}).encode()
-    with service(lambda asked: Page(body, status)) as (_, data):
+    with service(lambda asked: Page(body=body, status=status)) as (_, data):
         with pytest.raises(error, match=said) as raised:
             await every(data.bars(["AAA"], date(2024, 1, 2), date(2024, 1, 3)))
         await data.aclose()
@@ -249,7 +269,10 @@ async def test_used_up_requests_are_waited_for() -> None:
     async def sleep(seconds: float) -> None:
         waited.append(seconds)
 
-    with service(lambda asked: Page(body, 200, limited(2, 0))) as (_, data), pytest.MonkeyPatch.context() as patch:
+    with (
+        service(lambda asked: Page(body=body, status=200, headers=limited(2, 0))) as (_, data),
+        pytest.MonkeyPatch.context() as patch,
+    ):
         patch.setattr("connectors.polite_client.asyncio.sleep", sleep)
         patch.setattr(
             "tests.servers.fake_web._Handler.date_time_string", lambda self: format_datetime(NOW, usegmt=True)
@@ -273,10 +296,13 @@ async def test_too_many_requests_wait_as_long_as_they_are_told() -> None:
         patch.setattr(
             "tests.servers.fake_web._Handler.date_time_string", lambda self: format_datetime(NOW, usegmt=True)
         )
-        web.fail(Page(b"", 429, limited(2, 5)), Page(b"", 429, (("Retry-After", "1"),)))
+        web.fail(
+            Page(body=b"", status=429, headers=limited(2, 5)),
+            Page(body=b"", status=429, headers=(("Retry-After", "1"),)),
+        )
         await every(data.bars(["AAA"], date(2024, 1, 2), date(2024, 1, 3)))
         assert [seconds for seconds in waited if seconds > 0] == [2.0, 1.0]
-        web.fail(Page(b"", 429, limited(60, 0)))
+        web.fail(Page(body=b"", status=429, headers=limited(60, 0)))
         with pytest.raises(TryAgainLater, match="60 s"):
             await every(data.bars(["AAA"], date(2024, 1, 2), date(2024, 1, 3)))
         await data.aclose()

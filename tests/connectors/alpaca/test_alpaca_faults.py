@@ -123,16 +123,18 @@ async def test_keys_that_are_refused_are_named_at_once(broker: SandboxServer) ->
 
 
 PAGES = {
-    "redirect": Page(b"", 301, (("location", "http://127.0.0.1:9/elsewhere"),)),
-    "redirect with a page": Page(b"<html>moved</html>", 302, (("location", "/v2/other"),), content_type="text/html"),
-    "empty": Page(b""),
-    "html": Page(b"<html>maintenance</html>", content_type="text/html"),
-    "cut": Page(b'{"cash": "1", "equity": "1"', cut=True),
-    "half": Page(b'{"cash": '),
-    "not found": Page(b"<html>no such page</html>", 404, content_type="text/html"),
-    "forbidden page": Page(b"<html>blocked by a firewall</html>", 403, content_type="text/html"),
+    "redirect": Page(body=b"", status=301, headers=(("location", "http://127.0.0.1:9/elsewhere"),)),
+    "redirect with a page": Page(
+        body=b"<html>moved</html>", status=302, headers=(("location", "/v2/other"),), content_type="text/html"
+    ),
+    "empty": Page(body=b""),
+    "html": Page(body=b"<html>maintenance</html>", content_type="text/html"),
+    "cut": Page(body=b'{"cash": "1", "equity": "1"', cut=True),
+    "half": Page(body=b'{"cash": '),
+    "not found": Page(body=b"<html>no such page</html>", status=404, content_type="text/html"),
+    "forbidden page": Page(body=b"<html>blocked by a firewall</html>", status=403, content_type="text/html"),
     "drip": Page(drip=True),
-    "teapot": Page(b"", 418),
+    "teapot": Page(body=b"", status=418),
 }
 
 
@@ -166,7 +168,7 @@ async def test_a_broker_that_is_not_there() -> None:
         with pytest.raises(NetworkError):
             await broker.cancel("desk-1")
     with pytest.raises(NetworkError, match=url):
-        broker_now(AlpacaSettings(KEY, SECRET, url, url))
+        broker_now(AlpacaSettings(key=KEY, secret=SECRET, trading_url=url, data_url=url))
 
 
 # Orders
@@ -248,8 +250,8 @@ async def test_an_answer_that_settles_nothing_leaves_the_outcome_open(page: Page
     "answers",
     [
         [said({"code": 40410000, "message": "order not found"}, 404)],
-        [Page(b"<html>no</html>", 404, content_type="text/html")] * 2,
-        [Page(b"", 500)] * 2,
+        [Page(body=b"<html>no</html>", status=404, content_type="text/html")] * 2,
+        [Page(body=b"", status=500)] * 2,
         [said({"code": 42910000, "message": "slow"}, 429, ("retry-after", "9999"))],
     ],
 )
@@ -278,8 +280,8 @@ async def test_keys_refused_in_between_are_keys_refused() -> None:
         said({"code": 40110000, "message": "request is not authorized"}, 401),
         said({"code": 40110000, "message": "access key verification failed"}, 403),
         said({"message": "forbidden."}, 403),
-        Page(b"forbidden", 403, content_type="text/plain"),
-        Page(b"", 401),
+        Page(body=b"forbidden", status=403, content_type="text/plain"),
+        Page(body=b"", status=401),
     ],
 )
 async def test_every_way_of_refusing_keys(page: Page) -> None:
@@ -332,7 +334,7 @@ async def test_a_process_does_not_wait_for_a_request_that_hangs(broker: SandboxS
 )
 def test_a_clock_that_does_not_tell(page: Page, error: type[PaperdeskError]) -> None:
     with fake_web(lambda asked: page) as web, pytest.raises(error):
-        broker_now(AlpacaSettings(KEY, SECRET, web.url, web.url, timeout=0.3))
+        broker_now(AlpacaSettings(key=KEY, secret=SECRET, trading_url=web.url, data_url=web.url, timeout=0.3))
     assert web.paths() == ["/v2/clock"], "asked once"
 
 
@@ -349,8 +351,8 @@ async def test_keys_appear_nowhere(caplog: pytest.LogCaptureFixture) -> None:
         said({"message": echo}, 401),
         said({"message": echo}, 500),
         said({"message": echo}, 418),
-        Page(echo.encode()),
-        Page(echo.encode(), 403, content_type="text/html"),
+        Page(body=echo.encode()),
+        Page(body=echo.encode(), status=403, content_type="text/html"),
         said(ORDER | {"status": echo, "reject_reason": echo, "client_order_id": "desk-1"}),
         said({"id": echo, "cash": echo}),
     ]

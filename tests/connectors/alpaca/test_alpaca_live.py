@@ -26,7 +26,9 @@ Open = Callable[..., SandboxServer]
 
 
 def settings_of(server: SandboxServer) -> AlpacaSettings:
-    return AlpacaSettings(server.settings.key, server.settings.secret, server.url, server.url, timeout=2)
+    return AlpacaSettings(
+        key=server.settings.key, secret=server.settings.secret, trading_url=server.url, data_url=server.url, timeout=2
+    )
 
 
 class Ear:
@@ -154,7 +156,7 @@ async def test_a_service_that_is_not_there_is_said_and_asked_again(broker: Sandb
 
 def test_the_addresses_of_the_services_own_streams() -> None:
     assert stream_address("https://data.alpaca.markets") == "wss://stream.data.alpaca.markets"
-    settings = AlpacaSettings("k", "s")
+    settings = AlpacaSettings(key="k", secret="s")
     assert DataStream(settings, "shares", ["AAPL"]).url == "wss://stream.data.alpaca.markets/v2/iex"
     assert TradingStream(settings).url == "wss://paper-api.alpaca.markets/stream"
 
@@ -172,7 +174,7 @@ def test_the_addresses_of_the_services_own_streams() -> None:
     ],
 )
 def test_a_message_of_another_shape_is_left_out(message: dict[str, object]) -> None:
-    stream = DataStream(AlpacaSettings("k", "s"), "shares", ["AAA"])
+    stream = DataStream(AlpacaSettings(key="k", secret="s"), "shares", ["AAA"])
     good = {"T": "t", "S": "AAA", "p": Decimal("1.5"), "t": "2024-02-01T15:00:00.123456789Z"}
     assert list(stream.read([message, good])) == [
         LastTrade("AAA", Decimal("1.5"), datetime(2024, 2, 1, 15, 0, 0, 123456, tzinfo=UTC))

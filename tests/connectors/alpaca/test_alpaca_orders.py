@@ -133,7 +133,7 @@ async def test_an_order_that_is_taken_and_then_rejected(broker: SandboxServer, a
         (400, {"code": 40010000, "message": "request body format is invalid"}, "format is invalid"),
         (404, {"code": 40410000, "message": "asset not found"}, "asset not found"),
     ],
-)  # fmt: skip
+)
 async def test_what_a_code_and_a_message_refuse_is_refused(status: int, body: dict[str, Any], words: str) -> None:
     with fake_web(lambda asked: said(body, status)) as web:
         async with paper(web.url) as broker:

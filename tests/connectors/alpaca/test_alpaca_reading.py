@@ -21,8 +21,12 @@ from tests.connectors.alpaca.alpaca_accounts import ACCOUNT, DECIDED, DIVIDEND, 
 
 ZERO, FOUR = Decimal(0), Decimal(4)
 POSITION: dict[str, Any] = {
-    "symbol": "BTCUSD", "asset_class": "crypto", "qty": "0.5", "side": "long", "avg_entry_price": "40030.41"
-}  # fmt: skip
+    "symbol": "BTCUSD",
+    "asset_class": "crypto",
+    "qty": "0.5",
+    "side": "long",
+    "avg_entry_price": "40030.41",
+}
 
 
 # Orders
@@ -31,10 +35,24 @@ POSITION: dict[str, Any] = {
 @pytest.mark.parametrize(
     ("status", "untouched", "begun"),
     [
-        *((word, OrderState.ACKNOWLEDGED, OrderState.PARTIALLY_FILLED) for word in (
-            "new", "accepted", "pending_new", "accepted_for_bidding", "held", "stopped", "suspended", "calculated",
-            "done_for_day", "pending_cancel", "pending_replace", "partially_filled", "a_word_of_next_year",
-        )),
+        *(
+            (word, OrderState.ACKNOWLEDGED, OrderState.PARTIALLY_FILLED)
+            for word in (
+                "new",
+                "accepted",
+                "pending_new",
+                "accepted_for_bidding",
+                "held",
+                "stopped",
+                "suspended",
+                "calculated",
+                "done_for_day",
+                "pending_cancel",
+                "pending_replace",
+                "partially_filled",
+                "a_word_of_next_year",
+            )
+        ),
         ("filled", OrderState.FILLED, OrderState.FILLED),
         ("canceled", OrderState.CANCELED, OrderState.CANCELED),
         ("expired", OrderState.EXPIRED, OrderState.EXPIRED),
@@ -42,7 +60,7 @@ POSITION: dict[str, Any] = {
         # A state that something follows in the journal's table: what has begun to fill cannot become rejected.
         ("rejected", OrderState.REJECTED, OrderState.CANCELED),
     ],
-)  # fmt: skip
+)
 def test_every_published_status_has_a_state(status: str, untouched: OrderState, begun: OrderState) -> None:
     assert broker_order(ORDER | {"status": status}).state is untouched
     found = broker_order(ORDER | {"status": status.upper(), "filled_qty": "4", "filled_avg_price": "31.25"})
@@ -108,9 +126,12 @@ def test_orders_are_written_as_text_and_cut_down() -> None:
         "client_order_id": "desk-1",
         "notional": "1234.5",
     }
-    exact = Order("d", "AAA", Side.SELL, DECIDED, quantity=Decimal("123456.7890123456789"))
+    exact = Order(id="d", symbol="AAA", side=Side.SELL, session=DECIDED, quantity=Decimal("123456.7890123456789"))
     assert order_body(exact)["qty"] == "123456.789012345", "nine decimals, never more than is held"
-    assert order_body(Order("d", "AAA", Side.BUY, DECIDED, notional=Decimal("99.999")))["notional"] == "99.99"
+    assert (
+        order_body(Order(id="d", symbol="AAA", side=Side.BUY, session=DECIDED, notional=Decimal("99.999")))["notional"]
+        == "99.99"
+    )
     assert order_body(a_sale(quantity="1E+3"))["qty"] == "1000"
     coin = order_body(a_sale(symbol="BTC-USD", quantity="0.000000001"))
     assert (coin["symbol"], coin["time_in_force"], coin["qty"]) == ("BTC/USD", "gtc", "0.000000001")
@@ -205,8 +226,11 @@ def test_a_published_fill_and_a_published_dividend() -> None:
     assert fill.time == datetime(2022, 2, 2, 18, 55, 9, 981482, UTC)
     paid = activity(DIVIDEND)
     assert (paid.kind, paid.symbol, paid.amount, paid.quantity) == (
-        ActivityKind.DIVIDEND, "T", Decimal("1.02"), ZERO
-    ), "the shares of a dividend did not move"  # fmt: skip
+        ActivityKind.DIVIDEND,
+        "T",
+        Decimal("1.02"),
+        ZERO,
+    ), "the shares of a dividend did not move"
     assert paid.time == datetime(2019, 8, 1, tzinfo=UTC) and paid.words == "DIV SDIV"
 
 

@@ -37,7 +37,7 @@ KEYS = {"APCA_API_KEY_ID": KEY, "APCA_API_SECRET_KEY": SECRET}
     ],
 )
 def test_paper_and_this_machine_are_traded_on(url: str, tidied: str) -> None:
-    assert AlpacaSettings(KEY, SECRET, trading_url=url).trading_url == tidied
+    assert AlpacaSettings(key=KEY, secret=SECRET, trading_url=url).trading_url == tidied
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_paper_and_this_machine_are_traded_on(url: str, tidied: str) -> None:
 )
 def test_any_other_trading_address_is_refused(url: str) -> None:
     with pytest.raises(ConfigError, match=r"broker\.trading_url") as refused:
-        AlpacaSettings(KEY, SECRET, trading_url=url)
+        AlpacaSettings(key=KEY, secret=SECRET, trading_url=url)
     assert "APCA_API_BASE_URL" in str(refused.value) and "word" not in str(refused.value)
     assert refused.value.exit_code == 78
 
@@ -72,15 +72,15 @@ def test_any_other_trading_address_is_refused(url: str) -> None:
 )
 def test_the_live_host_is_refused_by_name(url: str) -> None:
     with pytest.raises(ConfigError, match=r"^api\.alpaca\.markets trades real money"):
-        AlpacaSettings(KEY, SECRET, trading_url=url)
+        AlpacaSettings(key=KEY, secret=SECRET, trading_url=url)
 
 
 def test_keys_travel_over_https_only() -> None:
-    settings = AlpacaSettings(KEY, SECRET, data_url="https://data.alpaca.markets/v2/")
+    settings = AlpacaSettings(key=KEY, secret=SECRET, data_url="https://data.alpaca.markets/v2/")
     assert settings.data_url == "https://data.alpaca.markets"
-    assert AlpacaSettings(KEY, SECRET, data_url="http://127.0.0.1:1/").data_url == "http://127.0.0.1:1"
+    assert AlpacaSettings(key=KEY, secret=SECRET, data_url="http://127.0.0.1:1/").data_url == "http://127.0.0.1:1"
     with pytest.raises(ConfigError, match="https only"):
-        AlpacaSettings(KEY, SECRET, data_url="http://data.alpaca.markets")
+        AlpacaSettings(key=KEY, secret=SECRET, data_url="http://data.alpaca.markets")
 
 
 @pytest.mark.parametrize("missing", sorted(KEYS))
@@ -94,7 +94,7 @@ def test_a_missing_key_is_named(missing: str, value: str) -> None:
 @pytest.mark.parametrize("wrong", ["new\nline", "with space", "schlüssel", "tab\there"])
 def test_a_key_that_no_header_can_carry_is_refused_unseen(wrong: str) -> None:
     with pytest.raises(CredentialsRefused, match="APCA_API_SECRET_KEY") as refused:
-        AlpacaSettings(KEY, wrong)
+        AlpacaSettings(key=KEY, secret=wrong)
     assert wrong not in str(refused.value)
 
 
@@ -103,7 +103,12 @@ def test_the_environment_overrides_the_configuration() -> None:
     config = Config.model_validate(plain)
     configured = broker_settings(config, KEYS)
     assert configured == AlpacaSettings(
-        KEY, SECRET, "https://paper-api.alpaca.markets", "https://mirror.example.com", 7.0, "sip"
+        key=KEY,
+        secret=SECRET,
+        trading_url="https://paper-api.alpaca.markets",
+        data_url="https://mirror.example.com",
+        timeout=7.0,
+        feed="sip",
     )
     local = {"APCA_API_BASE_URL": "http://127.0.0.1:5/", "APCA_API_DATA_URL": "http://127.0.0.1:6/v2"}
     moved = broker_settings(config, KEYS | local)
@@ -114,7 +119,7 @@ def test_the_environment_overrides_the_configuration() -> None:
 
 
 def test_settings_are_shown_without_keys() -> None:
-    settings = AlpacaSettings(f" {KEY}\n", SECRET)
+    settings = AlpacaSettings(key=f" {KEY}\n", secret=SECRET)
     assert settings.headers == {"APCA-API-KEY-ID": KEY, "APCA-API-SECRET-KEY": SECRET}, "space around a key is no part"
     for text in (repr(settings), str(settings), f"{settings}", repr(open_broker(Config(), KEYS).settings)):
         assert KEY not in text and SECRET not in text

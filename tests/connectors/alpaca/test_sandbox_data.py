@@ -70,12 +70,12 @@ def test_nothing_later_than_now_is_shown(minutes: int, question: tuple[str, dict
     live.advance(START + timedelta(minutes=minutes))
     router = router_of(live)
     path, query = question
-    now = router.answer(Request("GET", path, query)).document
+    now = router.answer(Request(method="GET", path=path, query=query)).document
     assert all(moment <= live.now for moment in stamps(now))
     without_future = exchange(data=cut_at(live.now))
     without_future.advance(live.now)
     again = router_of(without_future)
-    assert encoded(again.answer(Request("GET", path, query)).document) == encoded(now)
+    assert encoded(again.answer(Request(method="GET", path=path, query=query)).document) == encoded(now)
 
 
 def router_of(live: Exchange) -> Router:
@@ -94,7 +94,15 @@ def cut_at(moment: datetime) -> Any:
         bars = [
             bar
             if calendar.opens_at(bar.session) <= moment
-            else Bar(bar.session, Decimal(9999), Decimal(9999), Decimal(9999), Decimal(9999), None, Decimal(7))
+            else Bar(
+                session=bar.session,
+                open=Decimal(9999),
+                high=Decimal(9999),
+                low=Decimal(9999),
+                close=Decimal(9999),
+                adj_close=None,
+                volume=Decimal(7),
+            )
             for bar in history
         ]
         histories[symbol] = PriceHistory.of(symbol, bars)
@@ -182,10 +190,15 @@ def test_wrong_questions_about_data(http: httpx.Client) -> None:
     assert http.get("/v2/stocks/NONE/quotes/latest").status_code == 404
 
 
+def flat(price: str | int) -> dict[str, Decimal]:
+    return dict.fromkeys(("open", "high", "low", "close"), Decimal(price))
+
+
 def closes(symbol: str, prices: list[str]) -> PriceHistory:
     days = [date(2024, 1, 2) + timedelta(days=n) for n in range(len(prices))]
     return PriceHistory.of(
-        symbol, [Bar(d, *[Decimal(p)] * 4, None, Decimal(100)) for d, p in zip(days, prices, strict=True)]
+        symbol,
+        [Bar(session=d, **flat(p), adj_close=None, volume=Decimal(100)) for d, p in zip(days, prices, strict=True)],
     )
 
 
@@ -208,7 +221,7 @@ def test_adjusted_prices_are_those_of_the_backtest() -> None:
 def test_without_actions_dividends_come_from_the_adjusted_close() -> None:
     days = [date(2024, 1, n) for n in range(2, 6)]
     known = [None, Decimal("45"), Decimal("49"), Decimal("49")]
-    bars = [Bar(d, *[Decimal(50)] * 4, one, None) for d, one in zip(days, known, strict=True)]
+    bars = [Bar(session=d, **flat(50), adj_close=one, volume=None) for d, one in zip(days, known, strict=True)]
     history = PriceHistory.of("X", bars)
     assert [float(one.price) for one in scales(history, 4, None, "all")] == [1, 45 / 49, 1, 1]
     assert [float(one.price) for one in scales(history, 4, None, "split")] == [1, 1, 1, 1]

@@ -215,7 +215,11 @@ async def test_what_is_fetched_is_asked_for_and_answered_as_the_documents_say(
 
     monkeypatch.setattr(httpx.AsyncClient, "get", heard)
     broker.advance(datetime(2024, 3, 6, 21, 5, tzinfo=UTC))
-    data = AlpacaData(AlpacaSettings(broker.settings.key, broker.settings.secret, broker.url, broker.url))
+    data = AlpacaData(
+        AlpacaSettings(
+            key=broker.settings.key, secret=broker.settings.secret, trading_url=broker.url, data_url=broker.url
+        )
+    )
     first, last = date(2024, 1, 2), date(2024, 3, 6)
     assert [symbol async for symbol, _ in data.bars(["AAA", "BBB"], first, last)] == ["AAA", "BBB"]
     assert [symbol async for symbol, _ in data.bars(["BTC-USD"], first, last)] == ["BTC-USD"]

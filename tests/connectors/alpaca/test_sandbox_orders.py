@@ -217,13 +217,13 @@ def test_another_name_for_this_machine_is_not_served(broker: SandboxServer, http
 
 
 async def test_it_answers_without_any_socket() -> None:
-    server = LocalBroker(loading(market_data()), SandboxSettings(START, rules=FREE))
+    server = LocalBroker(loading(market_data()), SandboxSettings(start=START, rules=FREE))
     await server.open()
     keys = {"apca-api-key-id": server.settings.key, "apca-api-secret-key": server.settings.secret}
     body = json.dumps(order("AAA", qty="1", client_order_id="a")).encode()
-    assert server.answer(Request("POST", "/v2/orders", headers=keys, body=body)).status == 200
+    assert server.answer(Request(method="POST", path="/v2/orders", headers=keys, body=body)).status == 200
     server.fault("hang", path="/v2/clock", seconds=9)
-    hanging = server.answer(Request("GET", "/v2/clock", headers=keys))
+    hanging = server.answer(Request(method="GET", path="/v2/clock", headers=keys))
     assert hanging.broken and hanging.delay == 9
     server.advance("open")
     assert server.state()["orders"][0]["status"] == "filled"

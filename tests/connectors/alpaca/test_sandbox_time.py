@@ -71,7 +71,7 @@ def test_the_same_orders_fill_as_in_a_backtest() -> None:
             body = order(symbol, side.value.lower(), qty=quantity, notional=notional, client_order_id=name)
             live.submit(read_ticket(body, live.market, live.now))
             given = [None if text is None else Decimal(text) for text in (quantity, notional)]
-            core.submit(Order(name, symbol, side, session, *given))
+            core.submit(Order(id=name, symbol=symbol, side=side, session=session, quantity=given[0], notional=given[1]))
         live.advance(data.exchange.closes_at(session + timedelta(days=3 if session.weekday() == 4 else 1)))
     fills = [one for one in live.book.activities if one["activity_type"] == "FILL"]
     ours = [(f["symbol"], Decimal(f["qty"]), Decimal(f["price"])) for f in fills]

@@ -32,7 +32,12 @@ def signals(count: int = 30, *markers: Marker) -> ChartSpec:
     closes = wave(count)
     sessions = tuple(f"2024-{1 + n // 28:02d}-{1 + n % 28:02d}" for n in range(count))
     return ChartSpec(
-        "signals", "NVDA, closes", "NVDA", sessions, lines=(Line("close", closes, "close"),), markers=markers
+        kind="signals",
+        title="NVDA, closes",
+        symbol="NVDA",
+        sessions=sessions,
+        lines=(Line("close", closes, "close"),),
+        markers=markers,
     )
 
 
@@ -221,7 +226,14 @@ async def test_sixty_real_sessions_are_painted_in_time(real_data: Path) -> None:
     candles = Candles(*(tuple(float(row[name]) for row in rows) for name in ("open", "high", "low", "close")))
     volume = Panel("Volume", bars=tuple(float(row["volume"]) for row in rows))
     sessions = tuple(row["date"] for row in rows)
-    spec = ChartSpec("kline", "NVDA, last 60 sessions", "NVDA", sessions, candles, panels=(volume,))
+    spec = ChartSpec(
+        kind="kline",
+        title="NVDA, last 60 sessions",
+        symbol="NVDA",
+        sessions=sessions,
+        candles=candles,
+        panels=(volume,),
+    )
     painter = MatplotlibPainter()
     png = await painter.paint(spec)
     assert 8_000 < len(png) < 40_000

@@ -119,7 +119,15 @@ def test_actions_are_merged_and_none_at_all_is_written_down(tmp_path: Path) -> N
 
 
 def test_a_bar_that_cannot_be_is_refused_with_its_day() -> None:
-    bad = Bar(FIRST, Decimal(10), Decimal(9), Decimal(11), Decimal(10), None, Decimal(1))
+    bad = Bar(
+        session=FIRST,
+        open=Decimal(10),
+        high=Decimal(9),
+        low=Decimal(11),
+        close=Decimal(10),
+        adj_close=None,
+        volume=Decimal(1),
+    )
     with pytest.raises(MalformedData, match="AAA on 2024-01-02 cannot be: high 9 is below low 11"):
         checked_row("AAA", bad)
 
@@ -140,7 +148,18 @@ def test_news_of_other_hands_stays_to_the_letter(tmp_path: Path) -> None:
     path = tmp_path / "AAA.jsonl"
     own = '{"date": "2024-01-02", "headline": "mine", "summary": "mine"}'
     path.write_text(own)
-    item = NewsItem("7", "AAA", FIRST, AT, "s", "h", AT, "wire", None, "https://x.test/7")
+    item = NewsItem(
+        id="7",
+        symbol="AAA",
+        date=FIRST,
+        available_at=AT,
+        summary="s",
+        headline="h",
+        published=AT,
+        source="wire",
+        sentiment=None,
+        url="https://x.test/7",
+    )
     assert append_news(path, [item, item]) == (1, 1)
     assert path.read_text().splitlines()[0] == own
     assert append_news(path, [item]) == (0, 1)

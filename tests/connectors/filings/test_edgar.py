@@ -76,9 +76,14 @@ async def test_what_cannot_be_read_is_counted_with_its_reason(edgar: Open) -> No
 async def test_the_text_is_the_sections_that_matter_and_nothing_hidden(edgar: Open) -> None:
     text = (await by_form(edgar(since=date(2020, 1, 1)), "10-K")).summary
     order = [
-        "Management's discussion and analysis", "Demand was strong in 2022.", "Orders for 1,250 lamps stood open.",
-        "Risk factors", "Glass may become dear.", "Business", "We make lamps & shades for 2022.",
-    ]  # fmt: skip
+        "Management's discussion and analysis",
+        "Demand was strong in 2022.",
+        "Orders for 1,250 lamps stood open.",
+        "Risk factors",
+        "Glass may become dear.",
+        "Business",
+        "We make lamps & shades for 2022.",
+    ]
     assert [text.index(part) for part in order] == sorted(text.index(part) for part in order)
     hidden = ("HIDDEN", "SCRIPT", "color", "STATEMENTS", "Table of Contents", "- 21 -", "None.", "<", "&#")
     assert not [part for part in hidden if part in text]
@@ -148,12 +153,12 @@ async def test_a_damaged_cache_is_asked_for_anew(edgar: Open, tmp_path: Path) ->
 @pytest.mark.parametrize(
     "fault",
     [
-        Page(b"", 429, (("retry-after", "0"),)),
-        Page(b"busy", 503),
-        Page(b'{"filings": {"recent": {"accessionNumber": [', 200),
-        Page(b'{"filings": {"recent": {}}}', 200),
-        Page(b"<html>We are down for maintenance</html>", 200, content_type="text/html"),
-        Page(b'{"0": {"cik_str": 1900001}}' * 100, 200, cut=True),
+        Page(body=b"", status=429, headers=(("retry-after", "0"),)),
+        Page(body=b"busy", status=503),
+        Page(body=b'{"filings": {"recent": {"accessionNumber": [', status=200),
+        Page(body=b'{"filings": {"recent": {}}}', status=200),
+        Page(body=b"<html>We are down for maintenance</html>", status=200, content_type="text/html"),
+        Page(body=b'{"0": {"cik_str": 1900001}}' * 100, status=200, cut=True),
     ],
     ids=["429", "503", "cut json", "other shape", "html", "cut body"],
 )
@@ -164,17 +169,17 @@ async def test_a_passing_fault_is_borne(edgar: Open, web: FakeWeb, fault: Page) 
 
 
 async def test_a_page_of_the_site_in_place_of_a_document_is_not_kept(edgar: Open, web: FakeWeb) -> None:
-    page = Page(b"<html><head><title>SEC.gov | File Unavailable</title></head></html>", content_type="text/html")
+    page = Page(body=b"<html><head><title>SEC.gov | File Unavailable</title></head></html>", content_type="text/html")
     web.fail(page, at="qlmp-20230331.htm")
     assert "spring quarter" in (await by_form(edgar(), "10-Q")).summary
 
 
 async def test_retry_after_is_waited_out_and_a_long_one_is_left_to_the_user(edgar: Open, web: FakeWeb) -> None:
-    web.fail(Page(b"", 429, (("retry-after", "1"),)))
+    web.fail(Page(body=b"", status=429, headers=(("retry-after", "1"),)))
     started = time.monotonic()
     await edgar().number(SYMBOL)
     assert time.monotonic() - started >= 1
-    web.fail(Page(b"", 429, (("retry-after", "600"),)), at="tickers.json")
+    web.fail(Page(body=b"", status=429, headers=(("retry-after", "600"),)), at="tickers.json")
     with pytest.raises(TryAgainLater, match="600 s"):
         await edgar().number(SYMBOL)
 
@@ -182,11 +187,11 @@ async def test_retry_after_is_waited_out_and_a_long_one_is_left_to_the_user(edga
 @pytest.mark.parametrize(
     ("fault", "error", "said"),
     [
-        (Page(b"", 429), TryAgainLater, "too many requests"),
-        (Page(b"", 500), NetworkError, "HTTP 500"),
-        (Page(b"", 410), NetworkError, "HTTP 410"),
-        (Page(b"x" * 100, cut=True), NetworkError, "4 times"),
-        (Page(b"[1, 2]"), NetworkError, "no JSON object"),
+        (Page(body=b"", status=429), TryAgainLater, "too many requests"),
+        (Page(body=b"", status=500), NetworkError, "HTTP 500"),
+        (Page(body=b"", status=410), NetworkError, "HTTP 410"),
+        (Page(body=b"x" * 100, cut=True), NetworkError, "4 times"),
+        (Page(body=b"[1, 2]"), NetworkError, "no JSON object"),
         (Page(slow=True), NetworkError, "no answer within"),
         (TOO_MANY, TryAgainLater, "requests_per_second"),
         (UNDECLARED, ConfigError, "filings.user_agent"),
@@ -206,7 +211,7 @@ async def test_a_lasting_fault_is_one_clear_line(
 
 async def test_facts_of_another_shape_are_malformed(edgar: Open, web: FakeWeb) -> None:
     facts = b'{"facts": {"us-gaap": {"Revenues": {"units": {"USD": [{"accn": "0001900001-23-000010"}]}}}}}'
-    web.fail(Page(facts), at=f"companyfacts/CIK{CIK:010d}.json")
+    web.fail(Page(body=facts), at=f"companyfacts/CIK{CIK:010d}.json")
     with pytest.raises(MalformedData, match="Revenues"):
         await edgar(since=date(2020, 1, 1)).filings(SYMBOL)
 
@@ -236,7 +241,7 @@ async def test_an_address_out_of_a_list_cannot_lead_elsewhere(edgar: Open, web: 
     columns = {"accessionNumber": ["0001900001-23-000010"], "form": ["10-K"], "filingDate": ["2023-02-16"]}
     columns |= {"acceptanceDateTime": ["2023-02-16T21:30:15.000Z"], "primaryDocument": ["../../evil.htm"]}
     body = json.dumps({"filings": {"recent": columns, "files": []}}).encode()
-    web.fail(*[Page(body)] * 4, at=f"/submissions/CIK{CIK:010d}.json")
+    web.fail(*[Page(body=body)] * 4, at=f"/submissions/CIK{CIK:010d}.json")
     with pytest.raises(NetworkError, match="is no filing"):
         await edgar().filings(SYMBOL)
     assert not [path for path in web.paths() if "evil" in path]

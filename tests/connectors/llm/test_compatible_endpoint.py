@@ -93,7 +93,9 @@ async def test_an_address_that_cannot_be_one_is_a_matter_of_configuration() -> N
 
 
 async def test_thoughts_and_fences_around_the_answer_are_forgiven(server: FakeLLMServer) -> None:
-    server.play(Say('<think>\n{"action": "SELL"}?\n</think>\n\nHere:\n```json\n{"action": "HOLD", "size": 0}\n```'))
+    server.play(
+        Say(text='<think>\n{"action": "SELL"}?\n</think>\n\nHere:\n```json\n{"action": "HOLD", "size": 0}\n```')
+    )
     model = local(server)
     assert (await model.answer(question())).answer == {"action": "HOLD", "size": 0}
     await model.aclose()

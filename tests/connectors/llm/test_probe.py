@@ -9,9 +9,11 @@ from tests.servers.llm_questions import OnePixelPainter
 
 
 async def test_a_full_endpoint(make_model, server: FakeLLMServer) -> None:
-    server.play(Say('{"word": "ready"}'), Say('{"symbol": "qzxw"}'))
+    server.play(Say(text='{"word": "ready"}'), Say(text='{"symbol": "qzxw"}'))
     found = await probe(make_model(painter=OnePixelPainter()))
-    assert found == Capabilities(True, True, True, True, found.latency)
+    assert found == Capabilities(
+        enforces_schema=True, sees=True, streams=True, reports_usage=True, latency=found.latency
+    )
     assert found.latency > 0
 
 
@@ -19,8 +21,8 @@ async def test_one_that_guesses_at_pictures_and_enforces_nothing(make_model, ser
     server.play(
         Fail(400, "response_format / output_config not supported"),
         Fail(400, "response_format not supported"),
-        Say('{"word": "ready"}', tokens_out=0),
-        Say('{"symbol": "AAPL"}'),
+        Say(text='{"word": "ready"}', tokens_out=0),
+        Say(text='{"symbol": "AAPL"}'),
     )
     model = make_model(painter=OnePixelPainter())
     if model.provider == "anthropic":

@@ -142,7 +142,7 @@ async def test_a_refused_key_is_named_by_its_variable_alone(fred: Open) -> None:
 async def test_the_key_is_in_no_log_and_no_error(fred: Open, web: FakeWeb, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     await fred().series("ICSA")
-    web.fail(Page(f'{{"error_message": "odd {KEY}"}}'.encode(), 400))
+    web.fail(Page(body=f'{{"error_message": "odd {KEY}"}}'.encode(), status=400))
     with pytest.raises(NetworkError, match=r"odd \[key\]"):
         await fred().series("ICSA")
     logged = [record.getMessage() for record in caplog.records]
@@ -153,13 +153,13 @@ async def test_the_key_is_in_no_log_and_no_error(fred: Open, web: FakeWeb, caplo
 @pytest.mark.parametrize(
     "fault",
     [
-        Page(b"", 429, (("retry-after", "0"),)),
-        Page(b"", 503),
-        Page(b'{"vintage_dates": ["2023-06-'),
-        Page(b"<html>maintenance</html>", content_type="text/html"),
-        Page(b'{"vintage_dates": 5}'),
-        Page(b'{"vintage_dates": ["soon"]}'),
-        Page(b'{"vintage_dates": []}' * 9, cut=True),
+        Page(body=b"", status=429, headers=(("retry-after", "0"),)),
+        Page(body=b"", status=503),
+        Page(body=b'{"vintage_dates": ["2023-06-'),
+        Page(body=b"<html>maintenance</html>", content_type="text/html"),
+        Page(body=b'{"vintage_dates": 5}'),
+        Page(body=b'{"vintage_dates": ["soon"]}'),
+        Page(body=b'{"vintage_dates": []}' * 9, cut=True),
     ],
     ids=["429", "503", "cut json", "html", "shape", "no date", "cut body"],
 )
@@ -170,12 +170,12 @@ async def test_a_passing_fault_is_borne(fred: Open, web: FakeWeb, fault: Page) -
 
 @pytest.mark.parametrize("row", ['{"value": "1"}', '{"realtime_start": "x", "date": "y", "value": "1"}', "7"])
 async def test_rows_of_another_shape_are_asked_for_again(fred: Open, web: FakeWeb, row: str) -> None:
-    web.fail(Page(f'{{"observations": [{row}]}}'.encode()), at="observations")
+    web.fail(Page(body=f'{{"observations": [{row}]}}'.encode()), at="observations")
     assert len((await fred().series("ICSA")).observations) == len(CLAIMS)
 
 
 async def test_lasting_faults_are_one_clear_line(fred: Open, web: FakeWeb) -> None:
-    web.fail(*[Page(b"", 429)] * 4)
+    web.fail(*[Page(body=b"", status=429)] * 4)
     with pytest.raises(TryAgainLater, match="FRED"):
         await fred().series("ICSA")
     web.fail(*[Page(slow=True)] * 4)

@@ -55,7 +55,7 @@ async def no_wait(seconds: float) -> None:
 
 
 async def test_a_webhook_gets_the_summary_also_after_a_fault() -> None:
-    with fake_web(lambda asked: Page(b"ok")) as web:
+    with fake_web(lambda asked: Page(body=b"ok")) as web:
         web.fail(Page(status=503))
         await WebhookNotifier(f"{web.url}/hook/secret", sleep=no_wait).tell(SUMMARY)
     assert [(one.method, one.path, json.loads(one.body)) for one in web.asked] == [

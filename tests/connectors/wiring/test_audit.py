@@ -28,7 +28,12 @@ from memory.joined import JoinedRows
 SYMBOLS = ("ORVL", "WRNN-USD")
 # Around a quarterly report of ORVL, so that real filings become available inside it.
 AGENTS = RunSpec(
-    SYMBOLS, date(2025, 1, 31), date(2025, 2, 12), preset="finvision", data=DataSpec(None, 7), convention="desk"
+    symbols=SYMBOLS,
+    first=date(2025, 1, 31),
+    last=date(2025, 2, 12),
+    preset="finvision",
+    data=DataSpec(None, 7),
+    convention="desk",
 )
 
 
@@ -214,9 +219,9 @@ def test_a_leak_through_the_books_is_caught_though_the_door_is_sound(monkeypatch
 @pytest.mark.parametrize("convention", ["finvision", "finagent"])
 def test_a_papers_convention_is_clean(real_data: Any, convention: str) -> None:
     spec = RunSpec(
-        ("MSFT", "JNJ"),
-        date(2020, 10, 1),
-        date(2020, 10, 30),
+        symbols=("MSFT", "JNJ"),
+        first=date(2020, 10, 1),
+        last=date(2020, 10, 30),
         preset="finvision",
         data=DataSpec(str(real_data)),
         convention=convention,
@@ -227,7 +232,11 @@ def test_a_papers_convention_is_clean(real_data: Any, convention: str) -> None:
 
 
 RULES = RunSpec(
-    ("ORVL", "BXWD", "WRNN-USD"), date(2024, 3, 1), date(2024, 9, 30), strategy="sma-cross", data=DataSpec(None, 7)
+    symbols=("ORVL", "BXWD", "WRNN-USD"),
+    first=date(2024, 3, 1),
+    last=date(2024, 9, 30),
+    strategy="sma-cross",
+    data=DataSpec(None, 7),
 )
 
 
@@ -314,9 +323,9 @@ def test_a_coins_unfinished_day_is_no_future_for_its_fills() -> None:
 @pytest.mark.slow
 def test_a_whole_season_on_real_news_is_clean_at_every_session(real_data: Any) -> None:
     spec = RunSpec(
-        ("MSFT", "JNJ", "HON"),
-        date(2020, 10, 1),
-        date(2021, 5, 6),
+        symbols=("MSFT", "JNJ", "HON"),
+        first=date(2020, 10, 1),
+        last=date(2021, 5, 6),
         warm_up_from=date(2020, 7, 1),
         preset="finvision",
         data=DataSpec(str(real_data)),

@@ -38,7 +38,7 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(name: str, folder: Path, stop: Callable[[], bool] = lambda: False, **rest: Any) -> Bench:
-    request = BenchRequest(name, str(folder), **({"symbols": ("AMZN",)} | rest))
+    request = BenchRequest(name=name, folder=str(folder), **({"symbols": ("AMZN",)} | rest))
     return run_bench(prepare(request, Config()), Config(), stop=stop)
 
 
@@ -117,7 +117,9 @@ def test_rules_and_the_papers_agent_stand_beside_the_printed_rows(folder: Path, 
 
 def test_an_ablation_asks_nobody_whom_it_leaves_out(folder: Path, asked: list[ModelRequest]) -> None:
     for ablation in published_agents("finagent").ablations[:4]:
-        prepared = prepare(BenchRequest("finagent", str(folder), ("AMZN",), ablations=(ablation,)), Config())
+        prepared = prepare(
+            BenchRequest(name="finagent", folder=str(folder), symbols=("AMZN",), ablations=(ablation,)), Config()
+        )
         asked.clear()
         run_bench(replace(prepared, plan=_only(prepared, ablation)), Config())
         calls = Counter(request.purpose for request in asked)
@@ -180,7 +182,7 @@ def test_every_model_has_a_row_and_a_known_one_the_papers(folder: Path, sampled:
 
 
 def test_repeats_of_the_rules_are_run_once_and_that_is_said(folder: Path) -> None:
-    prepared = prepare(BenchRequest("finvision", str(folder), ("AMZN",), repeats=5), Config())
+    prepared = prepare(BenchRequest(name="finvision", folder=str(folder), symbols=("AMZN",), repeats=5), Config())
     assert len(prepared.jobs) == 1
     done = run_bench(prepared, Config())
     assert agents(done)["FinVision", "SR"].spread is None
@@ -200,7 +202,11 @@ def test_several_processes_come_to_what_one_does(folder: Path) -> None:
 def test_an_interrupted_bench_keeps_the_rows_that_are_done(folder: Path, jobs: int) -> None:
     done_runs: list[str] = []
     request = BenchRequest(
-        "finvision", str(folder), ("AMZN",), ablations=published_agents("finvision").ablations, jobs=jobs
+        name="finvision",
+        folder=str(folder),
+        symbols=("AMZN",),
+        ablations=published_agents("finvision").ablations,
+        jobs=jobs,
     )
     prepared = prepare(request, Config())
     many = [replace(prepared.jobs[0], spec=replace(prepared.jobs[0].spec, run=f"r{n}")) for n in range(6)]
@@ -226,7 +232,7 @@ def test_rows_that_were_not_run_are_printed_alone_and_counted(folder: Path) -> N
 
 
 def test_a_second_interruption_ends_at_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    prepared = prepare(BenchRequest("finvision", str(folder), ("AMZN",)), Config())
+    prepared = prepare(BenchRequest(name="finvision", folder=str(folder), symbols=("AMZN",)), Config())
     count = 0
 
     def play(job: Job, config: Config, stop: Callable[[], bool]) -> Played:
@@ -241,7 +247,7 @@ def test_a_second_interruption_ends_at_once(folder: Path, monkeypatch: pytest.Mo
 
 
 def test_processes_end_at_once_when_asked_twice(folder: Path) -> None:
-    prepared = prepare(BenchRequest("finagent", str(folder), ("AMZN",)), Config())
+    prepared = prepare(BenchRequest(name="finagent", folder=str(folder), symbols=("AMZN",)), Config())
     began = time.monotonic()
 
     def twice() -> bool:
@@ -255,7 +261,7 @@ def test_processes_end_at_once_when_asked_twice(folder: Path) -> None:
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_data_that_cannot_be_read_ends_the_bench(folder: Path, jobs: int) -> None:
-    prepared = prepare(BenchRequest("finagent", str(folder), ("AMZN", "TSLA"), jobs=jobs), Config())
+    prepared = prepare(BenchRequest(name="finagent", folder=str(folder), symbols=("AMZN", "TSLA"), jobs=jobs), Config())
     file = folder / "prices" / "TSLA.csv"
     file.write_text(file.read_text().replace("2023-06-15,", "2023-06-15,x", 1))
     with pytest.raises(MalformedData, match=r"TSLA\.csv"):
@@ -292,7 +298,7 @@ def test_the_warm_up_fills_the_memory_and_hindsight_ends_with_it(folder: Path, a
 @pytest.mark.parametrize("keep", [False, True])
 def test_what_a_desk_tells_its_own_agents_does_not_reach_the_papers(folder: Path, keep: bool) -> None:
     own = Config.model_validate({"desk": {"preference": "conservative", "tools": ["macd"], "instruction": "Sell."}})
-    request = BenchRequest("finagent", str(folder), ("AMZN",), keep=keep)
+    request = BenchRequest(name="finagent", folder=str(folder), symbols=("AMZN",), keep=keep)
     assert run_bench(prepare(request, own), own).cells == run("finagent", folder).cells
 
 
@@ -305,6 +311,9 @@ def test_a_kept_run_has_a_journal_and_comes_to_the_same(folder: Path, paperdesk_
 
 def test_a_model_that_cannot_be_used_is_found_before_anything_runs(folder: Path) -> None:
     with pytest.raises(CredentialsRefused):
-        prepare(BenchRequest("finagent", str(folder), ("AMZN",), models=("offline", "openai:gpt-4o")), Config())
+        prepare(
+            BenchRequest(name="finagent", folder=str(folder), symbols=("AMZN",), models=("offline", "openai:gpt-4o")),
+            Config(),
+        )
     with pytest.raises(UsageError, match="offlin"):
-        prepare(BenchRequest("finagent", str(folder), ("AMZN",), models=("offlin",)), Config())
+        prepare(BenchRequest(name="finagent", folder=str(folder), symbols=("AMZN",), models=("offlin",)), Config())

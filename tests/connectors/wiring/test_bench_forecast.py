@@ -36,7 +36,9 @@ def folder(tmp_path: Path) -> Path:
 
 
 def prepared(folder: Path, *specs: str, repeats: int = 1) -> bench.PreparedBench:
-    return prepare(BenchRequest("finagent", str(folder), ("AMZN",), models=specs, repeats=repeats), Config())
+    return prepare(
+        BenchRequest(name="finagent", folder=str(folder), symbols=("AMZN",), models=specs, repeats=repeats), Config()
+    )
 
 
 def test_rules_and_replays_cost_nothing(folder: Path) -> None:

@@ -23,7 +23,7 @@ from engine.journal.reader import JournalReader
 from engine.journal.results import trail
 
 DAYS = (date(2024, 2, 12), date(2024, 2, 13), date(2024, 2, 14))
-SPEC = RunSpec(("TMBK",), DAYS[1], DAYS[2], preset="desk", data=DataSpec(None, 7), model="offline")
+SPEC = RunSpec(symbols=("TMBK",), first=DAYS[1], last=DAYS[2], preset="desk", data=DataSpec(None, 7), model="offline")
 NOTES = """{"date": "2024-02-11", "symbol": "TMBK", "text": "Mills rose."}
 {"date": "2024-02-12", "symbol": "TMBK", "text": "Flour is dear."}
 {"date": "2024-02-12", "symbol": "ORVL", "text": "Chips."}
@@ -124,8 +124,11 @@ def test_a_run_keeps_what_it_was_told_and_is_played_again_from_it(notes: str) ->
     assert entry.spec is not None and entry.spec.briefing == briefing and entry.spec.embedder == "hash-384"
     assert briefing is not None
     assert (briefing.risk, briefing.preference, briefing.tools, briefing.instruction) == (
-        "risk-averse", None, ("macd",), "Wait.",
-    )  # fmt: skip
+        "risk-averse",
+        None,
+        ("macd",),
+        "Wait.",
+    )
     assert briefing.guidance[0] == ExpertNote(date(2024, 2, 11), "TMBK", "Mills rose.")
     assert {note.symbol for note in briefing.guidance} == {"TMBK"}
     # The file may be gone and the configuration another: the spec says it all.

@@ -50,8 +50,9 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
         writer = csv.DictWriter(file, rows[0].keys())
         writer.writeheader()
         for row in rows:
-            small = {n: f"{Decimal(row[n]) / 1_000_000:.9f}" for n in ("open", "high", "low", "close", "adj_close")
-                     if row[n]}  # fmt: skip
+            small = {
+                n: f"{Decimal(row[n]) / 1_000_000:.9f}" for n in ("open", "high", "low", "close", "adj_close") if row[n]
+            }
             writer.writerow({**row, **small})
     return target
 
@@ -69,7 +70,7 @@ class Trader:
         turn = (request.session.toordinal() + self.symbols.index(request.symbol)) % 3
         wishes = [("BUY", 8, "strong uptrend"), ("SELL", 3, "reversal")]
         said = trade(request, *wishes[turn]) if turn < 2 else hold(request)
-        return ModelResult("trader", answer=said)
+        return ModelResult(model="trader", answer=said)
 
 
 def desk(folder: Path, symbols: Sequence[str]) -> Config:
@@ -89,7 +90,7 @@ def rate(request: pytest.FixtureRequest) -> Decimal:
 
 @pytest.fixture
 def sandbox(written: Path, rate: Decimal, monkeypatch: pytest.MonkeyPatch) -> Iterator[SandboxServer]:
-    settings = SandboxSettings(EVENING, rules=ExecutionRules(commission_rate=rate))
+    settings = SandboxSettings(start=EVENING, rules=ExecutionRules(commission_rate=rate))
     with SandboxServer(loader(DataSpec(str(written))), settings, LiveClock()) as running:
         for name, value in running.environment.items():
             monkeypatch.setenv(name, value)

@@ -79,7 +79,7 @@ class Trader:
         turn = (request.session.day + SYMBOLS.index(request.symbol)) % 3
         wishes = [("BUY", 8, "strong uptrend"), ("SELL", 3, "reversal")]
         said = trade(request, *wishes[turn]) if turn < 2 else hold(request)
-        return ModelResult("trader", answer=said)
+        return ModelResult(model="trader", answer=said)
 
 
 def run(config: Config, model: Trader, asked: date | None = None) -> DeskRunResult | Finished:

@@ -73,7 +73,7 @@ class Buyer:
         if len(self.requests) == self.dies_at:
             raise KeyboardInterrupt
         buys = request.symbol == SYMBOLS[0]
-        return ModelResult("buyer", answer=trade(request, "BUY", 5, "strong uptrend") if buys else hold(request))
+        return ModelResult(model="buyer", answer=trade(request, "BUY", 5, "strong uptrend") if buys else hold(request))
 
     def views(self) -> list[DecisionView]:
         return [request.view for request in self.requests if isinstance(request.view, DecisionView)]

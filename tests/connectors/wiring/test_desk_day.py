@@ -271,7 +271,7 @@ def test_what_is_held_of_a_symbol_that_was_taken_off_the_list_stays_in_the_books
         sees = True
 
         async def answer(self, request: ModelRequest, on_delta: Any = None) -> ModelResult:
-            return ModelResult("buying", answer=trade(request, "BUY", 5, "strong uptrend"))
+            return ModelResult(model="buying", answer=trade(request, "BUY", 5, "strong uptrend"))
 
     data = {"folder": str(folder(TUESDAY))}
     run(desk(data=data), Wall(FRIDAY), through=lambda model: Buying())

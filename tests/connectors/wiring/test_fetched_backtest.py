@@ -38,10 +38,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.setattr("connectors.alpaca.data.pages.SECONDS_BETWEEN", 0.0005)
         done = asyncio.run(
             fetching.fetch_market(
-                ("bars", "news"), config, to, DEFAULT_WATCHLIST, SINCE, lambda *said: None, lambda: False,
+                ("bars", "news"),
+                config,
+                to,
+                DEFAULT_WATCHLIST,
+                SINCE,
+                lambda *said: None,
+                lambda: False,
                 clock=Standing(NOW),
             )
-        )  # fmt: skip
+        )
     assert all(one.complete and not one.dropped and not one.differing for one in done)
     return to
 
@@ -69,9 +75,15 @@ async def test_prices_and_actions_are_the_markets_own(folder: Path) -> None:
 
 def test_a_backtest_over_the_folder_is_one_over_the_market(folder: Path) -> None:
     spec = RunSpec(
-        DEFAULT_WATCHLIST, date(2025, 3, 11), date(2025, 3, 28), date(2025, 2, 24), preset="finvision",
-        model="offline", data=DEMO, run="source",
-    )  # fmt: skip
+        symbols=DEFAULT_WATCHLIST,
+        first=date(2025, 3, 11),
+        last=date(2025, 3, 28),
+        warm_up_from=date(2025, 2, 24),
+        preset="finvision",
+        model="offline",
+        data=DEMO,
+        run="source",
+    )
 
     def ran(data: DataSpec, name: str) -> Result:
         return run_backtest(replace(spec, data=data, run=name), Config(), clock=Standing(NOW), baselines=()).result

@@ -275,7 +275,16 @@ async def test_news_that_stops_between_pages_goes_on(start: Start, tmp_path: Pat
 async def test_news_has_created_and_updated_times_and_no_markup(start: Start, tmp_path: Path) -> None:
     at = datetime(2024, 2, 1, 14, tzinfo=UTC)
     text = "<p>Up &amp; away,<br/>says <a href='x'>the wire</a>.</p><script>bad()</script> 3 < 4"
-    item = NewsItem("1", "BTC-USD", at.date(), at + timedelta(hours=2), text, "A <b>rise</b>", at, "wire")
+    item = NewsItem(
+        id="1",
+        symbol="BTC-USD",
+        date=at.date(),
+        available_at=at + timedelta(hours=2),
+        summary=text,
+        headline="A <b>rise</b>",
+        published=at,
+        source="wire",
+    )
     start(replace(market_data(), news={"BTC-USD": [item]}))
     await fetch(tmp_path, "news")
     (kept,) = (await FilesMarket(tmp_path, calendars()).news("BTC-USD")).items
@@ -287,7 +296,16 @@ async def test_news_has_created_and_updated_times_and_no_markup(start: Start, tm
 
 async def test_changed_news_is_known_from_its_change_and_what_it_said_stays(start: Start, tmp_path: Path) -> None:
     at = datetime(2024, 2, 1, 14, tzinfo=UTC)
-    old = NewsItem("1", "AAA", at.date(), at, "as it was", "H", at, "wire")
+    old = NewsItem(
+        id="1",
+        symbol="AAA",
+        date=at.date(),
+        available_at=at,
+        summary="as it was",
+        headline="H",
+        published=at,
+        source="wire",
+    )
     touched = replace(old, available_at=at + timedelta(hours=1))
     changed = replace(old, summary="as it is", available_at=at + timedelta(hours=30))
     for version, until in ((old, at), (touched, at + timedelta(hours=2)), (changed, at + timedelta(hours=31))):

@@ -35,9 +35,9 @@ from memory.record import Layer, MemoryRecord
 BOTH = ("ICSA", "AWHMAN")
 # Claims come out on Thursdays, hours on the first Friday: 2024-02-02 is one.
 SPEC = RunSpec(
-    ("TMBK",),
-    date(2024, 2, 2),
-    date(2024, 2, 13),
+    symbols=("TMBK",),
+    first=date(2024, 2, 2),
+    last=date(2024, 2, 13),
     preset="desk",
     data=DataSpec(None, 7, BOTH),
     model="offline",

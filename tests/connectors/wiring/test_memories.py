@@ -262,7 +262,13 @@ def test_the_memorys_errors_end_a_command_as_ours(
 
 
 SPEC = RunSpec(
-    SYMBOLS, DAYS[1], DAYS[3], warm_up_from=date(2024, 2, 5), preset="desk", data=DataSpec(None, 7), model="offline"
+    symbols=SYMBOLS,
+    first=DAYS[1],
+    last=DAYS[3],
+    warm_up_from=date(2024, 2, 5),
+    preset="desk",
+    data=DataSpec(None, 7),
+    model="offline",
 )
 
 
@@ -333,10 +339,10 @@ def test_a_copied_memory_knows_nothing_of_what_happens_to_the_other() -> None:
     one = LayeredMemory(VolatileStore(embedder.dimension), embedder, "desk")
     from memory.record import Item
 
-    (name,) = one.remember([Item("ORVL", "news", "orders rose")], 1)
+    (name,) = one.remember([Item(symbol="ORVL", kind="news", text="orders rose")], 1)
     other = one.copied_to(VolatileStore(embedder.dimension))
     one.reinforce([name], 1, 2, "a decision")
-    other.remember([Item("ORVL", "news", "orders fell")], 2)
+    other.remember([Item(symbol="ORVL", kind="news", text="orders fell")], 2)
     assert (len(one.records()), len(other.records())) == (1, 2)
     assert (len(one.life_line(name)), len(other.life_line(name))) == (2, 1)
     with pytest.raises(errors.StoreError, match="empty place"):

@@ -31,7 +31,7 @@ from memory.record import MemoryRecord
 from tests.servers.fake_llm_server import Fail, FakeLLMServer, Say, fake_llm_server
 
 DAYS = (date(2024, 2, 12), date(2024, 2, 13), date(2024, 2, 14))
-SPEC = RunSpec(("TMBK",), DAYS[1], DAYS[2], preset="desk", data=DataSpec(None, 7), model="offline")
+SPEC = RunSpec(symbols=("TMBK",), first=DAYS[1], last=DAYS[2], preset="desk", data=DataSpec(None, 7), model="offline")
 
 
 class At:

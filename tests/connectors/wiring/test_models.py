@@ -24,8 +24,12 @@ from tests.servers.fake_llm_server import Fail, FakeLLMServer, Say, fake_llm_ser
 
 FINVISION = load_preset("finvision")
 SPEC = RunSpec(
-    ("ORVL",), date(2024, 3, 4), date(2024, 3, 6), preset="finvision-no-reflection", data=DataSpec(demo_seed=7)
-)  # fmt: skip
+    symbols=("ORVL",),
+    first=date(2024, 3, 4),
+    last=date(2024, 3, 6),
+    preset="finvision-no-reflection",
+    data=DataSpec(demo_seed=7),
+)
 TRADE = {
     "symbol": "ORVL",
     "recommendation": "BUY",
@@ -48,7 +52,7 @@ def server() -> Iterator[FakeLLMServer]:
 
         def turn(body: dict[str, Any], headers: dict[str, str]) -> Any:
             served.requests.append(body)
-            return refusal if "temperature" in body else Say(json.dumps(TRADE))
+            return refusal if "temperature" in body else Say(text=json.dumps(TRADE))
 
         served.next_turn = turn  # type: ignore[method-assign]
         yield served

@@ -30,9 +30,9 @@ from memory.record import Layer, MemoryRecord
 from memory.view import Standing
 
 SPEC = RunSpec(
-    ("MSFT", "JNJ", "HON", "UVV"),
-    date(2020, 10, 1),
-    date(2020, 10, 7),
+    symbols=("MSFT", "JNJ", "HON", "UVV"),
+    first=date(2020, 10, 1),
+    last=date(2020, 10, 7),
     warm_up_from=date(2020, 7, 1),
     preset="desk",
     model="offline",
@@ -46,7 +46,7 @@ class Noon:
         return datetime(2024, 6, 3, 12, tzinfo=UTC)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Ran:
     result: Result
     market: Market
@@ -67,7 +67,14 @@ def ran(spec: RunSpec, folder: Path, home: Path, name: str) -> Ran:
             recalled = {(d.key.session, d.key.symbol): reader.recalled(d.key) for d in made}
             kept = kept_by_run(reader.run(name), Config())
         with kept.opened() as memory:
-            return Ran(result, market, kept.calendar, recalled, memory.records(), memory.standings(memory.latest))
+            return Ran(
+                result=result,
+                market=market,
+                calendar=kept.calendar,
+                recalled=recalled,
+                records=memory.records(),
+                alive=memory.standings(memory.latest),
+            )
 
 
 @pytest.fixture(scope="module")

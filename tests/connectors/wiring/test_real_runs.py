@@ -29,14 +29,20 @@ from tests.engine.desks import assert_books_add_up
 
 FLOOR = Decimal("0.10")
 FINVISION = RunSpec(
-    ("AAPL", "AMZN", "MSFT"),
-    date(2023, 6, 1),
-    date(2023, 12, 29),
-    date(2023, 4, 3),
+    symbols=("AAPL", "AMZN", "MSFT"),
+    first=date(2023, 6, 1),
+    last=date(2023, 12, 29),
+    warm_up_from=date(2023, 4, 3),
     preset="finvision",
     model="offline",
 )
-NEWS = RunSpec(("MSFT", "JNJ", "HON", "UVV"), date(2020, 10, 1), date(2020, 11, 6), preset="finvision", model="offline")
+NEWS = RunSpec(
+    symbols=("MSFT", "JNJ", "HON", "UVV"),
+    first=date(2020, 10, 1),
+    last=date(2020, 11, 6),
+    preset="finvision",
+    model="offline",
+)
 
 
 class Noon:

@@ -35,10 +35,10 @@ from tests.engine.old_journals import as_version
 
 SYMBOLS = ("TMBK", "ORVL", "BXWD")
 BACKTEST = RunSpec(
-    SYMBOLS,
-    date(2025, 2, 10),
-    date(2025, 2, 21),
-    date(2025, 1, 27),
+    symbols=SYMBOLS,
+    first=date(2025, 2, 10),
+    last=date(2025, 2, 21),
+    warm_up_from=date(2025, 1, 27),
     preset="desk",
     data=DataSpec(None, 7),
     run="backtest-again",
@@ -151,10 +151,10 @@ def test_every_decision_of_a_desk_comes_out_the_same(lived: Path, homes: dict[st
 
 def test_a_convention_that_trades_at_the_close_of_its_decision_comes_out_the_same(real_data: Path) -> None:
     spec = RunSpec(
-        ("AAPL", "MSFT"),
-        date(2023, 6, 5),
-        date(2023, 6, 9),
-        date(2023, 5, 22),
+        symbols=("AAPL", "MSFT"),
+        first=date(2023, 6, 5),
+        last=date(2023, 6, 9),
+        warm_up_from=date(2023, 5, 22),
         preset="finagent",
         data=DataSpec(str(real_data)),
         convention="finagent",
@@ -236,7 +236,7 @@ class Remote:
     async def answer(self, request: ModelRequest, on_delta: Callable[[str], None] | None = None) -> ModelResult:
         if request.purpose == "chart" and request.symbol == "TMBK":
             return ModelResult(
-                self.spec, failure=ModelFailure(FailureKind.UNAVAILABLE, "the line was cut"), cost=Decimal(0)
+                model=self.spec, failure=ModelFailure(FailureKind.UNAVAILABLE, "the line was cut"), cost=Decimal(0)
             )
         result = await self._inner.answer(request, on_delta)
         return replace(result, model=self.spec, cost=Decimal("0.25"), latency=2.0)

@@ -23,7 +23,14 @@ from tests.engine.desks import weekdays
 
 NOW = datetime(2025, 7, 1, 12, tzinfo=UTC)
 DEMO = DataSpec(demo_seed=7)
-SPEC = RunSpec(("ORVL", "TMBK"), date(2024, 3, 4), date(2024, 3, 15), date(2024, 2, 20), preset="finvision", data=DEMO)
+SPEC = RunSpec(
+    symbols=("ORVL", "TMBK"),
+    first=date(2024, 3, 4),
+    last=date(2024, 3, 15),
+    warm_up_from=date(2024, 2, 20),
+    preset="finvision",
+    data=DEMO,
+)
 
 
 class Noon:
@@ -239,8 +246,10 @@ def test_a_key_press_in_the_middle_is_written_down() -> None:
     with JournalReader(places.run_journal("cut")) as reader:
         assert reader.run("cut").outcome == "interrupted"
         assert [p.session for p in reader.equity(run="cut")][:3] == [
-            date(2024, 3, 4), date(2024, 3, 5), date(2024, 3, 6),
-        ]  # fmt: skip
+            date(2024, 3, 4),
+            date(2024, 3, 5),
+            date(2024, 3, 6),
+        ]
 
 
 def test_costs_come_from_the_configuration_under_the_desks_own_convention_alone() -> None:
@@ -250,14 +259,21 @@ def test_costs_come_from_the_configuration_under_the_desks_own_convention_alone(
 
     rules, cash = with_costs(SPEC, config)
     assert (rules.fill_at, rules.slippage_bp, rules.commission_rate, rules.fractional, cash) == (
-        FillAt.NEXT_OPEN, 9, Decimal("0.002"), False, 5000,
-    )  # fmt: skip
+        FillAt.NEXT_OPEN,
+        9,
+        Decimal("0.002"),
+        False,
+        5000,
+    )
     rules, cash = with_costs(replace(SPEC, slippage_bp=Decimal(1), cash=Decimal(77)), config)
     assert (rules.slippage_bp, rules.commission_rate, cash) == (1, Decimal("0.002"), 77)
     rules, cash = with_costs(replace(SPEC, convention="finagent"), config)
     assert (rules.fill_at, rules.slippage_bp, rules.commission_rate, cash) == (
-        FillAt.SAME_CLOSE, 0, Decimal("0.001"), 10_000,
-    )  # fmt: skip
+        FillAt.SAME_CLOSE,
+        0,
+        Decimal("0.001"),
+        10_000,
+    )
     rules, cash = with_costs(replace(SPEC, convention="finagent", commission=Decimal(0)), config)
     assert rules.commission_rate == 0
 
@@ -265,9 +281,16 @@ def test_costs_come_from_the_configuration_under_the_desks_own_convention_alone(
 @pytest.mark.parametrize("convention", ["finvision", "finagent", "investorbench", "arena"])
 def test_agents_run_under_a_papers_convention(convention: str, real_data: Path) -> None:
     spec = RunSpec(
-        ("AAPL",), date(2023, 6, 1), date(2023, 6, 15), None, preset="finvision-no-reflection", model="offline",
-        data=DataSpec(str(real_data)), convention=convention, run=convention,
-    )  # fmt: skip
+        symbols=("AAPL",),
+        first=date(2023, 6, 1),
+        last=date(2023, 6, 15),
+        warm_up_from=None,
+        preset="finvision-no-reflection",
+        model="offline",
+        data=DataSpec(str(real_data)),
+        convention=convention,
+        run=convention,
+    )
     result = run_backtest(spec, Config(), clock=Noon()).result
 
     test = result.test

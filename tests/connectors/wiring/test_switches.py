@@ -27,7 +27,9 @@ from engine.lab.published_runs import agent_spec
 from tests.connectors.wiring.short_bench import short_tables, write_folder
 from tests.servers.fake_llm_server import FakeLLMServer, Say, fake_llm_server
 
-SPEC = RunSpec(("TMBK",), date(2024, 2, 13), date(2024, 2, 15), preset="finvision", data=DataSpec(None, 7))
+SPEC = RunSpec(
+    symbols=("TMBK",), first=date(2024, 2, 13), last=date(2024, 2, 15), preset="finvision", data=DataSpec(None, 7)
+)
 BLIND = ("vision",)
 
 
@@ -50,7 +52,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeLLMServer]:
             text = json.dumps(body["messages"])
             symbol = next(name for name in ("TMBK", "AMZN") if name in text)
             held = {"recommendation": "HOLD", "position_size": 0, "rule": "uncertainty", "explanation": "Wait."}
-            return Say(json.dumps({"symbol": symbol, **held}))
+            return Say(text=json.dumps({"symbol": symbol, **held}))
 
         served.next_turn = turn  # type: ignore[method-assign]
         yield served

@@ -56,7 +56,7 @@ def run(told: Config, asked: date | None = DAY, **more: Any) -> tuple[DeskRunRes
 def test_a_program_and_a_server_hear_of_a_run_once(
     program: list[str], heard: Callable[[], list[dict[str, Any]]]
 ) -> None:
-    with fake_web(lambda asked: Page(b"ok")) as web:
+    with fake_web(lambda asked: Page(body=b"ok")) as web:
         done, _ = run(config(command=program, webhook=f"{web.url}/hook"))
         assert isinstance(done, DeskRunResult)
         assert isinstance(run(config(command=program, webhook=f"{web.url}/hook"))[0], Finished)

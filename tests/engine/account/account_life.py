@@ -66,7 +66,7 @@ class Meanwhile:
     size: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Fault:
     """A rule of the sandbox's."""
 
@@ -99,9 +99,17 @@ Wishes = tuple[tuple[str, int], ...]
 """What the desk's model wants for each symbol, should it be asked: B, S or H, and percent of the portfolio."""
 
 KINDS = (
-    "server_error", "gateway_timeout", "hang", "reset", "html", "too_many_requests", "partial_fill", "reject", "refuse",
+    "server_error",
+    "gateway_timeout",
+    "hang",
+    "reset",
+    "html",
+    "too_many_requests",
+    "partial_fill",
+    "reject",
+    "refuse",
     "wrong_key",
-)  # fmt: skip
+)
 
 
 class Process:
@@ -158,9 +166,9 @@ class Life:
     def __init__(self, mode: str) -> None:
         self.mode = mode
         self.folder = Path(tempfile.mkdtemp(dir=FOLDER, prefix="paperdesk-life-"))
-        self.desk = Desk(self.folder, self._answer, data=DATA, mode=mode, preset=BOLD)
+        self.desk = Desk(folder=self.folder, script=self._answer, data=DATA, mode=mode, preset=BOLD)
         self.desk.journal.write_bytes(_new_journal())
-        self.witness = Witness(self.desk, mode, BOLD.sizing.cash_floor)
+        self.witness = Witness(desk=self.desk, mode=mode, floor=BOLD.sizing.cash_floor)
         self.wire = Wire(self.desk.local)
         self.wishes: Wishes = (("H", 1), ("H", 1))
         self.taken_over: set[str] = set()
@@ -427,7 +435,7 @@ class Life:
         settings = self.desk.local.settings
         headers = {"apca-api-key-id": settings.key, "apca-api-secret-key": settings.secret}
         body = {"symbol": symbol, "side": side, "type": "market", "time_in_force": "day", "qty": str(quantity)}
-        self.desk.local.answer(Request("POST", "/v2/orders", {}, headers, encoded(body)))
+        self.desk.local.answer(Request(method="POST", path="/v2/orders", query={}, headers=headers, body=encoded(body)))
 
     def _arrives(self) -> None:
         self.wire.deliver()

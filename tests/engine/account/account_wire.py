@@ -49,7 +49,7 @@ class Wire:
         self.before(request)
         if self.late(request):
             self.kept.append(request)
-            return Answer(0, broken=True, delay=1.0)
+            return Answer(status=0, broken=True, delay=1.0)
         answer = self.local.answer(request)
         self.after(request)
         return answer
@@ -64,7 +64,7 @@ def _request(method: str, url: str, headers: Any, body: bytes | str | None) -> R
     parts = urlsplit(url)
     sent = body.encode() if isinstance(body, str) else body or b""
     names = {name.lower(): value for name, value in dict(headers).items()}
-    return Request(method, parts.path, dict(parse_qsl(parts.query)), names, sent)
+    return Request(method=method, path=parts.path, query=dict(parse_qsl(parts.query)), headers=names, body=sent)
 
 
 class _Blocking(HTTPAdapter):
@@ -109,7 +109,9 @@ class _NoPace:
 @contextmanager
 def broker_on(wire: Wire) -> Iterator[AlpacaBroker]:
     """The desk's own broker for one event loop. No wait between its attempts takes any time."""
-    settings = AlpacaSettings(wire.local.settings.key, wire.local.settings.secret, URL, URL)
+    settings = AlpacaSettings(
+        key=wire.local.settings.key, secret=wire.local.settings.secret, trading_url=URL, data_url=URL
+    )
 
     def opened(asked: AlpacaSettings) -> RestClient:
         client = RestClient(asked)

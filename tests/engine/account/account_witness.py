@@ -34,7 +34,7 @@ def session_of_id(order_id: str) -> date:
     return date.fromisoformat(order_id.split("-")[1])
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Witness:
     """`halted` and `words` (by order id: approved or not) are what the person has said by now; `floor` is the share of
     the portfolio that has to stay cash; `mode` the desk's."""

@@ -108,7 +108,9 @@ class LocalAccount:
             self.calls.append(name)
         settings = self.local.settings
         headers = {"apca-api-key-id": settings.key, "apca-api-secret-key": settings.secret}
-        request = Request(method, path, query or {}, headers, b"" if body is None else encoded(body))
+        request = Request(
+            method=method, path=path, query=query or {}, headers=headers, body=b"" if body is None else encoded(body)
+        )
         answer = self.local.answer(request)
         if answer.status == 401:
             raise CredentialsRefused("the keys are refused")
@@ -138,7 +140,7 @@ def by_plan(request: ModelRequest) -> Any:
     return trade(request, "BUY", 8, "strong uptrend") if wish == "B" else trade(request, "SELL", 3, "reversal")
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Desk:
     """A desk's journal and its account, both in files, so that they can be copied."""
 
@@ -160,10 +162,13 @@ class Desk:
         self.local = LocalBroker(
             loading(self.data),
             SandboxSettings(
-                self.start, cash=self.cash, state=str(self.folder / "broker.db"), rules=FREE,
+                start=self.start,
+                cash=self.cash,
+                state=str(self.folder / "broker.db"),
+                rules=FREE,
                 pay_dividends=self.pay_dividends,
             ),
-        )  # fmt: skip
+        )
         asyncio.run(self.local.open())
         self.account = LocalAccount(self.local)
 
@@ -183,7 +188,7 @@ class Desk:
         data = self.data
         held = {symbol: data.histories[symbol] for symbol in ("AAA", "BBB", "GONE")}
         known = {symbol: XNYS for symbol in held if not is_crypto(symbol)}
-        return Market(held, {s: data.actions[s] for s in held}, {}, {}, known)
+        return Market(histories=held, actions={s: data.actions[s] for s in held}, news={}, filings={}, calendars=known)
 
     def next_close(self) -> None:
         """Five minutes after the next close."""
@@ -223,9 +228,24 @@ class Desk:
                 self.name,
             )
             setting = SessionContext(
-                identity, self.name, session, SYMBOLS, market, XNYS, cycle,
-                "finvision", "a script", meter, journal, venue, clock, tell, self.pause, self.mode, "alpaca",
-            )  # fmt: skip
+                run=identity,
+                desk=self.name,
+                session=session,
+                symbols=SYMBOLS,
+                market=market,
+                calendar=XNYS,
+                cycle=cycle,
+                name="finvision",
+                label="a script",
+                meter=meter,
+                journal=journal,
+                venue=venue,
+                wall=clock,
+                publish=tell,
+                pause=self.pause,
+                mode=self.mode,
+                broker="alpaca",
+            )
             return asyncio.run(run_daily(setting))
 
 

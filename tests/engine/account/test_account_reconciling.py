@@ -40,7 +40,7 @@ def by_hand(desk: Desk, symbol: str, side: str = "buy", **fields: str) -> dict[s
     settings = desk.local.settings
     headers = {"apca-api-key-id": settings.key, "apca-api-secret-key": settings.secret}
     body = {"symbol": symbol, "side": side, "type": "market", "time_in_force": "day"} | fields
-    answer = desk.local.answer(Request("POST", "/v2/orders", {}, headers, encoded(body)))
+    answer = desk.local.answer(Request(method="POST", path="/v2/orders", query={}, headers=headers, body=encoded(body)))
     assert answer.status == 200, answer.body
     placed: dict[str, Any] = json.loads(answer.body)
     return placed
@@ -67,7 +67,7 @@ def differences(desk: Desk) -> dict[str, Difference]:
 
 
 def test_an_account_that_holds_shares_halts_a_new_desk_until_they_are_adopted(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
+    desk = Desk(folder=tmp_path)
     by_hand(desk, "AAA", qty="12")
     desk.next_close()
 
@@ -86,7 +86,7 @@ def test_an_account_that_holds_shares_halts_a_new_desk_until_they_are_adopted(tm
 
 
 def test_a_trade_by_hand_halts_names_both_sides_and_is_adopted_on_the_record(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
+    desk = Desk(folder=tmp_path)
     desk.run()
     by_hand(desk, "GONE", qty="5")
     desk.next_close()
@@ -118,7 +118,7 @@ def test_a_trade_by_hand_halts_names_both_sides_and_is_adopted_on_the_record(tmp
 
 
 def test_a_strangers_open_order_halts_and_cannot_be_adopted(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
+    desk = Desk(folder=tmp_path)
     desk.run()
     desk.next_close()
     placed = by_hand(desk, "GONE", qty="5", client_order_id="mine")
@@ -134,7 +134,7 @@ def test_a_strangers_open_order_halts_and_cannot_be_adopted(tmp_path: Path) -> N
 
 
 def test_an_order_that_the_journal_calls_ended_and_the_broker_has_open_is_canceled_by_adopting(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
+    desk = Desk(folder=tmp_path)
     result = desk.run()
     order = result.orders[0]
     with JournalWriter(desk.journal) as journal:
@@ -154,7 +154,7 @@ def test_an_order_that_the_journal_calls_ended_and_the_broker_has_open_is_cancel
 
 
 def test_an_order_that_the_broker_has_lost_halts_and_expires_by_adopting(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
+    desk = Desk(folder=tmp_path)
     order = desk.run().orders[0]
     book = desk.local.exchange.book
     lost = book.by_client_id.pop(order.id)
@@ -172,7 +172,7 @@ def test_an_order_that_the_broker_has_lost_halts_and_expires_by_adopting(tmp_pat
 
 
 def test_adopting_needs_a_reason(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
+    desk = Desk(folder=tmp_path)
     by_hand(desk, "AAA", qty="1")
     desk.next_close()
     with pytest.raises(ConfigError, match="needs its reason"):
@@ -183,7 +183,7 @@ def test_adopting_needs_a_reason(tmp_path: Path) -> None:
 
 
 def test_a_blocked_account_is_refused_in_the_brokers_words_and_nothing_is_decided(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
+    desk = Desk(folder=tmp_path)
     desk.local.fault("account_blocked")
     with pytest.raises(CredentialsRefused, match="cannot trade: the account is blocked"):
         desk.run()
@@ -193,9 +193,9 @@ def test_a_blocked_account_is_refused_in_the_brokers_words_and_nothing_is_decide
 
 
 def test_one_account_serves_one_desk(tmp_path: Path) -> None:
-    first = Desk(tmp_path)
+    first = Desk(folder=tmp_path)
     first.run()
-    second = Desk(tmp_path, name="other")
+    second = Desk(folder=tmp_path, name="other")
     second.local = first.local
     second.account.local = first.local
     first.next_close()
@@ -205,10 +205,10 @@ def test_one_account_serves_one_desk(tmp_path: Path) -> None:
 
 
 def test_a_journal_of_another_account_is_refused(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
+    desk = Desk(folder=tmp_path)
     desk.run()
     (tmp_path / "broker.db").unlink()
-    elsewhere = Desk(tmp_path, start=desk.start + timedelta(seconds=1))
+    elsewhere = Desk(folder=tmp_path, start=desk.start + timedelta(seconds=1))
     elsewhere.next_close()
     with pytest.raises(ConfigError, match=r"trades in the account .* and the keys are those of"):
         elsewhere.run()
@@ -227,7 +227,7 @@ def test_a_claim_that_was_cut_short_is_taken_up(tmp_path: Path) -> None:
 
 
 def test_a_transfer_is_a_named_flow_and_no_profit(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
+    desk = Desk(folder=tmp_path)
     desk.run()
     desk.next_close()
     desk.local.ask("POST", "/sandbox/transfers", {"amount": "-2500.50"})
@@ -239,7 +239,7 @@ def test_a_transfer_is_a_named_flow_and_no_profit(tmp_path: Path) -> None:
 
 
 def test_what_is_later_than_the_session_is_journalled_now_and_counted_once_in_its_own(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
+    desk = Desk(folder=tmp_path)
     desk.run()
     desk.next_close()
     desk.local.advance("3h")  # the evening of the first of February in New York, the second in UTC
@@ -262,7 +262,7 @@ def test_what_is_later_than_the_session_is_journalled_now_and_counted_once_in_it
 
 
 def test_the_first_books_begin_with_the_brokers_cash_and_what_was_before_is_not_booked(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
+    desk = Desk(folder=tmp_path)
     desk.local.ask("POST", "/sandbox/transfers", {"amount": "1234.56"})
     result = desk.run()
     assert result.books.portfolio.cash == D("101234.56")
@@ -274,7 +274,7 @@ def test_the_first_books_begin_with_the_brokers_cash_and_what_was_before_is_not_
 
 
 def line(kind: ActivityKind, at: datetime, **more: Any) -> Activity:
-    return Activity(more.pop("id", "a1"), kind, at, **more)
+    return Activity(id=more.pop("id", "a1"), kind=kind, time=at, **more)
 
 
 def at(day: date, hour: int) -> datetime:
@@ -298,7 +298,7 @@ def test_a_line_belongs_to_the_first_session_whose_close_is_not_before_it(moment
 
 
 def test_lines_become_trades_of_our_orders_and_named_flows(tmp_path: Path) -> None:
-    order = Order("o", "AAA", Side.BUY, DAYS[0], notional=D(100), reason="because")
+    order = Order(id="o", symbol="AAA", side=Side.BUY, session=DAYS[0], notional=D(100), reason="because")
     when = at(DAYS[1], 15)
     bought = line(ActivityKind.FILL, when, symbol="AAA", broker_id="b", side=Side.BUY, quantity=D(2), price=D(50))
     told = [
@@ -311,7 +311,9 @@ def test_lines_become_trades_of_our_orders_and_named_flows(tmp_path: Path) -> No
     ]
     lines = read_lines(told, {"b": order}.get, {"a5": when}, XNYS, None)
     assert [(f.order_id, f.quantity, f.reason, f.session) for f in lines.fills] == [("o", 2, "because", DAYS[1])]
-    assert lines.flows == (CashFlow(DAYS[1], "", "other", D("-0.07"), words="ODD: something new"),)
+    assert lines.flows == (
+        CashFlow(session=DAYS[1], symbol="", kind="other", amount=D("-0.07"), words="ODD: something new"),
+    )
     assert [one.id for one in lines.strange] == ["a2"]
     assert len(lines.all) == 4
 
@@ -321,7 +323,9 @@ def test_lines_become_trades_of_our_orders_and_named_flows(tmp_path: Path) -> No
 
 def account(cash: str, **held: str) -> BrokerAccount:
     positions = {symbol: Position(D(quantity), D(1)) for symbol, quantity in held.items()}
-    return BrokerAccount("id", "ACTIVE", "", "USD", D(cash), D(cash), positions)
+    return BrokerAccount(
+        id="id", status="ACTIVE", blocked="", currency="USD", cash=D(cash), equity=D(cash), positions=positions
+    )
 
 
 @pytest.mark.parametrize(
@@ -368,7 +372,7 @@ class Rounding:
 
 
 def test_parts_of_cents_are_booked_under_their_name(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
+    desk = Desk(folder=tmp_path)
     desk.wrap = lambda inner: Rounding(desk)
     for number in range(6):
         if number:
@@ -405,7 +409,7 @@ class Lagging:
 
 @pytest.mark.parametrize(("times", "agrees"), [(1, True), (3, True), (99, False)])
 def test_a_history_that_lags_is_waited_for_a_little(times: int, agrees: bool, tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
+    desk = Desk(folder=tmp_path)
     desk.run()
     desk.next_close()
     broker = Lagging(desk.account, times)
@@ -422,7 +426,7 @@ def test_a_history_that_lags_is_waited_for_a_little(times: int, agrees: bool, tm
 
 
 def test_a_dividend_entered_days_later_is_counted_in_the_books_that_are_open(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, pay_dividends=False, script=lambda r: trade(r, "BUY", 5, "strong uptrend"))
+    desk = Desk(folder=tmp_path, pay_dividends=False, script=lambda r: trade(r, "BUY", 5, "strong uptrend"))
     for number in range(4):
         if number:
             desk.next_close()
@@ -442,25 +446,34 @@ def test_a_dividend_entered_days_later_is_counted_in_the_books_that_are_open(tmp
 
 def test_shares_that_a_split_brought_keep_what_the_position_cost() -> None:
     ours = Portfolio(D(0), {"AAA": Position(D(3), D(10))})
-    after = carried_forward(ours, flows=[CashFlow(DAYS[0], "AAA", "split", D("0.50"), D(3))])
+    after = carried_forward(
+        ours, flows=[CashFlow(session=DAYS[0], symbol="AAA", kind="split", amount=D("0.50"), quantity=D(3))]
+    )
     assert after == Portfolio(D("0.50"), {"AAA": Position(D(6), D(5))})
-    gone = carried_forward(ours, flows=[CashFlow(DAYS[0], "AAA", "split", D(1), D(-3))])
+    gone = carried_forward(
+        ours, flows=[CashFlow(session=DAYS[0], symbol="AAA", kind="split", amount=D(1), quantity=D(-3))]
+    )
     assert gone == Portfolio(D(1), {})
 
 
 def test_a_split_that_comes_as_old_shares_gone_and_new_ones_there_keeps_the_cost() -> None:
     ours = Portfolio(D(0), {"AAA": Position(D(3), D(10))})
-    told = [CashFlow(DAYS[0], "AAA", "split", D(0), D(-3)), CashFlow(DAYS[0], "AAA", "split", D(0), D(6))]
+    told = [
+        CashFlow(session=DAYS[0], symbol="AAA", kind="split", amount=D(0), quantity=D(-3)),
+        CashFlow(session=DAYS[0], symbol="AAA", kind="split", amount=D(0), quantity=D(6)),
+    ]
     assert carried_forward(ours, flows=told) == Portfolio(D(0), {"AAA": Position(D(6), D(5))})
 
 
 def test_books_that_do_not_follow_from_the_rows_are_found(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
+    desk = Desk(folder=tmp_path)
     desk.run()
     desk.next_close()
     desk.run()
     with JournalWriter(desk.journal) as journal:
-        journal.cash_flow(run_id(desk.name, DAYS[1]), CashFlow(DAYS[1], "", "fee", D("-0.01")))
+        journal.cash_flow(
+            run_id(desk.name, DAYS[1]), CashFlow(session=DAYS[1], symbol="", kind="fee", amount=D("-0.01"))
+        )
     (fault,) = quick_check(desk.journal)
     assert f"the cash of {DAYS[1]} is" in fault
 
@@ -485,7 +498,7 @@ class AtOnce:
 
 
 def test_orders_that_fill_at_once_are_final_before_their_trades_are_booked_and_lose_none(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, wrap=AtOnce)
+    desk = Desk(folder=tmp_path, wrap=AtOnce)
     desk.local.advance("open")
     desk.local.advance("30m")
     first = desk.run()  # late, and still for the last completed session
@@ -501,7 +514,7 @@ def test_orders_that_fill_at_once_are_final_before_their_trades_are_booked_and_l
 
 
 def test_a_run_after_the_night_of_a_split_decides_on_the_books_of_its_session(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, script=lambda r: trade(r, "BUY", 5, "strong uptrend"))
+    desk = Desk(folder=tmp_path, script=lambda r: trade(r, "BUY", 5, "strong uptrend"))
     for number in range(2):
         if number:
             desk.next_close()
@@ -527,7 +540,7 @@ def test_a_run_after_the_night_of_a_split_decides_on_the_books_of_its_session(tm
 
 
 def test_shares_that_were_adopted_were_not_earned(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, script=hold)
+    desk = Desk(folder=tmp_path, script=hold)
     desk.run()
     by_hand(desk, "AAA", qty="1000")
     desk.next_close()

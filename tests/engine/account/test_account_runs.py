@@ -23,7 +23,7 @@ from tests.engine.session.test_daily import Killed, books, killed_before
 def lived_through(folder: Path, sessions: int, **settings: Any) -> Desk:
     """A desk after so many sessions."""
     folder.mkdir(exist_ok=True)
-    desk = Desk(folder, **settings)
+    desk = Desk(folder=folder, **settings)
     for number in range(sessions):
         if number:
             desk.next_close()
@@ -36,11 +36,11 @@ def copied(desk: Desk, folder: Path, **settings: Any) -> Desk:
     folder.mkdir()
     for path in desk.folder.iterdir():
         shutil.copy(path, folder)
-    return Desk(folder, **settings)
+    return Desk(folder=folder, **settings)
 
 
 def test_twelve_sessions_over_a_split_and_a_dividend_keep_both_sides_equal(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
+    desk = Desk(folder=tmp_path)
     for number, day in enumerate(DAYS[:12]):
         if number:
             desk.next_close()
@@ -203,7 +203,7 @@ def test_an_order_whose_answer_is_lost_is_looked_up_and_traded_once(
 
 
 def test_the_sandbox_times_out_after_taking_an_order(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
+    desk = Desk(folder=tmp_path)
     desk.local.fault("gateway_timeout", method="POST", path="/v2/orders", after=True)
 
     result = desk.run()
@@ -221,7 +221,7 @@ def test_the_sandbox_times_out_after_taking_an_order(tmp_path: Path) -> None:
 
 
 def test_a_broker_that_takes_nothing_ends_the_run_with_try_again_and_the_next_goes_on(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
+    desk = Desk(folder=tmp_path)
     rule = desk.local.fault("server_error", method="POST", path="/v2/orders", count=0)
     with pytest.raises(TryAgainLater, match="run again later"):
         desk.run()
@@ -241,7 +241,7 @@ def test_a_broker_that_takes_nothing_ends_the_run_with_try_again_and_the_next_go
 
 
 def test_what_never_arrived_expires_once_its_session_has_passed(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
+    desk = Desk(folder=tmp_path)
     rule = desk.local.fault("server_error", method="POST", path="/v2/orders", count=0)
     with pytest.raises(TryAgainLater):
         desk.run()
@@ -261,7 +261,7 @@ def test_what_never_arrived_expires_once_its_session_has_passed(tmp_path: Path) 
 
 @pytest.mark.parametrize("then", ["fill", "cancel", "expire"])
 def test_partial_fills_are_booked_whatever_becomes_of_the_rest(then: str, tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
+    desk = Desk(folder=tmp_path)
     desk.local.fault("partial_fill", fraction="0.4", then=then, count=0)
     for number in range(4):
         if number:

@@ -42,7 +42,7 @@ _SHARED_MEMORY = Path("/dev/shm")
 FOLDER = str(_SHARED_MEMORY) if _SHARED_MEMORY.is_dir() else None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Trade:
     """A part of the means in millionths, in so many pieces at prices that differ, at a minute of the day; what it costs
     in basis points and whether the coin pays."""
@@ -82,7 +82,9 @@ class Account:
 
     async def account(self) -> BrokerAccount:
         positions = {symbol: Position(quantity, Decimal(1)) for symbol, quantity in self.held.items() if quantity}
-        return BrokerAccount("one", "ACTIVE", "", "USD", self.cash, self.cash, positions)
+        return BrokerAccount(
+            id="one", status="ACTIVE", blocked="", currency="USD", cash=self.cash, equity=self.cash, positions=positions
+        )
 
     async def activities(self, after: datetime) -> Sequence[Activity]:
         known = [line for line in self.lines if line.time > after]
@@ -109,7 +111,16 @@ class Account:
         partly = bool(trade.minute % 5 == 0 and done)
         state = OrderState.PARTIALLY_FILLED if partly else OrderState.FILLED if done else OrderState.CANCELED
         self.orders[order.id] = BrokerOrder(
-            order.id, f"b-{order.id}", order.symbol, order.side, state, done, None, done, price, self.now
+            order_id=order.id,
+            broker_id=f"b-{order.id}",
+            symbol=order.symbol,
+            side=order.side,
+            state=state,
+            quantity=done,
+            notional=None,
+            filled_quantity=done,
+            filled_average_price=price,
+            submitted_at=self.now,
         )
 
     def ends(self) -> None:
@@ -117,9 +128,17 @@ class Account:
         for name, order in self.orders.items():
             if order.state is OrderState.PARTIALLY_FILLED:
                 self.orders[name] = BrokerOrder(
-                    order.order_id, order.broker_id, order.symbol, order.side, OrderState.CANCELED, order.quantity,
-                    None, order.filled_quantity, order.filled_average_price, order.submitted_at,
-                )  # fmt: skip
+                    order_id=order.order_id,
+                    broker_id=order.broker_id,
+                    symbol=order.symbol,
+                    side=order.side,
+                    state=OrderState.CANCELED,
+                    quantity=order.quantity,
+                    notional=None,
+                    filled_quantity=order.filled_quantity,
+                    filled_average_price=order.filled_average_price,
+                    submitted_at=order.submitted_at,
+                )
 
     def _fills(self, order: Order, trade: Trade, quantity: Decimal, price: Decimal) -> None:
         sign = 1 if trade.buys else -1
@@ -128,7 +147,16 @@ class Account:
         self.cash = EXACT.subtract(self.cash, sign * amount)
         at, number = self.now + timedelta(seconds=len(self.lines) % 50), len(self.lines)
         self.lines.append(
-            Activity(f"f{number}", ActivityKind.FILL, at, trade.symbol, f"b-{order.id}", order.side, quantity, price)
+            Activity(
+                id=f"f{number}",
+                kind=ActivityKind.FILL,
+                time=at,
+                symbol=trade.symbol,
+                broker_id=f"b-{order.id}",
+                side=order.side,
+                quantity=quantity,
+                price=price,
+            )
         )
         rate = Decimal(trade.fee_bp) / 10_000
         if not rate:
@@ -137,11 +165,15 @@ class Account:
         if trade.in_coin and trade.buys:
             fee = (quantity * rate).quantize(SHARE_STEP, ROUND_DOWN, EXACT)
             self.held[trade.symbol] -= fee
-            line = Activity(f"c{number}", ActivityKind.FEE, day, trade.symbol, quantity=-fee, words="CFEE")
+            line = Activity(
+                id=f"c{number}", kind=ActivityKind.FEE, time=day, symbol=trade.symbol, quantity=-fee, words="CFEE"
+            )
         else:
             fee = EXACT.multiply(amount, rate)
             self.cash = EXACT.subtract(self.cash, fee)
-            line = Activity(f"c{number}", ActivityKind.FEE, day, trade.symbol, amount=-fee, words="CFEE")
+            line = Activity(
+                id=f"c{number}", kind=ActivityKind.FEE, time=day, symbol=trade.symbol, amount=-fee, words="CFEE"
+            )
         self.lines.append(line)
 
 
@@ -156,10 +188,22 @@ class Clock:
 def market() -> Market:
     days = AroundTheClock().sessions(date(2024, 3, 1), date(2024, 5, 1))
     held = {
-        symbol: PriceHistory.of(symbol, [Bar(day, price, price, price, price, None, None) for day in days])
+        symbol: PriceHistory.of(
+            symbol,
+            [
+                Bar(session=day, open=price, high=price, low=price, close=price, adj_close=None, volume=None)
+                for day in days
+            ],
+        )
         for symbol, price in PRICES.items()
     }
-    return Market(held, dict.fromkeys(held), {}, {}, dict.fromkeys(held, AroundTheClock()))
+    return Market(
+        histories=held,
+        actions=dict.fromkeys(held),
+        news={},
+        filings={},
+        calendars=dict.fromkeys(held, AroundTheClock()),
+    )
 
 
 MARKET = market()
@@ -184,7 +228,19 @@ def _lives(journal: Path, calendar: Calendar, days: list[list[Trade]]) -> None:
     account, rounding = Account(), ZERO
     looking = Reconciler(account, journal, "coins", calendar, Clock(account), no_pause)
     with JournalWriter(journal) as writer:
-        writer.run_started(RunEntry(RUN, "daily", "desk", BEGIN, "", None, (COIN, SMALL), date(2024, 3, 27), 1))
+        writer.run_started(
+            RunEntry(
+                id=RUN,
+                kind="daily",
+                name="desk",
+                started=BEGIN,
+                label="",
+                spec=None,
+                symbols=(COIN, SMALL),
+                session=date(2024, 3, 27),
+                cycle=1,
+            )
+        )
         booking = Booking(writer, RUN, "alpaca", MARKET, calendar, Clock(account))
         for number, trades in enumerate([[], *days]):
             session = calendar.last_closed(account.now)
@@ -208,9 +264,12 @@ def _lives(journal: Path, calendar: Calendar, days: list[list[Trade]]) -> None:
             for place, trade in enumerate(sorted(trades, key=lambda one: one.minute)):
                 account.now = BEGIN + timedelta(days=number, minutes=trade.minute)
                 order = Order(
-                    f"coins-{number}-{place}", trade.symbol, Side.BUY if trade.buys else Side.SELL, session,
+                    id=f"coins-{number}-{place}",
+                    symbol=trade.symbol,
+                    side=Side.BUY if trade.buys else Side.SELL,
+                    session=session,
                     quantity=Decimal(1),
-                )  # fmt: skip
+                )
                 writer.order_intended(OrderEntry(order, RUN, "coins", 1, account.now))
                 for state in (OrderState.SUBMITTING, OrderState.ACKNOWLEDGED):
                     order = order.moved(state)

@@ -36,9 +36,17 @@ from tests.engine.agents.samples import DAY, decision_view, outcome
 def recollection(name: str, text: str, layer: str = "shallow", kind: str = "news", **changes: Any) -> Recollection:
     """A memory of ten days before."""
     values: dict[str, Any] = {
-        "id": name, "kind": kind, "layer": layer, "session": DAY - timedelta(days=10), "text": text,
-        "recency": 0.5, "relevancy": 0.4, "importance": 50.0, "score": 1.4, "rank": 1,
-    }  # fmt: skip
+        "id": name,
+        "kind": kind,
+        "layer": layer,
+        "session": DAY - timedelta(days=10),
+        "text": text,
+        "recency": 0.5,
+        "relevancy": 0.4,
+        "importance": 50.0,
+        "score": 1.4,
+        "rank": 1,
+    }
     return Recollection(**(values | changes))
 
 
@@ -56,7 +64,11 @@ def history(closes: list[float]) -> PriceHistory:
     last = len(closes) - 1
     prices = [Decimal(str(close)) for close in closes]
     return PriceHistory.of(
-        "MSFT", [Bar(DAY - timedelta(days=last - n), p, p, p, p, None, None) for n, p in enumerate(prices)]
+        "MSFT",
+        [
+            Bar(session=DAY - timedelta(days=last - n), open=p, high=p, low=p, close=p, adj_close=None, volume=None)
+            for n, p in enumerate(prices)
+        ],
     )
 
 
@@ -77,9 +89,12 @@ INTELLIGENCE = MarketIntelligence(
 )
 PAST = PastSummary(summary="In May a rise in guidance was followed by +2.5%.", still_valid=["S1"], outdated=["S2"])
 LOW_LEVEL = LowLevelReflection(
-    short_term="The price rose on the news.", medium_term="It rose.", long_term="It rose.",
-    lesson="A raised guidance in a rise was followed by +1.25%.", query="guidance rise",
-)  # fmt: skip
+    short_term="The price rose on the news.",
+    medium_term="It rose.",
+    long_term="It rose.",
+    lesson="A raised guidance in a rise was followed by +1.25%.",
+    query="guidance rise",
+)
 HIGH_LEVEL = HighLevelReflection(
     judgements=[Judgement(session=DAY - timedelta(days=2), right=True, why="The price rose 1.75% after the purchase.")],
     improvements=["Buy more after a raised guidance."],
@@ -87,9 +102,12 @@ HIGH_LEVEL = HighLevelReflection(
     query="strength purchase",
 )
 EXTENDED = ExtendedReflection(
-    trading_trend="Bought 10% in two trades.", self_evaluation="It earned 2%.", repeat=["Buy dips."], avoid=[],
+    trading_trend="Bought 10% in two trades.",
+    self_evaluation="It earned 2%.",
+    repeat=["Buy dips."],
+    avoid=[],
     query="dips",
-)  # fmt: skip
+)
 IMMEDIATE = ThreeWayReflection(
     evidence=LayeredEvidence(shallow=["S1"], intermediate=[], deep=[], reflection=[]), reason="Momentum.", action="BUY"
 )
@@ -100,7 +118,7 @@ def intelligence_view(*texts: str, kind: Any = "news", **changes: Any) -> Intell
     """News items a, b, c ... of the day."""
     items = tuple(IntelligenceItem(chr(97 + n), kind, DAY, text) for n, text in enumerate(texts))
     values: dict[str, Any] = {"prices": (SessionMove(DAY, 180.25, 0.0125),)}
-    return IntelligenceView("MSFT", DAY, "desk", items, **(values | changes))
+    return IntelligenceView(symbol="MSFT", session=DAY, owner="desk", items=items, **(values | changes))
 
 
 def past_view(*memories: Recollection) -> PastView:
@@ -110,29 +128,40 @@ def past_view(*memories: Recollection) -> PastView:
 def low_level_view(**changes: Any) -> LowLevelView:
     """Sixty rising sessions and the moves that led up to now."""
     values: dict[str, Any] = {
-        "symbol": "MSFT", "session": DAY, "owner": "desk", "intelligence": None, "past": None,
-        "chart": kline_chart("MSFT", RISING, 60), "table": indicator_table(RISING),
+        "symbol": "MSFT",
+        "session": DAY,
+        "owner": "desk",
+        "intelligence": None,
+        "past": None,
+        "chart": kline_chart("MSFT", RISING, 60),
+        "table": indicator_table(RISING),
         "moves": (PriceMove(1, 0.0125), PriceMove(7, 0.031), PriceMove(14, -0.02)),
-    }  # fmt: skip
+    }
     return LowLevelView(**(values | changes))
 
 
 def high_level_view(*outcomes: Outcome, bars: PriceHistory = RISING, **changes: Any) -> HighLevelView:
     """Past decisions over rising closes, none with a reason unless given."""
     chart = trading_chart(
-        "MSFT", bars, 60,
-        [(o.decision_session, o.action) for o in outcomes], [(o.session, o.cumulative) for o in outcomes],
-    )  # fmt: skip
-    return HighLevelView("MSFT", DAY, "desk", outcomes, **({"reasons": (), "chart": chart} | changes))
+        "MSFT",
+        bars,
+        60,
+        [(o.decision_session, o.action) for o in outcomes],
+        [(o.session, o.cumulative) for o in outcomes],
+    )
+    return HighLevelView(
+        symbol="MSFT", session=DAY, owner="desk", outcomes=outcomes, **({"reasons": (), "chart": chart} | changes)
+    )
 
 
 def immediate_view(*memories: Recollection, **changes: Any) -> ImmediateView:
     """Something held, a rising momentum."""
     values: dict[str, Any] = {
         "facts": MarketFacts(Decimal("180.25"), 0.0321, "You are a risk-seeking investor."),
-        "shares": Decimal(12), "profit": Decimal("0.0457"),
-    }  # fmt: skip
-    return ImmediateView("MSFT", DAY, "desk", recollections=memories, **(values | changes))
+        "shares": Decimal(12),
+        "profit": Decimal("0.0457"),
+    }
+    return ImmediateView(symbol="MSFT", session=DAY, owner="desk", recollections=memories, **(values | changes))
 
 
 def extended_view(*outcomes: Outcome, memories: tuple[Recollection, ...] = ()) -> ExtendedView:
@@ -146,11 +175,19 @@ def evidence_view(**changes: Any) -> EvidenceView:
 
 
 FULL: dict[str, Any] = {
-    "intelligence": INTELLIGENCE, "past": PAST, "low_level": LOW_LEVEL, "high_level": HIGH_LEVEL,
-    "immediate": IMMEDIATE, "extended": EXTENDED, "tools": (TOOL,), "recollections": MEMORIES,
-    "character": "You know the cloud.", "profile": "Software and cloud services.",
-    "guidance": "Nothing before earnings.", "outcomes": (outcome(1),),
-}  # fmt: skip
+    "intelligence": INTELLIGENCE,
+    "past": PAST,
+    "low_level": LOW_LEVEL,
+    "high_level": HIGH_LEVEL,
+    "immediate": IMMEDIATE,
+    "extended": EXTENDED,
+    "tools": (TOOL,),
+    "recollections": MEMORIES,
+    "character": "You know the cloud.",
+    "profile": "Software and cloud services.",
+    "guidance": "Nothing before earnings.",
+    "outcomes": (outcome(1),),
+}
 """All that a decision with evidence may read."""
 
 

@@ -46,12 +46,12 @@ class ListedModel:
 
 def answered(answer: Mapping[str, Any]) -> ModelResult:
     """A result with an answer."""
-    return ModelResult("listed", answer=answer, text=json.dumps(answer))
+    return ModelResult(model="listed", answer=answer, text=json.dumps(answer))
 
 
 def failed(kind: FailureKind, detail: str = "as prepared", text: str = "") -> ModelResult:
     """A result without one."""
-    return ModelResult("listed", failure=ModelFailure(kind, detail), text=text)
+    return ModelResult(model="listed", failure=ModelFailure(kind, detail), text=text)
 
 
 class Desk:
@@ -67,9 +67,15 @@ class Desk:
 def holding(**changes: str) -> Holding:
     """Half invested, 5.59 percent in profit."""
     values = {
-        "shares": "100", "price": "180", "average_cost": "170.47", "value": "36000", "cash": "18000",
-        "cash_fraction": "0.5", "unrealized": "953", "unrealized_fraction": "0.0559",
-    }  # fmt: skip
+        "shares": "100",
+        "price": "180",
+        "average_cost": "170.47",
+        "value": "36000",
+        "cash": "18000",
+        "cash_fraction": "0.5",
+        "unrealized": "953",
+        "unrealized_fraction": "0.0559",
+    }
     return Holding(**{name: Decimal(value) for name, value in (values | changes).items()})
 
 
@@ -78,16 +84,32 @@ def outcome(days_ago: int, action: Action = Action.BUY, reward: str = "0.01", fa
     session = DAY - timedelta(days=days_ago)
     size = Decimal(0 if action is Action.HOLD else 5)
     return Outcome(
-        session, session + timedelta(days=1), "MSFT", "desk", action, size, Decimal("180.25"),
-        Decimal(reward), Decimal("0.02"), factors,
-    )  # fmt: skip
+        decision_session=session,
+        session=session + timedelta(days=1),
+        symbol="MSFT",
+        owner="desk",
+        action=action,
+        size=size,
+        close=Decimal("180.25"),
+        reward=Decimal(reward),
+        cumulative=Decimal("0.02"),
+        key_factors=factors,
+    )
 
 
 def decision_view(**changes: Any) -> DecisionView:
     """A decision with nothing but the portfolio to go by."""
     values: dict[str, Any] = {
-        "symbol": "MSFT", "session": DAY, "owner": "desk", "holding": holding(), "news": None, "chart": None,
-        "short_term": None, "medium_term": None, "signals": None, "outcomes": (),
+        "symbol": "MSFT",
+        "session": DAY,
+        "owner": "desk",
+        "holding": holding(),
+        "news": None,
+        "chart": None,
+        "short_term": None,
+        "medium_term": None,
+        "signals": None,
+        "outcomes": (),
         "sizing": load_preset("finvision").sizing,
-    }  # fmt: skip
+    }
     return DecisionView(**(values | changes))

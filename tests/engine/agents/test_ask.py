@@ -19,7 +19,12 @@ from engine.preset import AgentSettings
 from tests.engine.agents.samples import TRADE, Desk, ListedModel, answered, decision_view, failed
 
 CHART = ChartSpec(
-    "kline", "MSFT", "MSFT", ("2023-06-01",), Candles((1.0,), (2.0,), (0.5,), (1.5,)), (Line("a", (1.0,)),)
+    kind="kline",
+    title="MSFT",
+    symbol="MSFT",
+    sessions=("2023-06-01",),
+    candles=Candles((1.0,), (2.0,), (0.5,), (1.5,)),
+    lines=(Line("a", (1.0,)),),
 )
 CHART_VIEW = ChartView("MSFT", date(2023, 6, 1), "desk", CHART, IndicatorTable(("close",), ("2023-06-01",), ((1.5,),)))
 READING = {

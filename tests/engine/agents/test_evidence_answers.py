@@ -175,9 +175,21 @@ async def test_charts_travel_with_the_reflections_that_see_them() -> None:
 
 def test_items_are_made_of_news_and_filings() -> None:
     at = datetime(2023, 6, 1, 20, tzinfo=UTC)
-    news = NewsItem("id-1", "MSFT", some.DAY, at, "It grew.", "Big <b>day</b>", None, "Wire")
+    news = NewsItem(
+        id="id-1",
+        symbol="MSFT",
+        date=some.DAY,
+        available_at=at,
+        summary="It grew.",
+        headline="Big <b>day</b>",
+        published=None,
+        source="Wire",
+    )
     forms = ("10-Q", "10-K/A", "8-K")
-    filings = [Filing(f"f{n}", "MSFT", form, some.DAY, at, "Revenue grew.") for n, form in enumerate(forms)]
+    filings = [
+        Filing(id=f"f{n}", symbol="MSFT", form=form, date=some.DAY, available_at=at, summary="Revenue grew.")
+        for n, form in enumerate(forms)
+    ]
     view = some.IntelligenceView.of("MSFT", some.DAY, "desk", [news], filings)
     assert [(item.id, item.kind, item.text) for item in view.items] == [
         ("f0", "10-Q", "Revenue grew."),

@@ -75,7 +75,16 @@ async def test_no_text_breaks_the_fence(texts: list[str]) -> None:
 
 
 def test_a_view_of_items_keeps_day_headline_and_source() -> None:
-    item = NewsItem("1", "MSFT", DAY, datetime(2023, 6, 1, 20, tzinfo=UTC), "It grew.", "Big <b>day</b>", None, "Wire")
+    item = NewsItem(
+        id="1",
+        symbol="MSFT",
+        date=DAY,
+        available_at=datetime(2023, 6, 1, 20, tzinfo=UTC),
+        summary="It grew.",
+        headline="Big <b>day</b>",
+        published=None,
+        source="Wire",
+    )
     view = NewsView.of("MSFT", DAY, "desk", [item])
     assert [line.text for line in view.items] == ["2023-06-01 (Wire): Big day. It grew."]
     assert view.summary() == "1 news item"

@@ -21,10 +21,10 @@ from engine.preset import load_preset
 from tests.engine.agents.samples import DAY, decision_view, holding, outcome
 
 SIGNALS = ChartSpec(
-    "signals",
-    "MSFT",
-    "MSFT",
-    ("2023-05-31", "2023-06-01"),
+    kind="signals",
+    title="MSFT",
+    symbol="MSFT",
+    sessions=("2023-05-31", "2023-06-01"),
     lines=(Line("close", (179.5, 181.25)),),
     markers=(Marker(0, "BUY", 179.5),),
 )

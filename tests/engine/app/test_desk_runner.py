@@ -193,7 +193,7 @@ def test_commands_come_from_another_thread() -> None:
 
 async def test_a_gated_model_is_the_one_inside_once_the_gate_opens() -> None:
     opened = asyncio.Event()
-    result = ModelResult("m", text="yes")
+    result = ModelResult(model="m", text="yes")
 
     class Model:
         spec, label, sees = "openai:m", "a model", True
@@ -206,7 +206,17 @@ async def test_a_gated_model_is_the_one_inside_once_the_gate_opens() -> None:
 
     model = Gated(Model(), gate)
     assert (model.spec, model.label, model.sees) == ("openai:m", "a model", True)
-    request = ModelRequest("news", "ABC", NOON.date(), "desk", "", (), None, "X", {})
+    request = ModelRequest(
+        purpose="news",
+        symbol="ABC",
+        session=NOON.date(),
+        owner="desk",
+        system="",
+        messages=(),
+        view=None,
+        schema_name="X",
+        schema={},
+    )
     asking = asyncio.create_task(model.answer(request))
     await asyncio.sleep(0.01)
     assert not asking.done()

@@ -187,7 +187,7 @@ async def test_where_one_raises_nobody_is_asked_any_more() -> None:
                 await asyncio.sleep(30)
             finally:
                 ended.append(request.symbol)
-            return ModelResult("m", answer=hold(request))
+            return ModelResult(model="m", answer=hold(request))
 
     with pytest.raises(ConfigError):
         await cycle(Model(), turn(known), known)

@@ -29,8 +29,12 @@ def test_each_level_trades_its_own_value(words: str, trade: tuple[Action, int]) 
 
 def test_every_level_comes_to_something() -> None:
     assert {trade_of(level, VALUES) for level in Advice} == {
-        (Action.BUY, 9), (Action.BUY, 4), (Action.HOLD, 0), (Action.SELL, 2), (Action.SELL, 7),
-    }  # fmt: skip
+        (Action.BUY, 9),
+        (Action.BUY, 4),
+        (Action.HOLD, 0),
+        (Action.SELL, 2),
+        (Action.SELL, 7),
+    }
 
 
 @given(st.tuples(*[st.integers(-3, 104)] * 4))

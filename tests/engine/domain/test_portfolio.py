@@ -18,7 +18,7 @@ DAY = date(2024, 1, 2)
 
 
 def fill(side: Side, quantity: str, price: str, fee: str = "0") -> Fill:
-    return Fill("id", "AAA", side, DAY, D(quantity), D(price), D(fee))
+    return Fill(order_id="id", symbol="AAA", side=side, session=DAY, quantity=D(quantity), price=D(price), fee=D(fee))
 
 
 def holding(quantity: str, cost: str = "10") -> Portfolio:

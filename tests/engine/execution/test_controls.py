@@ -40,7 +40,7 @@ def minutes(n: int) -> datetime:
 
 
 def order(name: str, state: OrderState = OrderState.INTENDED) -> OrderEntry:
-    bought = Order(name, "AAA", Side.BUY, SESSION, notional=Decimal(5), state=state)
+    bought = Order(id=name, symbol="AAA", side=Side.BUY, session=SESSION, notional=Decimal(5), state=state)
     return OrderEntry(bought, "r", "demo", 1, NOW)
 
 
@@ -90,7 +90,7 @@ def test_an_open_reader_sees_another_processs_halt_while_a_writer_is_open(journa
         assert controls.halted(reader) is None
         subprocess.run([sys.executable, "-c", HALTS, str(journal)], cwd=REPO, check=True, timeout=60)
         assert controls.halted(reader) == controls.Halted(minutes(1), "from elsewhere")
-        writer.run_started(RunEntry("r", "daily", "demo", NOW))
+        writer.run_started(RunEntry(id="r", kind="daily", name="demo", started=NOW))
         assert controls.halted(reader) == controls.Halted(minutes(1), "from elsewhere")
 
 

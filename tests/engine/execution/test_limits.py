@@ -27,7 +27,14 @@ BUY, SELL, HOLD, ABSTAIN = Action.BUY, Action.SELL, Action.HOLD, Action.ABSTAIN
 
 
 def standing(cash: str = "50000", quantity: str = "0", price: str = "100", value: str = "100000") -> PositionContext:
-    return PositionContext(Decimal(quantity), Decimal(price), Decimal(price), Decimal(cash), Decimal(value), 0)
+    return PositionContext(
+        quantity=Decimal(quantity),
+        price=Decimal(price),
+        average_cost=Decimal(price),
+        cash=Decimal(cash),
+        value=Decimal(value),
+        gains_in_a_row=0,
+    )
 
 
 def one(action: Action, size: str, where: PositionContext, **open_orders: object) -> Approved | Refused:
@@ -149,7 +156,15 @@ def test_a_batch_keeps_the_floor_the_range_and_the_holdings_through_the_market(
     decided_at = {s: p[0] for s, p in prices.items()}
     value = portfolio.value(decided_at)
     stand = {
-        s: PositionContext(portfolio.quantity(s), decided_at[s], Decimal(1), portfolio.cash, value, 0) for s, _ in asked
+        s: PositionContext(
+            quantity=portfolio.quantity(s),
+            price=decided_at[s],
+            average_cost=Decimal(1),
+            cash=portfolio.cash,
+            value=value,
+            gains_in_a_row=0,
+        )
+        for s, _ in asked
     }
     verdicts = limit(BATCH, [(s, sized, stand[s]) for s, sized in asked])
 

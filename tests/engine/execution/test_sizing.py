@@ -19,7 +19,14 @@ BUY, SELL, HOLD, ABSTAIN = Action.BUY, Action.SELL, Action.HOLD, Action.ABSTAIN
 def standing(
     cash: str = "50000", quantity: str = "100", price: str = "100", cost: str = "100", streak: int = 0
 ) -> PositionContext:
-    return PositionContext(Decimal(quantity), Decimal(price), Decimal(cost), Decimal(cash), Decimal(100_000), streak)
+    return PositionContext(
+        quantity=Decimal(quantity),
+        price=Decimal(price),
+        average_cost=Decimal(cost),
+        cash=Decimal(cash),
+        value=Decimal(100_000),
+        gains_in_a_row=streak,
+    )
 
 
 def proposal(action: Action, asked: int, rule: SizingRule | None) -> Proposal:

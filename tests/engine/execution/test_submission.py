@@ -69,7 +69,7 @@ def now(desk: Desk) -> Any:
 
 
 def test_halted_before_it_began_a_run_settles_and_decides_nothing(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, both)
+    desk = Desk(folder=tmp_path, script=both)
     controls.halt(desk.journal, now(desk), "earnings tonight")
 
     result = desk.run()
@@ -88,7 +88,7 @@ def test_halted_before_it_began_a_run_settles_and_decides_nothing(tmp_path: Path
 
 
 def test_halted_in_the_middle_the_rest_stays_meant_and_a_resumed_run_asks_nobody_again(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, both)
+    desk = Desk(folder=tmp_path, script=both)
     # The person's word comes while the first order is on its way.
     desk.wrap = lambda inner: watching
     watching = Watching(desk, "place", 1, lambda: controls.halt(desk.journal, now(desk)))
@@ -108,7 +108,7 @@ def test_halted_in_the_middle_the_rest_stays_meant_and_a_resumed_run_asks_nobody
 
 
 def test_a_word_while_the_last_question_is_asked_still_counts(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, both)
+    desk = Desk(folder=tmp_path, script=both)
     desk.wrap = lambda inner: watching
     # settle: account twice, open orders once; every gate: account once, open orders once.
     watching = Watching(desk, "open_orders", 2, lambda: controls.halt(desk.journal, now(desk)))
@@ -120,7 +120,7 @@ def test_a_word_while_the_last_question_is_asked_still_counts(tmp_path: Path) ->
 
 
 def test_observe_sends_nothing_and_says_so(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, both, mode="observe")
+    desk = Desk(folder=tmp_path, script=both, mode="observe")
     result = desk.run()
     assert result.outcome == "done"
     assert len(result.orders) == 2
@@ -130,7 +130,7 @@ def test_observe_sends_nothing_and_says_so(tmp_path: Path) -> None:
 
 
 def test_ask_sends_what_is_approved_cancels_what_is_vetoed_and_lets_the_rest_wait(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, both, mode="ask")
+    desk = Desk(folder=tmp_path, script=both, mode="ask")
     first = desk.run()
     assert first.outcome == "waiting"
     assert [order.symbol for order in first.waiting] == ["AAA", "BBB"]
@@ -152,7 +152,7 @@ def test_ask_sends_what_is_approved_cancels_what_is_vetoed_and_lets_the_rest_wai
 
 
 def test_what_waits_expires_with_its_session_approved_too_late_or_not(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, both, mode="ask")
+    desk = Desk(folder=tmp_path, script=both, mode="ask")
     first = desk.run()
     desk.next_close()
     controls.approve(desk.journal, [first.orders[0].id], now(desk))
@@ -162,7 +162,7 @@ def test_what_waits_expires_with_its_session_approved_too_late_or_not(tmp_path: 
 
 
 def test_an_approved_order_that_the_cash_no_longer_allows_is_canceled_with_the_reason(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, both, mode="ask")
+    desk = Desk(folder=tmp_path, script=both, mode="ask")
     first = desk.run()
     controls.approve(desk.journal, [order.id for order in first.orders], now(desk))
     # The run settles the withdrawal, and its floor is a share of what is left.
@@ -178,7 +178,7 @@ def test_an_approved_order_that_the_cash_no_longer_allows_is_canceled_with_the_r
 
 
 def test_cash_that_left_after_deciding_keeps_the_floor(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, both)
+    desk = Desk(folder=tmp_path, script=both)
     gone = Watching(desk, "place", 1, lambda: desk.local.ask("POST", "/sandbox/transfers", {"amount": "-95000"}))
     desk.wrap = lambda inner: gone
     result = desk.run()
@@ -195,7 +195,7 @@ def test_shares_that_are_gone_are_not_sold(tmp_path: Path) -> None:
             return hold(request)
         return both(request) if buys else trade(request, "SELL", 8, "reversal")
 
-    desk = Desk(tmp_path, script)
+    desk = Desk(folder=tmp_path, script=script)
     desk.run()
     desk.next_close()
 
@@ -222,7 +222,7 @@ def test_a_session_that_passes_while_the_desk_thinks_is_not_traded_late(tmp_path
             desk.next_close()
         return both(request)
 
-    desk = Desk(tmp_path, slow)
+    desk = Desk(folder=tmp_path, script=slow)
     result = desk.run()
     assert result.session == DAYS[0]
     assert set(states(desk).values()) == {OrderState.EXPIRED}
@@ -233,7 +233,7 @@ def test_a_session_that_passes_while_the_desk_thinks_is_not_traded_late(tmp_path
 
 
 def test_a_session_that_passes_while_the_broker_is_asked_is_not_traded_late(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, both)
+    desk = Desk(folder=tmp_path, script=both)
     # settle: account twice, open orders once; the gate before the first order: account, then open orders.
     watching = Watching(desk, "open_orders", 2, desk.next_close)
     desk.wrap = lambda inner: watching
@@ -244,13 +244,13 @@ def test_a_session_that_passes_while_the_broker_is_asked_is_not_traded_late(tmp_
 
 
 def test_an_order_that_might_arrive_after_the_close_is_not_sent(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, both)
+    desk = Desk(folder=tmp_path, script=both)
     desk.local.advance("close")
     closes = desk.local.exchange.now
     early, late = tmp_path / "early", tmp_path / "late"
     for folder, before, sent in ((early, 61, 2), (late, 59, 0)):
         folder.mkdir()
-        desk = Desk(folder, both)
+        desk = Desk(folder=folder, script=both)
         desk.local.advance(closes - timedelta(seconds=before))
         desk.run()
         assert len(posted(desk)) == sent
@@ -259,7 +259,7 @@ def test_an_order_that_might_arrive_after_the_close_is_not_sent(tmp_path: Path) 
 
 
 def test_a_veto_while_the_broker_is_asked_still_counts(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, both, mode="ask")
+    desk = Desk(folder=tmp_path, script=both, mode="ask")
     orders = desk.run().orders
     controls.approve(desk.journal, [order.id for order in orders], now(desk))
     vetoing = Watching(desk, "open_orders", 2, lambda: controls.veto(desk.journal, [orders[0].id], now(desk), "no"))
@@ -270,7 +270,7 @@ def test_a_veto_while_the_broker_is_asked_still_counts(tmp_path: Path) -> None:
 
 
 def test_a_session_that_has_passed_at_the_broker_cannot_be_asked_for(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, both)
+    desk = Desk(folder=tmp_path, script=both)
     desk.next_close()
     with pytest.raises(UsageError, match="has passed at the broker: 2024-02-01 is the last"):
         desk.run(DAYS[0])
@@ -278,7 +278,7 @@ def test_a_session_that_has_passed_at_the_broker_cannot_be_asked_for(tmp_path: P
 
 
 def test_missed_sessions_are_skipped_and_what_was_ordered_before_them_is_in_their_books(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, both)
+    desk = Desk(folder=tmp_path, script=both)
     desk.run()
     for _ in range(3):
         desk.next_close()
@@ -295,7 +295,7 @@ def test_missed_sessions_are_skipped_and_what_was_ordered_before_them_is_in_thei
 
 
 def test_what_nobody_can_trade_is_canceled_in_the_brokers_words_and_never_posted(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, both)
+    desk = Desk(folder=tmp_path, script=both)
     desk.local.fault("untradable", symbol="AAA")
     desk.run()
     assert states(desk) == {"AAA": OrderState.CANCELED, "BBB": OrderState.ACKNOWLEDGED}
@@ -323,7 +323,7 @@ def test_what_is_not_fractionable_is_meant_and_sent_in_whole_shares(tmp_path: Pa
     def script(request: Any) -> Any:
         return both(request) if request.session == DAYS[0] else trade(request, "SELL", 3, "reversal")
 
-    desk = Desk(tmp_path, script)
+    desk = Desk(folder=tmp_path, script=script)
     desk.wrap = lambda inner: Indivisible(inner, {"AAA"}, set())
     bought = {order.symbol: order for order in desk.run().orders}
     # 8 % of 100,000 over the close of 31.5 with 5 % for the night.
@@ -344,7 +344,7 @@ def test_what_is_not_fractionable_is_meant_and_sent_in_whole_shares(tmp_path: Pa
 
 
 def test_what_the_broker_does_not_list_is_canceled(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, both)
+    desk = Desk(folder=tmp_path, script=both)
     desk.wrap = lambda inner: Indivisible(inner, set(), {"BBB"})
     desk.run()
     assert states(desk)["BBB"] is OrderState.CANCELED
@@ -352,7 +352,7 @@ def test_what_the_broker_does_not_list_is_canceled(tmp_path: Path) -> None:
 
 
 def test_a_refusal_is_final_in_the_brokers_words(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, both)
+    desk = Desk(folder=tmp_path, script=both)
     desk.local.fault("refuse", symbol="BBB", message="insufficient everything")
     desk.run()
     assert states(desk) == {"AAA": OrderState.ACKNOWLEDGED, "BBB": OrderState.REJECTED}

@@ -32,7 +32,7 @@ def now() -> datetime:
 @pytest.fixture
 def a_run() -> Callable[..., RunEntry]:
     def build(run: str = "demo-20240304", kind: str = "daily") -> RunEntry:
-        return RunEntry(run, kind, "demo", NOW, symbols=("AAA",), session=SESSION, cycle=1)
+        return RunEntry(id=run, kind=kind, name="demo", started=NOW, symbols=("AAA",), session=SESSION, cycle=1)
 
     return build
 
@@ -41,14 +41,33 @@ def a_run() -> Callable[..., RunEntry]:
 def an_answer() -> Callable[..., AnswerEntry]:
     def build(*, failed: bool = False) -> AnswerEntry:
         key = DecisionKey("demo-20240304", SESSION, 1, "AAA", "default")
-        chart = ChartSpec("price", "AAA by day", "AAA", ("2024-03-04",), Candles((1.0,), (2.0,), (0.5,), (1.5,)))
+        chart = ChartSpec(
+            kind="price",
+            title="AAA by day",
+            symbol="AAA",
+            sessions=("2024-03-04",),
+            candles=Candles((1.0,), (2.0,), (0.5,), (1.5,)),
+        )
         asked = Message("user", "What moved the price – and why?\n" * 40, (chart,))
         said = None if failed else {"summary": "it rises " * 30, "figures": [1.5, None]}
         failure = ModelFailure(FailureKind.REFUSED, "no") if failed else None
-        result = ModelResult("m", said, failure, text="it rises " * 40)
+        result = ModelResult(model="m", answer=said, failure=failure, text="it rises " * 40)
         kept = None if failed else said
         outcome = "abstained" if failed else "answered"
-        return AnswerEntry(key, NOW, "news", 1, "h", "s", (asked,), result, outcome, "", kept, (chart,))
+        return AnswerEntry(
+            key=key,
+            time=NOW,
+            agent="news",
+            attempt=1,
+            prompt_hash="h",
+            system="s",
+            messages=(asked,),
+            result=result,
+            outcome=outcome,
+            reason="",
+            answer=kept,
+            charts=(chart,),
+        )
 
     return build
 
@@ -57,7 +76,7 @@ def an_answer() -> Callable[..., AnswerEntry]:
 def an_order() -> Callable[..., OrderEntry]:
     def build(symbol: str = "AAA", notional: str = "100.00", attempt: int = 1) -> OrderEntry:
         ours = order_id("demo", SESSION, 1, symbol, Side.BUY, attempt)
-        order = Order(ours, symbol, Side.BUY, SESSION, notional=Decimal(notional), reason="dip")
+        order = Order(id=ours, symbol=symbol, side=Side.BUY, session=SESSION, notional=Decimal(notional), reason="dip")
         return OrderEntry(order, "demo-20240304", "demo", 1, NOW)
 
     return build
@@ -67,6 +86,8 @@ def an_order() -> Callable[..., OrderEntry]:
 def a_decision() -> Callable[..., Decision]:
     def build(symbol: str = "AAA", size: int = 5, session: date = SESSION) -> Decision:
         key = DecisionKey("demo-20240304", session, 1, symbol, "default")
-        return Decision(key, Action.BUY, Decimal(size), Proposal(Action.BUY, size, None, "it rises"))
+        return Decision(
+            key=key, action=Action.BUY, size=Decimal(size), proposal=Proposal(Action.BUY, size, None, "it rises")
+        )
 
     return build

@@ -36,24 +36,24 @@ events: st.SearchStrategy[Event] = st.one_of(
     st.builds(RunFinished, runs, times, st.just("done"), st.none() | decimals, st.text(max_size=5)),
     st.builds(
         SessionSettled,
-        runs,
-        times,
-        st.just(DAY),
-        decimals,
-        decimals,
-        st.lists(st.tuples(st.just("AAA"), decimals, decimals), max_size=2).map(tuple),
+        run=runs,
+        time=times,
+        session=st.just(DAY),
+        value=decimals,
+        cash=decimals,
+        positions=st.lists(st.tuples(st.just("AAA"), decimals, decimals), max_size=2).map(tuple),
     ),
     st.builds(
         OrderFilled,
-        runs,
-        times,
-        st.just("o"),
-        st.just(DAY),
-        st.just("AAA"),
-        st.just("BUY"),
-        decimals,
-        decimals,
-        decimals,
+        run=runs,
+        time=times,
+        order_id=st.just("o"),
+        session=st.just(DAY),
+        symbol=st.just("AAA"),
+        side=st.just("BUY"),
+        quantity=decimals,
+        price=decimals,
+        fee=decimals,
     ),
 )
 steps = st.lists(st.sampled_from(["reopen", "flush"]) | st.lists(events, min_size=1, max_size=4), max_size=8)
@@ -102,16 +102,38 @@ def test_events_read_back_are_a_prefix_and_in_the_end_all(
 
 @pytest.mark.parametrize("table", APPEND_ONLY)
 def test_the_database_itself_refuses_to_rewrite(table: str, path: Path, an_order: Callable[..., OrderEntry]) -> None:
-    chart = ChartSpec("price", "t", "AAA", ())
+    chart = ChartSpec(kind="price", title="t", symbol="AAA", sessions=())
     key = DecisionKey("r", DAY, 1, "AAA", "default")
     with JournalWriter(path) as journal:
         journal.event(Noticed("r", NOW, "info", "x"))
         journal.noted("r", "info", "x")
         journal.order_intended(an_order())
-        journal.fill("r", Fill(an_order().order.id, "AAA", Side.BUY, DAY, Decimal(1), Decimal(2)))
-        journal.cash_flow("r", CashFlow(DAY, "AAA", "dividend", Decimal(1)))
+        journal.fill(
+            "r",
+            Fill(
+                order_id=an_order().order.id,
+                symbol="AAA",
+                side=Side.BUY,
+                session=DAY,
+                quantity=Decimal(1),
+                price=Decimal(2),
+            ),
+        )
+        journal.cash_flow("r", CashFlow(session=DAY, symbol="AAA", kind="dividend", amount=Decimal(1)))
         message = Message("user", "u", (chart,))
-        journal.answer(AnswerEntry(key, NOW, "a", 1, "h", "s", (message,), ModelResult("m"), "answered"))
+        journal.answer(
+            AnswerEntry(
+                key=key,
+                time=NOW,
+                agent="a",
+                attempt=1,
+                prompt_hash="h",
+                system="s",
+                messages=(message,),
+                result=ModelResult(model="m"),
+                outcome="answered",
+            )
+        )
     connection = sqlite3.connect(path)
     column = connection.execute(f"SELECT name FROM pragma_table_info('{table}') LIMIT 1").fetchone()[0]
     assert connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0] == 1

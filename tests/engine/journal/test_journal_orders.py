@@ -73,7 +73,14 @@ def test_the_same_intention_after_a_restart_is_found_not_repeated(path: Path, an
 
 
 def test_an_execution_told_of_twice_is_booked_once(path: Path, an_order: Orders) -> None:
-    fill = Fill(an_order().order.id, "AAA", Side.BUY, date(2024, 3, 5), Decimal(1), Decimal("10.5"))
+    fill = Fill(
+        order_id=an_order().order.id,
+        symbol="AAA",
+        side=Side.BUY,
+        session=date(2024, 3, 5),
+        quantity=Decimal(1),
+        price=Decimal("10.5"),
+    )
     with JournalWriter(path) as journal, JournalReader(path) as reader:
         assert journal.fill("r", fill, "e1")
         assert not journal.fill("later", fill, "e1")

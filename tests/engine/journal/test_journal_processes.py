@@ -120,7 +120,9 @@ def test_a_killed_writer_leaves_a_sound_journal(path: Path, mode: str) -> None:
         for point in reader.equity("r"):
             assert point.prices.keys() == {"AAA", "BBB"}
     with JournalWriter(path) as journal:
-        assert not journal.run_started(RunEntry("r", "daily", "demo", datetime.fromisoformat("2024-03-04T00:00Z")))
+        assert not journal.run_started(
+            RunEntry(id="r", kind="daily", name="demo", started=datetime.fromisoformat("2024-03-04T00:00Z"))
+        )
         journal.run_finished("r", "done", datetime.fromisoformat("2024-03-04T00:00Z"))
     assert quick_check(path) == ()
 
@@ -144,7 +146,17 @@ def test_a_locked_journal_says_try_again_and_a_desk_writes_nothing_later(
 
 def test_a_prompt_that_met_a_lock_is_kept_with_the_next_answer(path: Path, now: datetime) -> None:
     key = DecisionKey("r", now.date(), 1, "AAA", "default")
-    entry = AnswerEntry(key, now, "news", 1, "h", "the same prompt", (), ModelResult("m"), "answered")
+    entry = AnswerEntry(
+        key=key,
+        time=now,
+        agent="news",
+        attempt=1,
+        prompt_hash="h",
+        system="the same prompt",
+        messages=(),
+        result=ModelResult(model="m"),
+        outcome="answered",
+    )
     with JournalWriter(path, wait=0.02) as journal, closing(sqlite3.connect(path)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(TryAgainLater):

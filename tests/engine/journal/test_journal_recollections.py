@@ -19,9 +19,30 @@ from engine.journal.writer import JournalWriter
 from tests.engine.old_journals import as_version
 
 NEWS = Recollection(
-    "a1", "news", "shallow", date(2024, 2, 27), "Orders \u2013 a rise of 7 %", 0.1, 1 / 3, 61.5, 1.9, 2, ("short term",)
+    id="a1",
+    kind="news",
+    layer="shallow",
+    session=date(2024, 2, 27),
+    text="Orders \u2013 a rise of 7 %",
+    recency=0.1,
+    relevancy=1 / 3,
+    importance=61.5,
+    score=1.9,
+    rank=2,
+    types=("short term",),
 )
-REPORT = Recollection("b2", "10-K", "deep", date(2023, 11, 2), "A year's report", 0.75, 0.25, 88.0, 2.5, 1)
+REPORT = Recollection(
+    id="b2",
+    kind="10-K",
+    layer="deep",
+    session=date(2023, 11, 2),
+    text="A year's report",
+    recency=0.75,
+    relevancy=0.25,
+    importance=88.0,
+    score=2.5,
+    rank=1,
+)
 
 
 def test_memories_are_read_as_they_were_written_and_say_what_was_cited(

@@ -33,9 +33,9 @@ from engine.messages.events import AgentSaid, Noticed
 
 NOW = datetime(2024, 3, 4, 21, 0, 1, tzinfo=UTC)
 SPEC = RunSpec(
-    ("AAA", "BTC-USD"),
-    date(2024, 1, 2),
-    date(2024, 6, 28),
+    symbols=("AAA", "BTC-USD"),
+    first=date(2024, 1, 2),
+    last=date(2024, 6, 28),
     warm_up_from=date(2023, 11, 1),
     strategy="sma-cross",
     params=(("fast", "5"), ("slow", "20")),
@@ -56,15 +56,25 @@ proposals = st.builds(
 )
 decisions = st.builds(
     Decision,
-    keys,
-    st.sampled_from(Action),
-    decimals,
-    proposals,
-    st.lists(cuts, max_size=3).map(tuple),
-    st.lists(words, max_size=3).map(tuple),
+    key=keys,
+    action=st.sampled_from(Action),
+    size=decimals,
+    proposal=proposals,
+    cuts=st.lists(cuts, max_size=3).map(tuple),
+    unresolved_figures=st.lists(words, max_size=3).map(tuple),
 )
-fills = st.builds(Fill, words, symbols, st.sampled_from(Side), days, decimals, decimals, decimals, words)
-flows = st.builds(CashFlow, days, symbols, words, decimals)
+fills = st.builds(
+    Fill,
+    order_id=words,
+    symbol=symbols,
+    side=st.sampled_from(Side),
+    session=days,
+    quantity=decimals,
+    price=decimals,
+    fee=decimals,
+    reason=words,
+)
+flows = st.builds(CashFlow, session=days, symbol=symbols, kind=words, amount=decimals)
 positions = st.builds(Position, decimals.filter(bool), decimals)
 points = st.builds(
     EquityPoint,
@@ -75,11 +85,11 @@ points = st.builds(
 )
 stretches = st.builds(
     Stretch,
-    decimals,
-    st.lists(points, max_size=3, unique_by=lambda p: p.session).map(tuple),
-    st.lists(fills, max_size=3).map(tuple),
-    st.lists(flows, max_size=3).map(tuple),
-    st.lists(decisions, max_size=3, unique_by=lambda d: d.key).map(tuple),
+    initial_value=decimals,
+    equity=st.lists(points, max_size=3, unique_by=lambda p: p.session).map(tuple),
+    fills=st.lists(fills, max_size=3).map(tuple),
+    cash_flows=st.lists(flows, max_size=3).map(tuple),
+    decisions=st.lists(decisions, max_size=3, unique_by=lambda d: d.key).map(tuple),
 )
 
 
@@ -94,7 +104,7 @@ def _two_stretches(parts: tuple[Stretch, Stretch]) -> bool:
     st.booleans(),
     st.lists(st.builds(Dropped, words, words, st.integers(0, 99)), max_size=3).map(tuple),
     st.lists(words, max_size=3, unique=True).map(tuple),
-    st.none() | st.builds(ModelUse, words, st.integers(0, 9), cost=st.none() | decimals),
+    st.none() | st.builds(ModelUse, spec=words, calls=st.integers(0, 9), cost=st.none() | decimals),
     st.booleans(),
 )
 @settings(max_examples=30)
@@ -107,12 +117,19 @@ def test_a_result_comes_back_equal(
     interrupted: bool,
 ) -> None:
     was = Result(
-        SPEC, parts[1], parts[0] if warmed_up else None, model, dropped, notes, interrupted, {"seed": [1, None]}
+        spec=SPEC,
+        test=parts[1],
+        warm_up=parts[0] if warmed_up else None,
+        model=model,
+        dropped=dropped,
+        notes=notes,
+        interrupted=interrupted,
+        extra={"seed": [1, None]},
     )
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "r.db"
         with JournalWriter(path, batched=True) as journal:
-            journal.run_started(RunEntry("r", "backtest", "x", NOW, spec=SPEC))
+            journal.run_started(RunEntry(id="r", kind="backtest", name="x", started=NOW, spec=SPEC))
             journal.backtest_result("r", was, NOW)
         with JournalReader(path) as reader:
             assert result(reader, "r") == was
@@ -121,11 +138,17 @@ def test_a_result_comes_back_equal(
 
 def test_what_was_written_on_the_way_is_not_written_again(path: Path) -> None:
     book = EquityPoint(date(2024, 1, 2), Decimal("100.10"), Portfolio(Decimal("100.10")), {"AAA": Decimal(7)})
-    trade = Fill("r-1", "AAA", Side.BUY, date(2024, 1, 2), Decimal(1), Decimal(7))
+    trade = Fill(
+        order_id="r-1", symbol="AAA", side=Side.BUY, session=date(2024, 1, 2), quantity=Decimal(1), price=Decimal(7)
+    )
     early = EquityPoint(date(2023, 12, 1), Decimal(90), Portfolio(Decimal(90)), {})
-    was = Result(SPEC, Stretch(Decimal(100), (book,), (trade,)), Stretch(Decimal(90), (early,)))
+    was = Result(
+        spec=SPEC,
+        test=Stretch(initial_value=Decimal(100), equity=(book,), fills=(trade,)),
+        warm_up=Stretch(initial_value=Decimal(90), equity=(early,)),
+    )
     with JournalWriter(path, batched=True) as journal:
-        journal.run_started(RunEntry("r", "backtest", "x", NOW, spec=SPEC))
+        journal.run_started(RunEntry(id="r", kind="backtest", name="x", started=NOW, spec=SPEC))
         journal.stretch_started("r", WARM_UP, Decimal(90))
         journal.session_settled("r", early)
         journal.stretch_started("r", TEST, Decimal(100))
@@ -142,17 +165,17 @@ def test_what_was_written_on_the_way_is_not_written_again(path: Path) -> None:
 numbers = st.floats(allow_nan=False, width=64)
 charts = st.builds(
     ChartSpec,
-    words,
-    words,
-    symbols,
-    st.lists(days.map(str), max_size=3).map(tuple),
-    st.none() | st.builds(Candles, *([st.lists(numbers, max_size=3).map(tuple)] * 4)),
-    st.lists(st.builds(Line, words, st.lists(st.none() | numbers, max_size=3).map(tuple)), max_size=2).map(tuple),
-    st.lists(
+    kind=words,
+    title=words,
+    symbol=symbols,
+    sessions=st.lists(days.map(str), max_size=3).map(tuple),
+    candles=st.none() | st.builds(Candles, *([st.lists(numbers, max_size=3).map(tuple)] * 4)),
+    lines=st.lists(st.builds(Line, words, st.lists(st.none() | numbers, max_size=3).map(tuple)), max_size=2).map(tuple),
+    panels=st.lists(
         st.builds(Panel, words, st.just((Line("k", (None, 1.5)),)), st.just((1.0, None)), st.just((30.0, 70.0))),
         max_size=2,
     ).map(tuple),
-    st.lists(st.builds(Marker, st.integers(0, 9), words, numbers), max_size=2).map(tuple),
+    markers=st.lists(st.builds(Marker, st.integers(0, 9), words, numbers), max_size=2).map(tuple),
 )
 json_values: Any = st.recursive(
     st.none() | st.booleans() | st.integers() | numbers | words,
@@ -162,36 +185,36 @@ json_values: Any = st.recursive(
 objects = st.none() | st.dictionaries(words, json_values, max_size=4)
 results = st.builds(
     ModelResult,
-    words,
-    objects,
-    st.none() | st.builds(ModelFailure, st.sampled_from(FailureKind), words),
-    words,
-    words,
-    st.builds(Usage, st.integers(0, 9999), st.integers(0, 99), st.integers(0, 99)),
-    st.none() | decimals,
-    st.floats(0, 500),
-    words,
-    st.booleans(),
-    st.lists(words, max_size=2).map(tuple),
+    model=words,
+    answer=objects,
+    failure=st.none() | st.builds(ModelFailure, st.sampled_from(FailureKind), words),
+    text=words,
+    stop_reason=words,
+    usage=st.builds(Usage, st.integers(0, 9999), st.integers(0, 99), st.integers(0, 99)),
+    cost=st.none() | decimals,
+    latency=st.floats(0, 500),
+    request_hash=words,
+    cached=st.booleans(),
+    notes=st.lists(words, max_size=2).map(tuple),
 )
 shown = st.lists(charts, max_size=2).map(tuple)
 entries = st.builds(
     AnswerEntry,
-    st.just(DecisionKey("r", date(2024, 3, 4), 1, "AAA", "default")),
-    st.datetimes(timezones=st.sampled_from([UTC, timezone(timedelta(hours=-5))])),
-    words,
-    st.integers(1, 2),
-    words,
-    words,
-    st.lists(st.builds(Message, st.sampled_from(["user", "assistant"]), words, shown), max_size=3).map(tuple),
-    results,
-    st.sampled_from(["answered", "sent back", "abstained"]),
-    words,
-    objects,
-    shown,
-    st.booleans(),
-    st.integers(0, 3),
-    words,
+    key=st.just(DecisionKey("r", date(2024, 3, 4), 1, "AAA", "default")),
+    time=st.datetimes(timezones=st.sampled_from([UTC, timezone(timedelta(hours=-5))])),
+    agent=words,
+    attempt=st.integers(1, 2),
+    prompt_hash=words,
+    system=words,
+    messages=st.lists(st.builds(Message, st.sampled_from(["user", "assistant"]), words, shown), max_size=3).map(tuple),
+    result=results,
+    outcome=st.sampled_from(["answered", "sent back", "abstained"]),
+    reason=words,
+    answer=objects,
+    charts=shown,
+    seen=st.booleans(),
+    sample=st.integers(0, 3),
+    view=words,
 )
 
 
@@ -214,7 +237,17 @@ def test_answers_come_back_equal_with_prompts_and_charts(given_entries: list[Ans
 
 def test_an_answer_that_a_killed_run_is_given_again_is_the_one_that_it_had(path: Path) -> None:
     key = DecisionKey("r", date(2024, 3, 4), 1, "AAA", "default")
-    paid = AnswerEntry(key, NOW, "news", 1, "h", "s", (), ModelResult("m", request_hash="q"), "answered")
+    paid = AnswerEntry(
+        key=key,
+        time=NOW,
+        agent="news",
+        attempt=1,
+        prompt_hash="h",
+        system="s",
+        messages=(),
+        result=ModelResult(model="m", request_hash="q"),
+        outcome="answered",
+    )
     again = replace(paid, time=NOW + timedelta(minutes=1), result=replace(paid.result, cached=True))
     of_another_run = replace(again, key=replace(key, run="later"))
     with JournalWriter(path) as journal:
@@ -226,15 +259,28 @@ def test_an_answer_that_a_killed_run_is_given_again_is_the_one_that_it_had(path:
         assert journal.answer(paid) is True  # paid for a second time
     with JournalReader(path) as reader:
         assert [(a.agent, a.result.cached) for a in reader.answers(key)] == [
-            ("news", False), ("chart", True), ("news", False),
-        ]  # fmt: skip
+            ("news", False),
+            ("chart", True),
+            ("news", False),
+        ]
 
 
 def test_a_chart_is_kept_once_under_its_own_fingerprint(path: Path) -> None:
-    chart = ChartSpec("price", "t", "AAA", ("2024-03-04",), Candles((1.0,), (2.0,), (0.5,), (1.5,)))
+    chart = ChartSpec(
+        kind="price", title="t", symbol="AAA", sessions=("2024-03-04",), candles=Candles((1.0,), (2.0,), (0.5,), (1.5,))
+    )
     key = DecisionKey("r", date(2024, 3, 4), 1, "AAA", "default")
     entry = AnswerEntry(
-        key, NOW, "chart", 1, "h", "s", (Message("user", "u", (chart,)),), ModelResult("m"), "answered", charts=(chart,)
+        key=key,
+        time=NOW,
+        agent="chart",
+        attempt=1,
+        prompt_hash="h",
+        system="s",
+        messages=(Message("user", "u", (chart,)),),
+        result=ModelResult(model="m"),
+        outcome="answered",
+        charts=(chart,),
     )
     for _ in range(2):
         with JournalWriter(path) as journal:
@@ -250,12 +296,22 @@ def test_text_that_no_encoding_takes_is_kept_readable(path: Path) -> None:
     key = DecisionKey("r", date(2024, 3, 4), 1, "AAA", "default")
     proposal = Proposal(Action.HOLD, 0, None, half)
     with JournalWriter(path) as journal:
-        decision = Decision(key, Action.HOLD, Decimal(0), proposal, (), (half,))
+        decision = Decision(
+            key=key, action=Action.HOLD, size=Decimal(0), proposal=proposal, cuts=(), unresolved_figures=(half,)
+        )
         assert journal.decision(decision)
         assert not journal.decision(decision)
         journal.answer(
             AnswerEntry(
-                key, NOW, "decision", 1, "h", half, (Message("user", half),), ModelResult("m", text=half), "answered"
+                key=key,
+                time=NOW,
+                agent="decision",
+                attempt=1,
+                prompt_hash="h",
+                system=half,
+                messages=(Message("user", half),),
+                result=ModelResult(model="m", text=half),
+                outcome="answered",
             )
         )
     with JournalReader(path) as reader:
@@ -267,7 +323,17 @@ def test_text_that_no_encoding_takes_is_kept_readable(path: Path) -> None:
 @given(
     st.lists(
         st.builds(
-            Outcome, days, days, symbols, words, st.sampled_from(Action), decimals, decimals, decimals, decimals, words
+            Outcome,
+            decision_session=days,
+            session=days,
+            symbol=symbols,
+            owner=words,
+            action=st.sampled_from(Action),
+            size=decimals,
+            close=decimals,
+            reward=decimals,
+            cumulative=decimals,
+            key_factors=words,
         ),
         max_size=4,
         unique_by=lambda o: (o.decision_session, o.symbol, o.owner),
@@ -307,7 +373,16 @@ def test_commands_wait_until_one_process_carries_them_out(path: Path) -> None:
 
 
 def test_runs_and_the_check_for_a_finished_one(path: Path) -> None:
-    daily = RunEntry("d1", "daily", "demo", NOW, label="rules", symbols=("AAA",), session=date(2024, 3, 4), cycle=1)
+    daily = RunEntry(
+        id="d1",
+        kind="daily",
+        name="demo",
+        started=NOW,
+        label="rules",
+        symbols=("AAA",),
+        session=date(2024, 3, 4),
+        cycle=1,
+    )
     with JournalWriter(path) as journal, JournalReader(path) as reader:
         assert journal.run_started(daily)
         assert reader.run("d1") == daily
@@ -322,7 +397,7 @@ def test_runs_and_the_check_for_a_finished_one(path: Path) -> None:
         assert reader.finished_run(date(2024, 3, 4), kind="backtest") is None
         with pytest.raises(InvariantBroken, match="done"):
             journal.run_started(daily)
-        journal.run_started(RunEntry("b1", "backtest", "x", NOW, spec=SPEC))
+        journal.run_started(RunEntry(id="b1", kind="backtest", name="x", started=NOW, spec=SPEC))
         assert [run.id for run in reader.runs()] == ["d1", "b1"]
         latest, latest_daily = reader.latest_run(), reader.latest_run("daily")
         assert latest is not None and latest.spec == SPEC
@@ -338,16 +413,34 @@ def test_runs_and_the_check_for_a_finished_one(path: Path) -> None:
 def test_the_trail_of_a_desk_decision_crosses_its_runs(path: Path) -> None:
     monday, tuesday = date(2024, 3, 4), date(2024, 3, 5)
     key = DecisionKey("d1", monday, 1, "AAA", "default")
-    decision = Decision(key, Action.BUY, Decimal(5), Proposal(Action.BUY, 10, SizingRule.REVERSAL, "turns"))
-    order = Order("demo-20240304-1-AAA-B-1", "AAA", Side.BUY, monday, notional=Decimal(500))
-    fill = Fill(order.id, "AAA", Side.BUY, tuesday, Decimal("49.5"), Decimal("10.10"))
+    decision = Decision(
+        key=key, action=Action.BUY, size=Decimal(5), proposal=Proposal(Action.BUY, 10, SizingRule.REVERSAL, "turns")
+    )
+    order = Order(id="demo-20240304-1-AAA-B-1", symbol="AAA", side=Side.BUY, session=monday, notional=Decimal(500))
+    fill = Fill(
+        order_id=order.id,
+        symbol="AAA",
+        side=Side.BUY,
+        session=tuesday,
+        quantity=Decimal("49.5"),
+        price=Decimal("10.10"),
+    )
     earned = Outcome(
-        monday, tuesday, "AAA", "default", Action.BUY, Decimal(5), Decimal(11), Decimal("0.1"), Decimal("0.1"), "k"
+        decision_session=monday,
+        session=tuesday,
+        symbol="AAA",
+        owner="default",
+        action=Action.BUY,
+        size=Decimal(5),
+        close=Decimal(11),
+        reward=Decimal("0.1"),
+        cumulative=Decimal("0.1"),
+        key_factors="k",
     )
     closes = {monday: Decimal(10), tuesday: Decimal(11)}
     with JournalWriter(path) as journal, JournalReader(path) as reader:
         for run, session in (("d1", monday), ("d2", tuesday)):
-            journal.run_started(RunEntry(run, "daily", "demo", NOW, session=session))
+            journal.run_started(RunEntry(id=run, kind="daily", name="demo", started=NOW, session=session))
             if run == "d2":
                 journal.fill(run, fill)
                 journal.outcome(run, earned)
@@ -355,10 +448,22 @@ def test_the_trail_of_a_desk_decision_crosses_its_runs(path: Path) -> None:
             books = Portfolio(Decimal(1000), held)
             journal.session_settled(run, EquityPoint(session, Decimal(1000), books, {"AAA": closes[session]}))
             if run == "d1":
-                calls = ModelResult("m", usage=Usage(10, 0, 2), cost=Decimal("0.5"))
+                calls = ModelResult(model="m", usage=Usage(10, 0, 2), cost=Decimal("0.5"))
                 for at, cached in enumerate((False, True), 1):
-                    again = ModelResult("m", cost=Decimal("0.5"), cached=cached) if cached else calls
-                    journal.answer(AnswerEntry(key, NOW, "news", at, "h", "s", (), again, "answered"))
+                    again = ModelResult(model="m", cost=Decimal("0.5"), cached=cached) if cached else calls
+                    journal.answer(
+                        AnswerEntry(
+                            key=key,
+                            time=NOW,
+                            agent="news",
+                            attempt=at,
+                            prompt_hash="h",
+                            system="s",
+                            messages=(),
+                            result=again,
+                            outcome="answered",
+                        )
+                    )
                 journal.decision(decision)
                 journal.order_intended(OrderEntry(order, run, "demo", 1, NOW))
         found = trail(reader, key)
@@ -370,8 +475,12 @@ def test_the_trail_of_a_desk_decision_crosses_its_runs(path: Path) -> None:
         assert found.outcome == earned
         assert found.closes == tuple(closes.items())
         assert [(h.symbol, h.quantity) for h in reader.positions()] == [("AAA", Decimal("49.5"))]
-        assert model_use(reader) == ModelUse("m", 1, 1, 0, 10, 2, Decimal("0.5"))
-        assert model_use(reader, "d2") == ModelUse("", 0, 0, 0, 0, 0, Decimal(0))
+        assert model_use(reader) == ModelUse(
+            spec="m", calls=1, cached_calls=1, abstentions=0, input_tokens=10, output_tokens=2, cost=Decimal("0.5")
+        )
+        assert model_use(reader, "d2") == ModelUse(
+            spec="", calls=0, cached_calls=0, abstentions=0, input_tokens=0, output_tokens=0, cost=Decimal(0)
+        )
         with pytest.raises(MissingData, match="no decision for BBB"):
             trail(reader, DecisionKey("d1", monday, 1, "BBB", "default"))
 
@@ -380,8 +489,22 @@ def test_an_unknown_price_makes_the_cost_unknown(path: Path) -> None:
     key = DecisionKey("r", date(2024, 3, 4), 1, "AAA", "default")
     with JournalWriter(path) as journal, JournalReader(path) as reader:
         for cost in (Decimal(1), None, Decimal(2)):
-            journal.answer(AnswerEntry(key, NOW, "news", 1, "h", "s", (), ModelResult("m", cost=cost), "abstained"))
-        assert model_use(reader) == ModelUse("m", 3, 0, 3, 0, 0, None)
+            journal.answer(
+                AnswerEntry(
+                    key=key,
+                    time=NOW,
+                    agent="news",
+                    attempt=1,
+                    prompt_hash="h",
+                    system="s",
+                    messages=(),
+                    result=ModelResult(model="m", cost=cost),
+                    outcome="abstained",
+                )
+            )
+        assert model_use(reader) == ModelUse(
+            spec="m", calls=3, cached_calls=0, abstentions=3, input_tokens=0, output_tokens=0, cost=None
+        )
 
 
 def test_decisions_are_narrowed_by_symbol_and_sessions(path: Path) -> None:
@@ -389,7 +512,9 @@ def test_decisions_are_narrowed_by_symbol_and_sessions(path: Path) -> None:
         for day in (1, 2, 3):
             for symbol in ("AAA", "BBB"):
                 key = DecisionKey("r", date(2024, 3, day), 1, symbol, "default")
-                journal.decision(Decision(key, Action.HOLD, Decimal(0), Proposal(Action.HOLD, 0, None, "x")))
+                journal.decision(
+                    Decision(key=key, action=Action.HOLD, size=Decimal(0), proposal=Proposal(Action.HOLD, 0, None, "x"))
+                )
         found = reader.decisions("r", "BBB", date(2024, 3, 2), date(2024, 3, 3), LIVE)
         assert [(d.key.symbol, d.key.session.day) for d in found] == [("BBB", 2), ("BBB", 3)]
         assert reader.decisions("other") == ()
@@ -400,7 +525,11 @@ def test_notes_and_events_that_may_be_lost(path: Path) -> None:
     with JournalWriter(path) as journal, JournalReader(path) as reader:
         journal.noted("r", "warning", "no actions file", NOW)
         assert reader.notes("r") == (Note("r", "warning", "no actions file", NOW),)
-        journal.event(AgentSaid("r", NOW, date(2024, 3, 4), "AAA", "default", "news", "hm"))
+        journal.event(
+            AgentSaid(
+                run="r", time=NOW, session=date(2024, 3, 4), symbol="AAA", owner="default", step="news", text="hm"
+            )
+        )
         journal.event(Noticed("r", NOW, "info", "hello"))
         assert reader.events_after() == ((1, Noticed("r", NOW, "info", "hello")),)
 
@@ -417,7 +546,12 @@ def test_times_are_kept_in_utc_so_that_they_sort(path: Path) -> None:
 def test_each_owner_and_each_cycle_decides_for_itself(path: Path) -> None:
     hold = Proposal(Action.HOLD, 0, None, "x")
     taken = [
-        Decision(DecisionKey("r", date(2024, 3, 4), cycle, "AAA", owner), Action.HOLD, Decimal(at), hold)
+        Decision(
+            key=DecisionKey("r", date(2024, 3, 4), cycle, "AAA", owner),
+            action=Action.HOLD,
+            size=Decimal(at),
+            proposal=hold,
+        )
         for at, (cycle, owner) in enumerate(((1, "bold"), (1, "careful"), (2, "bold")))
     ]
     with JournalWriter(path) as journal, JournalReader(path) as reader:

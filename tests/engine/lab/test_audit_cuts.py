@@ -27,24 +27,33 @@ COIN_DAYS = AroundTheClock().sessions(date(2024, 1, 1), date(2024, 3, 1))
 def bars(symbol: str, days: list[date]) -> PriceHistory:
     prices = [Decimal(100 + n) for n in range(len(days))]
     return PriceHistory.of(
-        symbol, (Bar(d, p, p + 2, p - 2, p + 1, p, Decimal(9)) for d, p in zip(days, prices, strict=True))
+        symbol,
+        (
+            Bar(session=d, open=p, high=p + 2, low=p - 2, close=p + 1, adj_close=p, volume=Decimal(9))
+            for d, p in zip(days, prices, strict=True)
+        ),
     )
 
 
 def market() -> Market:
     at = [datetime(2024, 1, 10, tzinfo=UTC) + timedelta(hours=7 * n) for n in range(100)]
-    news = [NewsItem(f"n{n}", "SHARE", t.date(), t, "news") for n, t in enumerate(at)]
-    filings = [Filing(f"f{n}", "SHARE", "10-Q", t.date(), t, "report") for n, t in enumerate(at[::9])]
+    news = [
+        NewsItem(id=f"n{n}", symbol="SHARE", date=t.date(), available_at=t, summary="news") for n, t in enumerate(at)
+    ]
+    filings = [
+        Filing(id=f"f{n}", symbol="SHARE", form="10-Q", date=t.date(), available_at=t, summary="report")
+        for n, t in enumerate(at[::9])
+    ]
     actions = [
         CorporateAction("SHARE", DAYS[20], ActionKind.SPLIT, Decimal(2)),
         CorporateAction("SHARE", DAYS[30], ActionKind.DIVIDEND, Decimal(1)),
     ]
     return Market(
-        {"SHARE": bars("SHARE", list(DAYS)), "COIN-USD": bars("COIN-USD", list(COIN_DAYS))},
-        {"SHARE": actions, "COIN-USD": None},
-        {"SHARE": news, "COIN-USD": []},
-        {"SHARE": filings, "COIN-USD": []},
-        {"SHARE": XNYS, "COIN-USD": AroundTheClock()},
+        histories={"SHARE": bars("SHARE", list(DAYS)), "COIN-USD": bars("COIN-USD", list(COIN_DAYS))},
+        actions={"SHARE": actions, "COIN-USD": None},
+        news={"SHARE": news, "COIN-USD": []},
+        filings={"SHARE": filings, "COIN-USD": []},
+        calendars={"SHARE": XNYS, "COIN-USD": AroundTheClock()},
         macro={"ICSA": claims()},
     )
 
@@ -137,7 +146,9 @@ def test_cuts_spread_over_the_window_with_both_ends(count: int) -> None:
 def test_all_cuts_are_all_sessions_but_those_around_a_last_trade() -> None:
     assert choose_cuts(DAYS[1:11], None, MARKET) == tuple(DAYS[1:11])
     stopped = {**MARKET.histories, "SHARE": MARKET.histories["SHARE"].slice(0, 6)}
-    ends_inside = Market(stopped, MARKET.actions, MARKET.news, MARKET.filings, MARKET.calendars)
+    ends_inside = Market(
+        histories=stopped, actions=MARKET.actions, news=MARKET.news, filings=MARKET.filings, calendars=MARKET.calendars
+    )
     assert choose_cuts(DAYS[1:11], None, ends_inside) == tuple(d for d in DAYS[1:11] if d not in DAYS[4:6])
 
 

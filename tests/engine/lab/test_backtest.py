@@ -231,7 +231,7 @@ def test_two_runs_are_the_same_run(world: World) -> None:
 
 def raw(text: str) -> ModelResult:
     """What a connector makes of text that is no JSON object."""
-    return ModelResult("scripted", failure=ModelFailure(FailureKind.MALFORMED, "it is no JSON object"), text=text)
+    return ModelResult(model="scripted", failure=ModelFailure(FailureKind.MALFORMED, "it is no JSON object"), text=text)
 
 
 BAD = {
@@ -250,7 +250,7 @@ BAD = {
     "no grounds": lambda request: trade(request, "BUY", 5, "strong uptrend", explanation="  \n "),
     "a hold with a size": lambda request: trade(request, "HOLD", 5, "uncertainty"),
     "one field too many": lambda request: trade(request, "BUY", 5, "strong uptrend", leverage=20),
-    "a list": lambda request: ModelResult("scripted", answer=[1, 2], text="[1, 2]"),  # type: ignore[arg-type]
+    "a list": lambda request: ModelResult(model="scripted", answer=[1, 2], text="[1, 2]"),  # type: ignore[arg-type]
 }
 
 
@@ -471,7 +471,7 @@ async def test_symbols_are_decided_and_paid_for_in_their_order_whoever_answers_f
             self.requests.append(request)
             for _ in range({"CCC": 30, "AAA": 5, "BBB": 1}[request.symbol]):
                 await asyncio.sleep(0)
-            return ModelResult("slow", answer=trade(request, "BUY", 10, "strong uptrend"))
+            return ModelResult(model="slow", answer=trade(request, "BUY", 10, "strong uptrend"))
 
     script = always("BUY", 10, "strong uptrend")
     slow = await play(market, FIRST, DAYS[11], script, symbols=symbols, model=Slow())  # type: ignore[arg-type]
@@ -531,7 +531,10 @@ async def test_news_of_a_weekend_reaches_monday_and_each_item_one_decision() -> 
         "on Monday": closes[1] - timedelta(hours=5),
         "on Tuesday": closes[2],
     }
-    news = [NewsItem(str(n), "AAA", t.date(), t, text) for n, (text, t) in enumerate(times.items())]
+    news = [
+        NewsItem(id=str(n), symbol="AAA", date=t.date(), available_at=t, summary=text)
+        for n, (text, t) in enumerate(times.items())
+    ]
     market = replace(flat(["AAA"], 4), news={"AAA": news})
     reading = FINVISION.without(("chart", "reflections"))
 

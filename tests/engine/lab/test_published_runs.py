@@ -27,7 +27,15 @@ RULES = ("buy-and-hold", "macd", "kdj-rsi", "z-score")
 
 def bar(day: date, close: str, adjusted: str | None = None) -> Bar:
     price = Decimal(close)
-    return Bar(day, price, price, price, price, None if adjusted is None else Decimal(adjusted), Decimal(1))
+    return Bar(
+        session=day,
+        open=price,
+        high=price,
+        low=price,
+        close=price,
+        adj_close=None if adjusted is None else Decimal(adjusted),
+        volume=Decimal(1),
+    )
 
 
 def adjusted(history: PriceHistory) -> list[Decimal | None]:
@@ -64,16 +72,22 @@ def test_the_etf_row_comes_out_with_dividends_reinvested(real_data: Path) -> Non
     from tests.engine.paper_reference import load
 
     history = load(real_data, "SPY")
-    blank = PriceHistory.of("SPY", [Bar(b.session, b.open, b.high, b.low, b.close) for b in history])
+    blank = PriceHistory.of(
+        "SPY", [Bar(session=b.session, open=b.open, high=b.high, low=b.low, close=b.close) for b in history]
+    )
     actions = [CorporateAction("SPY", day, ActionKind.DIVIDEND, value) for day, value in SPY_DIVIDENDS.items()]
-    market = Market({"SPY": blank}, {"SPY": actions}, {}, {}, {"SPY": exchange_calendar()})
+    market = Market(
+        histories={"SPY": blank}, actions={"SPY": actions}, news={}, filings={}, calendars={"SPY": exchange_calendar()}
+    )
     table = published("investorbench")[2]
     ours = {("SPY", "buy-and-hold"): run_rule(table, "SPY", "buy-and-hold", market)}
     cells = {cell.metric: cell for cell in compare(ours, table)}
     assert cells["CR"].as_printed and cells["MDD"].as_printed
     assert cells["AV"].ours == pytest.approx(46.20, abs=0.01)
     # Where the folder knows of no actions, the table's own dividends serve, and come to the same.
-    unknown = Market({"SPY": blank}, {"SPY": None}, {}, {}, {"SPY": exchange_calendar()})
+    unknown = Market(
+        histories={"SPY": blank}, actions={"SPY": None}, news={}, filings={}, calendars={"SPY": exchange_calendar()}
+    )
     assert run_rule(table, "SPY", "buy-and-hold", unknown) == ours["SPY", "buy-and-hold"]
 
 
@@ -112,11 +126,16 @@ def test_by_decisions_a_buy_is_long_a_sale_short_a_hold_flat_and_an_abstention_a
     )
     decisions = tuple(
         # The limits made a HOLD of it: what counts is what the agent asked for.
-        Decision(DecisionKey("r", d, 1, "BTC-USD", "desk"), Action.HOLD, Decimal(0), Proposal(a, 0, None, ""))
+        Decision(
+            key=DecisionKey("r", d, 1, "BTC-USD", "desk"),
+            action=Action.HOLD,
+            size=Decimal(0),
+            proposal=Proposal(a, 0, None, ""),
+        )
         for d, a in zip(days, actions, strict=True)
     )
-    spec = RunSpec(("BTC-USD",), days[0], days[-1], preset="finmem", convention="investorbench")
-    result = Result(spec, Stretch(Decimal(1000), points, decisions=decisions))
+    spec = RunSpec(symbols=("BTC-USD",), first=days[0], last=days[-1], preset="finmem", convention="investorbench")
+    result = Result(spec=spec, test=Stretch(initial_value=Decimal(1000), equity=points, decisions=decisions))
     found = measured(result, "BTC-USD", "investorbench", "decisions")
     assert found["CR"] == pytest.approx(100 * math.log(1.1) * (1 + 0 - 1 - 1 + 1))
     assert measured(result, "BTC-USD", "investorbench")["CR"] == 0.0

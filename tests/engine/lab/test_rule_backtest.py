@@ -44,18 +44,35 @@ def history(symbol: str, closes: Sequence[str | int], missing: Sequence[int] = (
     for n, close in enumerate(closes):
         opened, closed = D(closes[max(n - 1, 0)]), D(close)
         if n not in missing:
-            bars.append(Bar(day(n), opened, max(opened, closed), min(opened, closed), closed, None, D(1000)))
+            bars.append(
+                Bar(
+                    session=day(n),
+                    open=opened,
+                    high=max(opened, closed),
+                    low=min(opened, closed),
+                    close=closed,
+                    adj_close=None,
+                    volume=D(1000),
+                )
+            )
     return PriceHistory.of(symbol, bars)
 
 
 def market(*histories: PriceHistory, actions: Sequence[CorporateAction] = ()) -> Market:
     known = {h.symbol: [a for a in actions if a.symbol == h.symbol] for h in histories}
     clock = {h.symbol: AroundTheClock() for h in histories}
-    return Market({h.symbol: h for h in histories}, known, {}, {}, clock)
+    return Market(histories={h.symbol: h for h in histories}, actions=known, news={}, filings={}, calendars=clock)
 
 
 def run(strategy: str, where: Market, first: int, last: int, **options: object) -> Result:
-    spec = RunSpec(tuple(where.histories), day(first), day(last), strategy=strategy, cash=D(1000), slippage_bp=FREE)
+    spec = RunSpec(
+        symbols=tuple(where.histories),
+        first=day(first),
+        last=day(last),
+        strategy=strategy,
+        cash=D(1000),
+        slippage_bp=FREE,
+    )
     return run_strategy(replace(spec, **options), where)  # type: ignore[arg-type]
 
 
@@ -190,7 +207,10 @@ def test_a_split_changes_shares_and_no_signal() -> None:
     on_old_shares = [12, 12, 11, 10, 13, 13, 6, 6, 6, 12, 12]
     price = [D(p) / (2 if n >= 5 else 1) for n, p in enumerate(on_old_shares[1:])]
     opened = [D(p) / (2 if n >= 5 else 1) for n, p in enumerate(on_old_shares[:-1])]
-    bars = [Bar(day(n), o, max(o, c), min(o, c), c) for n, (o, c) in enumerate(zip(opened, price, strict=True))]
+    bars = [
+        Bar(session=day(n), open=o, high=max(o, c), low=min(o, c), close=c)
+        for n, (o, c) in enumerate(zip(opened, price, strict=True))
+    ]
     where = market(PriceHistory.of("AAA", bars), actions=[split])
 
     result = run("sma-cross", where, 1, 9, params=(("fast", "2"), ("slow", "3")))
@@ -262,9 +282,13 @@ def test_the_warm_up_has_books_of_its_own() -> None:
 
 def test_a_desk_of_shares_and_coins_reads_the_coins_last_completed_day() -> None:
     """The decision after Monday's close in New York sees the coin's Sunday and fills on Tuesday."""
-    share = PriceHistory.of("AAA", [Bar(d, D(10), D(10), D(10), D(10)) for d in _weekdays(date(2024, 6, 3), 8)])
+    share = PriceHistory.of(
+        "AAA", [Bar(session=d, open=D(10), high=D(10), low=D(10), close=D(10)) for d in _weekdays(date(2024, 6, 3), 8)]
+    )
     coin_days = [date(2024, 6, 1) + timedelta(days=n) for n in range(12)]
-    coin = PriceHistory.of("BTC-USD", [Bar(d, D(10), D(10), D(10), D(10)) for d in coin_days])
+    coin = PriceHistory.of(
+        "BTC-USD", [Bar(session=d, open=D(10), high=D(10), low=D(10), close=D(10)) for d in coin_days]
+    )
     calendars = {symbol: calendar_for(symbol) for symbol in ("AAA", "BTC-USD")}
     sunday = [Signal.ENTER if d == date(2024, 6, 9) else Signal.KEEP for d in coin_days]
 
@@ -328,7 +352,7 @@ def test_a_result_travels_between_processes() -> None:
     ],
 )
 def test_what_cannot_be_run_is_said_in_a_line(options: dict[str, object], error: type[Exception], says: str) -> None:
-    base = RunSpec(("AAA",), day(1), day(39), strategy="sma-cross")
+    base = RunSpec(symbols=("AAA",), first=day(1), last=day(39), strategy="sma-cross")
 
     with pytest.raises(error) as raised:
         run_strategy(replace(base, **options), market(history("AAA", [10] * 40)))  # type: ignore[arg-type]
@@ -345,8 +369,12 @@ def test_the_broker_trades_finagents_market_as_the_reference_in_floats_does(
     """The reference reproduces the published rows (test_paper_rows); so do we, to a millionth of its equity."""
     first, last = date(2023, 6, 1), date(2023, 12, 29)
     bars, params = load(real_data, symbol), tuned_params(name, symbol)
-    where = Market({symbol: bars}, {symbol: None}, {}, {}, {symbol: calendar_for(symbol)})
-    spec = RunSpec((symbol,), first, last, strategy=name, params=tuple(params.items()), convention="finagent")
+    where = Market(
+        histories={symbol: bars}, actions={symbol: None}, news={}, filings={}, calendars={symbol: calendar_for(symbol)}
+    )
+    spec = RunSpec(
+        symbols=(symbol,), first=first, last=last, strategy=name, params=tuple(params.items()), convention="finagent"
+    )
 
     result = run_strategy(spec, where)
 

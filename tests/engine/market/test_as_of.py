@@ -28,11 +28,17 @@ def rising(symbol: str = "AAA", days: Sequence[date] = DAYS) -> PriceHistory:
 
 
 def news(symbol: str, moments: Sequence[datetime]) -> list[NewsItem]:
-    return [NewsItem(str(n), symbol, t.date(), t, f"item {n}") for n, t in enumerate(sorted(moments))]
+    return [
+        NewsItem(id=str(n), symbol=symbol, date=t.date(), available_at=t, summary=f"item {n}")
+        for n, t in enumerate(sorted(moments))
+    ]
 
 
 def filings(symbol: str, moments: Sequence[datetime]) -> list[Filing]:
-    return [Filing(str(n), symbol, "10-Q", t.date(), t, f"filing {n}") for n, t in enumerate(sorted(moments))]
+    return [
+        Filing(id=str(n), symbol=symbol, form="10-Q", date=t.date(), available_at=t, summary=f"filing {n}")
+        for n, t in enumerate(sorted(moments))
+    ]
 
 
 def rows(history: PriceHistory) -> list[tuple[date, Decimal, Decimal]]:

@@ -19,7 +19,7 @@ def note(n: int) -> Noticed:
 
 
 def delta(n: int) -> AgentSaid:
-    return AgentSaid("r", NOON, date(2024, 3, 1), "AAA", "desk", "news", str(n))
+    return AgentSaid(run="r", time=NOON, session=date(2024, 3, 1), symbol="AAA", owner="desk", step="news", text=str(n))
 
 
 async def drained(subscription: Subscription) -> list[Event]:

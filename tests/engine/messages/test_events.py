@@ -62,9 +62,16 @@ def test_an_event_of_an_unknown_kind_is_a_key_error() -> None:
 
 def test_money_is_text_on_the_way() -> None:
     filled = OrderFilled(
-        "r", datetime(2024, 3, 1, 21, tzinfo=UTC), "o", date(2024, 3, 1), "AAA", "BUY", Decimal("0.1"), Decimal("1E+3"),
-        Decimal("0.00"),
-    )  # fmt: skip
+        run="r",
+        time=datetime(2024, 3, 1, 21, tzinfo=UTC),
+        order_id="o",
+        session=date(2024, 3, 1),
+        symbol="AAA",
+        side="BUY",
+        quantity=Decimal("0.1"),
+        price=Decimal("1E+3"),
+        fee=Decimal("0.00"),
+    )
     assert to_plain(filled) == {
         "type": "OrderFilled",
         "run": "r",
@@ -81,7 +88,17 @@ def test_money_is_text_on_the_way() -> None:
 
 def test_an_event_of_before_a_field_was_known_is_read_without_it() -> None:
     now = datetime(2024, 3, 1, 21, 5, tzinfo=UTC)
-    begun = events.RunStarted("r", now, "daily", "desk", "rules", ("AAA",), date(2024, 3, 1), date(2024, 3, 1), 1)
+    begun = events.RunStarted(
+        run="r",
+        time=now,
+        kind="daily",
+        name="desk",
+        label="rules",
+        symbols=("AAA",),
+        first=date(2024, 3, 1),
+        last=date(2024, 3, 1),
+        sessions=1,
+    )
     plain = to_plain(begun)
     del plain["steps"]
     assert from_plain(plain) == begun

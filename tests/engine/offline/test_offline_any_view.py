@@ -43,16 +43,16 @@ DAYS = st.integers(0, 900).map(lambda ago: DAY - timedelta(days=ago))
 MEMORIES = st.lists(
     st.builds(
         Recollection,
-        st.sampled_from([f"m{n}" for n in range(9)]),
-        st.sampled_from(["news", "10-Q", "10-K", "macro", "low-level"]),
-        st.sampled_from(LAYERS),
-        DAYS,
-        SAID,
-        st.floats(0, 1),
-        st.floats(-1, 1),
-        st.floats(0, 100),
-        st.floats(0, 3),
-        st.integers(1, 15),
+        id=st.sampled_from([f"m{n}" for n in range(9)]),
+        kind=st.sampled_from(["news", "10-Q", "10-K", "macro", "low-level"]),
+        layer=st.sampled_from(LAYERS),
+        session=DAYS,
+        text=SAID,
+        recency=st.floats(0, 1),
+        relevancy=st.floats(-1, 1),
+        importance=st.floats(0, 100),
+        score=st.floats(0, 3),
+        rank=st.integers(1, 15),
     ),
     max_size=8,
     unique_by=(lambda memory: memory.id, lambda memory: memory.handle),
@@ -76,7 +76,7 @@ TOOLS = st.lists(
 
 @given(ITEMS, SESSIONS)
 async def test_any_items_get_valid_intelligence(items: Any, prices: Any) -> None:
-    view = IntelligenceView("MSFT", DAY, "desk", items, prices=prices)
+    view = IntelligenceView(symbol="MSFT", session=DAY, owner="desk", items=items, prices=prices)
     answer = (await answer_twice(gather_intelligence, view)).answer
     assert {judged.id for judged in answer.items} == {item.id for item in items}
 
@@ -93,9 +93,13 @@ async def test_any_moves_get_a_valid_reflection(
 ) -> None:
     bars = some.history(closes)
     view = some.low_level_view(
-        chart=kline_chart("MSFT", bars, 60), table=indicator_table(bars), moves=moves, lessons=lessons,
-        intelligence=some.INTELLIGENCE if informed else None, past=some.PAST if past else None,
-    )  # fmt: skip
+        chart=kline_chart("MSFT", bars, 60),
+        table=indicator_table(bars),
+        moves=moves,
+        lessons=lessons,
+        intelligence=some.INTELLIGENCE if informed else None,
+        past=some.PAST if past else None,
+    )
     await answer_twice(reflect_on_moves, view)
 
 

@@ -73,9 +73,12 @@ async def test_advice_in_five_levels_grows_with_the_evidence() -> None:
         for memories, moved in (((FOR,), 0.03), ((), 0.03), ((), 0.0), ((), -0.03), ((AGAINST,), -0.03))
     ]
     assert levels == [
-        Advice.SIGNIFICANTLY_INCREASE, Advice.SLIGHTLY_INCREASE, Advice.HOLD,
-        Advice.SLIGHTLY_DECREASE, Advice.SIGNIFICANTLY_DECREASE,
-    ]  # fmt: skip
+        Advice.SIGNIFICANTLY_INCREASE,
+        Advice.SLIGHTLY_INCREASE,
+        Advice.HOLD,
+        Advice.SLIGHTLY_DECREASE,
+        Advice.SIGNIFICANTLY_DECREASE,
+    ]
 
 
 async def test_a_figure_or_a_lesson_that_says_nothing_speaks_against_nothing_whatever_its_layer() -> None:

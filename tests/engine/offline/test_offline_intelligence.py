@@ -49,8 +49,11 @@ def test_horizon_and_weight_follow_the_kind_of_item_and_its_words() -> None:
     text = "Revenue grew 14% to $143 billion."
     by_kind = {kind: judged(text, kind=kind).items[0] for kind in ("news", "10-Q", "10-K", "macro")}
     assert {kind: item.horizon for kind, item in by_kind.items()} == {
-        "news": "short", "10-Q": "medium", "10-K": "long", "macro": "long",
-    }  # fmt: skip
+        "news": "short",
+        "10-Q": "medium",
+        "10-K": "long",
+        "macro": "long",
+    }
     assert by_kind["10-K"].weight > by_kind["10-Q"].weight > by_kind["news"].weight
     small, large = judged("Microsoft opened an office.", "Microsoft agreed to a merger with Contoso.").items
     assert (small.horizon, large.horizon) == ("short", "long") and large.weight > small.weight

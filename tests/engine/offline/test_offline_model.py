@@ -41,7 +41,18 @@ def history(closes: list[float]) -> PriceHistory:
     prices = [Decimal(str(close)) for close in closes]
     return PriceHistory.of(
         "MSFT",
-        [Bar(DAY - timedelta(days=last - n), p, p * 2, p / 2, p, None, None) for n, p in enumerate(prices)],
+        [
+            Bar(
+                session=DAY - timedelta(days=last - n),
+                open=p,
+                high=p * 2,
+                low=p / 2,
+                close=p,
+                adj_close=None,
+                volume=None,
+            )
+            for n, p in enumerate(prices)
+        ],
     )
 
 
@@ -72,16 +83,16 @@ async def test_any_prices_get_a_valid_reading(closes: list[float]) -> None:
 OUTCOMES = st.lists(
     st.builds(
         Outcome,
-        st.just(DAY),
-        st.just(DAY),
-        st.just("MSFT"),
-        st.just("desk"),
-        ACTIONS,
-        st.decimals(0, 10, places=1),
-        st.decimals("0.01", 9999, places=2),
-        st.decimals("-0.2", "0.2", places=6),
-        st.decimals("-0.9", "3", places=6),
-        WORDS,
+        decision_session=st.just(DAY),
+        session=st.just(DAY),
+        symbol=st.just("MSFT"),
+        owner=st.just("desk"),
+        action=ACTIONS,
+        size=st.decimals(0, 10, places=1),
+        close=st.decimals("0.01", 9999, places=2),
+        reward=st.decimals("-0.2", "0.2", places=6),
+        cumulative=st.decimals("-0.9", "3", places=6),
+        key_factors=WORDS,
     ),
     max_size=12,
 ).map(tuple)
@@ -143,14 +154,14 @@ SIGNALS = st.builds(
 )
 HOLDINGS = st.builds(
     lambda shares, cash, gain: Holding(
-        shares,
-        Decimal("180.25"),
-        Decimal("150.5") if shares else Decimal(0),
-        shares * Decimal("180.25") + cash,
-        cash,
-        cash / (shares * Decimal("180.25") + cash),
-        gain * 100,
-        gain,
+        shares=shares,
+        price=Decimal("180.25"),
+        average_cost=Decimal("150.5") if shares else Decimal(0),
+        value=shares * Decimal("180.25") + cash,
+        cash=cash,
+        cash_fraction=cash / (shares * Decimal("180.25") + cash),
+        unrealized=gain * 100,
+        unrealized_fraction=gain,
     ),
     st.sampled_from([Decimal(0), Decimal("0.5"), Decimal(300)]),
     st.sampled_from([Decimal(1), Decimal(2500), Decimal(90000)]),
@@ -201,9 +212,13 @@ def reading(trend: str, signal: str = "None", extra: str = "None") -> ChartReadi
 
 UP, DOWN = reading("Strong uptrend", "Buy"), reading("Strong downtrend", "Sell")
 GOOD_NEWS = NewsDigest(
-    summary=["Cloud sales grew."], positive=["Cloud sales grew 27%"], negative=[], sentiment="bullish", reason="Sales.",
+    summary=["Cloud sales grew."],
+    positive=["Cloud sales grew 27%"],
+    negative=[],
+    sentiment="bullish",
+    reason="Sales.",
     unrelated=0,
-)  # fmt: skip
+)
 
 
 async def decided(**view: Any) -> Any:
@@ -294,7 +309,17 @@ async def test_a_crossover_is_read_off_the_chart() -> None:
 
 
 async def test_what_there_is_no_rule_for_is_a_failure_and_not_an_invention() -> None:
-    request = ModelRequest("gossip", "MSFT", DAY, "desk", "", (Message("user", "?"),), object(), "X", {})
+    request = ModelRequest(
+        purpose="gossip",
+        symbol="MSFT",
+        session=DAY,
+        owner="desk",
+        system="",
+        messages=(Message("user", "?"),),
+        view=object(),
+        schema_name="X",
+        schema={},
+    )
     result = await OfflineModel().answer(request)
     assert result.failure is not None and result.failure.kind is FailureKind.NOT_CONFIGURED
 

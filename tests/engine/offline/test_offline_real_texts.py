@@ -47,7 +47,7 @@ async def test_real_filings_and_news_are_told_apart_by_weight(real_data: Path, s
     for day, items in sorted(real_items(real_data, symbol).items()):
         if day > date(2021, 3, 1):
             break
-        view = IntelligenceView(symbol, day, "desk", tuple(items))
+        view = IntelligenceView(symbol=symbol, session=day, owner="desk", items=tuple(items))
         told = MarketIntelligence.model_validate(intelligence.judge(view), context={"view": view})
         kinds = {item.id: item.kind for item in view.items}
         for item in told.items:
@@ -66,7 +66,9 @@ async def test_real_filings_and_news_are_told_apart_by_weight(real_data: Path, s
 async def test_a_decision_with_ten_items_and_all_agents_costs_a_few_milliseconds(real_data: Path) -> None:
     days = real_items(real_data, "MSFT")
     day = next(day for day, items in sorted(days.items()) if len(items) >= 11)
-    view = IntelligenceView("MSFT", day, "desk", tuple(days[day][:11]), prices=(SessionMove(day, 214.1, 0.011),))
+    view = IntelligenceView(
+        symbol="MSFT", session=day, owner="desk", items=tuple(days[day][:11]), prices=(SessionMove(day, 214.1, 0.011),)
+    )
     model = Desk(OfflineModel())
     told = (await gather_intelligence(model.asker, view)).answer
     assert told is not None

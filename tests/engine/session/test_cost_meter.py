@@ -25,7 +25,7 @@ def call(
 ) -> AnswerRecord:
     """One call of a model."""
     result = ModelResult(
-        "vendor:small",
+        model="vendor:small",
         answer={"a": 1} if outcome == "answered" else None,
         failure=None if outcome == "answered" else ModelFailure(FailureKind.TIMED_OUT, "after 5 s"),
         usage=Usage(tokens[0], 0, tokens[1]),
@@ -33,9 +33,22 @@ def call(
         latency=1.5,
         cached=cached,
     )
-    asked = Asked("news", "news", "AAA", date(2024, 3, 1), "desk")
+    asked = Asked(agent="news", step="news", symbol="AAA", session=date(2024, 3, 1), owner="desk")
     checked = {"sentiment": "bullish"} if outcome == "answered" else None
-    return AnswerRecord(asked, 1, "h", "s", (), (), True, "1 news items", result, outcome, "timed out", checked)
+    return AnswerRecord(
+        asked=asked,
+        attempt=1,
+        prompt_hash="h",
+        system="s",
+        messages=(),
+        charts=(),
+        seen=True,
+        view_summary="1 news items",
+        result=result,
+        outcome=outcome,
+        reason="timed out",
+        answer=checked,
+    )
 
 
 def test_calls_tokens_and_costs_add_up_and_an_abstention_counts_once() -> None:
@@ -48,7 +61,15 @@ def test_calls_tokens_and_costs_add_up_and_an_abstention_counts_once() -> None:
     ):
         meter.count(record)
 
-    assert meter.use == ModelUse("vendor:small", 4, 1, 1, 430, 70, Decimal("0.05"))
+    assert meter.use == ModelUse(
+        spec="vendor:small",
+        calls=4,
+        cached_calls=1,
+        abstentions=1,
+        input_tokens=430,
+        output_tokens=70,
+        cost=Decimal("0.05"),
+    )
 
 
 def test_the_cost_is_unknown_for_good_once_that_of_a_call_is() -> None:
@@ -85,8 +106,10 @@ def test_an_answer_in_words(answer: dict[str, object], words: str) -> None:
 
 def test_a_list_of_single_words_stands_on_one_line() -> None:
     assert in_words({"evidence": ["S1", "D2"], "missed": ["A rise."]}).splitlines() == [
-        "evidence: S1, D2", "missed:", "- A rise.",
-    ]  # fmt: skip
+        "evidence: S1, D2",
+        "missed:",
+        "- A rise.",
+    ]
 
 
 def test_entries_with_fields_are_told_as_their_text_with_the_rest_behind_it() -> None:
@@ -114,10 +137,38 @@ def test_a_run_that_goes_on_counts_what_it_had_asked() -> None:
     meter = CostMeter("vendor:small")
     meter.goes_on(
         [
-            CallCost("news", "vendor:small", False, False, 100, 0, 20, Decimal("0.02"), 1.5),
-            CallCost("news", "vendor:small", True, False, 120, 0, 0, Decimal("0.01"), 1.5),
+            CallCost(
+                agent="news",
+                model="vendor:small",
+                abstained=False,
+                cached=False,
+                input_tokens=100,
+                cached_input_tokens=0,
+                output_tokens=20,
+                cost=Decimal("0.02"),
+                latency=1.5,
+            ),
+            CallCost(
+                agent="news",
+                model="vendor:small",
+                abstained=True,
+                cached=False,
+                input_tokens=120,
+                cached_input_tokens=0,
+                output_tokens=0,
+                cost=Decimal("0.01"),
+                latency=1.5,
+            ),
         ]
     )
     meter.count(call(cost="0", cached=True))
 
-    assert meter.use == ModelUse("vendor:small", 3, 1, 1, 320, 40, Decimal("0.03"))
+    assert meter.use == ModelUse(
+        spec="vendor:small",
+        calls=3,
+        cached_calls=1,
+        abstentions=1,
+        input_tokens=320,
+        output_tokens=40,
+        cost=Decimal("0.03"),
+    )

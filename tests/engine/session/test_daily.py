@@ -106,9 +106,22 @@ class Daily:
             cycle = Cycle(DECISION_ONLY, asker, self.market.calendars, tell)
             broker = SimulatedVenue(journal, identity, "desk", self.market, WEEKDAYS, self.rules, CASH, wall)
             setting = SessionContext(
-                identity, "desk", session, tuple(self.market.histories), self.market, WEEKDAYS, cycle, "finvision",
-                "a script", meter, journal, broker, wall, tell, asyncio.sleep,
-            )  # fmt: skip
+                run=identity,
+                desk="desk",
+                session=session,
+                symbols=tuple(self.market.histories),
+                market=self.market,
+                calendar=WEEKDAYS,
+                cycle=cycle,
+                name="finvision",
+                label="a script",
+                meter=meter,
+                journal=journal,
+                venue=broker,
+                wall=wall,
+                publish=tell,
+                pause=asyncio.sleep,
+            )
             return asyncio.run(run_daily(setting))
 
 
@@ -206,16 +219,20 @@ def test_missed_sessions_are_written_down_and_never_traded_late(journal: Path) -
     assert result.skipped == (DAYS[1], DAYS[2])
     kept = books(journal)
     assert [(r[1], r[2]) for r in kept["runs"]] == [
-        (DAYS[0], "done"), (DAYS[1], "skipped"), (DAYS[2], "skipped"), (DAYS[3], "done"),
-    ]  # fmt: skip
+        (DAYS[0], "done"),
+        (DAYS[1], "skipped"),
+        (DAYS[2], "skipped"),
+        (DAYS[3], "done"),
+    ]
     # What the first run ordered filled at the next open, whoever was awake.
     assert [(f.session, f.symbol) for f in kept["fills"]] == [(DAYS[1], "AAA")]
     assert [p.session for p in kept["equity"]] == list(DAYS[:4])
     assert {d.key.session for d in kept["decisions"]} == {DAYS[0], DAYS[3]}
     # What the first decision earned is what the next session brought, not the three.
     assert [(o.symbol, o.decision_session, o.session) for o in kept["outcomes"]] == [
-        ("AAA", DAYS[0], DAYS[1]), ("BBB", DAYS[0], DAYS[1]),
-    ]  # fmt: skip
+        ("AAA", DAYS[0], DAYS[1]),
+        ("BBB", DAYS[0], DAYS[1]),
+    ]
 
 
 def test_a_session_that_the_books_have_passed_is_refused_and_nothing_is_written(journal: Path) -> None:

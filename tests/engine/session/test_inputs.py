@@ -26,7 +26,15 @@ def history(symbol: str) -> PriceHistory:
         close = Decimal(f"{100 + n % 17}.{n:09d}")
         known = n % 5 != 0
         rows.append(
-            Bar(day, close, close + 1, close - 1, close, close if known else None, Decimal(n * 100) if known else None)
+            Bar(
+                session=day,
+                open=close,
+                high=close + 1,
+                low=close - 1,
+                close=close,
+                adj_close=close if known else None,
+                volume=Decimal(n * 100) if known else None,
+            )
         )
     return PriceHistory.of(symbol, rows)
 
@@ -39,11 +47,17 @@ def market() -> Market:
     symbols = ("AAA", "BBB", "ETH-USD")
     news = {
         "AAA": [
-            NewsItem(f"n{n}", "AAA", day, at(day, 15), f"story \u2013 {n}", source="wire") for n, day in enumerate(DAYS)
+            NewsItem(
+                id=f"n{n}", symbol="AAA", date=day, available_at=at(day, 15), summary=f"story \u2013 {n}", source="wire"
+            )
+            for n, day in enumerate(DAYS)
         ]
     }
     filings = {
-        "AAA": [Filing(f"f{n}", "AAA", "10-Q", day, at(day, 12), "report " * 300) for n, day in enumerate(DAYS[::60])]
+        "AAA": [
+            Filing(id=f"f{n}", symbol="AAA", form="10-Q", date=day, available_at=at(day, 12), summary="report " * 300)
+            for n, day in enumerate(DAYS[::60])
+        ]
     }
     series = MacroSeries.of(
         "ICSA",
@@ -54,7 +68,12 @@ def market() -> Market:
     )
     whole = market_of({s: history(s) for s in symbols}, {"AAA": [split("AAA", DAYS[200], "4")]}, news, filings)
     return Market(
-        whole.histories, whole.actions | {"BBB": None}, news, filings, whole.calendars, macro={"ICSA": series}
+        histories=whole.histories,
+        actions=whole.actions | {"BBB": None},
+        news=news,
+        filings=filings,
+        calendars=whole.calendars,
+        macro={"ICSA": series},
     )
 
 

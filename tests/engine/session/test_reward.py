@@ -17,7 +17,7 @@ MONDAY, TUESDAY = date(2024, 3, 4), date(2024, 3, 5)
 def decision(symbol: str, action: Action = Action.HOLD, abstained: str = "") -> Decision:
     rule = None if abstained else SizingRule.UNCERTAINTY
     key = DecisionKey("r", MONDAY, 1, symbol, "desk")
-    return Decision(key, action, Decimal(0), Proposal(action, 0, rule, "so it is", abstained))
+    return Decision(key=key, action=action, size=Decimal(0), proposal=Proposal(action, 0, rule, "so it is", abstained))
 
 
 def books(session: date, cash: str, held: dict[str, tuple[str, str]]) -> EquityPoint:
@@ -29,7 +29,15 @@ def books(session: date, cash: str, held: dict[str, tuple[str, str]]) -> EquityP
 
 
 def fill(symbol: str, side: Side, quantity: str, price: str, fee: str = "0") -> Fill:
-    return Fill("o", symbol, side, TUESDAY, Decimal(quantity), Decimal(price), Decimal(fee))
+    return Fill(
+        order_id="o",
+        symbol=symbol,
+        side=side,
+        session=TUESDAY,
+        quantity=Decimal(quantity),
+        price=Decimal(price),
+        fee=Decimal(fee),
+    )
 
 
 def test_the_reward_is_the_symbols_part_of_the_portfolios_change() -> None:
@@ -59,8 +67,8 @@ def test_a_split_is_no_profit_and_a_dividend_is_one() -> None:
     before = books(MONDAY, "6970", {"AAA": ("101", "30")})
     after = books(TUESDAY, "6995.10", {"AAA": ("151", "20")})
     flows = [
-        CashFlow(TUESDAY, "AAA", "cash in lieu", Decimal(10)),
-        CashFlow(TUESDAY, "AAA", "dividend", Decimal("15.10")),
+        CashFlow(session=TUESDAY, symbol="AAA", kind="cash in lieu", amount=Decimal(10)),
+        CashFlow(session=TUESDAY, symbol="AAA", kind="dividend", amount=Decimal("15.10")),
     ]
 
     (row,) = outcomes([decision("AAA")], before, after, [], flows, {})
@@ -73,7 +81,16 @@ def test_the_cumulative_return_compounds_from_the_rows_so_far() -> None:
     before = books(MONDAY, "0", {"AAA": ("100", "100")})
     after = books(TUESDAY, "0", {"AAA": ("100", "110")})
     so_far = Outcome(
-        date(2024, 3, 1), MONDAY, "AAA", "desk", Action.BUY, Decimal(5), Decimal(100), Decimal(0), Decimal("0.2"), ""
+        decision_session=date(2024, 3, 1),
+        session=MONDAY,
+        symbol="AAA",
+        owner="desk",
+        action=Action.BUY,
+        size=Decimal(5),
+        close=Decimal(100),
+        reward=Decimal(0),
+        cumulative=Decimal("0.2"),
+        key_factors="",
     )
     other = {("AAA", "someone else"): [so_far]}
 

@@ -112,7 +112,7 @@ def bars() -> PriceHistory:
     return PriceHistory.of(
         "AAA",
         [
-            Bar(date(2024, 1, 2), D(1), D(1), D(1), D(1), None, D(123)),
-            Bar(date(2024, 1, 3), D(1), D(1), D(1), D(1), None, None),
+            Bar(session=date(2024, 1, 2), open=D(1), high=D(1), low=D(1), close=D(1), adj_close=None, volume=D(123)),
+            Bar(session=date(2024, 1, 3), open=D(1), high=D(1), low=D(1), close=D(1), adj_close=None, volume=None),
         ],
     )

@@ -21,7 +21,17 @@ def history(*bars: tuple[date, str, str, str | None]) -> PriceHistory:
     rows = []
     for session, opened, close, adjusted in bars:
         low, high = sorted((D(opened), D(close)))
-        rows.append(Bar(session, D(opened), high, low, D(close), None if adjusted is None else D(adjusted), D(60)))
+        rows.append(
+            Bar(
+                session=session,
+                open=D(opened),
+                high=high,
+                low=low,
+                close=D(close),
+                adj_close=None if adjusted is None else D(adjusted),
+                volume=D(60),
+            )
+        )
     return PriceHistory.of("AAA", rows)
 
 

@@ -26,7 +26,9 @@ def history(symbol: str, *bars: tuple[date, str, str]) -> PriceHistory:
     rows = []
     for session, opened, close in bars:
         low, high = sorted((D(opened), D(close)))
-        rows.append(Bar(session, D(opened), high, low, D(close), None, D(1000)))
+        rows.append(
+            Bar(session=session, open=D(opened), high=high, low=low, close=D(close), adj_close=None, volume=D(1000))
+        )
     return PriceHistory.of(symbol, rows)
 
 
@@ -46,11 +48,11 @@ def broker(
 
 
 def buy(notional: str, session: date = MON, name: str = "b") -> Order:
-    return Order(name, "AAA", Side.BUY, session, notional=D(notional), reason="because")
+    return Order(id=name, symbol="AAA", side=Side.BUY, session=session, notional=D(notional), reason="because")
 
 
 def sell(quantity: str, session: date = MON, name: str = "s") -> Order:
-    return Order(name, "AAA", Side.SELL, session, quantity=D(quantity))
+    return Order(id=name, symbol="AAA", side=Side.SELL, session=session, quantity=D(quantity))
 
 
 def test_a_buy_decided_after_the_close_fills_at_the_next_open_and_is_marked_at_the_close() -> None:
@@ -61,7 +63,18 @@ def test_a_buy_decided_after_the_close_fills_at_the_next_open_and_is_marked_at_t
     point, closed = desk.close_session(TUE)
 
     # 499.50 / 10.01 = 49.900099900...
-    assert opened.fills == (Fill("b", "AAA", Side.BUY, TUE, D("49.900099900"), D("10.01"), D("0.50"), "because"),)
+    assert opened.fills == (
+        Fill(
+            order_id="b",
+            symbol="AAA",
+            side=Side.BUY,
+            session=TUE,
+            quantity=D("49.900099900"),
+            price=D("10.01"),
+            fee=D("0.50"),
+            reason="because",
+        ),
+    )
     assert opened.updates == (OrderUpdate("b", OrderState.FILLED, D("49.900099900")),)
     assert closed == ((), (), ())
     assert point.portfolio.cash == D("500.00")
@@ -110,7 +123,7 @@ def test_a_split_scales_position_and_pending_order_and_pays_the_rest_in_cash() -
     point, _ = desk.close_session(TUE)
 
     # 5 x 1.5 = 7.5 shares: half a share at the open is 10.00. 3 x 1.5 = 4.5: four are sold, for 80.
-    assert opened.cash_flows == (CashFlow(TUE, "AAA", "cash in lieu", D("10.00")),)
+    assert opened.cash_flows == (CashFlow(session=TUE, symbol="AAA", kind="cash in lieu", amount=D("10.00")),)
     assert [f.quantity for f in opened.fills] == [D(4)]
     assert point.portfolio.positions == {"AAA": Position(D(3), D(10) / D("1.5"))}
     assert point.value == D(90) + 3 * 21
@@ -124,7 +137,7 @@ def test_a_dividend_is_paid_on_what_was_held_before_the_open() -> None:
 
     opened = desk.open_session(TUE)
 
-    assert opened.cash_flows == (CashFlow(TUE, "AAA", "dividend", D("1.54")),)
+    assert opened.cash_flows == (CashFlow(session=TUE, symbol="AAA", kind="dividend", amount=D("1.54")),)
     assert [f.side for f in opened.fills] == [Side.BUY, Side.SELL]
     assert desk.portfolio.cash == D("71.54")
 
@@ -154,7 +167,9 @@ def test_an_ex_date_between_sessions_counts_at_the_next_one() -> None:
     desk.open_session(TUE)
     desk.close_session(TUE)
 
-    assert desk.open_session(THU).cash_flows == (CashFlow(THU, "AAA", "dividend", D("7.00")),)
+    assert desk.open_session(THU).cash_flows == (
+        CashFlow(session=THU, symbol="AAA", kind="dividend", amount=D("7.00")),
+    )
 
 
 def test_a_short_position_pays_the_dividend_even_out_of_no_cash() -> None:
@@ -188,7 +203,18 @@ def test_a_symbol_that_stops_trading_is_sold_at_its_last_close_without_costs() -
 
     point, closed = desk.close_session(TUE)
 
-    assert closed.fills == (Fill("stopped-20240109-AAA", "AAA", Side.SELL, TUE, D(5), D("8.4"), D(0), STOPPED_TRADING),)
+    assert closed.fills == (
+        Fill(
+            order_id="stopped-20240109-AAA",
+            symbol="AAA",
+            side=Side.SELL,
+            session=TUE,
+            quantity=D(5),
+            price=D("8.4"),
+            fee=D(0),
+            reason=STOPPED_TRADING,
+        ),
+    )
     assert point.portfolio == Portfolio(D("52.00"))
     assert point.value == D("52.00")
     assert desk.notes == ("AAA stopped trading: sold 5 at the last close, 8.4, on 2024-01-09",)
@@ -259,7 +285,7 @@ def test_a_buy_without_the_cash_is_rejected_with_the_reason() -> None:
 
 def test_covering_a_short_may_take_cash_below_zero() -> None:
     desk = broker(ExecutionRules(slippage_bp=D(0), allow_short=True), "0", "-5")
-    desk.submit(Order("c", "AAA", Side.BUY, MON, quantity=D(5)))
+    desk.submit(Order(id="c", symbol="AAA", side=Side.BUY, session=MON, quantity=D(5)))
 
     desk.open_session(TUE)
 
@@ -269,9 +295,15 @@ def test_covering_a_short_may_take_cash_below_zero() -> None:
 @pytest.mark.parametrize(
     ("order", "detail"),
     [
-        (Order("x", "ZZZ", Side.BUY, MON, notional=D(5)), "ZZZ is not traded here"),
-        (Order("x", "AAA", Side.BUY, MON, notional=D(0)), "an order needs a quantity or notional above zero"),
-        (Order("x", "AAA", Side.SELL, MON, quantity=D(-1)), "an order needs a quantity or notional above zero"),
+        (Order(id="x", symbol="ZZZ", side=Side.BUY, session=MON, notional=D(5)), "ZZZ is not traded here"),
+        (
+            Order(id="x", symbol="AAA", side=Side.BUY, session=MON, notional=D(0)),
+            "an order needs a quantity or notional above zero",
+        ),
+        (
+            Order(id="x", symbol="AAA", side=Side.SELL, session=MON, quantity=D(-1)),
+            "an order needs a quantity or notional above zero",
+        ),
     ],
 )
 def test_an_impossible_order_is_rejected_at_once(order: Order, detail: str) -> None:

@@ -77,7 +77,15 @@ def worlds(draw: st.DrawFn) -> World:
 def _bar(draw: st.DrawFn, session: date) -> Bar:
     opened, close = draw(PRICES), draw(PRICES)
     volume = Decimal(draw(st.integers(0, 20_000)))
-    return Bar(session, opened, max(opened, close), min(opened, close), close, None, volume)
+    return Bar(
+        session=session,
+        open=opened,
+        high=max(opened, close),
+        low=min(opened, close),
+        close=close,
+        adj_close=None,
+        volume=volume,
+    )
 
 
 def _actions(symbol: str, sessions: list[date]) -> st.SearchStrategy[CorporateAction]:
@@ -119,7 +127,12 @@ def play(world: World) -> Played:
         opened = broker.open_session(session) if same else None
         for n, wish in enumerate(wishes):
             order = Order(
-                f"{session}-{n}", wish.symbol, wish.side, session if same else decided, wish.quantity, wish.notional
+                id=f"{session}-{n}",
+                symbol=wish.symbol,
+                side=wish.side,
+                session=session if same else decided,
+                quantity=wish.quantity,
+                notional=wish.notional,
             )
             played.ordered[order.id] = wish
             broker.submit(order)
@@ -287,7 +300,12 @@ def test_the_same_orders_in_the_same_market_give_the_same_books(world: World) ->
 def test_orders_are_reached_in_the_worlds(fill_at: FillAt) -> None:
     """Guards the properties above: a plain order in a plain market does fill under every rule."""
     days = [START, START + DAY]
-    bars = {"AAA": {d: Bar(d, Decimal(10), Decimal(10), Decimal(10), Decimal(10)) for d in (START - DAY, *days)}}
+    bars = {
+        "AAA": {
+            d: Bar(session=d, open=Decimal(10), high=Decimal(10), low=Decimal(10), close=Decimal(10))
+            for d in (START - DAY, *days)
+        }
+    }
     orders = [[Wish("AAA", Side.BUY, notional=Decimal(100))], []]
 
     played = play(World(days, bars, {"AAA": []}, ExecutionRules(fill_at=fill_at, slippage_bp=Decimal(0)), orders))

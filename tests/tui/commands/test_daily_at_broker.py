@@ -194,8 +194,12 @@ def test_a_finished_session_is_seen_within_the_time_that_cron_has(
         begun = time.perf_counter()
         done = subprocess.run(
             [sys.executable, "-c", code, "--config", str(path), "--daily"],
-            env=environ, cwd=tmp_path, capture_output=True, text=True, check=True,
-        )  # fmt: skip
+            env=environ,
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
         took.append(time.perf_counter() - begun)
         loaded = done.stderr
         assert "Nothing to do" in done.stdout

@@ -115,7 +115,19 @@ def test_a_cycle_within_the_session_has_a_report_of_its_own(run: Run, desk: Path
     identity = run_id("demo", session, 2)
     with JournalWriter(journal) as writer:
         now = datetime(2025, 3, 17, 15, tzinfo=UTC)
-        writer.run_started(RunEntry(identity, WITHIN, "desk", now, "rules", None, ("ORVL",), session, 2))
+        writer.run_started(
+            RunEntry(
+                id=identity,
+                kind=WITHIN,
+                name="desk",
+                started=now,
+                label="rules",
+                spec=None,
+                symbols=("ORVL",),
+                session=session,
+                cycle=2,
+            )
+        )
         writer.run_finished(identity, "done", now)
     kept = keep_report(journal, "demo", identity, places.desk_reports("demo"))
     assert kept is not None and kept.name == f"{session}-2.md"

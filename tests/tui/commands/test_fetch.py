@@ -62,8 +62,11 @@ def filings(folder: Path, symbol: str = SYMBOL) -> list[str]:
 
 
 ALL = [
-    "10-K 2016-02-12T16:00:00", "10-K 2023-02-16T21:30:15", "10-K/A 2023-03-31T22:02:00", "10-Q 2023-05-04T11:05:00",
-]  # fmt: skip
+    "10-K 2016-02-12T16:00:00",
+    "10-K 2023-02-16T21:30:15",
+    "10-K/A 2023-03-31T22:02:00",
+    "10-Q 2023-05-04T11:05:00",
+]
 
 
 def test_filings_come_into_the_folder_with_their_moments_and_only_once(
@@ -103,7 +106,7 @@ def test_rows_of_other_hands_stay_and_count_by_form_and_day(run: Run, edgar: Fak
 def test_what_was_fetched_before_a_fault_stays_and_the_next_call_goes_on(
     run: Run, edgar: FakeWeb, tmp_path: Path
 ) -> None:
-    edgar.fail(*[Page(b"", 500)] * 4, at="qlmp-20230331.htm")
+    edgar.fail(*[Page(body=b"", status=500)] * 4, at="qlmp-20230331.htm")
     said = run("fetch", "filings", "--symbols", "QLMP", "--data", str(tmp_path))
     assert said.code == 74
     assert len(said.err.splitlines()) == 1

@@ -41,9 +41,15 @@ def test_everything_that_a_desk_needs_comes_into_the_folder_of_its_own(
     rows = {str(Path(row["path"]).relative_to(folder)): row for row in said.json["files"]}
     assert (said.json["kind"], said.json["complete"]) == ("all", True)
     assert {name: row["added"] for name, row in rows.items()} == {
-        "actions/AAA.csv": 0, "actions/BBB.csv": 2, "prices/AAA.csv": 45, "prices/BBB.csv": 45,
-        "prices/BTC-USD.csv": 64, "news/AAA.jsonl": 134, "news/BBB.jsonl": 0, "news/BTC-USD.jsonl": 0,
-    }  # fmt: skip
+        "actions/AAA.csv": 0,
+        "actions/BBB.csv": 2,
+        "prices/AAA.csv": 45,
+        "prices/BBB.csv": 45,
+        "prices/BTC-USD.csv": 64,
+        "news/AAA.jsonl": 134,
+        "news/BBB.jsonl": 0,
+        "news/BTC-USD.jsonl": 0,
+    }
     assert (folder / "prices" / "AAA.csv").read_text().splitlines()[-1].startswith("2024-03-06,")
     again = run("fetch")
     assert again.code == 0

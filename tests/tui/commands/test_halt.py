@@ -36,8 +36,12 @@ def test_a_halt_is_said_where_one_looks_until_it_is_resumed(run: Run, desk: Path
 
 def test_both_are_idempotent_and_say_so(run: Run, desk: Path) -> None:
     assert run("resume", "--json").json == {
-        "schema": 1, "desk": "demo", "changed": False, "was_halted": None, "not_sent": [],
-    }  # fmt: skip
+        "schema": 1,
+        "desk": "demo",
+        "changed": False,
+        "was_halted": None,
+        "not_sent": [],
+    }
     first = run("halt", "--json", "--reason", "one").json
     second = run("halt", "--json", "--reason", "two").json
     assert (first["changed"], second["changed"]) == (True, False)

@@ -35,7 +35,9 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     config = load_config(None, environ=CONFIG).config
     for session in SESSIONS:
         asyncio.run(run_desk_day(config, session))
-    spec = RunSpec(("TMBK",), SESSIONS[1], SESSIONS[2], preset="desk", data=DataSpec(None, 7), run=REMEMBERING)
+    spec = RunSpec(
+        symbols=("TMBK",), first=SESSIONS[1], last=SESSIONS[2], preset="desk", data=DataSpec(None, 7), run=REMEMBERING
+    )
     run_backtest(spec, config)
     yield home
     patch.undo()

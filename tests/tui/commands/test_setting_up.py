@@ -149,7 +149,7 @@ def test_models_of_a_desk_that_is_not_configured(run: Run, paperdesk_home: Path)
 def test_a_model_that_answers_is_said_to(run: Run, paperdesk_home: Path) -> None:
     with fake_llm_server() as server:
         configured(paperdesk_home, server)
-        server.play(Say('{"word": "ready"}'))
+        server.play(Say(text='{"word": "ready"}'))
         said = run("models", "--check", "--json")
     assert said.code == 0
     assert said.json["check"]["local:tiny"].items() >= {"answered": True, "vision": False, "streams": True}.items()

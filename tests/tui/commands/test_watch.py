@@ -80,8 +80,11 @@ class Watching:
         code = "import sys; from tui.cli import main; main(sys.argv[1:])"
         self.process = subprocess.Popen(
             [sys.executable, "-c", code, "--config", str(config), "--watch", "--json"],
-            env={**os.environ, "PYTHONPATH": str(REPO)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
+            env={**os.environ, "PYTHONPATH": str(REPO)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
         self.said: list[dict[str, Any]] = []
         threading.Thread(target=self._read, daemon=True).start()
 
