@@ -7,13 +7,14 @@ finished run never needs it.
 from __future__ import annotations
 
 import sqlite3
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from engine.errors import MalformedData, MissingData
 from engine.journal.database import WAIT, in_words, open_read_only
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
     from datetime import date, datetime
     from decimal import Decimal
     from pathlib import Path
@@ -69,6 +70,15 @@ class JournalReader:
     def close(self) -> None:
         """Lets go of the file."""
         self._connection.close()
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """A block in which all reads see the journal as it is at its first one, whatever is written meanwhile."""
+        self._rows("BEGIN")
+        try:
+            yield
+        finally:
+            self._rows("COMMIT")
 
     # Runs
 
