@@ -1,4 +1,4 @@
-"""The project's words: one line each in docs/glossary.md, and no retired word in a public name or at a docstring's start.
+"""The words of the project: a glossary of one line each, and no retired word in public names and docstring openings.
 
 Names are read from the source with `ast`, so nothing has to be imported. A name is split into the parts of snake_case
 and CamelCase: `hand` is retired, `handle` is not.
@@ -101,7 +101,9 @@ PENDING = (
 )
 """Folders and files whose names and docstrings are not done yet. It only shrinks."""
 
-QUESTIONS = frozenset("what who whose whom whoever whatever whether where wherever how why".split())
+QUESTIONS = frozenset(
+    {"what", "who", "whose", "whom", "whoever", "whatever", "whether", "where", "wherever", "how", "why"}
+)
 """Words that open no docstring: it names a thing or says what to do."""
 
 
