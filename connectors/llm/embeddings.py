@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from connectors.llm.call_gate import CallGate
 from connectors.llm.embedding_store import EmbeddingStore
 from connectors.llm.failures import failure_of, status_of
-from connectors.llm.pricing import PriceTable
 from connectors.llm.remote_model import checked_key, checked_url, hear_retry_after, note_retry_after
 from engine.domain.model_call import FailureKind, Usage
+from engine.domain.model_price import PriceTable
 from engine.domain.run import ModelUse
 from engine.errors import CredentialsRefused, NetworkError, PaperdeskError, TryAgainLater
 from memory.errors import EmbedderUnavailable

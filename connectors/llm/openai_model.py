@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from connectors.llm.call_gate import CallGate
 from connectors.llm.failures import StreamCut, names_parameter
-from connectors.llm.pricing import PriceTable
 from connectors.llm.remote_model import OnDelta, Pictures, RemoteModel, Reply, note_retry_after
 from connectors.llm.schemas import in_words, openai_strict
 from engine.domain.model_call import Message, ModelRequest, Usage
+from engine.domain.model_price import PriceTable
 from engine.ports import ChartPainter
 
 if TYPE_CHECKING:

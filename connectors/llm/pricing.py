@@ -1,76 +1,19 @@
-"""What a call costs, from a dated table that anybody can edit."""
+"""The dated price table, which anybody can edit, read into values."""
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from engine.domain.model_call import Usage
+from engine.domain.model_price import ModelPrice, PriceTable, Rates
 from engine.errors import ConfigError
 
-_MILLION = Decimal(1_000_000)
-_SNAPSHOT = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8})$")
 _RATES = ("input", "output", "cached_input", "cache_write")
-
-
-@dataclass(frozen=True, slots=True)
-class Rates:
-    """USD per million tokens."""
-
-    input: Decimal
-    output: Decimal
-    cached_input: Decimal
-    cache_write: Decimal
-
-
-@dataclass(frozen=True, slots=True)
-class ModelPrice:
-    """The price of one model. Calls with more input than `long_over` tokens pay the `long` rates for all of
-    it. `training_cutoff` is a month (YYYY-MM), empty where the vendor names none."""
-
-    rates: Rates
-    long_over: int | None = None
-    long: Rates | None = None
-    training_cutoff: str = ""
-
-    def cost(self, usage: Usage, cache_write_tokens: int = 0) -> Decimal:
-        """USD for a call; `cache_write_tokens` is the part of the input that the provider wrote to its
-        cache."""
-        long = self.long is not None and self.long_over is not None and usage.input_tokens > self.long_over
-        rates = self.long if long and self.long is not None else self.rates
-        plain = usage.input_tokens - usage.cached_input_tokens - cache_write_tokens
-        total = (
-            plain * rates.input
-            + usage.cached_input_tokens * rates.cached_input
-            + cache_write_tokens * rates.cache_write
-            + usage.output_tokens * rates.output
-        )
-        return total / _MILLION
-
-
-class PriceTable:
-    """Prices by provider and model, as they stood on `as_of`."""
-
-    def __init__(self, prices: Mapping[tuple[str, str], ModelPrice], as_of: date) -> None:
-        self.as_of = as_of
-        self._prices = dict(prices)
-
-    def find(self, provider: str, model: str) -> ModelPrice | None:
-        """The price of a model, or of the model that it is a dated snapshot of; None where it is not
-        known."""
-        exact = self._prices.get((provider, model))
-        return exact or self._prices.get((provider, _SNAPSHOT.sub("", model)))
-
-    def models(self) -> list[tuple[str, str]]:
-        """Every provider and model with a price, sorted."""
-        return sorted(self._prices)
 
 
 def load_prices(path: Path | None = None) -> PriceTable:

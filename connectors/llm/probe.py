@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import date
 
 from engine.domain.chart import Candles, ChartSpec
-from engine.domain.model_call import Message, ModelFailure, ModelRequest, ModelSettings
+from engine.domain.model_call import Capabilities, Message, ModelRequest, ModelSettings
 from engine.ports import LanguageModel
 
 _SYMBOL = "QZXW"
@@ -18,20 +17,6 @@ _CHART = ChartSpec(
     sessions=_SESSIONS,
     candles=Candles((10.0, 11.0, 12.0), (11.5, 12.5, 13.5), (9.5, 10.5, 11.5), (11.0, 12.0, 13.0)),
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Capabilities:
-    """What an endpoint can do. `enforces_schema`: its answer came under an enforced schema; `sees`: it read a
-    word off a picture; `streams` and `reports_usage`: an answer came in pieces, with its tokens counted.
-    `failure` is set where the first question was not answered, and then all else is False."""
-
-    enforces_schema: bool = False
-    sees: bool = False
-    streams: bool = False
-    reports_usage: bool = False
-    latency: float = 0.0
-    failure: ModelFailure | None = None
 
 
 async def probe(model: LanguageModel) -> Capabilities:

@@ -15,10 +15,10 @@ from typing import Any, Literal
 from connectors.llm.answer_json import NotAnAnswer, parse_answer
 from connectors.llm.call_gate import CallGate
 from connectors.llm.failures import failure_of, one_line, status_of
-from connectors.llm.pricing import PriceTable
 from connectors.llm.request_hash import request_hash
 from engine.domain.chart import ChartSpec
 from engine.domain.model_call import FailureKind, ModelFailure, ModelRequest, ModelResult, Usage
+from engine.domain.model_price import PriceTable
 from engine.errors import ConfigError, CredentialsRefused
 from engine.ports import ChartPainter
 

@@ -6,23 +6,15 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
-from enum import StrEnum
 
 from connectors.llm.answer_store import AnswerStore
 from connectors.llm.on_demand import OnDemand
 from connectors.llm.remote_model import RemoteModel
 from connectors.llm.request_hash import request_hash
 from engine.domain.model_call import FailureKind, ModelFailure, ModelRequest, ModelResult
+from engine.domain.model_spec import ReplayMode
 from engine.errors import ConfigError, MissingData
 from engine.ports import LanguageModel
-
-
-class ReplayMode(StrEnum):
-    """Whether recorded answers are used: never (but recorded), where there is one, or exclusively."""
-
-    LIVE = "live"
-    READ_THROUGH = "read-through"
-    REPLAY_ONLY = "replay-only"
 
 
 class ReplayModel:

@@ -17,9 +17,7 @@ from decimal import Decimal
 from connectors.charts.painter import MatplotlibPainter
 from connectors.llm.answer_store import AnswerStore
 from connectors.llm.pricing import load_prices
-from connectors.llm.replay import ReplayMode
 from connectors.llm.request_hash import request_hash
-from connectors.llm.specs import ModelKind, ModelSpec, parse_model_spec
 from connectors.wiring.bench_jobs import Job, job_market
 from connectors.wiring.memories import run_memory
 from connectors.wiring.models import build_models, chosen_models
@@ -28,6 +26,7 @@ from engine import places
 from engine.clock import BacktestClock
 from engine.config import Config
 from engine.domain.model_call import ModelRequest, ModelResult, Usage
+from engine.domain.model_spec import ModelKind, ModelSpec, ReplayMode, parse_model_spec
 from engine.errors import MissingData, StaleData
 from engine.lab.backtest import run_agents, windows
 from engine.lab.window import desk_calendar_of

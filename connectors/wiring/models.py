@@ -11,13 +11,14 @@ from connectors.charts.painter import MatplotlibPainter
 from connectors.llm.answer_store import AnswerStore
 from connectors.llm.call_gate import CallGate
 from connectors.llm.on_demand import OnDemand
-from connectors.llm.pricing import PriceTable, load_prices
+from connectors.llm.pricing import load_prices
 from connectors.llm.remote_model import RemoteModel
-from connectors.llm.replay import ReplayMode, ReplayModel
-from connectors.llm.specs import ModelKind, ModelSpec, parse_model_spec
+from connectors.llm.replay import ReplayModel
 from engine import places
 from engine.config import Config
 from engine.domain.model_call import ModelRequest, ModelResult
+from engine.domain.model_price import PriceTable
+from engine.domain.model_spec import ModelKind, ModelSpec, ReplayMode, parse_model_spec
 from engine.errors import ConfigError
 from engine.offline.model import OfflineModel
 from engine.ports import LanguageModel

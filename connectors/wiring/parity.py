@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from datetime import date
 
-from connectors.llm.specs import ModelKind
 from connectors.wiring.briefings import kept_briefing
 from connectors.wiring.models import build_models
 from connectors.wiring.redeciding import Again, Asked, decide_again, desk_market, preset_of_desk
 from connectors.wiring.sources import calendar_table, calendars
 from engine.config import Config
+from engine.domain.model_spec import ModelKind
 from engine.errors import DataError, MissingData
 from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader

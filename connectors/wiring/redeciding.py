@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import date
 
-from connectors.llm.specs import ModelKind
 from connectors.wiring.briefings import kept_briefing
 from connectors.wiring.kept_memories import kept_by_run
 from connectors.wiring.memories import memory_errors, remembers, run_memory
@@ -26,6 +25,7 @@ from engine.cycle.turn import CycleResult, Turn
 from engine.domain.decision import Decision
 from engine.domain.execution import FillAt
 from engine.domain.market import Symbol
+from engine.domain.model_spec import ModelKind
 from engine.errors import MissingData, StaleData, UsageError
 from engine.journal.entries import AnswerEntry, OrderEntry, Recalled, RunEntry, Trail
 from engine.journal.reader import JournalReader

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from connectors.filings import EdgarFilings
     from connectors.llm.embedding_store import EmbeddingStore
     from connectors.llm.embeddings import OpenAIEmbedder
-    from connectors.llm.specs import ModelSpec
     from connectors.macro import FredMacro
+    from engine.domain.model_spec import ModelSpec
     from memory.ports import Embedder
 
 
@@ -61,7 +61,7 @@ def open_embedder(
     """The embedder of a spec (None: the one that [memory] names), with its connections and its file of vectors, until
     the block ends; `on_use` hears of every call of a remote one. Raises ConfigError for a spec that means none,
     CredentialsRefused for a missing key."""
-    from connectors.llm.specs import ModelKind, parse_model_spec
+    from engine.domain.model_spec import ModelKind, parse_model_spec
 
     text = spec or config.memory.embedder
     if text == "hash-384":

@@ -6,12 +6,13 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from connectors.llm.pricing import ModelPrice, PriceTable, load_prices
-from connectors.llm.probe import Capabilities, probe
-from connectors.llm.replay import ReplayMode
-from connectors.llm.specs import ModelKind, ModelSpec, parse_model_spec
+from connectors.llm.pricing import load_prices
+from connectors.llm.probe import probe
 from connectors.wiring.models import Workshop, chosen_models
 from engine.config import Config
+from engine.domain.model_call import Capabilities
+from engine.domain.model_price import ModelPrice, PriceTable
+from engine.domain.model_spec import ModelKind, ModelSpec, ReplayMode, parse_model_spec
 from engine.errors import CredentialsRefused, PaperdeskError
 from engine.preset import AgentSettings, load_preset
 

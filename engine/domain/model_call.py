@@ -103,3 +103,23 @@ class ModelResult:
     request_hash: str = ""
     cached: bool = False
     notes: tuple[str, ...] = field(default=())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capabilities:
+    """Abilities of a model's service as a probe found them; all False where the first question was not answered.
+
+    enforces_schema: its answer came under an enforced schema.
+    sees: it read a word off a picture.
+    streams: an answer came in pieces.
+    reports_usage: an answer came with its tokens counted.
+    latency: seconds until the first answer was complete.
+    failure: why the first question was not answered, None where it was.
+    """
+
+    enforces_schema: bool = False
+    sees: bool = False
+    streams: bool = False
+    reports_usage: bool = False
+    latency: float = 0.0
+    failure: ModelFailure | None = None

@@ -19,9 +19,10 @@ from connectors.llm.answer_store import AnswerStore
 from connectors.llm.anthropic_model import AnthropicModel
 from connectors.llm.openai_model import OpenAIModel
 from connectors.llm.pricing import load_prices
-from connectors.llm.replay import ReplayMode, ReplayModel
+from connectors.llm.replay import ReplayModel
 from engine.agents.news_digest import NewsLine, NewsView
 from engine.domain.model_call import Message, ModelRequest
+from engine.domain.model_spec import ReplayMode
 from engine.offline.model import OfflineModel
 from engine.ports import LanguageModel
 from tests.servers.fake_llm_server import fake_llm_server

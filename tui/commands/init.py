@@ -161,7 +161,7 @@ def _cash(text: str) -> str:
 
 
 def _model(text: str) -> str:
-    from connectors.llm.specs import ModelKind, parse_model_spec
+    from engine.domain.model_spec import ModelKind, parse_model_spec
 
     if parse_model_spec(text).kind is ModelKind.REPLAY:
         raise ConfigError("replay is a way of running, not a model: name the model, and set models.replay later")

@@ -12,11 +12,11 @@ from tui.console import Console, show, standard_output
 from tui.invocation import Invocation, desk_options
 
 if TYPE_CHECKING:
-    from connectors.llm.pricing import ModelPrice, PriceTable
-    from connectors.llm.probe import Capabilities
-    from connectors.llm.specs import ModelSpec
     from connectors.wiring.services import AgentModel
     from engine.config import Config
+    from engine.domain.model_call import Capabilities
+    from engine.domain.model_price import ModelPrice, PriceTable
+    from engine.domain.model_spec import ModelSpec
     from engine.errors import PaperdeskError
 
     Asked = Mapping[ModelSpec, Capabilities | PaperdeskError]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from connectors.llm.probe import Capabilities, probe
-from engine.domain.model_call import FailureKind
+from connectors.llm.probe import probe
+from engine.domain.model_call import Capabilities, FailureKind
 from tests.servers.fake_llm_server import Fail, FakeLLMServer, Say
 from tests.servers.llm_questions import OnePixelPainter
 

@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 
 from connectors.llm.answer_store import AnswerStore, RecordedModel
-from connectors.llm.replay import ReplayMode, ReplayModel
+from connectors.llm.replay import ReplayModel
 from engine.domain.model_call import FailureKind, ModelFailure, ModelRequest, ModelResult, Usage
+from engine.domain.model_spec import ReplayMode
 from engine.errors import ConfigError, MalformedData, MissingData
 from tests.servers.llm_questions import question
 

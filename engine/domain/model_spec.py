@@ -1,4 +1,4 @@
-"""Reads a model spec, such as `openai:MODEL`, into a value; chooses nothing and connects to nothing."""
+"""Model specs, such as `openai:MODEL`, as values: nothing is chosen here and nobody is connected to."""
 
 from __future__ import annotations
 
@@ -20,9 +20,17 @@ class ModelKind(StrEnum):
     REPLAY = "replay"
 
 
+class ReplayMode(StrEnum):
+    """Use of recorded answers: never (but recorded), where there is one, or exclusively."""
+
+    LIVE = "live"
+    READ_THROUGH = "read-through"
+    REPLAY_ONLY = "replay-only"
+
+
 @dataclass(frozen=True, slots=True)
 class ModelSpec:
-    """One model spec, understood. `model` is empty for `offline` and `replay`; `endpoint` is the name of an
+    """One parsed model spec. `model` is empty for `offline` and `replay`; `endpoint` is the name of an
     `[endpoints.NAME]` and empty for every other kind."""
 
     kind: ModelKind
@@ -43,7 +51,7 @@ _VENDORS = (ModelKind.OPENAI, ModelKind.ANTHROPIC)
 
 
 def parse_model_spec(text: str, endpoints: Collection[str] = ()) -> ModelSpec:
-    """Understands `offline`, `replay`, `openai:MODEL`, `anthropic:MODEL` and `NAME:MODEL` for a configured
+    """Parse `offline`, `replay`, `openai:MODEL`, `anthropic:MODEL` and `NAME:MODEL` for a configured
     endpoint.
 
     A model's own name may hold colons (`local:qwen3:8b`): only the first one separates. Raises UsageError
