@@ -5,7 +5,6 @@ Precedence is flag, environment (`PAPERDESK_SECTION__KEY`), file, default. Keys 
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 import tomllib
@@ -18,7 +17,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from engine.errors import ConfigError
-from engine.preset import AgentSettings
+from engine.preset import AgentSettings, complaint
 
 PREFIX = "PAPERDESK_"
 NOT_CONFIG = frozenset({"PAPERDESK_HOME", "PAPERDESK_TEST_DATA", "PAPERDESK_CONFIG"})
@@ -301,26 +300,7 @@ def _put(plain: dict[str, Any], path: list[str], text: str, name: str) -> None:
 
 
 def _complaint(error: ValidationError, file: Path | None, origins: Mapping[str, str]) -> str:
-    first = error.errors()[0]
-    loc = [str(part) for part in first["loc"]]
-    key = ".".join(loc)
+    key = ".".join(str(part) for part in error.errors()[0]["loc"])
     origin = origins.get(key) or next((o for k, o in origins.items() if k.startswith(f"{key}.")), None)
     where = origin or str(file or "config")
-    if first["type"] != "extra_forbidden":
-        return f"{where}: {key}: {first['msg'].removeprefix('Value error, ')}"
-    known = _known_keys(loc[:-1])
-    near = difflib.get_close_matches(loc[-1], known, 1)
-    hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(known)}"
-    return f"{where}: unknown key {key}; {hint}"
-
-
-def _known_keys(sections: list[str]) -> list[str]:
-    model: type[BaseModel] = Config
-    for section in sections:
-        field = model.model_fields.get(section)
-        kind = None if field is None else field.annotation
-        if isinstance(kind, type) and issubclass(kind, BaseModel):
-            model = kind
-        elif model in (Config, ModelsConfig) and section in ("endpoints", "agents"):
-            model = EndpointConfig if section == "endpoints" else AgentSettings
-    return sorted(model.model_fields)
+    return f"{where}: {complaint(Config, error)}"

@@ -12,9 +12,9 @@ from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator, model_validator
 
 from engine.domain.briefing import Briefing, ExpertNote
 from engine.domain.decision import SizingRule
@@ -66,8 +66,17 @@ HIDDEN = frozenset({"leaky-test"})
 """Presets that exist to be caught."""
 
 
+DESK = "desk"
+"""The default owner, and the owner of a decision that several owners' opinions were combined into."""
+
+Risk = Literal["momentum", "risk-seeking", "risk-neutral", "risk-averse"]
+Preference = Literal["aggressive", "moderate", "conservative"]
+OwnerName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,23}$")]
+"""Part of order ids, which brokers limit."""
+
+
 class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
 
 class Band(_Frozen):
@@ -123,6 +132,25 @@ class AgentSettings(_Frozen):
     timeout: float = Field(120.0, gt=0)
 
 
+class Owner(_Frozen):
+    """One of those who decide: what it sets of its own. What it leaves out is the preset's."""
+
+    weight: Decimal = Field(Decimal(1), gt=0, le=1000)
+    """What its opinion weighs beside the others'; with `books` its share of the starting cash."""
+    risk: Risk | None = None
+    """Its risk character, as the preset's `risk`."""
+    preference: Preference | None = None
+    """How it trades, as the preset's `preference`."""
+    character: str = Field("", max_length=600)
+    """Its character in words of its own, told to its agents after its risk character."""
+    sectors: tuple[str, ...] = ()
+    """The fields that it knows best, in place of those of its risk character. Source: TradingGPT §1 [G3]."""
+    horizon: int | None = Field(None, ge=1, le=250)
+    """The sessions over which it judges a position."""
+    profile: str = Field("", max_length=2000)
+    """What it knows of its assets, told before the profile of the asset that it decides on."""
+
+
 class Preset(_Frozen):
     """One way of running the cycle."""
 
@@ -137,14 +165,14 @@ class Preset(_Frozen):
     reflection: buy, sell or hold, or one of five levels."""
     advice: TradeValues = TradeValues()
     """What each of the five levels trades, in percent of the portfolio. Source: TradingGPT §4.1.2 [G4]."""
-    risk: Literal["momentum", "risk-seeking", "risk-neutral", "risk-averse"] | None = None
+    risk: Risk | None = None
     """The risk character: it follows momentum, or is fixed. An immediate reflection without one follows momentum.
     Source: InvestorBench A.1 [I6]."""
     memory: str = "desk"
     """The constants of memory (memory/presets.py)."""
     tools: tuple[str, ...] = ()
     """Rule strategies whose signal and explanation the decision reads."""
-    preference: Literal["aggressive", "moderate", "conservative"] = "moderate"
+    preference: Preference = "moderate"
     profiles: dict[str, str] = {}
     """What is known of assets and their sectors, by symbol. Source: InvestorBench A.1 [I6]."""
     instruction: str = ""
@@ -154,9 +182,38 @@ class Preset(_Frozen):
     sizing: Sizing
     windows: Windows = Windows()
     agents: dict[str, AgentSettings] = {}
-    owners: tuple[str, ...] = Field(("desk",), min_length=1)
+    owners: dict[OwnerName, Owner] = Field({DESK: Owner()}, min_length=1)
+    """Those who decide, in order: a list of names, or a table `[owners.NAME]` for each."""
+    combine: Literal["vote", "weighted", "books"] = "vote"
+    """The way from several owners' opinions to decisions: see engine/cycle/combine.py."""
+    quorum: int = Field(1, ge=1)
+    """The fewest opinions beside abstentions that make a decision."""
     peek: bool = False
     """Whether the cycle is allowed to read tomorrow's close: only the preset that the audit must catch."""
+
+    @field_validator("owners", mode="before")
+    @classmethod
+    def _by_name(cls, owners: object) -> object:
+        if not isinstance(owners, list | tuple) or not all(isinstance(name, str) for name in owners):
+            return owners
+        if len(set(owners)) < len(owners):
+            raise ValueError("an owner is named twice")
+        return {name: Owner() for name in owners}
+
+    @model_validator(mode="after")
+    def _can_be_combined(self) -> Preset:
+        if self.quorum > len(self.owners):
+            raise ValueError(f"quorum {self.quorum} is above the number of owners, {len(self.owners)}")
+        if self.combine == "books" and self.quorum > 1:
+            raise ValueError("a quorum belongs to vote and weighted: with books each owner decides alone")
+        if self.combine != "books" and len(self.owners) > 1 and DESK in self.owners:
+            raise ValueError(f"the owner {DESK} is the one of combined decisions: name an owner of several otherwise")
+        return self
+
+    def owner(self, name: str) -> Owner:
+        """The settings of an owner, the preset's where it sets none."""
+        own = self.owners[name]
+        return own.model_copy(update={"risk": own.risk or self.risk, "preference": own.preference or self.preference})
 
     @property
     def questions(self) -> tuple[str, ...]:
@@ -209,9 +266,7 @@ def load_preset(name: str) -> Preset:
     try:
         preset = Preset.model_validate(plain)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise ConfigError(f"preset {name}: {where}: {first['msg'].removeprefix('Value error, ')}") from None
+        raise ConfigError(f"preset {name}: {complaint(Preset, error)}") from None
     unknown = [step for step in preset.steps if step not in STEPS]
     if unknown:
         raise ConfigError(f"preset {name}: steps: no such step: {unknown[0]} (there are {', '.join(STEPS)})")
@@ -219,6 +274,26 @@ def load_preset(name: str) -> Preset:
         return preset.without(removed)
     except UsageError as error:
         raise ConfigError(f"preset {name}: {error}") from None
+
+
+def complaint(model: type[BaseModel], error: ValidationError) -> str:
+    """The first fault of settings on one line; an unknown key with the nearest known one."""
+    first = error.errors()[0]
+    where = ".".join(str(part) for part in first["loc"])
+    if first["type"] != "extra_forbidden":
+        return f"{where}: {first['msg'].removeprefix('Value error, ')}".removeprefix(": ")
+    known = sorted(_model_at(model, first["loc"][:-1]).model_fields)
+    near = difflib.get_close_matches(str(first["loc"][-1]), known, 1)
+    return f"unknown key {where}; " + (f"did you mean {near[0]}?" if near else f"there are: {', '.join(known)}")
+
+
+def _model_at(model: type[BaseModel], path: tuple[int | str, ...]) -> type[BaseModel]:
+    """The model of the table at a path; parts that name no field are the names of tables of one kind."""
+    for part in path:
+        field = model.model_fields.get(str(part))
+        kinds = () if field is None else (field.annotation, *get_args(field.annotation))
+        model = next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)), model)
+    return model
 
 
 def _read(name: str, extended_by: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -238,7 +313,12 @@ def _read(name: str, extended_by: tuple[str, ...] = ()) -> dict[str, Any]:
     try:
         plain = tomllib.loads(entry.read_text(encoding="utf-8"), parse_float=Decimal)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"preset {name}: not TOML: {error}") from None
+        hint = (
+            "; owners are a list of names or tables [owners.NAME], not both in one file"
+            if "owners" in str(error)
+            else ""
+        )
+        raise ConfigError(f"preset {name}: not TOML: {error}{hint}") from None
     parent = plain.pop("extends", None)
     return plain if parent is None else _merged(_read(str(parent), (*extended_by, name)), plain)
 
@@ -247,5 +327,18 @@ def _merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
     merged = dict(base)
     for key, value in changes.items():
         old = merged.get(key)
-        merged[key] = _merged(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
+        if key == "owners":
+            merged[key] = _owners(old, value)
+        else:
+            merged[key] = _merged(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
     return merged
+
+
+def _owners(old: object, new: object) -> object:
+    """Owners of a preset that extends another: tables add to names or tables, names choose among those there are."""
+    known = {str(name): {} for name in old} if isinstance(old, list) else old
+    if not isinstance(known, dict):
+        return new
+    if isinstance(new, list) and all(isinstance(name, str) for name in new) and len(set(new)) == len(new):
+        return {name: known.get(name, {}) for name in new}
+    return _merged(known, new) if isinstance(new, dict) else new

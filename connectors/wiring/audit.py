@@ -122,7 +122,7 @@ class _AgentSubject:
         memory = None if kept is None else kept.copy()
         step = self.calendar.number(read)
         if memory is not None and MEMORY in plant:
-            memory.plant(MARKERS[MEMORY], self._spec.symbols, self._preset.owners, step)
+            memory.plant(MARKERS[MEMORY], self._spec.symbols, tuple(self._preset.owners), step)
         notes = tuple(note for note in self._preset.guidance if GUIDANCE in plant or note.day < read)
         if GUIDANCE in plant:
             notes += planted_notes(self._spec.symbols, read)

@@ -18,8 +18,8 @@ from engine.agents.ask import Asker
 from engine.cycle import decide, observe, reflect
 from engine.cycle.analysis import Analysis
 from engine.cycle.recall import TradingMemory
-from engine.cycle.turn import CycleResult, Observed, Opinion, TradingHistory, Turn
-from engine.domain.decision import Action, Decision, DecisionKey, Outcome, Proposal
+from engine.cycle.turn import CycleResult, Formed, Observed, TradingHistory, Turn
+from engine.domain.decision import Action, Decision, DecisionKey, Opinion, Outcome, Proposal
 from engine.domain.lesson import Recollection
 from engine.domain.market import PriceHistory, Symbol
 from engine.domain.order import Order
@@ -76,7 +76,7 @@ class Cycle:
         if self._memory is not None:
             self._memory.feedback(notebook.decisions, rows)
 
-    async def _form_opinion(self, turn: Turn, symbol: Symbol, owner: str) -> Opinion:
+    async def _form_opinion(self, turn: Turn, symbol: Symbol, owner: str) -> Formed:
         closed = self._calendars[symbol].last_closed(turn.market.now)
         if not turn.market.count(symbol) or turn.market.last_session(symbol) != closed:
             return _abstaining(turn, symbol, owner, f"there is no bar of {symbol} for {closed}")
@@ -116,7 +116,7 @@ class Cycle:
         )
         return Observed(turn, symbol, owner, bars, standing)
 
-    def _limit(self, turn: Turn, opinions: Sequence[Opinion]) -> CycleResult:
+    def _limit(self, turn: Turn, opinions: Sequence[Formed]) -> CycleResult:
         sizing = self.preset.sizing
         sized = {o.symbol: size(o.proposal, o.standing, sizing) for o in opinions}
         batch = Batch(turn.desk, turn.session, turn.number, sizing, turn.whole_shares)
@@ -124,6 +124,7 @@ class Cycle:
         verdicts = limit(batch, ((o.symbol, sized[o.symbol], o.standing) for o in opinions), turn.taken, turn.queued)
         decisions: list[Decision] = []
         orders: list[Order] = []
+        formed: list[Opinion] = []
         recalled: dict[DecisionKey, tuple[Recollection, ...]] = {}
         for opinion in opinions:
             rule, verdict = sized[opinion.symbol], verdicts.get(opinion.symbol)
@@ -146,10 +147,11 @@ class Cycle:
             decisions.append(decision)
             self._publish(_made(turn, decision))
             recalled[key] = opinion.recollections
-        return CycleResult(tuple(decisions), tuple(orders), recalled)
+            formed.append(decision.opinion)
+        return CycleResult(tuple(decisions), tuple(orders), tuple(formed), recalled)
 
 
-async def _side_by_side(thoughts: Iterable[Coroutine[Any, Any, Opinion]]) -> Sequence[Opinion]:
+async def _side_by_side(thoughts: Iterable[Coroutine[Any, Any, Formed]]) -> Sequence[Formed]:
     """All opinions in order. Where one raises, nobody is asked any more: the others end before it is heard of."""
     tasks = [asyncio.ensure_future(thought) for thought in thoughts]
     try:
@@ -161,12 +163,12 @@ async def _side_by_side(thoughts: Iterable[Coroutine[Any, Any, Opinion]]) -> Seq
         raise
 
 
-def combine(opinions: Sequence[Opinion]) -> Sequence[Opinion]:
+def combine(opinions: Sequence[Formed]) -> Sequence[Formed]:
     """Makes one opinion per symbol out of its owners'; with one owner there is nothing to combine."""
     return opinions
 
 
-def _abstaining(turn: Turn, symbol: Symbol, owner: str, reason: str) -> Opinion:
+def _abstaining(turn: Turn, symbol: Symbol, owner: str, reason: str) -> Formed:
     standing = PositionContext(
         quantity=turn.portfolio.quantity(symbol),
         price=ZERO,
@@ -175,9 +177,7 @@ def _abstaining(turn: Turn, symbol: Symbol, owner: str, reason: str) -> Opinion:
         value=turn.value,
         gains_in_a_row=0,
     )
-    return Opinion(
-        symbol=symbol, owner=owner, proposal=Proposal(Action.ABSTAIN, 0, None, "", reason), standing=standing
-    )
+    return Formed(symbol=symbol, owner=owner, proposal=Proposal(Action.ABSTAIN, 0, None, "", reason), standing=standing)
 
 
 def _rising_closes(bars: PriceHistory) -> int:

@@ -10,13 +10,13 @@ from engine.agents.evidence_decision import EvidencedTrade, EvidenceView, decide
 from engine.agents.figures import unresolved_figures
 from engine.agents.immediate_reflection import FiveLevelReflection, ThreeWayReflection
 from engine.cycle.analysis import Analysis
-from engine.cycle.turn import Observed, Opinion
+from engine.cycle.turn import Formed, Observed
 from engine.domain.decision import Action, Proposal, SizingRule
 from engine.domain.five_level import trade_of
 from engine.market.moves import momentum
 
 
-async def opinion(thought: Analysis) -> Opinion:
+async def opinion(thought: Analysis) -> Formed:
     """The decision, on all of it. Source: FinVision §3.4 [V5]; FinAgent §4.4 [A10]."""
     seen, preset = thought.seen, thought.preset
     if preset.decision in ("three-way", "five-level"):
@@ -33,7 +33,7 @@ async def opinion(thought: Analysis) -> Opinion:
     named = reply.answer.evidence if isinstance(reply.answer, EvidencedTrade) else ()
     evidence = cited_ids(named, thought.recollections)
     unresolved = unresolved_figures(proposal.explanation, reply.inputs)
-    return Opinion(
+    return Formed(
         symbol=seen.symbol,
         owner=seen.owner,
         proposal=proposal,
@@ -44,16 +44,16 @@ async def opinion(thought: Analysis) -> Opinion:
     )
 
 
-def _advised(thought: Analysis) -> Opinion:
+def _advised(thought: Analysis) -> Formed:
     """The immediate reflection's advice as a proposal; in warm-up it decides nothing."""
     seen, reply, given = thought.seen, thought.immediate, thought.recollections
     if reply is None:
         proposal = Proposal(Action.ABSTAIN, 0, None, "", "the immediate reflection is switched off")
-        return Opinion(symbol=seen.symbol, owner=seen.owner, proposal=proposal, standing=seen.standing)
+        return Formed(symbol=seen.symbol, owner=seen.owner, proposal=proposal, standing=seen.standing)
     answer = reply.answer
     if answer is None:
         proposal = Proposal(Action.ABSTAIN, 0, None, "", reply.abstained_because)
-        return Opinion(
+        return Formed(
             symbol=seen.symbol, owner=seen.owner, proposal=proposal, standing=seen.standing, recollections=given
         )
     action, percent = Action.HOLD, 0
@@ -65,7 +65,7 @@ def _advised(thought: Analysis) -> Opinion:
     proposal = Proposal(action, percent, None, answer.reason)
     unresolved = unresolved_figures(answer.reason, reply.inputs)
     evidence = cited_ids(answer.evidence.handles, given)
-    return Opinion(
+    return Formed(
         symbol=seen.symbol,
         owner=seen.owner,
         proposal=proposal,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
 
-from engine.domain.decision import Decision, DecisionKey, Outcome, Proposal
+from engine.domain.decision import Decision, DecisionKey, Opinion, Outcome, Proposal
 from engine.domain.lesson import Recollection
 from engine.domain.market import PriceHistory, Symbol
 from engine.domain.order import Order
@@ -53,7 +53,8 @@ class Turn:
     the warm-up, in which reflections may see the moves that are known by `hindsight_until`, when the last session of
     the warm-up is decided on; decisions never do. `taken` is cash that the orders of symbols before these have taken in
     the same batch, where only a part of it is decided: it counts for the limits, and no agent sees it. Of
-    `whole_shares` no parts are traded.
+    `whole_shares` no parts are traded. `books` are the owners' portfolios where each keeps a book of its own, empty
+    where the desk has one book only; `portfolio` is the desk's total.
     """
 
     run: str
@@ -72,6 +73,7 @@ class Turn:
     hindsight_until: datetime | None = None
     taken: Decimal = ZERO
     whole_shares: frozenset[Symbol] = frozenset()
+    books: Mapping[str, Portfolio] = field(default_factory=dict)
     prices: Mapping[Symbol, Decimal] = field(default_factory=dict)
 
     def price(self, symbol: Symbol) -> Decimal:
@@ -91,11 +93,12 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class CycleResult:
-    """What a cycle came to: a decision per symbol, the orders for the next open, and what was recalled for each
-    decision."""
+    """The decisions of a cycle, the orders for the next open, the owners' opinions as each was before they were
+    combined, and the memories that each opinion was given, by the opinion's key."""
 
     decisions: tuple[Decision, ...]
     orders: tuple[Order, ...]
+    opinions: tuple[Opinion, ...] = ()
     recollections: Mapping[DecisionKey, tuple[Recollection, ...]] = field(default_factory=dict)
 
 
@@ -111,9 +114,9 @@ class Observed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Opinion:
-    """What one owner wants for one symbol, the memories that it rests on, the figures that it made up, and all
-    memories that it was given."""
+class Formed:
+    """An opinion as it is formed: with the memories that it rests on, the figures that it made up, and all memories
+    that it was given."""
 
     symbol: Symbol
     owner: str

@@ -65,6 +65,41 @@ class Proposal:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Opinion:
+    """The opinion of one owner on one symbol in one cycle, before opinions are combined and limited.
+
+    key: its `owner` is the one who has the opinion.
+    action: ABSTAIN where no valid answer came; an abstention does not vote.
+    size: percent of the portfolio as asked, 0 for HOLD and ABSTAIN.
+    reason: the explanation, or why there is none.
+    rule: the sizing rule that it rests on, None where advice names none.
+    evidence: ids of the memories that it cites.
+    unresolved_figures: numbers that the reason quotes and that appear nowhere in its inputs.
+    confidence: from 0 to 1; None where the owner states none.
+    """
+
+    key: DecisionKey
+    action: Action
+    size: Decimal
+    reason: str
+    rule: SizingRule | None = None
+    evidence: tuple[str, ...] = ()
+    unresolved_figures: tuple[str, ...] = ()
+    confidence: Decimal | None = None
+
+    @property
+    def abstained(self) -> bool:
+        """Whether no valid answer came."""
+        return self.action is Action.ABSTAIN
+
+    @property
+    def proposal(self) -> Proposal:
+        """The opinion as a proposal that can be sized; percents are whole."""
+        explanation, because = ("", self.reason) if self.abstained else (self.reason, "")
+        return Proposal(self.action, int(self.size), self.rule, explanation, because)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
     """A decision after the limits. `size` is the percent of the portfolio that is traded; `cuts` tell, in order,
     what was changed and why; `proposal` is what the agent asked for; `unresolved_figures` are numbers that its
@@ -87,6 +122,19 @@ class Decision:
     def reason(self) -> str:
         """The explanation, or why there was none."""
         return self.proposal.abstained_because if self.abstained else self.proposal.explanation
+
+    @property
+    def opinion(self) -> Opinion:
+        """The opinion of its owner that it rests on, where one owner decides alone."""
+        return Opinion(
+            key=self.key,
+            action=self.proposal.action,
+            size=Decimal(self.proposal.size),
+            reason=self.proposal.abstained_because or self.proposal.explanation,
+            rule=self.proposal.rule,
+            evidence=self.evidence,
+            unresolved_figures=self.unresolved_figures,
+        )
 
     @property
     def cut(self) -> str:

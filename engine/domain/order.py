@@ -60,9 +60,13 @@ def is_final(state: OrderState) -> bool:
     return not MOVES[state]
 
 
-def order_id(desk: str, session: date, cycle: int, symbol: Symbol, side: Side, attempt: int = 1) -> str:
-    """The id that makes an order exactly-once: the same intention always has the same id."""
-    return f"{desk}-{session:%Y%m%d}-{cycle}-{symbol.replace('/', '')}-{side.value[0]}-{attempt}"
+def order_id(
+    desk: str, session: date, cycle: int, symbol: Symbol, side: Side, *, owner: str = "", attempt: int = 1
+) -> str:
+    """The id that makes an order exactly-once: the same intention always has the same id. `owner` names the book that
+    is traded, empty where the desk has one book only."""
+    book = f"{symbol.replace('/', '')}-{owner}" if owner else symbol.replace("/", "")
+    return f"{desk}-{session:%Y%m%d}-{cycle}-{book}-{side.value[0]}-{attempt}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +74,7 @@ class Order:
     """A market order for the open after `session` (the decision's session).
 
     Either `quantity` (shares, 9 decimals) or `notional` (quote currency, 2 decimals, costs included) is set: buys go
-    by notional, sells by quantity.
+    by notional, sells by quantity. `owner` names the book that is traded, empty where the desk has one book only.
     """
 
     id: str
@@ -81,6 +85,7 @@ class Order:
     notional: Decimal | None = None
     reason: str = ""
     state: OrderState = OrderState.INTENDED
+    owner: str = ""
 
     def __post_init__(self) -> None:
         if (self.quantity is None) == (self.notional is None):
@@ -100,6 +105,7 @@ class Order:
             notional=self.notional,
             reason=self.reason,
             state=state,
+            owner=self.owner,
         )
 
 

@@ -82,7 +82,28 @@ def test_a_file_of_ones_own_changes_a_line(mine: Path) -> None:
     ("text", "complaint"),
     [
         ("name = ", "not TOML"),
-        ('extends = "finvision"\nnmae = "x"\n', "nmae"),
+        ('extends = "finvision"\nnmae = "x"\n', "unknown key nmae; did you mean name?"),
+        ('extends = "finvision"\n[sizing]\ncash_flor = 0\n', "unknown key sizing.cash_flor; did you mean cash_floor?"),
+        (
+            'extends = "finvision"\n[owners.bull]\nrsik = "risk-averse"\n',
+            "unknown key owners.bull.rsik; did you mean risk?",
+        ),
+        ('extends = "finvision"\n[owners.bull]\nrisk = "brave"\n', "owners.bull.risk"),
+        ('extends = "finvision"\n[owners.bull]\nweight = 0\n', "owners.bull.weight"),
+        ('extends = "finvision"\n[owners.bull]\nhorizon = 0\n', "owners.bull.horizon"),
+        ('extends = "finvision"\n[owners."the bull"]\nweight = 1\n', "owners.the bull"),
+        ('extends = "finvision"\nowners = ["bull", "bull"]\n', "an owner is named twice"),
+        ('extends = "finvision"\nowners = ["bull", 3]\n', "owners"),
+        ('extends = "finvision"\nowners = "bull"\n', "owners"),
+        ('extends = "finvision"\nowners = ["bull"]\n[owners.bull]\nweight = 1\n', "a list of names or tables"),
+        ('extends = "finvision"\nowners = ["bull", "desk"]\n', "the owner desk is the one of combined decisions"),
+        ('extends = "finvision"\nowners = ["bull", "bear"]\nquorum = 3\n', "quorum 3 is above the number of owners, 2"),
+        ('extends = "finvision"\nquorum = 0\n', "quorum"),
+        ('extends = "finvision"\ncombine = "cote"\n', "combine"),
+        (
+            'extends = "finvision"\nowners = ["bull", "bear"]\nquorum = 2\ncombine = "books"\n',
+            "a quorum belongs to vote and weighted",
+        ),
         ('extends = "finvision"\n[windows]\nchart = 2\n', "windows.chart"),
         ('extends = "finvision"\nsteps = ["news", "tea"]\n', "no such step: tea"),
         ('extends = "finvision"\n[sizing]\ncash_floor = 10\n', "sizing.cash_floor"),
@@ -105,6 +126,48 @@ def test_a_file_that_is_no_preset_is_a_configuration_error(text: str, complaint:
         load_preset(str(mine))
     assert str(mine) in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_an_owner_has_the_presets_settings_where_it_sets_none(mine: Path) -> None:
+    mine.write_text(
+        """
+        extends = "tradinggpt"
+        name = "mine"
+        [owners.bull]
+        risk = "risk-seeking"
+        preference = "aggressive"
+        weight = 2
+        [owners.quiet]
+        """
+    )
+    own = load_preset(str(mine))
+
+    assert list(own.owners) == ["bull", "quiet"]
+    bull, quiet = own.owner("bull"), own.owner("quiet")
+    assert (bull.risk, bull.preference, bull.weight) == ("risk-seeking", "aggressive", 2)
+    assert (quiet.risk, quiet.preference, quiet.weight) == ("risk-neutral", "moderate", 1)
+
+
+def test_a_preset_that_says_nothing_of_owners_has_the_default_owner() -> None:
+    for name in preset_names():
+        assert list(load_preset(name).owners) == ["desk"]
+
+
+def test_owners_that_are_listed_and_owners_with_tables_extend_each_other(mine: Path, tmp_path: Path) -> None:
+    listed, chosen = tmp_path / "listed.toml", tmp_path / "chosen.toml"
+    listed.write_text('extends = "finvision"\nowners = ["bear", "bull"]\n')
+    mine.write_text(f'extends = "{listed}"\nquorum = 2\n[owners.bull]\nweight = 3\n[owners.quant]\nweight = 2\n')
+    chosen.write_text(f'extends = "{mine}"\nowners = ["quant", "bull"]\n')
+
+    assert {name: owner.weight for name, owner in load_preset(str(mine)).owners.items()} == {
+        "bear": 1,
+        "bull": 3,
+        "quant": 2,
+    }
+    assert [(name, owner.weight) for name, owner in load_preset(str(chosen)).owners.items()] == [
+        ("quant", 2),
+        ("bull", 3),
+    ]
 
 
 def test_presets_that_extend_each_other_are_a_configuration_error(mine: Path, tmp_path: Path) -> None:
