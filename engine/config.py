@@ -86,10 +86,12 @@ class DataConfig(_Section):
 
 
 class BrokerConfig(_Section):
-    """Where orders go: the simulated market, or a paper account at Alpaca."""
+    """Where orders go: the simulated market, or a paper account at a broker."""
 
-    kind: Literal["simulated", "alpaca"] = Field(
-        "simulated", description="simulated: books in the journal; alpaca: a paper account, or the sandbox."
+    kind: str = Field(
+        "simulated",
+        pattern="^[a-z][a-z0-9_]*$",
+        description="simulated: books in the journal; alpaca: a paper account, or the sandbox.",
     )
     mode: Literal["auto", "ask", "observe"] = Field(
         "auto", description="auto: orders are sent; ask: they wait for approval; observe: nothing is sent."

@@ -6,7 +6,7 @@ Times are aware UTC datetimes, sessions are dates of the symbol's trading calend
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, Protocol
@@ -15,7 +15,16 @@ from engine.domain.brokerage import Activity, Asset, BrokerAccount, BrokerClock,
 from engine.domain.chart import ChartSpec
 from engine.domain.live import FeedMessage
 from engine.domain.macro import MacroSeries
-from engine.domain.market import CorporateAction, FilingBatch, NewsBatch, PriceHistory, Symbol
+from engine.domain.market import (
+    Bar,
+    CorporateAction,
+    FilingBatch,
+    NewsBatch,
+    NewsItem,
+    PriceHistory,
+    Symbol,
+    SymbolActions,
+)
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.domain.order import Order, OrderUpdate
 
@@ -194,6 +203,35 @@ class Exchange(Protocol):
 class Broker(Account, Orders, Exchange, Protocol):
     """A broker's account, whole. Every method raises NetworkError where the broker cannot be reached, TryAgainLater
     where it asks for patience, CredentialsRefused where it refuses the keys."""
+
+    async def aclose(self) -> None:
+        """Ends connections."""
+        ...
+
+
+class MarketDataService(Protocol):
+    """A vendor's history, from which the data folder is filled. Every question raises CredentialsRefused, ConfigError
+    where address or feed are not the account's, MissingData for what cannot be a symbol, NetworkError and
+    TryAgainLater."""
+
+    vendor: str
+    """The vendor's name in messages."""
+
+    feed: str
+    """Which of the vendor's prices of shares these are; bars of two feeds are not mixed in one file."""
+
+    def bars(self, symbols: Sequence[Symbol], first: date, last: date) -> AsyncIterator[tuple[Symbol, Sequence[Bar]]]:
+        """Raw daily bars from one session to another, both included, shares and crypto in requests of their own. A bar
+        of a session that is not over may be among them."""
+        ...
+
+    async def actions(self, symbols: Sequence[Symbol], first: date, last: date) -> Mapping[Symbol, SymbolActions]:
+        """Splits and dividends by ex-date, both days included."""
+        ...
+
+    def news(self, symbols: Sequence[Symbol], first: datetime, last: datetime) -> AsyncIterator[Sequence[NewsItem]]:
+        """News by the moment of its last change, a page at a time."""
+        ...
 
     async def aclose(self) -> None:
         """Ends connections."""

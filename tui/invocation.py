@@ -53,6 +53,7 @@ class Invocation:
             loaded = load_config(Path(self.config_file), required=True)
         else:
             loaded = load_config(places.config_file())
+        _check_broker(loaded)
         if self.desk is None:
             return loaded
         from pydantic import ValidationError
@@ -64,6 +65,17 @@ class Invocation:
             raise UsageError(f"--desk {self.desk}: {reason}") from None
         config = loaded.config.model_copy(update={"desk": desk})
         return replace(loaded, config=config, origins={**loaded.origins, "desk.name": "flag --desk"})
+
+
+def _check_broker(loaded: Loaded) -> None:
+    """Raises ConfigError for a broker that is not registered."""
+    from connectors.wiring.broker import broker_of
+    from engine.errors import ConfigError
+
+    try:
+        broker_of(loaded.config)
+    except ConfigError as error:
+        raise ConfigError(f"{loaded.origins['broker.kind']}: {error}") from None
 
 
 def desk_options(function: F) -> F:

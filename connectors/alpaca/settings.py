@@ -48,6 +48,14 @@ class AlpacaSettings:
         """Whether the account is on this machine: the sandbox, which no proxy stands before."""
         return _is_loopback(urlsplit(self.trading_url))
 
+    @property
+    def described(self) -> dict[str, str]:
+        """Both addresses, and what requests to them are given."""
+        return {
+            "address": f"{self.trading_url}, given up after {self.timeout:g} s",
+            "data address": f"{self.data_url}, feed {self.feed}",
+        }
+
     def without_keys(self, text: str) -> str:
         """A text of somebody else's with our keys taken out of it."""
         return text.replace(self.secret, HIDDEN).replace(self.key, HIDDEN)

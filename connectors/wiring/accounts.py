@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
 
-from connectors.wiring.broker import broker_time, open_broker
+from connectors.wiring.broker import broker_time, goes_by_broker, open_broker
 from engine import places
 from engine.account.booking import Booking
 from engine.account.broker_venue import BrokerVenue
@@ -54,7 +54,7 @@ def desk_clock(config: Config) -> Clock:
     """The clock that an open desk goes by: this machine's, or the broker's as it is found now, where it answers (every
     run asks it again). Raises ConfigError and CredentialsRefused."""
     machine = LiveClock()
-    if config.broker.kind == "simulated" or config.broker.clock == "machine":
+    if not goes_by_broker(config):
         return machine
     theirs = broker_time(config)
     return machine if theirs is None else OffsetClock(machine, theirs - machine.now())

@@ -6,11 +6,10 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, timedelta
 
-from connectors.alpaca.data.actions import SymbolActions
 from connectors.files.merging import Merged, checked_row, has_adjusted, kept_bars, merge_actions, merge_bars
 from connectors.files.prices import BarRow
 from connectors.wiring.fetched import Fetched, Fetching, Tally, in_parts
-from engine.domain.market import Bar, Symbol, is_crypto
+from engine.domain.market import Bar, Symbol, SymbolActions, is_crypto
 from engine.errors import ConfigError, MissingData
 
 FIRST_BARS = timedelta(days=3 * 366)
@@ -154,8 +153,9 @@ class _Bars:
         if unknown:
             when = f" since {self._since}" if self._since else ""
             others = "; the other symbols were fetched" if len(unknown) < len(symbols) else ""
+            vendor = self._fetching.source.vendor
             raise MissingData(
-                f"Alpaca has no bars of {', '.join(unknown)}{when}; correct desk.symbols or --symbols{others}"
+                f"{vendor} has no bars of {', '.join(unknown)}{when}; correct desk.symbols or --symbols{others}"
             )
 
     def _closed(self, symbol: Symbol, bars: Sequence[Bar], tally: Tally) -> Iterator[BarRow]:

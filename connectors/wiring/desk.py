@@ -7,7 +7,7 @@ from contextlib import suppress
 from datetime import date
 
 from connectors.wiring.accounts import DeskAccount, desk_account, desk_clock
-from connectors.wiring.broker import open_feed
+from connectors.wiring.broker import broker_of, open_feed
 from connectors.wiring.desk_lock import desk_lock
 from connectors.wiring.desk_market import load_desk
 from connectors.wiring.desk_run import run_at
@@ -39,7 +39,7 @@ async def run_desk_day(
     machine's clock. Raises UsageError, DataError, ConfigError, NetworkError, TryAgainLater, CredentialsRefused and
     DeskHalted; what was done before stays done."""
     machine = wall or LiveClock()
-    if config.broker.kind == "simulated":
+    if broker_of(config) is None:
         session_to_run(config, asked, machine.now())
         with desk_lock(config.desk.name):
             return await _run_once(config, asked, publish, machine, through, None)

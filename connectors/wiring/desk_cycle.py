@@ -42,7 +42,7 @@ async def run_desk_cycle(
         clock = account.clock
         feed = open_feed(config, clock)
         if feed is None:
-            raise ConfigError("a cycle within the session needs a broker: set broker.kind to alpaca")
+            raise ConfigError("a cycle within the session needs live prices, and the desk's broker gives none")
 
         async def ask(symbols: Sequence[Symbol]) -> Mapping[Symbol, Decimal]:
             try:

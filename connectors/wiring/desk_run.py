@@ -9,6 +9,7 @@ from typing import Any
 
 from connectors.wiring.accounts import DeskAccount, build_venue, check_calendar, refuse_bound
 from connectors.wiring.briefings import configured_briefing, keep_briefing
+from connectors.wiring.broker import fetches_data
 from connectors.wiring.desk_market import desk_symbols, load_desk
 from connectors.wiring.fetching import refresh
 from connectors.wiring.memories import desk_memory, remembers
@@ -67,7 +68,7 @@ async def run_at(
 
     if account is not None:
         await check_calendar(account.broker, calendar, session)
-        if config.data.refresh:
+        if config.data.refresh and fetches_data(config):
             await refresh(config, desk_symbols(config), session, clock, warn, run=identity)
     market = await load_desk(config, session)
     spec = RunSpec(symbols=default_symbols(config), first=session, last=session, preset=config.desk.preset)

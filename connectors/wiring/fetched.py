@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from connectors.alpaca.data import AlpacaData
 from connectors.files.fetch_log import FetchLog
 from connectors.files.merging import Merged
 from engine.domain.market import Dropped, Symbol
-from engine.ports import Calendar, Clock
+from engine.ports import Calendar, Clock, MarketDataService
 
 OnProgress = Callable[[str, int, int], None]
 """Hears what is being fetched, how much of it is done, and how much there is."""
@@ -38,10 +37,10 @@ class Fetched:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetching:
-    """One fetch from Alpaca into one folder. `again` asks for what is there as well, and replaces rows that differ;
+    """One fetch from a vendor into one folder. `again` asks for what is there as well, and replaces rows that differ;
     `clock` says which sessions are over."""
 
-    source: AlpacaData
+    source: MarketDataService
     folder: Path
     log: FetchLog
     calendar_for: Callable[[Symbol], Calendar]

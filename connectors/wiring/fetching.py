@@ -12,7 +12,7 @@ from connectors.files.fetch_log import FetchLog
 from connectors.files.importing import folder_symbol
 from connectors.files.merging import kept_bars
 from connectors.wiring.bar_fetching import fetch_actions, fetch_bars
-from connectors.wiring.broker import broker_settings, open_broker
+from connectors.wiring.broker import goes_by_broker, open_broker, open_data
 from connectors.wiring.fetched import Fetched, Fetching, OnProgress, Stop
 from connectors.wiring.news_fetching import fetch_news
 from connectors.wiring.reference_fetching import fetch_filings
@@ -46,7 +46,7 @@ FROM_ALPACA = tuple(_KINDS)
 async def fetch_clock(config: Config) -> Clock:
     """The clock by which sessions are over: this machine's, or the broker's where the configuration says so. Raises as
     the broker does."""
-    if config.broker.kind != "alpaca" or config.broker.clock != "broker":
+    if not goes_by_broker(config):
         return LiveClock()
     broker = open_broker(config)
     try:
@@ -68,9 +68,7 @@ async def alpaca_fetching(
 ) -> AsyncIterator[Fetching]:
     """One fetch from Alpaca into a folder, which nobody else fills meanwhile. Raises ConfigError and
     CredentialsRefused for keys and addresses, TryAgainLater where another fetch does not end."""
-    from connectors.alpaca.data import AlpacaData
-
-    source = AlpacaData(broker_settings(config))
+    source = open_data(config)
     try:
         async with _alone(folder):
             yield Fetching(
@@ -141,9 +139,9 @@ async def refresh(
     own = list(dict.fromkeys(config.desk.symbols or symbols))
     held = [symbol for symbol in dict.fromkeys(symbols) if symbol not in own]
     async with alpaca_fetching(config, folder, clock) as fetching:
-        _differing(await _own_bars(fetching, own, session, sleep), warn)
+        _differing(fetching, await _own_bars(fetching, own, session, sleep), warn)
         try:
-            _differing(await fetch_bars(fetching, held), warn)
+            _differing(fetching, await fetch_bars(fetching, held), warn)
         except MissingData as error:
             warn(str(error))
         try:
@@ -172,8 +170,9 @@ async def _own_bars(
         done += await fetch_bars(fetching, late)
         late = late_symbols(fetching, symbols, session)
     if late:
+        source = fetching.source
         raise StaleData(
-            f"Alpaca has no bar of {session} for {', '.join(late)} yet (feed {fetching.source.feed}); run again later, "
+            f"{source.vendor} has no bar of {session} for {', '.join(late)} yet (feed {source.feed}); run again later, "
             "or take what does not trade any more off desk.symbols"
         )
     return done
@@ -190,11 +189,11 @@ def late_symbols(fetching: Fetching, symbols: Sequence[Symbol], session: date) -
     return late
 
 
-def _differing(done: Sequence[Fetched], warn: Callable[[str], None]) -> None:
+def _differing(fetching: Fetching, done: Sequence[Fetched], warn: Callable[[str], None]) -> None:
     for one in done:
         if one.differing:
             warn(
-                f"{one.path}: {one.differing} rows differ from what Alpaca says now; they are kept, "
+                f"{one.path}: {one.differing} rows differ from what {fetching.source.vendor} says now; they are kept, "
                 f"`paperdesk fetch {'actions' if one.path.parent.name == 'actions' else 'bars'} --symbols {one.name} "
                 "--again` replaces them"
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from connectors.wiring.accounts import build_booking, build_looking, check_calendar, desk_account
+from connectors.wiring.broker import broker_of
 from connectors.wiring.desk_lock import desk_lock
 from connectors.wiring.desk_market import load_desk
 from connectors.wiring.desk_session import session_to_run
@@ -65,7 +66,7 @@ async def adopt_account(config: Config, reason: str, machine: Clock | None = Non
 
 
 def _at_a_broker(config: Config) -> Config:
-    if config.broker.kind == "simulated":
+    if broker_of(config) is None:
         raise ConfigError(
             f"the desk {config.desk.name} trades on the simulated market, whose books are the journal: nothing "
             "is to be reconciled (broker.kind)"

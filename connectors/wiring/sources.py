@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
+from connectors.wiring.broker import fetches_data
 from engine import places
 from engine.config import Config
 from engine.domain.macro import MacroSeries
@@ -48,15 +49,15 @@ def open_source(data: DataSpec, through: date) -> Source:
 
 
 def fetch_folder(config: Config) -> Path | None:
-    """The data folder of a desk, where its data is fetched to: the configured one, one of its own for a desk at Alpaca,
-    or None."""
+    """The data folder of a desk, where its data is fetched to: the configured one, one of its own for a desk whose
+    broker brings data, or None."""
     if config.data.folder is not None:
         return Path(config.data.folder).expanduser()
-    return places.market_folder() if config.broker.kind == "alpaca" else None
+    return places.market_folder() if fetches_data(config) else None
 
 
 def configured_data(config: Config) -> DataSpec:
-    """The data that a configuration names: a folder, the one that a desk at Alpaca fills, or the demo market."""
+    """The data that a configuration names: a folder, the one that its broker fills, or the demo market."""
     folder = config.data.folder or fetch_folder(config)
     return DataSpec(None if folder is None else str(folder), config.data.demo_seed, config.macro.series)
 

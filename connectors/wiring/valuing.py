@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from datetime import date
 from decimal import Decimal
 
-from connectors.wiring.broker import broker_settings
+from connectors.wiring.broker import open_broker
 from engine.config import Config
-from engine.errors import ConfigError
 
 ATTEMPTS = 2
 """A look waits for nobody."""
@@ -17,11 +16,7 @@ ATTEMPTS = 2
 async def broker_values(config: Config, first: date, last: date) -> Mapping[date, Decimal]:
     """The account's value at each close from the first session to the last, as far as the broker has it. Raises
     ConfigError for a desk that is configured for the simulated market, and what the broker raises."""
-    if config.broker.kind == "simulated":
-        raise ConfigError("broker.kind is simulated")
-    from connectors.alpaca.broker import AlpacaBroker
-
-    broker = AlpacaBroker(broker_settings(config), attempts=ATTEMPTS)
+    broker = open_broker(config, attempts=ATTEMPTS)
     try:
         return await broker.equity_history(first, last)
     finally:

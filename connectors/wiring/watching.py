@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from datetime import date, timedelta
 
-from connectors.wiring.broker import broker_settings, open_broker, open_feed
+from connectors.wiring.broker import broker_of, broker_settings, goes_by_broker, open_broker, open_feed
 from connectors.wiring.desk_cycle import cut_short, is_decided, run_desk_cycle
 from connectors.wiring.desk_market import desk_symbols
 from connectors.wiring.desk_session import Finished
@@ -42,12 +42,17 @@ NO_CYCLES_WITHIN = (
 
 def desk_rhythm(config: Config) -> Schedule:
     """How often the configured desk works; only at a broker also within a session."""
-    every = config.watch.every if config.broker.kind == "alpaca" else 0
+    every = config.watch.every if _is_real_time(config) else 0
     return Schedule(
         timedelta(minutes=config.watch.after_close),
         timedelta(minutes=every) if every else None,
         any(is_crypto(symbol) for symbol in default_symbols(config)),
     )
+
+
+def _is_real_time(config: Config) -> bool:
+    broker = broker_of(config)
+    return broker is not None and broker.is_real_time
 
 
 async def _at_once(work: Callable[[Through], Awaitable[None]]) -> None:
@@ -81,7 +86,7 @@ class DeskWatch:
         config, symbols = self._config, default_symbols(self._config)
         if not symbols:
             raise UsageError("the desk has no symbols; set desk.symbols in the configuration")
-        if config.watch.every and config.broker.kind == "simulated":
+        if config.watch.every and not _is_real_time(config):
             self._say("warning", NO_CYCLES_WITHIN)
         calendar = desk_calendar(symbols, calendar_table())
         async with self._time() as sleep:
@@ -97,7 +102,7 @@ class DeskWatch:
     async def _time(self) -> AsyncIterator[Sleep]:
         """The desk's clock, set by the broker's again at every look where that is the desk's time."""
         config = self._config
-        if config.broker.kind == "simulated" or config.broker.clock == "machine":
+        if not goes_by_broker(config):
             yield asyncio.sleep
             return
         broker, clock = open_broker(config), MovedClock(LiveClock())

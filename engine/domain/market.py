@@ -143,6 +143,15 @@ class CorporateAction:
     value: Decimal
 
 
+@dataclass(frozen=True, slots=True)
+class SymbolActions:
+    """A symbol's actions in order of ex-date, one of a kind on a day. `untold` are actions that change the worth of a
+    share and can be written as neither: their ex-date and what they are."""
+
+    actions: tuple[CorporateAction, ...] = ()
+    untold: tuple[tuple[date, str], ...] = ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewsItem:
     """One item of news. `available_at` (UTC) is when the desk may first see it; `published` is None for an item

@@ -14,7 +14,6 @@ from tui.commands.doctor_checks import FAIL, NOTE, OK, Finding
 from tui.commands.due import kept_sessions
 
 if TYPE_CHECKING:
-    from connectors.alpaca.settings import AlpacaSettings
     from engine.ports import Broker
 
 AREA = "Broker"
@@ -34,13 +33,13 @@ _ANY_SHARE = "AAPL"
 
 def broker_checks(config: Config, connect: bool) -> Iterator[Finding]:
     """Every finding about the broker. Nobody is asked unless `connect` says so; keys are named, never shown."""
-    from connectors.wiring.broker import broker_settings
+    from connectors.wiring.broker import broker_of, broker_settings
 
-    broker = config.broker
-    if broker.kind == "simulated":
+    broker, mode = broker_of(config), config.broker.mode
+    if broker is None:
         yield Finding(AREA, "kind", OK, "the simulated market, with its books in the desk's journal")
         return
-    yield Finding(AREA, "kind", OK, f"a paper account at Alpaca; mode {broker.mode}: {_MODES[broker.mode]}")
+    yield Finding(AREA, "kind", OK, f"{broker.title}; mode {mode}: {_MODES[mode]}")
     try:
         settings = broker_settings(config)
     except CredentialsRefused as error:
@@ -49,13 +48,13 @@ def broker_checks(config: Config, connect: bool) -> Iterator[Finding]:
     except PaperdeskError as error:
         yield Finding(AREA, "address", FAIL, str(error))
         return
-    yield Finding(AREA, "address", OK, f"{settings.trading_url}, given up after {settings.timeout:g} s")
-    yield Finding(AREA, "data address", OK, f"{settings.data_url}, feed {settings.feed}")
+    for name, said in settings.described.items():
+        yield Finding(AREA, name, OK, said)
     if connect:
-        yield from asyncio.run(_answers(config, settings))
+        yield from asyncio.run(_answers(config))
 
 
-async def _answers(config: Config, settings: AlpacaSettings) -> list[Finding]:
+async def _answers(config: Config) -> list[Finding]:
     from connectors.wiring.broker import open_broker
     from engine.clock import LiveClock
 
@@ -66,12 +65,12 @@ async def _answers(config: Config, settings: AlpacaSettings) -> list[Finding]:
             now = (await broker.clock()).now
         except PaperdeskError as error:
             # Whoever does not tell the time answers nothing else of the account either, after as long a wait.
-            return [Finding(AREA, "clock", FAIL, str(error)), await _data_finding(config, settings, here().date())]
+            return [Finding(AREA, "clock", FAIL, str(error)), *await _data_findings(config, here().date())]
         found = [_clock_finding(config, now - here(), now)]
         found += [await _account_finding(broker), await _calendar_finding(broker, now.date())]
     finally:
         await broker.aclose()
-    return [*found, await _data_finding(config, settings, now.date())]
+    return [*found, *await _data_findings(config, now.date())]
 
 
 def _clock_finding(config: Config, ahead: timedelta, theirs: datetime) -> Finding:
@@ -120,18 +119,21 @@ async def _calendar_finding(broker: Broker, today: date) -> Finding:
     return Finding(AREA, "calendar", OK, f"the same {len(ours)} sessions from {first} to {last} as known here")
 
 
-async def _data_finding(config: Config, settings: AlpacaSettings, today: date) -> Finding:
-    """Whether the data host gives what a daily run asks it for: the latest daily bars of a symbol of the desk."""
-    from connectors.alpaca.data import AlpacaData
+async def _data_findings(config: Config, today: date) -> list[Finding]:
+    """The latest daily bars of a symbol of the desk, which a daily run asks for; nothing of a broker without data."""
+    from connectors.wiring.broker import fetches_data, open_data
 
+    if not fetches_data(config):
+        return []
     symbol: Symbol = config.desk.symbols[0] if config.desk.symbols else _ANY_SHARE
-    source = AlpacaData(settings)
+    source = open_data(config)
     try:
         bars = [bar async for _, some in source.bars([symbol], today - _LATELY, today) for bar in some]
     except PaperdeskError as error:
-        return Finding(AREA, "data", FAIL, str(error))
+        return [Finding(AREA, "data", FAIL, str(error))]
     finally:
         await source.aclose()
     if not bars:
-        return Finding(AREA, "data", NOTE, f"answers, and has no bar of {symbol} from {today - _LATELY} to {today}")
-    return Finding(AREA, "data", OK, f"answers; the latest daily bar of {symbol} is of {bars[-1].session}")
+        said = f"answers, and has no bar of {symbol} from {today - _LATELY} to {today}"
+        return [Finding(AREA, "data", NOTE, said)]
+    return [Finding(AREA, "data", OK, f"answers; the latest daily bar of {symbol} is of {bars[-1].session}")]

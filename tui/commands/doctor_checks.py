@@ -48,7 +48,6 @@ PACKAGES = (
     "optuna",
     "alpaca-py",
 )
-BROKER_KEYS = ("APCA_API_KEY_ID", "APCA_API_SECRET_KEY")
 OTHER_KEYS = ("FRED_API_KEY",)
 """Keys of services that neither a model nor the broker belongs to; what needs them says so itself."""
 
@@ -131,12 +130,14 @@ def _models(config: Config, connect: bool) -> Iterator[Finding]:
 
 def _keys(config: Config, agents: Sequence[AgentModel]) -> Iterator[Finding]:
     """Which keys are there; never what they are."""
+    from connectors.wiring.broker import broker_keys, broker_of
     from connectors.wiring.services import KEYS
 
     needed = {one.key_variable for one in agents if one.key_variable}
     named = {endpoint.key_env for endpoint in config.endpoints.values() if endpoint.key_env}
-    brokers = set(BROKER_KEYS) if config.broker.kind == "alpaca" else set()
-    for variable in sorted({*KEYS.values(), *BROKER_KEYS, *OTHER_KEYS, *needed, *named}):
+    broker = broker_of(config)
+    brokers = set() if broker is None else set(broker.key_variables)
+    for variable in sorted({*KEYS.values(), *broker_keys(), *OTHER_KEYS, *needed, *named}):
         there, wanted = bool(os.environ.get(variable)), variable in needed | brokers
         who = "the broker" if variable in brokers else "a configured model"
         said = "present" if there else f"missing, and {who} needs it" if wanted else "not set, not needed"

@@ -16,7 +16,9 @@ def desk_of(invocation: Invocation) -> tuple[str, Sequence[str]]:
     ConfigError."""
     if invocation.configured:
         config = invocation.load().config
-        if config.desk.symbols or config.data.folder is not None or config.broker.kind == "alpaca":
+        from connectors.wiring.broker import fetches_data
+
+        if config.desk.symbols or config.data.folder is not None or fetches_data(config):
             return config.desk.name, config.desk.symbols
         desk = config.desk.name
     else:
@@ -37,9 +39,9 @@ def desk_now(invocation: Invocation) -> datetime | None:
     does not say. Raises ConfigError, CredentialsRefused."""
     if invocation.configured:
         config = invocation.load().config
-        if config.broker.kind == "alpaca" and config.broker.clock == "broker":
-            from connectors.wiring.broker import broker_time
+        from connectors.wiring.broker import broker_time, goes_by_broker
 
+        if goes_by_broker(config):
             return broker_time(config)
     from engine.clock import LiveClock
 

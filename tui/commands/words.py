@@ -52,7 +52,9 @@ class Desk:
     def _symbols(self) -> Sequence[str]:
         if self.config.desk.symbols:
             return self.config.desk.symbols
-        if self.config.broker.kind == "simulated" and self.config.data.folder is None:
+        from connectors.wiring.broker import fetches_data
+
+        if self.config.data.folder is None and not fetches_data(self.config):
             from connectors.demo import DEFAULT_WATCHLIST
 
             return DEFAULT_WATCHLIST

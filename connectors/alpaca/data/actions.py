@@ -11,7 +11,7 @@ from typing import Any
 from connectors.alpaca.data.names import by_wire
 from connectors.alpaca.data.pages import AlpacaPages
 from connectors.alpaca.symbols import to_wire
-from engine.domain.market import ActionKind, CorporateAction, Symbol, is_crypto
+from engine.domain.market import ActionKind, CorporateAction, Symbol, SymbolActions, is_crypto
 
 _PAGE = "1000"
 _AT_ONCE = 50  # symbols of one request: their names stand in its address
@@ -27,15 +27,6 @@ _OTHERWISE = {
 }
 """What changes the worth of a share without being a split or cash; the field that names the share."""
 FOREIGN_CURRENCY = "dividend in another currency"
-
-
-@dataclass(frozen=True, slots=True)
-class SymbolActions:
-    """A symbol's actions in order of ex-date, one of a kind on a day. `untold` are actions that change the worth of a
-    share and can be written as neither: their ex-date and what they are."""
-
-    actions: tuple[CorporateAction, ...] = ()
-    untold: tuple[tuple[date, str], ...] = ()
 
 
 async def corporate_actions(

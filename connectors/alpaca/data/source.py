@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from datetime import date, datetime
 
-from connectors.alpaca.data.actions import SymbolActions, corporate_actions
+from connectors.alpaca.data.actions import corporate_actions
 from connectors.alpaca.data.bars import Bars, crypto_bars, stock_bars
 from connectors.alpaca.data.news import news
 from connectors.alpaca.data.pages import AlpacaPages
 from connectors.alpaca.settings import AlpacaSettings
-from engine.domain.market import NewsItem, Symbol, is_crypto
+from engine.domain.market import NewsItem, Symbol, SymbolActions, is_crypto
 
 
 class AlpacaData:
@@ -18,6 +18,8 @@ class AlpacaData:
     ConfigError where the address or the feed is not the account's, MissingData for what cannot be a symbol,
     NetworkError where the service cannot be reached or answers nonsense, TryAgainLater where it asks for patience.
     One instance belongs to one event loop."""
+
+    vendor = "Alpaca"
 
     def __init__(
         self,
