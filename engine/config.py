@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from engine.domain.run import TradingMode
 from engine.errors import ConfigError
 from engine.preset import AgentSettings, complaint
 
@@ -93,8 +94,8 @@ class BrokerConfig(_Section):
         pattern="^[a-z][a-z0-9_]*$",
         description="simulated: books in the journal; alpaca: a paper account, or the sandbox.",
     )
-    mode: Literal["auto", "ask", "observe"] = Field(
-        "auto", description="auto: orders are sent; ask: they wait for approval; observe: nothing is sent."
+    mode: TradingMode = Field(
+        TradingMode.AUTO, description="auto: orders are sent; ask: they wait for approval; observe: nothing is sent."
     )
     clock: Literal["machine", "broker"] = Field(
         "machine", description="Whose time it is; broker: for a sandbox with a clock of its own."

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any
 
-from engine.domain.run import RunSpec
+from engine.domain.run import RunOutcome, RunSpec
 from engine.messages.events import (
     DecisionMade,
     Event,
@@ -82,12 +82,12 @@ def after_event(state: BacktestState, event: Event) -> BacktestState:
         case Noticed():
             return replace(state, last_words=one_line(event.text))
         case RunFinished():
-            failed = event.outcome == "failed"
+            failed = event.outcome is RunOutcome.FAILED
             return replace(
                 state,
-                status=FAILED if failed else STOPPED if event.outcome == "interrupted" else DONE,
+                status=FAILED if failed else STOPPED if event.outcome is RunOutcome.INTERRUPTED else DONE,
                 error=one_line(event.detail) if failed else state.error,
-                done=state.total if event.outcome == "done" else state.done,
+                done=state.total if event.outcome is RunOutcome.DONE else state.done,
             )
         case _:
             return state

@@ -18,7 +18,7 @@ from threading import Thread
 from typing import TYPE_CHECKING
 
 from engine.domain.live import FeedMessage, OrderHint
-from engine.domain.run import RunSpec
+from engine.domain.run import RunSpec, TradingMode
 from engine.errors import PaperdeskError
 from engine.messages.bus import Bus, Subscription
 from engine.messages.commands import Approve, Command, Shutdown, StartBacktest, StopBacktest, Veto
@@ -279,7 +279,7 @@ class Bridge:
             def until(session: date) -> datetime:
                 return stays_until(calendar, services.symbols, session)
 
-            return hand_view(services.journal, services.mode == "ask", until, services.clock.now())
+            return hand_view(services.journal, services.mode is TradingMode.ASK, until, services.clock.now())
 
         with suppress(PaperdeskError):  # what is wrong with a journal is said where it is read whole
             self._hand = await asyncio.to_thread(read)

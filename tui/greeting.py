@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from engine.domain.run import RunOutcome
 from tui.state import Books, DeskState, Held, Signal, after
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def greeting(journal: Path) -> Greeting:
     from engine.journal.reader import JournalReader
 
     with JournalReader(journal) as reader:
-        latest = next((run for run in reversed(reader.runs()) if run.outcome != "skipped"), None)
+        latest = next((run for run in reversed(reader.runs()) if run.outcome is not RunOutcome.SKIPPED), None)
         state = DeskState()
         if latest is not None:
             for _, event in reader.events_after(run=latest.id):

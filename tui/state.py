@@ -8,6 +8,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from enum import StrEnum
 
+from engine.domain.run import RunKind, RunOutcome
 from engine.messages.events import (
     AgentAnswered,
     AgentSaid,
@@ -184,16 +185,16 @@ def after(state: DeskState, event: Event) -> DeskState:
             state = _logged(state, event, event.level, event.text)
             return replace(state, error=one_line(event.text)) if event.level == "error" else state
         case RunFinished():
-            level = "error" if event.outcome == "failed" else "info"
+            level = "error" if event.outcome is RunOutcome.FAILED else "info"
             ended = _logged(state, event, level, f"run {event.outcome}{_because(event.detail)}")
-            error = one_line(event.detail) if event.outcome == "failed" else state.error
+            error = one_line(event.detail) if event.outcome is RunOutcome.FAILED else state.error
             return replace(ended, running=False, outcome=event.outcome, at=None, error=error)
         case _:
             return state
 
 
 def _kind(event: RunStarted) -> str:
-    return "cycle within the session" if event.kind == "session" else f"{event.kind} run"
+    return "cycle within the session" if event.kind is RunKind.INTRADAY else f"{event.kind} run"
 
 
 def _listed(symbols: tuple[str, ...]) -> str:

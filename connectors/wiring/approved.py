@@ -9,12 +9,12 @@ from connectors.wiring.desk_cycle import run_desk_cycle
 from engine import places
 from engine.app.desk_runner import Publish
 from engine.config import Config
+from engine.domain.run import RunKind
 from engine.errors import MissingData
 from engine.execution.controls import approvals, halted, not_sent
 from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
 from engine.ports import Clock
-from engine.session.context import KIND
 
 
 async def hand_over_approved(
@@ -26,7 +26,7 @@ async def hand_over_approved(
     work."""
     runs = _runs_with_words(config)
     for run in runs:
-        if run.kind == KIND:
+        if run.kind is RunKind.DAILY:
             await run_desk_day(config, run.session, publish, machine)
         elif run.session is not None:
             await run_desk_cycle(config, run.session, run.cycle, publish, machine)
@@ -37,7 +37,7 @@ def _runs_with_words(config: Config) -> Sequence[RunEntry]:
     """Those of the latest session that wait for a word on orders on which one was said."""
     try:
         with JournalReader(places.desk_journal(config.desk.name)) as reader:
-            latest = reader.latest_run(KIND)
+            latest = reader.latest_run(RunKind.DAILY)
             if latest is None or halted(reader) is not None:
                 return ()
             waiting = not_sent(reader)

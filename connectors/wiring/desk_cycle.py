@@ -15,6 +15,7 @@ from engine import places
 from engine.app.desk_runner import Publish
 from engine.config import Config
 from engine.domain.market import Symbol
+from engine.domain.run import RunKind, RunOutcome
 from engine.errors import ConfigError, MissingData, NetworkError, StaleData, TryAgainLater
 from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
@@ -22,7 +23,7 @@ from engine.journal.upgrade import bring_up_to_date
 from engine.market.live_prices import LivePrices
 from engine.messages.events import Noticed
 from engine.ports import Clock, LanguageModel
-from engine.session.context import WITHIN, DeskRunResult, run_id
+from engine.session.context import DeskRunResult, run_id
 
 
 async def run_desk_cycle(
@@ -59,7 +60,7 @@ async def run_desk_cycle(
         with desk_lock(desk):
             bring_up_to_date(places.desk_journal(desk))
             identity = run_id(desk, session, number)
-            if any(run.id == identity and run.outcome == "done" for run in _runs_within(config, session)):
+            if any(run.id == identity and run.outcome is RunOutcome.DONE for run in _runs_within(config, session)):
                 return Finished(identity, session)
             return await run_at(config, calendar, session, publish, clock, through, account, number, ask)
 
@@ -82,6 +83,6 @@ def cut_short(config: Config, session: date) -> int | None:
 def _runs_within(config: Config, session: date) -> Sequence[RunEntry]:
     try:
         with JournalReader(places.desk_journal(config.desk.name)) as reader:
-            return [run for run in reader.runs(WITHIN) if run.session == session]
+            return [run for run in reader.runs(RunKind.INTRADAY) if run.session == session]
     except MissingData:
         return ()

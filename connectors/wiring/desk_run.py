@@ -23,7 +23,7 @@ from engine.app.desk_runner import Publish
 from engine.app.session_report import keep_report
 from engine.config import Config
 from engine.cycle.cycle import Cycle
-from engine.domain.run import RunSpec
+from engine.domain.run import RunKind, RunOutcome, RunSpec
 from engine.errors import DataError, DeskHalted, PaperdeskError
 from engine.execution.venue import Venue
 from engine.journal.reader import JournalReader
@@ -33,7 +33,7 @@ from engine.messages.events import AgentSaid, Event, Noticed, RunFinished
 from engine.ports import Calendar, Clock, LanguageModel
 from engine.preset import briefed, load_preset
 from engine.reports.documents import row_json
-from engine.session.context import KIND, DeskRunResult, SessionContext, run_id
+from engine.session.context import DeskRunResult, SessionContext, run_id
 from engine.session.cost_meter import CostMeter, answered
 from engine.session.daily import run_daily
 from engine.session.intraday import Ask, run_within
@@ -115,7 +115,7 @@ async def run_at(
             tell(Noticed(identity, clock.now(), "warning", reason))
 
         with JournalReader(journal.path) as reader:
-            begins = not reader.runs(KIND)
+            begins = not reader.runs(RunKind.DAILY)
             meter.goes_on(reader.calls(identity))
         for note in unread_series(preset, configured_data(config), market) if begins else ():
             tell(Noticed(identity, clock.now(), "info", note))
@@ -160,7 +160,7 @@ def _failed(
 ) -> None:
     """Writes down that the run failed, or was halted because broker and journal disagree, where it had begun; a
     session that was skipped stays skipped."""
-    outcome = "halted" if isinstance(error, DeskHalted) else "failed"
+    outcome = RunOutcome.HALTED if isinstance(error, DeskHalted) else RunOutcome.FAILED
     differences = error.differences if isinstance(error, BooksDisagree) else ()
     extra: dict[str, Any] = {"broker": config.broker.kind, "mode": config.broker.mode}
     extra |= {"differences": [row_json.difference(one) for one in differences]} if differences else {}

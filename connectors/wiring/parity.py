@@ -11,6 +11,7 @@ from connectors.wiring.redeciding import Again, Asked, decide_again, desk_market
 from connectors.wiring.sources import calendar_table, calendars
 from engine.config import Config
 from engine.domain.model_spec import ModelKind
+from engine.domain.run import RunKind, RunOutcome
 from engine.errors import DataError, MissingData
 from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
@@ -64,12 +65,12 @@ def check_parity(reader: JournalReader, session: date | None, config: Config, ru
 
 def _decided(reader: JournalReader, session: date | None, run: str | None) -> RunEntry:
     """The run that is meant; the latest of those that fit and decided something."""
-    named = [reader.run(run)] if run is not None else reader.runs("daily")
+    named = [reader.run(run)] if run is not None else reader.runs(RunKind.DAILY)
     fitting = [entry for entry in named if entry.session is not None and session in (None, entry.session)]
     decided = [entry for entry in fitting if reader.decisions(entry.id)]
     if decided:
         return decided[-1]
-    days = [entry.session for entry in reader.runs("daily") if entry.outcome == "done"][-3:]
+    days = [entry.session for entry in reader.runs(RunKind.DAILY) if entry.outcome is RunOutcome.DONE][-3:]
     known = f": the latest sessions are {', '.join(map(str, days))}" if days else ""
     raise MissingData(f"the desk decided nothing for {session or run or 'any session'}{known}")
 

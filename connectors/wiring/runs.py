@@ -22,7 +22,7 @@ from engine.conventions.catalog import Convention, convention
 from engine.cycle.cycle import Cycle
 from engine.cycle.recall import TradingMemory
 from engine.domain.execution import ExecutionRules, PriceBasis
-from engine.domain.run import DataSpec, Result, RunSpec
+from engine.domain.run import DataSpec, Result, RunKind, RunOutcome, RunSpec
 from engine.errors import PaperdeskError, UsageError
 from engine.journal.entries import RunEntry
 from engine.journal.writer import JournalWriter
@@ -201,7 +201,7 @@ async def _run(
         journal.run_started(
             RunEntry(
                 id=spec.run,
-                kind="backtest",
+                kind=RunKind.BACKTEST,
                 name=name,
                 started=wall.now(),
                 label=label,
@@ -216,7 +216,7 @@ async def _run(
             else:
                 result = await _agents(spec, config, market, preset, models, publish, stop, journal)
         except BaseException as error:
-            outcome = "failed" if isinstance(error, Exception) else "interrupted"
+            outcome = RunOutcome.FAILED if isinstance(error, Exception) else RunOutcome.INTERRUPTED
             detail = str(error) if isinstance(error, PaperdeskError) else type(error).__name__
             journal.run_finished(spec.run, outcome, wall.now(), detail=detail)
             publish(RunFinished(spec.run, wall.now(), outcome, None, detail))
@@ -228,7 +228,8 @@ async def _run(
         publish(Noticed(spec.run, wall.now(), "info", note))
     equity = result.test.equity
     value = equity[-1].value if equity else result.test.initial_value
-    publish(RunFinished(spec.run, wall.now(), "interrupted" if result.interrupted else "done", value, ""))
+    outcome = RunOutcome.INTERRUPTED if result.interrupted else RunOutcome.DONE
+    publish(RunFinished(spec.run, wall.now(), outcome, value, ""))
     return report
 
 
@@ -364,7 +365,7 @@ def _started(spec: RunSpec, name: str, label: str, market: Market, wall: Clock, 
     return RunStarted(
         run=spec.run,
         time=wall.now(),
-        kind="backtest",
+        kind=RunKind.BACKTEST,
         name=name,
         label=label,
         symbols=spec.symbols,

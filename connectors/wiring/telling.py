@@ -13,6 +13,7 @@ from engine.app.desk_runner import Publish
 from engine.app.session_report import document_of
 from engine.clock import LiveClock
 from engine.config import Config
+from engine.domain.run import RunOutcome
 from engine.errors import DeskHalted, NotToldError, PaperdeskError, UsageError
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
@@ -59,7 +60,7 @@ async def told(
             begun.append(event.run)
         publish(event)
 
-    async def tell(outcome: str, code: int, line: str | None) -> None:
+    async def tell(outcome: RunOutcome, code: int, line: str | None) -> None:
         if notifiers and (line is None or line != known):
             said = _document(config, session, begun, outcome, clock) | {"exit_code": code, "error": line}
             await _tell(notifiers, said, config.desk.name, publish, clock)
@@ -69,11 +70,11 @@ async def told(
     except UsageError:
         raise
     except PaperdeskError as error:
-        outcome = "halted" if isinstance(error, DeskHalted) else "failed"
+        outcome = RunOutcome.HALTED if isinstance(error, DeskHalted) else RunOutcome.FAILED
         await tell(outcome, error.exit_code, str(error))
         raise
     except Exception as error:
-        await tell("failed", PaperdeskError.exit_code, f"a bug: {type(error).__name__}: {error}")
+        await tell(RunOutcome.FAILED, PaperdeskError.exit_code, f"a bug: {type(error).__name__}: {error}")
         raise
     if isinstance(done, DeskRunResult):
         begun.append(done.run)

@@ -10,12 +10,12 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Protocol
 
 from engine.domain.live import FeedMessage
 from engine.domain.market import Symbol
 from engine.domain.model_call import ModelRequest, ModelResult
-from engine.domain.run import RunSpec
+from engine.domain.run import RunSpec, TradingMode
 from engine.errors import InvariantBroken, PaperdeskError, TryAgainLater
 from engine.execution import controls
 from engine.market.as_of import Market
@@ -79,7 +79,7 @@ class DeskServices(Protocol):
         ...
 
     @property
-    def mode(self) -> Literal["auto", "ask", "observe"]:
+    def mode(self) -> TradingMode:
         """Whether its orders are sent, wait for approval, or are never sent."""
         ...
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
+from enum import StrEnum
 from typing import Any
 
 from engine.domain.briefing import Briefing
@@ -12,6 +13,34 @@ from engine.domain.decision import Decision
 from engine.domain.market import Dropped, Symbol
 from engine.domain.order import Fill
 from engine.domain.portfolio import Portfolio
+
+
+class RunKind(StrEnum):
+    """The kind of a run: a backtest, a desk's daily run, or a cycle within the session that follows one."""
+
+    BACKTEST = "backtest"
+    DAILY = "daily"
+    INTRADAY = "session"
+
+
+class RunOutcome(StrEnum):
+    """The end of a run. WAITING has orders that need approval, HALTED was stopped by a person or by books that
+    disagree, SKIPPED is a session that passed without a run; DONE and SKIPPED are final, the others can go on."""
+
+    DONE = "done"
+    WAITING = "waiting"
+    HALTED = "halted"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+    INTERRUPTED = "interrupted"
+
+
+class TradingMode(StrEnum):
+    """The configured treatment of a desk's orders: AUTO sends them, ASK waits for approval, OBSERVE sends none."""
+
+    AUTO = "auto"
+    ASK = "ask"
+    OBSERVE = "observe"
 
 
 @dataclass(frozen=True, slots=True)

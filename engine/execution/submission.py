@@ -17,6 +17,7 @@ from enum import Enum, auto
 from engine.domain.market import Symbol
 from engine.domain.order import Order, OrderState, OrderUpdate, Side, is_final
 from engine.domain.portfolio import ZERO
+from engine.domain.run import TradingMode
 from engine.errors import DataError, NetworkError, PaperdeskError, TryAgainLater
 from engine.execution.controls import Halted, approvals, halted
 from engine.execution.limits import cost
@@ -43,7 +44,7 @@ class SubmissionTerms:
     run: str
     session: date
     symbols: tuple[Symbol, ...]
-    mode: str
+    mode: TradingMode
     floor: Decimal
     allow_short: bool
     prices: Callable[[Symbol], Decimal]
@@ -171,17 +172,17 @@ class Submission:
         terms = self._terms
         with JournalReader(self._journal.path) as reader:
             stopped = halted(reader)
-            word = approvals(reader, [order.id]).get(order.id) if terms.mode == "ask" else None
+            word = approvals(reader, [order.id]).get(order.id) if terms.mode is TradingMode.ASK else None
         if stopped is not None:
             return order, _Gate.HALTED
-        if terms.mode == "observe":
+        if terms.mode is TradingMode.OBSERVE:
             return self._ended(order, OrderState.CANCELED, "the desk observes: nothing is sent")
         if word is not None and not word.approved:
             return self._ended(order, OrderState.CANCELED, f"vetoed: {word.reason}" if word.reason else "vetoed")
         late = self._too_late()
         if late:
             return self._ended(order, OrderState.EXPIRED, late)
-        return order, _Gate.WAITING if terms.mode == "ask" and word is None else _Gate.OPEN
+        return order, _Gate.WAITING if terms.mode is TradingMode.ASK and word is None else _Gate.OPEN
 
     async def _lacking(self, order: Order) -> str:
         """What the account lacks for an order, whatever else is still open there."""

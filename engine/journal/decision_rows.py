@@ -12,7 +12,7 @@ from engine.domain.chart import ChartSpec
 from engine.domain.decision import Action, Cut, Decision, DecisionKey, Outcome, Proposal, SizingRule
 from engine.domain.lesson import Recollection
 from engine.domain.model_call import FailureKind, Message, ModelFailure, ModelResult, Usage
-from engine.domain.run import ModelUse, RunSpec
+from engine.domain.run import ModelUse, RunKind, RunOutcome, RunSpec
 from engine.journal.codec import Row, decimal_or_none, from_json, moment, packed, text_or_none, to_json, unpacked
 from engine.journal.entries import AnswerEntry, CallCost, Note, Recalled, RunEntry
 from engine.messages import commands
@@ -22,7 +22,7 @@ def run_of(row: Mapping[str, Any]) -> RunEntry:
     """A run from its row."""
     return RunEntry(
         id=row["id"],
-        kind=row["kind"],
+        kind=RunKind(row["kind"]),
         name=row["name"],
         started=datetime.fromisoformat(row["started"]),
         label=row["label"],
@@ -31,7 +31,7 @@ def run_of(row: Mapping[str, Any]) -> RunEntry:
         session=None if row["session"] is None else date.fromisoformat(row["session"]),
         cycle=row["cycle"],
         ended=None if row["ended"] is None else datetime.fromisoformat(row["ended"]),
-        outcome=row["outcome"],
+        outcome=None if row["outcome"] is None else RunOutcome(row["outcome"]),
         value=decimal_or_none(row["value"]),
         detail=row["detail"],
         model=None if row["model"] is None else from_json(ModelUse, row["model"]),
@@ -43,7 +43,7 @@ def run_row(run: RunEntry) -> Row:
     """A run that begins, as a row."""
     return {
         "id": run.id,
-        "kind": run.kind,
+        "kind": run.kind.value,
         "name": run.name,
         "label": run.label,
         "spec": None if run.spec is None else to_json(run.spec),

@@ -13,18 +13,22 @@ from engine.domain.decision import Decision, DecisionKey, Outcome
 from engine.domain.lesson import Recollection
 from engine.domain.model_call import Message, ModelResult
 from engine.domain.order import Fill, Order, OrderState
-from engine.domain.run import ModelUse, RunSpec
+from engine.domain.run import ModelUse, RunKind, RunOutcome, RunSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEntry:
-    """One run. `kind` is `backtest`, `daily` or `session`; `session` and `cycle` say what a desk's run was for;
-    `outcome` is None while it runs (or was killed), else `done`, `interrupted`, `failed`, `halted` or `skipped`;
-    `value` is what the books came to, `model` what was asked of
-    models; times UTC."""
+    """One run in its present state; `outcome` and `ended` are None while it runs, or was killed.
+
+    session: the decision session of a desk's run, None for a backtest.
+    cycle: the number of the cycle that rests on that session; 1 is the daily run's.
+    started, ended: UTC; a run that went on after a kill keeps its first start.
+    value: the portfolio at the end, in the quote currency.
+    model: what the models of the run were asked, and the cost in USD.
+    """
 
     id: str
-    kind: str
+    kind: RunKind
     name: str
     started: datetime
     label: str = ""
@@ -33,7 +37,7 @@ class RunEntry:
     session: date | None = None
     cycle: int = 0
     ended: datetime | None = None
-    outcome: str | None = None
+    outcome: RunOutcome | None = None
     value: Decimal | None = None
     detail: str = ""
     model: ModelUse | None = None

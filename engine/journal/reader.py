@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from engine.domain.decision import Decision, DecisionKey, Outcome
     from engine.domain.market import Dropped
     from engine.domain.order import Fill
-    from engine.domain.run import Adoption, CashFlow, EquityPoint
+    from engine.domain.run import Adoption, CashFlow, EquityPoint, RunKind
     from engine.journal.entries import (
         AnswerEntry,
         BoundAccount,
@@ -82,23 +82,22 @@ class JournalReader:
 
     # Runs
 
-    def finished_run(self, session: date, kind: str = "daily") -> str | None:
-        """The id of the run of a session that was done, or None: the check that makes a second run a no-op."""
+    def finished_run(self, session: date) -> str | None:
+        """The id of the daily run of a session that was done, or None: the check that makes a second run a no-op."""
         found = self._rows(
-            "SELECT id FROM runs WHERE kind = ? AND session = ? AND outcome = 'done' ORDER BY cycle DESC LIMIT 1",
-            kind,
+            "SELECT id FROM runs WHERE kind = 'daily' AND session = ? AND outcome = 'done' ORDER BY cycle DESC LIMIT 1",
             session.isoformat(),
         )
         return found[0]["id"] if found else None
 
-    def runs(self, kind: str | None = None) -> tuple[RunEntry, ...]:
+    def runs(self, kind: RunKind | None = None) -> tuple[RunEntry, ...]:
         """Every run, the latest last."""
         from engine.journal.decision_rows import run_of
 
         where, values = _where({"kind": kind})
         return self._all(run_of, f"SELECT * FROM runs{where} ORDER BY rowid", *values)
 
-    def latest_run(self, kind: str | None = None) -> RunEntry | None:
+    def latest_run(self, kind: RunKind | None = None) -> RunEntry | None:
         """The run that was started last, or None."""
         from engine.journal.decision_rows import run_of
 

@@ -6,7 +6,7 @@ from datetime import date
 from decimal import Decimal
 
 from engine.domain.decision import DecisionKey
-from engine.domain.run import ModelUse, Result, Stretch
+from engine.domain.run import ModelUse, Result, RunKind, RunOutcome, Stretch
 from engine.errors import MissingData
 from engine.journal.entries import Trail
 from engine.journal.migrations import TEST, WARM_UP
@@ -36,7 +36,7 @@ def result(reader: JournalReader, run: str) -> Result:
         model=entry.model,
         dropped=reader.dropped(run),
         notes=tuple(dict.fromkeys(note.text for note in reader.notes(run))),
-        interrupted=entry.outcome == "interrupted",
+        interrupted=entry.outcome is RunOutcome.INTERRUPTED,
         extra=dict(entry.extra),
     )
 
@@ -55,7 +55,7 @@ def trail(reader: JournalReader, key: DecisionKey) -> Trail:
             f"{reader.path}: paperdesk decisions lists those that were taken"
         )
     orders = tuple(order for order in reader.orders(key.run, key.symbol, key.session) if order.cycle == key.cycle)
-    world = key.run if reader.run(key.run).kind == "backtest" else None
+    world = key.run if reader.run(key.run).kind is RunKind.BACKTEST else None
     closes: dict[date, Decimal] = {}
     for holding in reader.holdings(world, key.symbol, first=key.session):
         if holding.price is not None:

@@ -21,7 +21,16 @@ from engine.domain.decision import Decision, Outcome
 from engine.domain.lesson import Recollection
 from engine.domain.market import Dropped
 from engine.domain.order import MOVES, Fill, Order, OrderState
-from engine.domain.run import Adoption, CashFlow, EquityPoint, ModelUse, Result, Stretch
+from engine.domain.run import (
+    Adoption,
+    CashFlow,
+    EquityPoint,
+    ModelUse,
+    Result,
+    RunKind,
+    RunOutcome,
+    Stretch,
+)
 from engine.errors import InvariantBroken
 from engine.journal import account_rows, book_rows, decision_rows
 from engine.journal.codec import moment, text_or_none, to_json
@@ -65,11 +74,11 @@ class JournalWriter:
     def run_started(self, run: RunEntry) -> bool:
         """A run began, or (False) goes on after it was killed, interrupted, failed or halted. Raises InvariantBroken
         for one that was done."""
-        self._parts[run.id] = TEST if run.kind == "backtest" else LIVE
+        self._parts[run.id] = TEST if run.kind is RunKind.BACKTEST else LIVE
         before = self._store.find("runs", {"id": run.id})
         if before is None:
             self._store.write(("runs", decision_rows.run_row(run)))
-        elif before["outcome"] in ("done", "skipped"):
+        elif before["outcome"] in (RunOutcome.DONE, RunOutcome.SKIPPED):
             raise InvariantBroken(f"the run {run.id} is {before['outcome']} in {self.path}: it cannot start again")
         else:
             self._store.update(
@@ -83,7 +92,7 @@ class JournalWriter:
     def run_finished(
         self,
         run: str,
-        outcome: str,
+        outcome: RunOutcome,
         time: datetime,
         *,
         value: Decimal | None = None,
@@ -91,10 +100,10 @@ class JournalWriter:
         model: ModelUse | None = None,
         extra: Mapping[str, Any] | None = None,
     ) -> None:
-        """A run ended: `done`, `interrupted`, `failed`, `halted` or `skipped`; `extra` holds JSON's types only."""
+        """A run ended; `extra` holds JSON's types only."""
         ends = {
             "ended": moment(time),
-            "outcome": outcome,
+            "outcome": outcome.value,
             "value": text_or_none(value),
             "detail": detail,
             "model": None if model is None else to_json(model),
@@ -127,7 +136,7 @@ class JournalWriter:
         equity = result.test.equity
         self.run_finished(
             run,
-            "interrupted" if result.interrupted else "done",
+            RunOutcome.INTERRUPTED if result.interrupted else RunOutcome.DONE,
             time,
             value=equity[-1].value if equity else result.test.initial_value,
             model=result.model,

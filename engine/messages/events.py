@@ -10,7 +10,10 @@ import typing
 from dataclasses import MISSING, dataclass, fields
 from datetime import date, datetime
 from decimal import Decimal
+from enum import StrEnum
 from typing import Any, ClassVar
+
+from engine.domain.run import RunKind, RunOutcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +28,10 @@ class Event:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunStarted(Event):
-    """A run began: kind is `backtest`, `daily` or `session`; `label` introduces who decides, `steps` are the questions
+    """A run began; `label` introduces who decides, `steps` are the questions
     that its agents are asked about a symbol, in order (none where nobody is asked)."""
 
-    kind: str
+    kind: RunKind
     name: str
     label: str
     symbols: tuple[str, ...]
@@ -151,7 +154,7 @@ class Noticed(Event):
 class RunFinished(Event):
     """A run ended: outcome is `done`, `interrupted` or `failed`; `detail` says why."""
 
-    outcome: str
+    outcome: RunOutcome
     value: Decimal | None
     detail: str
 
@@ -214,4 +217,6 @@ def _typed(value: Any, hint: Any) -> Any:
         return datetime.fromisoformat(value)
     if hint is date:
         return date.fromisoformat(value)
+    if isinstance(hint, type) and issubclass(hint, StrEnum):
+        return hint(value)
     return value

@@ -10,7 +10,7 @@ from engine.cycle.cycle import Cycle
 from engine.domain.decision import Decision
 from engine.domain.market import Symbol
 from engine.domain.order import Fill, Order
-from engine.domain.run import CashFlow, EquityPoint, ModelUse
+from engine.domain.run import CashFlow, EquityPoint, ModelUse, RunKind, RunOutcome, TradingMode
 from engine.execution.controls import Halted
 from engine.execution.venue import Venue
 from engine.journal.writer import JournalWriter
@@ -19,10 +19,6 @@ from engine.messages.events import Event
 from engine.ports import Calendar, Clock, Pause
 from engine.session.cost_meter import CostMeter
 from engine.session.schedule import DAILY
-
-KIND = "daily"
-WITHIN = "session"
-"""The kinds of a desk's runs: the one after a close, and the cycles within the session that follows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,20 +42,20 @@ class SessionContext:
     wall: Clock
     publish: Callable[[Event], None]
     pause: Pause
-    mode: str = "auto"
+    mode: TradingMode = TradingMode.AUTO
     broker: str = "simulated"
     number: int = DAILY
 
     @property
-    def kind(self) -> str:
+    def kind(self) -> RunKind:
         """What kind of run it is."""
-        return KIND if self.number == DAILY else WITHIN
+        return RunKind.DAILY if self.number == DAILY else RunKind.INTRADAY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeskRunResult:
-    """What a run came to: `books` are those at the last close. `outcome` is `done`, `waiting` (orders in `waiting` need
-    approval) or `halted` (by a person, see `halted`); `skipped` are sessions that passed without a run: they are never
+    """What a run came to: `books` are those at the last close. `outcome` is DONE, WAITING (orders in `waiting` need
+    approval) or HALTED (by a person, see `halted`); `skipped` are sessions that passed without a run: they are never
     traded late."""
 
     run: str
@@ -71,11 +67,13 @@ class DeskRunResult:
     cash_flows: tuple[CashFlow, ...]
     skipped: tuple[date, ...]
     model: ModelUse
-    outcome: str = "done"
+    outcome: RunOutcome = RunOutcome.DONE
     waiting: tuple[Order, ...] = ()
     halted: Halted | None = None
 
 
 def run_id(desk: str, session: date, number: int = DAILY) -> str:
     """The id of a desk's run: the same session and cycle, the same run."""
-    return f"{KIND}-{desk}-{session:%Y%m%d}" if number == DAILY else f"{WITHIN}-{desk}-{session:%Y%m%d}-{number}"
+    if number == DAILY:
+        return f"{RunKind.DAILY}-{desk}-{session:%Y%m%d}"
+    return f"{RunKind.INTRADAY}-{desk}-{session:%Y%m%d}-{number}"

@@ -9,6 +9,7 @@ from decimal import Decimal
 from engine.cycle.turn import CycleResult
 from engine.domain.market import Symbol
 from engine.domain.order import Order
+from engine.domain.run import RunOutcome
 from engine.execution.controls import halted
 from engine.execution.submission import Submission, SubmissionResult, SubmissionTerms
 from engine.execution.venue import SettledSession
@@ -78,7 +79,8 @@ def end(
     skipped: tuple[date, ...] = (),
 ) -> DeskRunResult:
     """Writes down, and tells, that the run has ended, and what it came to; `value` is the portfolio's."""
-    outcome = "halted" if handed.halted else "waiting" if handed.waiting else "done"
+    outcome = RunOutcome.WAITING if handed.waiting else RunOutcome.DONE
+    outcome = RunOutcome.HALTED if handed.halted else outcome
     books, detail = setting.venue.books, _halt_words(handed)
     assert books is not None  # settle() opens them
     setting.journal.run_finished(

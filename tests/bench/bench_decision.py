@@ -24,7 +24,7 @@ from engine import places
 from engine.clock import BacktestClock
 from engine.config import Config
 from engine.domain.model_call import ModelRequest, ModelResult
-from engine.domain.run import DataSpec, RunSpec
+from engine.domain.run import DataSpec, RunKind, RunSpec
 from engine.journal.entries import RunEntry
 from engine.journal.writer import JournalWriter
 from engine.offline.model import OfflineModel
@@ -95,7 +95,7 @@ def run(model: LanguageModel, spec: RunSpec, config: Config) -> tuple[float, int
     market = asyncio.run(load_run(spec))
     clock = BacktestClock(datetime(2000, 1, 1, tzinfo=UTC))
     with JournalWriter(places.run_journal(spec.run), batched=True) as journal:
-        journal.run_started(RunEntry(id=spec.run, kind="backtest", name="bench", started=clock.now()))
+        journal.run_started(RunEntry(id=spec.run, kind=RunKind.BACKTEST, name="bench", started=clock.now()))
         recorder = JournalRecorder(journal, spec.run, "bench", clock)
         began = perf_counter()
         result = asyncio.run(play(spec, config, market, preset, models, clock, recorder))

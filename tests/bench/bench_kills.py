@@ -38,7 +38,7 @@ from connectors.wiring.sources import calendars
 from engine import places
 from engine.account.reconciliation import what_is_kept
 from engine.domain.order import OrderState
-from engine.domain.run import DataSpec
+from engine.domain.run import DataSpec, RunKind
 from engine.journal.integrity import quick_check
 from engine.journal.reader import JournalReader
 from engine.market.trading_hours import exchange_calendar
@@ -353,7 +353,7 @@ class Killing:
             sent, decisions = reader.orders_sent(), reader.decisions()
             answers = [reader.answers(decision.key) for decision in decisions]
             moves = {order.id: reader.order_moves(order.id) for order in orders}
-            runs = reader.runs("daily")
+            runs = reader.runs(RunKind.DAILY)
         there = Counter(order["client_order_id"] for order in state["orders"])
         report.intents, report.sent, report.there = len(orders), len(sent), there.total()
         report.posts = sum(state["posts"].values())

@@ -21,7 +21,7 @@ from engine.domain.decision import Action, Cut, Decision, DecisionKey, Proposal,
 from engine.domain.market import Dropped
 from engine.domain.order import Fill, Side
 from engine.domain.portfolio import CENT, Portfolio, Position
-from engine.domain.run import CashFlow, DataSpec, EquityPoint, ModelUse, Result, RunSpec, Stretch
+from engine.domain.run import CashFlow, DataSpec, EquityPoint, ModelUse, Result, RunKind, RunSpec, Stretch
 from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
@@ -324,7 +324,7 @@ def test_a_run_comes_back_from_its_journal(tmp_path: Path, documented: bool) -> 
         journal.run_started(
             RunEntry(
                 id="hand",
-                kind="backtest",
+                kind=RunKind.BACKTEST,
                 name="finvision",
                 started=now,
                 label="rules",

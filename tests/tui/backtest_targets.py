@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from multiprocessing.connection import Connection
 
-from engine.domain.run import RunSpec
+from engine.domain.run import RunKind, RunOutcome, RunSpec
 from engine.errors import StaleData
 from engine.messages.events import DecisionMade, RunFinished, RunStarted, SessionOpened, SessionSettled, to_plain
 from tui.backtest_process import stop_wanted
@@ -63,7 +63,7 @@ def play(spec: RunSpec, connection: Connection, count: int, pause: float) -> Non
         RunStarted(
             run="r1",
             time=now,
-            kind="backtest",
+            kind=RunKind.BACKTEST,
             name="test",
             label=label,
             symbols=spec.symbols,
@@ -98,7 +98,7 @@ def play(spec: RunSpec, connection: Connection, count: int, pause: float) -> Non
         value = Decimal(round(100_000 + 2_000 * math.sin(n / 9) + 60 * n))
         equity.append({"session": day.isoformat(), "value": str(value)})
         tell(SessionSettled(run="r1", time=now, session=day, value=value, cash=Decimal(20_000), positions=()))
-    outcome = "done" if len(equity) == count else "interrupted"
+    outcome = RunOutcome.DONE if len(equity) == count else RunOutcome.INTERRUPTED
     tell(RunFinished("r1", now, outcome, None, ""))
     metrics = {"total_return": 0.0123, "sharpe": 1.25, "max_drawdown": 0.034, "win_rate": None}
     held = {"metrics": {"total_return": 0.0044, "sharpe": 0.8}, "final_value": "100440", "trades": 1}

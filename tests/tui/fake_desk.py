@@ -8,13 +8,12 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import Literal
 
 from engine.app.desk_runner import Gate, Publish, TakeTurn
 from engine.domain.live import FeedMessage
 from engine.domain.market import Bar, PriceHistory
 from engine.domain.order import Order, OrderState, Side, order_id
-from engine.domain.run import RunSpec
+from engine.domain.run import RunKind, RunOutcome, RunSpec, TradingMode
 from engine.errors import StaleData
 from engine.execution.controls import approvals, halted, not_sent
 from engine.journal.entries import OrderEntry
@@ -92,7 +91,7 @@ class FakeDesk:
         self.symbols = tuple(symbols)
         self.label, self.steps = LABEL, STEPS
         self.journal = folder / "test.db"
-        self.mode: Literal["auto", "ask", "observe"] = "auto"
+        self.mode = TradingMode.AUTO
         self.handed_over = 0
         self.clock = StandingClock()
         self.default_backtest = RunSpec(
@@ -161,7 +160,7 @@ class FakeDesk:
             RunStarted(
                 run=run,
                 time=NOW,
-                kind="daily",
+                kind=RunKind.DAILY,
                 name="test",
                 label=LABEL,
                 symbols=self.symbols,
@@ -232,7 +231,7 @@ class FakeDesk:
                 run=run, time=NOW, session=SESSION, value=Decimal("101340.00"), cash=Decimal("96000.00"), positions=held
             )
         )
-        publish(RunFinished(run, NOW, "done", Decimal("101340.00"), ""))
+        publish(RunFinished(run, NOW, RunOutcome.DONE, Decimal("101340.00"), ""))
 
 
 def opens(desk: FakeDesk) -> Callable[[], FakeDesk]:
@@ -243,7 +242,7 @@ def opens(desk: FakeDesk) -> Callable[[], FakeDesk]:
 def asking_desk(folder: Path) -> FakeDesk:
     """A desk in mode ask with two orders that wait and one that was sent."""
     desk = FakeDesk(folder)
-    desk.mode = "ask"
+    desk.mode = TradingMode.ASK
     with JournalWriter(desk.journal) as writer:
         for order in (SENT, BOUGHT, SOLD):
             writer.order_intended(OrderEntry(order, "r", "test", 1, NOW))

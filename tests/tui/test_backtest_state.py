@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
-from engine.domain.run import RunSpec
+from engine.domain.run import RunKind, RunOutcome, RunSpec
 from engine.messages.events import DecisionMade, Event, RunFinished, RunStarted, SessionOpened, SessionSettled
 from tui.backtest_state import DONE, FAILED, STOPPED, BacktestState, after_event, with_baseline, with_result
 
@@ -36,7 +36,7 @@ def test_progress_counts_sessions_that_are_done() -> None:
         RunStarted(
             run="r",
             time=NOW,
-            kind="backtest",
+            kind=RunKind.BACKTEST,
             name="x",
             label="rules",
             symbols=("ABC",),
@@ -75,10 +75,10 @@ def test_decisions_are_counted_by_action() -> None:
 
 
 def test_a_run_ends_done_stopped_or_failed() -> None:
-    assert _fold(_opened(1), RunFinished("r", NOW, "done", Decimal(1), "")).fraction == 1.0
-    assert _fold(RunFinished("r", NOW, "done", None, "")).status == DONE
-    assert _fold(RunFinished("r", NOW, "interrupted", None, "")).status == STOPPED
-    failed = _fold(RunFinished("r", NOW, "failed", None, "no\nprices"))
+    assert _fold(_opened(1), RunFinished("r", NOW, RunOutcome.DONE, Decimal(1), "")).fraction == 1.0
+    assert _fold(RunFinished("r", NOW, RunOutcome.DONE, None, "")).status == DONE
+    assert _fold(RunFinished("r", NOW, RunOutcome.INTERRUPTED, None, "")).status == STOPPED
+    failed = _fold(RunFinished("r", NOW, RunOutcome.FAILED, None, "no\nprices"))
     assert (failed.status, failed.error) == (FAILED, "no prices")
 
 

@@ -11,7 +11,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from engine.domain.portfolio import Portfolio
-from engine.domain.run import EquityPoint
+from engine.domain.run import EquityPoint, RunKind
 from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
@@ -62,7 +62,10 @@ def test_a_desk_on_the_simulated_market_is_left_alone(tmp_path: Path) -> None:
     with JournalWriter(journal) as writer:
         writer.run_started(
             RunEntry(
-                id="daily-demo-20250310", kind="daily", name="finvision", started=datetime(2025, 3, 10, 21, tzinfo=UTC)
+                id="daily-demo-20250310",
+                kind=RunKind.DAILY,
+                name="finvision",
+                started=datetime(2025, 3, 10, 21, tzinfo=UTC),
             )
         )
         writer.session_settled("daily-demo-20250310", EquityPoint(day, Decimal(1), Portfolio(Decimal(1)), {}))

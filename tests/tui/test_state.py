@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
+from engine.domain.run import RunKind, RunOutcome
 from engine.messages.events import (
     AgentAnswered,
     AgentSaid,
@@ -28,7 +29,7 @@ def _started(*symbols: str) -> RunStarted:
     return RunStarted(
         run="r1",
         time=NOW,
-        kind="daily",
+        kind=RunKind.DAILY,
         name="demo",
         label="rules",
         symbols=symbols or ("ABC",),
@@ -131,11 +132,19 @@ def test_what_a_model_writes_cannot_steer_the_terminal() -> None:
 
 
 def test_a_run_that_goes_on_keeps_what_was_said_in_it_and_another_begins_anew() -> None:
-    ended = RunFinished("r1", NOW, "waiting", None, "")
+    ended = RunFinished("r1", NOW, RunOutcome.WAITING, None, "")
     state = _fold(_started(), _step("decision"), _answer("decision", "Buy."), ended, _started())
     assert state.running and state.panes_of("ABC")[-1].text == "Buy." and state.cost == Decimal("0.02")
     other = RunStarted(
-        run="r2", time=NOW, kind="daily", name="demo", label="rules", symbols=("ABC",), first=DAY, last=DAY, sessions=1
+        run="r2",
+        time=NOW,
+        kind=RunKind.DAILY,
+        name="demo",
+        label="rules",
+        symbols=("ABC",),
+        first=DAY,
+        last=DAY,
+        sessions=1,
     )
     state = after(state, other)
     assert state.panes_of("ABC")[-1].text == "" and state.cost == 0
@@ -189,7 +198,7 @@ def test_errors_stay_until_the_next_start() -> None:
     state = _fold(Noticed("", NOW, "error", "no prices"))
     assert state.error == "no prices"
     assert after(state, _started()).error == ""
-    failed = _fold(_started(), RunFinished("r1", NOW, "failed", None, "the disk is full"))
+    failed = _fold(_started(), RunFinished("r1", NOW, RunOutcome.FAILED, None, "the disk is full"))
     assert (failed.running, failed.error) == (False, "the disk is full")
 
 

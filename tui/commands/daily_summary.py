@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from engine.app.session_report import document_of
-from engine.domain.run import EquityPoint
+from engine.domain.run import EquityPoint, RunKind
 from engine.execution.controls import halted
 from engine.journal.reader import JournalReader
 from tui import amounts
@@ -35,7 +35,7 @@ def print_differences(journal: Path, desk: str, as_json: bool) -> None:
     """Prints in what broker and journal disagree, as the run that was halted by it wrote it down: JSON to standard
     output, the table for a person to standard error."""
     with JournalReader(journal) as reader:
-        entry = reader.latest_run("daily")
+        entry = reader.latest_run(RunKind.DAILY)
         if entry is None:
             return
         if as_json:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from engine.config import Config
 from engine.domain.market import Symbol
+from engine.domain.run import TradingMode
 from engine.errors import CredentialsRefused, PaperdeskError
 from tui.commands.doctor_checks import FAIL, NOTE, OK, Finding
 from tui.commands.due import kept_sessions
@@ -18,9 +19,9 @@ if TYPE_CHECKING:
 
 AREA = "Broker"
 _MODES = {
-    "auto": "orders are sent",
-    "ask": "orders wait for approval",
-    "observe": "nothing is sent",
+    TradingMode.AUTO: "orders are sent",
+    TradingMode.ASK: "orders wait for approval",
+    TradingMode.OBSERVE: "nothing is sent",
 }
 _APART, _FAR_APART = timedelta(seconds=2), timedelta(seconds=60)
 """How far this machine's clock may be from the broker's: worth knowing, and too far."""

@@ -44,11 +44,12 @@ class _Journal:
 
     def has(self, run: RunEntry) -> bool:
         """Whether a run belongs into this journal."""
-        from engine.session.context import KIND, run_id
+        from engine.domain.run import RunKind
+        from engine.session.context import run_id
 
         if self.run is not None:
             return run.id == self.run
-        return run.kind == KIND and run.session is not None and run.id == run_id(self.desk, run.session)
+        return run.kind is RunKind.DAILY and run.session is not None and run.id == run_id(self.desk, run.session)
 
 
 @click.command("journal")

@@ -121,5 +121,7 @@ def _unknown(desk: str, run: str, stack: ExitStack) -> MissingData:
     known = latest_backtests(3)
     reader = _opened(places.desk_journal(desk), stack)
     if reader is not None:
-        known += [entry.id for entry in reader.runs("daily")[:-4:-1]]
+        from engine.domain.run import RunKind
+
+        known += [entry.id for entry in reader.runs(RunKind.DAILY)[:-4:-1]]
     return MissingData(f"no run {run}: the latest are {', '.join(known) or '(none yet)'}")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from engine.domain.run import RunKind, RunOutcome
 from tui.commands.journals import NOT_RUN, Look, looked_at
 from tui.console import Console, show, standard_output
 from tui.invocation import Invocation, desk_options
@@ -88,7 +89,9 @@ def _undecided(invocation: Invocation, state: _State | None) -> date | None:
     if last is None:
         return None
     done = () if state is None else state.runs
-    return None if any(run.session == last and run.kind == "daily" and run.outcome == "done" for run in done) else last
+    kind, outcome = RunKind.DAILY, RunOutcome.DONE
+    ran = any(run.session == last and run.kind is kind and run.outcome is outcome for run in done)
+    return None if ran else last
 
 
 def _document(state: _State | None) -> dict[str, Any]:
@@ -182,9 +185,9 @@ def _run_words(run: RunEntry) -> str:
     at = f"{run.ended or run.started:%Y-%m-%d %H:%M} UTC"
     ended = {
         None: f"begun {at} and not finished: it is at work, or was killed and goes on with the next one",
-        "done": f"done {at}",
+        RunOutcome.DONE: f"done {at}",
     }.get(run.outcome, f"{run.outcome} {at}")
-    why = f": {run.detail}" if run.detail and run.outcome != "done" else ""
+    why = f": {run.detail}" if run.detail and run.outcome is not RunOutcome.DONE else ""
     return f"{when}{ended}{why} ({run.id})"
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from engine.domain.run import TradingMode
 from engine.errors import MissingData, PaperdeskError, UsageError
 from tui.commands.desk_hand import Hand, hand_on, moment
 from tui.commands.words_text import print_said, print_waiting
@@ -47,7 +48,7 @@ class Desk:
         def until(session: date) -> datetime:
             return stays_until(calendar, symbols, session)
 
-        return hand_view(self.hand.journal, self.config.broker.mode == "ask", until, self.now)
+        return hand_view(self.hand.journal, self.config.broker.mode is TradingMode.ASK, until, self.now)
 
     def _symbols(self) -> Sequence[str]:
         if self.config.desk.symbols:
@@ -127,11 +128,11 @@ def _desk(invocation: Invocation) -> Desk:
 def _check_asks(desk: Desk) -> None:
     """Raises UsageError for a desk whose orders wait for nobody."""
     mode = desk.config.broker.mode
-    if mode == "ask":
+    if mode is TradingMode.ASK:
         return
     why = {
-        "auto": "sends its orders by itself: stop all of them with paperdesk halt, or set broker.mode to ask",
-        "observe": "only observes and sends nothing: set broker.mode to ask",
+        TradingMode.AUTO: "sends its orders by itself: stop all of them with paperdesk halt, or set broker.mode to ask",
+        TradingMode.OBSERVE: "only observes and sends nothing: set broker.mode to ask",
     }[mode]
     raise UsageError(f"the desk {desk.hand.desk} {why}")
 

@@ -9,7 +9,7 @@ from typing import Any
 from engine.account.time_weighted import brought_in, measured
 from engine.domain.decimal_text import money, plain
 from engine.domain.order import OrderState
-from engine.domain.run import Adoption, CashFlow, EquityPoint
+from engine.domain.run import Adoption, CashFlow, EquityPoint, RunKind, RunOutcome, TradingMode
 from engine.journal.entries import OrderEntry, RunEntry
 from engine.journal.reader import JournalReader
 from engine.messages.events import Noticed
@@ -45,7 +45,7 @@ def day_document(reader: JournalReader, desk: str, run: str, outcome: str | None
             "kind": entry.extra.get("broker", "simulated"),
             "account": None if bound is None else bound.account,
         },
-        "mode": entry.extra.get("mode", "auto"),
+        "mode": entry.extra.get("mode", TradingMode.AUTO),
         "preset": entry.name,
         "label": entry.label,
         "decisions": [row_json.decision(made) for made in reader.decisions(run)],
@@ -79,14 +79,14 @@ def positions(books: EquityPoint) -> dict[str, dict[str, str | None]]:
     return found
 
 
-def failure_document(desk: str, session: date | None, mode: str, broker: str) -> Row:
+def failure_document(desk: str, session: date | None, mode: TradingMode, broker: str) -> Row:
     """A run that ended before its journal had anything of it."""
     return {
         "schema": SCHEMA,
         "desk": desk,
         "run": None,
         "session": None if session is None else str(session),
-        "outcome": "failed",
+        "outcome": RunOutcome.FAILED,
         "broker": {"kind": broker, "account": None},
         "mode": mode,
     }
@@ -136,10 +136,14 @@ def _order(reader: JournalReader, known: OrderEntry) -> Row:
 
 def _skipped(reader: JournalReader, entry: RunEntry) -> Iterator[date]:
     """Sessions without a run between this run and the one before it."""
-    earlier = [run for run in reader.runs("daily") if run.session and entry.session and run.session < entry.session]
-    before = max((run.session for run in earlier if run.session and run.outcome != "skipped"), default=None)
+    earlier = [
+        run for run in reader.runs(RunKind.DAILY) if run.session and entry.session and run.session < entry.session
+    ]
+    before = max(
+        (run.session for run in earlier if run.session and run.outcome is not RunOutcome.SKIPPED), default=None
+    )
     for run in earlier:
-        if run.outcome == "skipped" and run.session and (before is None or run.session > before):
+        if run.outcome is RunOutcome.SKIPPED and run.session and (before is None or run.session > before):
             yield run.session
 
 

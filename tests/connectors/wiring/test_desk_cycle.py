@@ -25,7 +25,7 @@ from engine.agents.decision import DecisionView
 from engine.config import Config
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.domain.order import OrderState
-from engine.domain.run import DataSpec
+from engine.domain.run import DataSpec, RunKind
 from engine.errors import StaleData
 from engine.execution.controls import approve
 from engine.journal.integrity import quick_check
@@ -196,7 +196,7 @@ def test_what_was_seen_too_long_ago_is_not_decided_on(sandbox: SandboxServer, wr
     result = cycle(config, 3, Buyer())
     assert isinstance(result, DeskRunResult)
     with JournalReader(places.desk_journal("paper")) as reader:
-        assert [(run.cycle, run.outcome) for run in reader.runs("session")] == [(2, "failed"), (3, "done")]
+        assert [(run.cycle, run.outcome) for run in reader.runs(RunKind.INTRADAY)] == [(2, "failed"), (3, "done")]
 
 
 def test_a_cycle_killed_before_its_order_was_answered_sends_no_second_one(

@@ -21,6 +21,7 @@ from connectors.wiring.sources import calendars
 from engine import places
 from engine.config import Config
 from engine.domain.model_call import ModelRequest, ModelResult
+from engine.domain.run import RunKind
 from engine.errors import ConfigError, MissingData, StaleData, TryAgainLater, UsageError
 from engine.journal.reader import JournalReader
 from engine.journal.store import RowStore
@@ -57,7 +58,7 @@ def run(config: Config, wall: Wall, asked: date | None = None, **more: Any) -> D
 def books() -> dict[str, Any]:
     with JournalReader(places.desk_journal("mine")) as reader:
         return {
-            "runs": [(r.session, r.outcome) for r in reader.runs("daily")],
+            "runs": [(r.session, r.outcome) for r in reader.runs(RunKind.DAILY)],
             "decisions": [(d.key.session, d.key.symbol, d.action) for d in reader.decisions()],
             "orders": [(o.order.id, o.order.state) for o in reader.orders()],
             "fills": reader.fills(),

@@ -29,7 +29,7 @@ from engine.account.comparison import BooksDisagree
 from engine.config import Config
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.domain.order import OrderState
-from engine.domain.run import DataSpec
+from engine.domain.run import DataSpec, RunKind
 from engine.execution import controls
 from engine.journal.reader import JournalReader
 from engine.lab.parity import Parity
@@ -172,7 +172,7 @@ def parity(config: Config, session: date) -> Parity:
 
 def seen(session: date) -> TurnInputs:
     with JournalReader(places.desk_journal("paper")) as reader:
-        (entry,) = [one for one in reader.runs("daily") if one.session == session]
+        (entry,) = [one for one in reader.runs(RunKind.DAILY) if one.session == session]
         return seen_in(reader.inputs(entry.id), calendars())
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
+from engine.domain.run import TradingMode
 from tests.engine.account.account_life import KINDS, Cut, Fault, Life, Meanwhile, Wishes
 from tests.engine.account.accounts import SYMBOLS
 
@@ -48,7 +49,7 @@ class Schedule:
 def schedule_of(seed: int) -> Schedule:
     """The schedule of a seed, on any machine the same. It ends well."""
     draw = Random(seed)
-    mode = draw.choices(("auto", "ask", "observe"), (12, 6, 1))[0]
+    mode = draw.choices(tuple(TradingMode), (12, 6, 1))[0]
     steps: list[Step] = []
     for _ in range(draw.randint(2, 5)):
         steps.append(_step(draw, _WEIGHTS))

@@ -29,6 +29,7 @@ from engine.domain.brokerage import Activity, Asset, BrokerAccount, BrokerClock,
 from engine.domain.market import is_crypto
 from engine.domain.model_call import ModelRequest
 from engine.domain.order import Order, OrderState, OrderUpdate
+from engine.domain.run import TradingMode
 from engine.errors import CredentialsRefused, TryAgainLater
 from engine.journal.writer import JournalWriter
 from engine.market.as_of import Market
@@ -149,7 +150,7 @@ class Desk:
     name: str = "desk"
     data: MarketData = field(default_factory=market_data)
     pay_dividends: bool = True
-    mode: str = "auto"
+    mode: TradingMode = TradingMode.AUTO
     wrap: Callable[[LocalAccount], Any] = lambda account: account
     cash: Decimal = Decimal(100_000)
     start: datetime = START

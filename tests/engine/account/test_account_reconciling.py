@@ -23,7 +23,7 @@ from engine.domain.brokerage import Activity, ActivityKind, BrokerAccount, Diffe
 from engine.domain.ledger import carried_forward
 from engine.domain.order import Order, OrderState, OrderUpdate, Side
 from engine.domain.portfolio import Portfolio, Position
-from engine.domain.run import Adoption, CashFlow
+from engine.domain.run import Adoption, CashFlow, RunKind, RunOutcome
 from engine.errors import ConfigError, CredentialsRefused
 from engine.journal.integrity import quick_check
 from engine.journal.reader import JournalReader
@@ -96,7 +96,7 @@ def test_a_trade_by_hand_halts_names_both_sides_and_is_adopted_on_the_record(tmp
     assert found["GONE"].amount == 5
     assert found["cash"].amount is not None and found["cash"].amount < -100
     with JournalReader(desk.journal) as reader:
-        assert reader.latest_run("daily").outcome is None  # whoever runs it writes how it ended
+        assert reader.latest_run(RunKind.DAILY).outcome is None  # whoever runs it writes how it ended
         assert [f for f in reader.fills() if f.symbol == "GONE"] == []
     differences(desk)  # it stays so
 
@@ -141,7 +141,7 @@ def test_an_order_that_the_journal_calls_ended_and_the_broker_has_open_is_cancel
         journal.order_moved(order.moved(OrderState.EXPIRED), BrokerClockOf(desk.local).now())
     again = run_id(desk.name, desk.session)
     with JournalWriter(desk.journal) as journal:  # as if the run had not come to its end
-        journal.run_finished(again, "failed", BrokerClockOf(desk.local).now())
+        journal.run_finished(again, RunOutcome.FAILED, BrokerClockOf(desk.local).now())
 
     found = differences(desk)
     assert "open at the broker and expired in the journal" in found[f"order {order.id}"].note

@@ -25,6 +25,7 @@ from engine.domain.brokerage import Activity, ActivityKind, BrokerAccount, Broke
 from engine.domain.market import Bar, PriceHistory
 from engine.domain.order import Order, OrderState, Side
 from engine.domain.portfolio import CENT, EXACT, SHARE_STEP, ZERO, Position
+from engine.domain.run import RunKind
 from engine.journal.entries import OrderEntry, RunEntry
 from engine.journal.integrity import quick_check
 from engine.journal.reader import JournalReader
@@ -231,7 +232,7 @@ def _lives(journal: Path, calendar: Calendar, days: list[list[Trade]]) -> None:
         writer.run_started(
             RunEntry(
                 id=RUN,
-                kind="daily",
+                kind=RunKind.DAILY,
                 name="desk",
                 started=BEGIN,
                 label="",

@@ -12,6 +12,7 @@ import pytest
 
 from engine.app.desk_runner import DeskRunner, Gate, Gated, Publish
 from engine.domain.model_call import ModelRequest, ModelResult
+from engine.domain.run import RunOutcome
 from engine.errors import StaleData, TryAgainLater
 from engine.execution import controls
 from engine.journal.reader import JournalReader
@@ -63,7 +64,7 @@ class Cycles:
         except asyncio.CancelledError:
             self.cancelled = True
             raise
-        publish(RunFinished("r1", NOON, "done", None, ""))
+        publish(RunFinished("r1", NOON, RunOutcome.DONE, None, ""))
 
 
 async def _heard(bus: Bus, wanted: int) -> list[Event]:
@@ -82,7 +83,7 @@ async def test_a_cycle_runs_to_its_end_and_the_desk_stops_when_told() -> None:
     heard = asyncio.create_task(_heard(bus, 1))
     desk.send(RunCycle())
     serving = asyncio.create_task(desk.serve())
-    assert await heard == [RunFinished("r1", NOON, "done", None, "")]
+    assert await heard == [RunFinished("r1", NOON, RunOutcome.DONE, None, "")]
     assert cycles.asked == 3
     desk.send(Shutdown())
     async with asyncio.timeout(1):

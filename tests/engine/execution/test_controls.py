@@ -14,6 +14,7 @@ from threading import Timer
 import pytest
 
 from engine.domain.order import Order, OrderState, Side
+from engine.domain.run import RunKind
 from engine.execution import controls
 from engine.journal.entries import OrderEntry, RunEntry
 from engine.journal.integrity import quick_check
@@ -90,7 +91,7 @@ def test_an_open_reader_sees_another_processs_halt_while_a_writer_is_open(journa
         assert controls.halted(reader) is None
         subprocess.run([sys.executable, "-c", HALTS, str(journal)], cwd=REPO, check=True, timeout=60)
         assert controls.halted(reader) == controls.Halted(minutes(1), "from elsewhere")
-        writer.run_started(RunEntry(id="r", kind="daily", name="demo", started=NOW))
+        writer.run_started(RunEntry(id="r", kind=RunKind.DAILY, name="demo", started=NOW))
         assert controls.halted(reader) == controls.Halted(minutes(1), "from elsewhere")
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from engine.domain.brokerage import Asset
 from engine.domain.order import OrderState
+from engine.domain.run import TradingMode
 from engine.errors import UsageError
 from engine.execution import controls
 from engine.journal.reader import JournalReader
@@ -120,7 +121,7 @@ def test_a_word_while_the_last_question_is_asked_still_counts(tmp_path: Path) ->
 
 
 def test_observe_sends_nothing_and_says_so(tmp_path: Path) -> None:
-    desk = Desk(folder=tmp_path, script=both, mode="observe")
+    desk = Desk(folder=tmp_path, script=both, mode=TradingMode.OBSERVE)
     result = desk.run()
     assert result.outcome == "done"
     assert len(result.orders) == 2
@@ -130,7 +131,7 @@ def test_observe_sends_nothing_and_says_so(tmp_path: Path) -> None:
 
 
 def test_ask_sends_what_is_approved_cancels_what_is_vetoed_and_lets_the_rest_wait(tmp_path: Path) -> None:
-    desk = Desk(folder=tmp_path, script=both, mode="ask")
+    desk = Desk(folder=tmp_path, script=both, mode=TradingMode.ASK)
     first = desk.run()
     assert first.outcome == "waiting"
     assert [order.symbol for order in first.waiting] == ["AAA", "BBB"]
@@ -152,7 +153,7 @@ def test_ask_sends_what_is_approved_cancels_what_is_vetoed_and_lets_the_rest_wai
 
 
 def test_what_waits_expires_with_its_session_approved_too_late_or_not(tmp_path: Path) -> None:
-    desk = Desk(folder=tmp_path, script=both, mode="ask")
+    desk = Desk(folder=tmp_path, script=both, mode=TradingMode.ASK)
     first = desk.run()
     desk.next_close()
     controls.approve(desk.journal, [first.orders[0].id], now(desk))
@@ -162,7 +163,7 @@ def test_what_waits_expires_with_its_session_approved_too_late_or_not(tmp_path: 
 
 
 def test_an_approved_order_that_the_cash_no_longer_allows_is_canceled_with_the_reason(tmp_path: Path) -> None:
-    desk = Desk(folder=tmp_path, script=both, mode="ask")
+    desk = Desk(folder=tmp_path, script=both, mode=TradingMode.ASK)
     first = desk.run()
     controls.approve(desk.journal, [order.id for order in first.orders], now(desk))
     # The run settles the withdrawal, and its floor is a share of what is left.
@@ -259,7 +260,7 @@ def test_an_order_that_might_arrive_after_the_close_is_not_sent(tmp_path: Path) 
 
 
 def test_a_veto_while_the_broker_is_asked_still_counts(tmp_path: Path) -> None:
-    desk = Desk(folder=tmp_path, script=both, mode="ask")
+    desk = Desk(folder=tmp_path, script=both, mode=TradingMode.ASK)
     orders = desk.run().orders
     controls.approve(desk.journal, [order.id for order in orders], now(desk))
     vetoing = Watching(desk, "open_orders", 2, lambda: controls.veto(desk.journal, [orders[0].id], now(desk), "no"))

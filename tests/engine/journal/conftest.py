@@ -13,6 +13,7 @@ from engine.domain.chart import Candles, ChartSpec
 from engine.domain.decision import Action, Decision, DecisionKey, Proposal
 from engine.domain.model_call import FailureKind, Message, ModelFailure, ModelResult
 from engine.domain.order import Order, Side, order_id
+from engine.domain.run import RunKind
 from engine.journal.entries import AnswerEntry, OrderEntry, RunEntry
 
 NOW = datetime(2024, 3, 4, 21, 0, 1, tzinfo=UTC)
@@ -31,7 +32,7 @@ def now() -> datetime:
 
 @pytest.fixture
 def a_run() -> Callable[..., RunEntry]:
-    def build(run: str = "demo-20240304", kind: str = "daily") -> RunEntry:
+    def build(run: str = "demo-20240304", kind: RunKind = RunKind.DAILY) -> RunEntry:
         return RunEntry(id=run, kind=kind, name="demo", started=NOW, symbols=("AAA",), session=SESSION, cycle=1)
 
     return build

@@ -15,6 +15,7 @@ import pytest
 
 from engine.domain.decision import DecisionKey
 from engine.domain.model_call import ModelResult
+from engine.domain.run import RunKind, RunOutcome
 from engine.errors import TryAgainLater
 from engine.journal.entries import AnswerEntry, OrderEntry, RunEntry
 from engine.journal.integrity import quick_check
@@ -29,6 +30,7 @@ WRITES_EVENTS = """
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
+from engine.domain.run import RunOutcome
 from engine.journal.writer import JournalWriter
 from engine.messages.events import Noticed, RunFinished
 now = datetime(2024, 3, 4, tzinfo=UTC)
@@ -38,7 +40,7 @@ with JournalWriter(Path(sys.argv[1]), batched=sys.argv[2] == "batched") as journ
         if n % 50 == 0:
             journal.flush()
             print(n, flush=True)
-    journal.event(RunFinished("r", now, "done", None, ""))
+    journal.event(RunFinished("r", now, RunOutcome.DONE, None, ""))
 """
 
 WRITES_UNTIL_KILLED = """
@@ -48,17 +50,18 @@ from decimal import Decimal
 from pathlib import Path
 from engine.domain.order import Order, OrderState, Side, order_id
 from engine.domain.portfolio import Portfolio
-from engine.domain.run import EquityPoint
+from engine.domain.run import EquityPoint, RunKind
 from engine.journal.entries import OrderEntry, RunEntry
 from engine.journal.writer import JournalWriter
 now, day = datetime(2024, 3, 4, tzinfo=UTC), date(2024, 3, 4)
 journal = JournalWriter(Path(sys.argv[1]), batched=sys.argv[2] == "batched")
-journal.run_started(RunEntry("r", "daily", "demo", now))
+journal.run_started(RunEntry(id="r", kind=RunKind.DAILY, name="demo", started=now))
 for n in range(10**9):
     prices = {"AAA": Decimal(1), "BBB": Decimal(2)}
     book = EquityPoint(date.fromordinal(1 + n), Decimal(n), Portfolio(Decimal(n)), prices)
     journal.session_settled("r", book)
-    order = Order(order_id("demo", day, n, "AAA", Side.BUY), "AAA", Side.BUY, day, notional=Decimal(5))
+    name = order_id("demo", day, n, "AAA", Side.BUY)
+    order = Order(id=name, symbol="AAA", side=Side.BUY, session=day, notional=Decimal(5))
     journal.order_intended(OrderEntry(order, "r", "demo", n, now))
     journal.order_moved(order.moved(OrderState.SUBMITTING), now)
     print(order.id, flush=True)
@@ -121,9 +124,9 @@ def test_a_killed_writer_leaves_a_sound_journal(path: Path, mode: str) -> None:
             assert point.prices.keys() == {"AAA", "BBB"}
     with JournalWriter(path) as journal:
         assert not journal.run_started(
-            RunEntry(id="r", kind="daily", name="demo", started=datetime.fromisoformat("2024-03-04T00:00Z"))
+            RunEntry(id="r", kind=RunKind.DAILY, name="demo", started=datetime.fromisoformat("2024-03-04T00:00Z"))
         )
-        journal.run_finished("r", "done", datetime.fromisoformat("2024-03-04T00:00Z"))
+        journal.run_finished("r", RunOutcome.DONE, datetime.fromisoformat("2024-03-04T00:00Z"))
     assert quick_check(path) == ()
 
 

@@ -21,7 +21,7 @@ from engine.domain.market import Dropped
 from engine.domain.model_call import FailureKind, Message, ModelFailure, ModelResult, Usage
 from engine.domain.order import Fill, Order, Side
 from engine.domain.portfolio import CENT, Portfolio, Position
-from engine.domain.run import CashFlow, DataSpec, EquityPoint, ModelUse, Result, RunSpec, Stretch
+from engine.domain.run import CashFlow, DataSpec, EquityPoint, ModelUse, Result, RunKind, RunOutcome, RunSpec, Stretch
 from engine.errors import InvariantBroken, MissingData
 from engine.journal.entries import AnswerEntry, Note, OrderEntry, RunEntry
 from engine.journal.migrations import LIVE, TEST, WARM_UP
@@ -129,7 +129,7 @@ def test_a_result_comes_back_equal(
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "r.db"
         with JournalWriter(path, batched=True) as journal:
-            journal.run_started(RunEntry(id="r", kind="backtest", name="x", started=NOW, spec=SPEC))
+            journal.run_started(RunEntry(id="r", kind=RunKind.BACKTEST, name="x", started=NOW, spec=SPEC))
             journal.backtest_result("r", was, NOW)
         with JournalReader(path) as reader:
             assert result(reader, "r") == was
@@ -148,7 +148,7 @@ def test_what_was_written_on_the_way_is_not_written_again(path: Path) -> None:
         warm_up=Stretch(initial_value=Decimal(90), equity=(early,)),
     )
     with JournalWriter(path, batched=True) as journal:
-        journal.run_started(RunEntry(id="r", kind="backtest", name="x", started=NOW, spec=SPEC))
+        journal.run_started(RunEntry(id="r", kind=RunKind.BACKTEST, name="x", started=NOW, spec=SPEC))
         journal.stretch_started("r", WARM_UP, Decimal(90))
         journal.session_settled("r", early)
         journal.stretch_started("r", TEST, Decimal(100))
@@ -375,7 +375,7 @@ def test_commands_wait_until_one_process_carries_them_out(path: Path) -> None:
 def test_runs_and_the_check_for_a_finished_one(path: Path) -> None:
     daily = RunEntry(
         id="d1",
-        kind="daily",
+        kind=RunKind.DAILY,
         name="demo",
         started=NOW,
         label="rules",
@@ -387,25 +387,24 @@ def test_runs_and_the_check_for_a_finished_one(path: Path) -> None:
         assert journal.run_started(daily)
         assert reader.run("d1") == daily
         assert reader.finished_run(date(2024, 3, 4)) is None
-        journal.run_finished("d1", "failed", NOW, detail="no network")
+        journal.run_finished("d1", RunOutcome.FAILED, NOW, detail="no network")
         assert reader.finished_run(date(2024, 3, 4)) is None
         assert not journal.run_started(daily)
         assert reader.run("d1") == daily
-        journal.run_finished("d1", "done", NOW, value=Decimal("99.50"))
+        journal.run_finished("d1", RunOutcome.DONE, NOW, value=Decimal("99.50"))
         assert reader.finished_run(date(2024, 3, 4)) == "d1"
         assert reader.finished_run(date(2024, 3, 5)) is None
-        assert reader.finished_run(date(2024, 3, 4), kind="backtest") is None
         with pytest.raises(InvariantBroken, match="done"):
             journal.run_started(daily)
-        journal.run_started(RunEntry(id="b1", kind="backtest", name="x", started=NOW, spec=SPEC))
+        journal.run_started(RunEntry(id="b1", kind=RunKind.BACKTEST, name="x", started=NOW, spec=SPEC))
         assert [run.id for run in reader.runs()] == ["d1", "b1"]
-        latest, latest_daily = reader.latest_run(), reader.latest_run("daily")
+        latest, latest_daily = reader.latest_run(), reader.latest_run(RunKind.DAILY)
         assert latest is not None and latest.spec == SPEC
         assert latest_daily is not None and latest_daily.value == Decimal("99.50")
         with pytest.raises(MissingData, match="b1, d1"):
             reader.run("d2")
         with pytest.raises(InvariantBroken, match="no run d2"):
-            journal.run_finished("d2", "done", NOW)
+            journal.run_finished("d2", RunOutcome.DONE, NOW)
         with pytest.raises(MissingData, match="no result"):
             result(reader, "d1")
 
@@ -440,7 +439,7 @@ def test_the_trail_of_a_desk_decision_crosses_its_runs(path: Path) -> None:
     closes = {monday: Decimal(10), tuesday: Decimal(11)}
     with JournalWriter(path) as journal, JournalReader(path) as reader:
         for run, session in (("d1", monday), ("d2", tuesday)):
-            journal.run_started(RunEntry(id=run, kind="daily", name="demo", started=NOW, session=session))
+            journal.run_started(RunEntry(id=run, kind=RunKind.DAILY, name="demo", started=NOW, session=session))
             if run == "d2":
                 journal.fill(run, fill)
                 journal.outcome(run, earned)

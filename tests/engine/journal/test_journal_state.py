@@ -10,7 +10,7 @@ from pathlib import Path
 from engine.domain.decision import Decision
 from engine.domain.order import OrderState
 from engine.domain.portfolio import Portfolio
-from engine.domain.run import EquityPoint
+from engine.domain.run import EquityPoint, RunOutcome
 from engine.journal.entries import OrderEntry, RunEntry
 from engine.journal.fold import JournalState, fold, state_of
 from engine.journal.reader import JournalReader
@@ -46,7 +46,7 @@ def test_the_state_is_what_the_records_come_to(
         journal.order_moved(sent.moved(OrderState.FILLED), now, filled=Decimal(3))
         journal.session_settled(RUN, books(4, "100.00"))
         journal.session_settled(RUN, books(5, "90.00"))
-        journal.run_finished(RUN, "done", now)
+        journal.run_finished(RUN, RunOutcome.DONE, now)
     state = state_of(path)
     assert state.books == books(5, "90.00")
     assert [entry.order.state for entry in state.orders] == [OrderState.FILLED, OrderState.INTENDED]

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.domain.run import RunKind, RunOutcome
 from engine.messages import events
 from engine.messages.events import TYPES, Event, OrderFilled, from_plain, to_plain
 
@@ -25,6 +26,8 @@ OF_TYPE: dict[Any, st.SearchStrategy[Any]] = {
     date: st.dates(),
     datetime: st.datetimes(timezones=st.just(UTC)),
     Decimal: DECIMALS,
+    RunKind: st.sampled_from(RunKind),
+    RunOutcome: st.sampled_from(RunOutcome),
     Decimal | None: st.none() | DECIMALS,
     tuple[str, ...]: st.lists(st.text()).map(tuple),
     tuple[tuple[str, Decimal, Decimal], ...]: st.lists(st.tuples(st.text(), DECIMALS, DECIMALS)).map(tuple),
@@ -43,6 +46,9 @@ def test_every_event_survives_json(kind: type[Event]) -> None:
         back = from_plain(json.loads(json.dumps(to_plain(event), allow_nan=False)))
         assert back == event
         assert type(back) is kind
+        assert [type(getattr(back, f.name)) for f in fields(kind)] == [
+            type(getattr(event, f.name)) for f in fields(kind)
+        ]
         # Digits are kept too: 1.0 is no 1.00 in the books.
         assert to_plain(back) == to_plain(event)
 
@@ -91,7 +97,7 @@ def test_an_event_of_before_a_field_was_known_is_read_without_it() -> None:
     begun = events.RunStarted(
         run="r",
         time=now,
-        kind="daily",
+        kind=RunKind.DAILY,
         name="desk",
         label="rules",
         symbols=("AAA",),

@@ -20,6 +20,7 @@ from engine.domain.decision import Action
 from engine.domain.execution import ExecutionRules
 from engine.domain.model_call import ModelRequest
 from engine.domain.order import OrderState
+from engine.domain.run import RunOutcome
 from engine.errors import InvariantBroken, MissingData, StaleData, UsageError
 from engine.journal.reader import JournalReader
 from engine.journal.store import RowStore
@@ -375,8 +376,8 @@ def test_killed_and_not_gone_on_with_its_intentions_expire(journal: Path, copies
         assert known == [pair for pair in decided if pair[0] < DAYS[2]]
 
 
-@pytest.mark.parametrize("outcome", ["failed", None])
-def test_what_an_unfinished_run_meant_to_trade_does_not_stay_open(outcome: str | None, journal: Path) -> None:
+@pytest.mark.parametrize("outcome", [RunOutcome.FAILED, None])
+def test_what_an_unfinished_run_meant_to_trade_does_not_stay_open(outcome: RunOutcome | None, journal: Path) -> None:
     """A run that ended with an error is as abandoned as one that was killed."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(SimulatedVenue, "place", _refuse)
@@ -404,7 +405,7 @@ def test_a_failed_run_goes_on_in_its_own_session(journal: Path) -> None:
         with pytest.raises(Killed):
             Daily(journal).run(DAYS[0])
     with JournalWriter(journal) as writer:
-        writer.run_finished(run_id("desk", DAYS[0]), "failed", Wall(DAYS[0]).now(), detail="no route")
+        writer.run_finished(run_id("desk", DAYS[0]), RunOutcome.FAILED, Wall(DAYS[0]).now(), detail="no route")
 
     again = Daily(journal)
     result = again.run(DAYS[0])

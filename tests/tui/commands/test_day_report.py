@@ -13,11 +13,12 @@ import pytest
 
 from engine import places
 from engine.app.session_report import keep_report
+from engine.domain.run import RunKind, RunOutcome
 from engine.errors import DataError
 from engine.journal.entries import RunEntry
 from engine.journal.writer import JournalWriter
 from engine.reports.day_markdown import day_markdown
-from engine.session.context import WITHIN, run_id
+from engine.session.context import run_id
 from tests.tui.commands.conftest import SESSIONS, Run
 
 
@@ -118,7 +119,7 @@ def test_a_cycle_within_the_session_has_a_report_of_its_own(run: Run, desk: Path
         writer.run_started(
             RunEntry(
                 id=identity,
-                kind=WITHIN,
+                kind=RunKind.INTRADAY,
                 name="desk",
                 started=now,
                 label="rules",
@@ -128,7 +129,7 @@ def test_a_cycle_within_the_session_has_a_report_of_its_own(run: Run, desk: Path
                 cycle=2,
             )
         )
-        writer.run_finished(identity, "done", now)
+        writer.run_finished(identity, RunOutcome.DONE, now)
     kept = keep_report(journal, "demo", identity, places.desk_reports("demo"))
     assert kept is not None and kept.name == f"{session}-2.md"
     assert f"session {session}, cycle 2 within the next" in kept.read_text(encoding="utf-8").splitlines()[0]
