@@ -18,12 +18,12 @@ from engine.config import Config
 from engine.domain.market import Symbol
 from engine.domain.run import DataSpec, ModelUse
 from engine.errors import MissingData, UsageError
+from engine.lab.published_agents import Ablation, published_agents
 from engine.lab.published_runs import overrides
+from engine.lab.published_tables import BENCHES, PublishedTable, published
 from engine.ports import Clock
 from engine.reports.comparison import AgentRow, Cell, agent_cells, compare
 from engine.reports.model_averages import Average, averages
-from engine.reports.published import BENCHES, PublishedTable, published
-from engine.reports.published_agents import Ablation, published_agents
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

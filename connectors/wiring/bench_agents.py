@@ -16,12 +16,12 @@ from engine.config import Config
 from engine.domain.decision import Action
 from engine.domain.market import Symbol
 from engine.domain.run import DataSpec, Result
+from engine.lab.published_agents import Ablation, PublishedAgents
 from engine.lab.published_runs import agent_spec, measured
+from engine.lab.published_tables import PublishedTable
 from engine.ports import Clock
 from engine.preset import load_preset
 from engine.reports.comparison import AgentRow
-from engine.reports.published import PublishedTable
-from engine.reports.published_agents import Ablation, PublishedAgents
 from engine.reports.repeats import median_repeat, spreads
 
 OFFLINE = "offline"

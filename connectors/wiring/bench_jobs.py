@@ -19,10 +19,10 @@ from engine.config import Config
 from engine.domain.run import Result, RunSpec
 from engine.errors import MissingData, StaleData
 from engine.lab.published_runs import adjusted_market
+from engine.lab.published_tables import PublishedTable
 from engine.market.as_of import Market
 from engine.market.trading_hours import FIRST_SESSION
 from engine.preset import load_preset
-from engine.reports.published import PublishedTable
 from engine.session.recorder import Silent
 
 if TYPE_CHECKING:

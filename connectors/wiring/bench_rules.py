@@ -10,7 +10,7 @@ from engine.conventions.metrics import Metrics
 from engine.domain.market import Symbol
 from engine.errors import MissingData, StaleData
 from engine.lab.published_runs import Override, run_rule
-from engine.reports.published import PublishedTable
+from engine.lab.published_tables import PublishedTable
 
 Say = Callable[[str], None]
 

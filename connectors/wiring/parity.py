@@ -16,11 +16,11 @@ from engine.errors import DataError, MissingData
 from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
 from engine.journal.results import trail
+from engine.lab.decision_changes import compared, order_changes
 from engine.lab.parity import Parity, data_changes
 from engine.lab.redecision import RecordedTurn, occasion_of_desk
 from engine.market.trading_hours import decision_time, desk_calendar
 from engine.preset import briefed
-from engine.reports.decision_changes import compared, order_changes
 from engine.session.inputs import TurnInputs, seen_in
 
 

@@ -30,12 +30,12 @@ from engine.errors import MissingData, StaleData, UsageError
 from engine.journal.entries import AnswerEntry, OrderEntry, Recalled, RunEntry, Trail
 from engine.journal.reader import JournalReader
 from engine.journal.results import trail
+from engine.lab.decision_changes import Comparison, compared
 from engine.lab.redecision import RecordedTurn, occasion_of_backtest, occasion_of_desk, opened, part_of, turn_of
 from engine.market.as_of import Market, load_market
 from engine.market.trading_hours import desk_calendar
 from engine.ports import Calendar
 from engine.preset import Preset, briefed, load_preset
-from engine.reports.decision_changes import Comparison, compared
 from engine.session.inputs import seen_in
 from engine.session.recorder import answer_entry
 from memory.recall import LayeredMemory

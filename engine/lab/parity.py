@@ -11,8 +11,8 @@ from typing import TypeVar
 from engine.cycle.recall import YEAR
 from engine.domain.market import UNKNOWN, CorporateAction, PriceHistory, Symbol, from_nano
 from engine.journal.entries import RunEntry
+from engine.lab.decision_changes import Change, Comparison
 from engine.market.as_of import Market
-from engine.reports.decision_changes import Change, Comparison
 from engine.session.inputs import TurnInputs
 
 T = TypeVar("T")

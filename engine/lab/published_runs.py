@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from engine.account.track_record import track_of
 from engine.conventions.catalog import convention
 from engine.conventions.metrics import Metrics
 from engine.conventions.metrics.track import Floats
@@ -16,10 +17,9 @@ from engine.domain.decision import Action
 from engine.domain.market import Symbol
 from engine.domain.run import Result, RunSpec
 from engine.errors import UsageError
+from engine.lab.published_tables import PublishedTable
 from engine.lab.rule_backtest import run_strategy
 from engine.market.as_of import Market
-from engine.reports.published import PublishedTable
-from engine.reports.record import track_of
 from engine.simulation.price_basis import adjusted_by_actions
 from engine.strategies.catalog import make_strategy, strategy_class
 from engine.strategies.finagent import tuned_params

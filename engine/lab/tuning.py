@@ -8,6 +8,7 @@ from datetime import date
 from decimal import Decimal
 from typing import TYPE_CHECKING, Literal
 
+from engine.account.track_record import track_of
 from engine.conventions.catalog import convention
 from engine.conventions.metrics import Metrics
 from engine.domain.execution import ExecutionRules
@@ -16,7 +17,6 @@ from engine.domain.run import Result, RunSpec
 from engine.errors import Interrupted, UsageError
 from engine.lab.rule_backtest import run_strategy
 from engine.market.as_of import Market
-from engine.reports.record import track_of
 from engine.strategies.catalog import make_strategy, strategy_class
 from engine.strategies.parameters import Parameter, nearest, parameters, parsed
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 from engine.domain.market import Symbol
-from engine.reports.published import PublishedCell, PublishedTable
+from engine.lab.published_tables import PublishedCell, PublishedTable
 
 
 @dataclass(frozen=True, slots=True)

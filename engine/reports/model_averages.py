@@ -11,9 +11,9 @@ from statistics import fmean
 from typing import Literal
 
 from engine.domain.market import Symbol
+from engine.lab.published_agents import PrintedModel
+from engine.lab.published_tables import PublishedTable
 from engine.reports.comparison import Cell, row_name
-from engine.reports.published import PublishedTable
-from engine.reports.published_agents import PrintedModel
 
 BENCHMARK = "buy-and-hold"
 Figures = Mapping[tuple[str, Symbol, str], float]

@@ -12,13 +12,13 @@ from datetime import date
 from decimal import Decimal
 
 from engine.account.time_weighted import EXTERNAL, brought_in
+from engine.account.track_record import symbol_track, track_of
 from engine.conventions.catalog import Convention
 from engine.conventions.metrics import Metrics
 from engine.domain.market import Symbol, is_crypto
 from engine.domain.order import Side
 from engine.domain.portfolio import EXACT, ZERO
 from engine.domain.run import Stretch
-from engine.reports.record import symbol_track, track_of
 
 BENCHMARK = "buy-and-hold"
 """The baseline that excess returns are measured against."""

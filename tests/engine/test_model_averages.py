@@ -6,10 +6,10 @@ from decimal import Decimal
 
 import pytest
 
+from engine.lab.published_agents import published_agents
+from engine.lab.published_tables import published
 from engine.reports.comparison import AgentRow, agent_cells, compare
 from engine.reports.model_averages import Average, averages
-from engine.reports.published import published
-from engine.reports.published_agents import published_agents
 
 AGENTS = published_agents("investorbench")
 

@@ -8,8 +8,8 @@ import pytest
 
 from connectors.wiring.bench import Bench
 from engine.domain.run import ModelUse
+from engine.lab.published_tables import published
 from engine.reports.comparison import AgentRow, Spread, agent_cells
-from engine.reports.published import published
 from tui.bench_text import lines
 
 

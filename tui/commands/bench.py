@@ -16,8 +16,8 @@ from tui.invocation import Invocation, desk_options
 if TYPE_CHECKING:
     from connectors.wiring.bench import Bench, PreparedBench
     from engine.config import Config
+    from engine.lab.published_agents import Ablation
     from engine.reports.comparison import Cell
-    from engine.reports.published_agents import Ablation
 
 SCHEMA = 1
 
@@ -122,8 +122,8 @@ def _specs(text: str) -> tuple[str, ...]:
 
 
 def _ablations(name: str, printed: bool, own: Path | None) -> tuple[Ablation, ...]:
-    from engine.reports.published import BENCHES
-    from engine.reports.published_agents import ablations_from, published_agents
+    from engine.lab.published_agents import ablations_from, published_agents
+    from engine.lab.published_tables import BENCHES
 
     # An unknown bench is refused, with the names that there are, when it is prepared.
     ours = published_agents(name).ablations if printed and name in BENCHES else ()

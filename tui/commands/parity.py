@@ -16,8 +16,8 @@ from tui.console import Console, show, standard_output
 from tui.invocation import Invocation, desk_options
 
 if TYPE_CHECKING:
+    from engine.lab.decision_changes import Comparison, Field
     from engine.lab.parity import Parity
-    from engine.reports.decision_changes import Comparison, Field
 
 _WIDEST = 120
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.domain.decision import Decision
 from engine.journal.entries import AnswerEntry, Recalled, Trail
-from engine.reports.decision_changes import Change, Comparison, Field, decision_fields
+from engine.lab.decision_changes import Change, Comparison, Field, decision_fields
 from engine.session.cost_meter import in_words, use_of
 from tui import amounts
 from tui.commands.run_text import decided_by, first_line

@@ -8,8 +8,8 @@ from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
+from engine.lab.published_tables import PublishedTable, published
 from engine.market.trading_hours import exchange_calendar
-from engine.reports.published import PublishedTable, published
 
 FIRST, LAST, WARM_UP = date(2023, 7, 3), date(2023, 7, 31), date(2023, 6, 1)
 """First and last session of the test, and first of the warm-up."""

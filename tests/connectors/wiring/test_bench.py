@@ -19,11 +19,11 @@ from engine.config import Config
 from engine.domain.decision import SizingRule
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.errors import CredentialsRefused, MalformedData, UsageError
+from engine.lab.published_agents import Ablation, published_agents
 from engine.market.trading_hours import exchange_calendar
 from engine.offline.model import OfflineModel
 from engine.ports import LanguageModel
 from engine.reports.comparison import Cell
-from engine.reports.published_agents import Ablation, published_agents
 from tests.connectors.wiring.short_bench import FIRST, LAST, WARM_UP, short_tables, write_folder, write_news
 
 

@@ -7,11 +7,11 @@ from decimal import Decimal
 
 import pytest
 
+from engine.account.track_record import symbol_track, track_of
 from engine.conventions.catalog import convention
 from engine.domain.order import Fill, Side
 from engine.domain.portfolio import Portfolio, Position
 from engine.domain.run import CashFlow, EquityPoint, Stretch
-from engine.reports.record import symbol_track, track_of
 
 D = Decimal
 DAYS = [date(2024, 1, day) for day in (2, 3, 4)]

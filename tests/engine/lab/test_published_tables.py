@@ -11,8 +11,8 @@ from engine.conventions.catalog import convention
 from engine.conventions.metrics import Track
 from engine.conventions.metrics.track import floats
 from engine.errors import UsageError
+from engine.lab.published_tables import BENCHES, published
 from engine.reports.comparison import compare
-from engine.reports.published import BENCHES, published
 from engine.strategies.catalog import CATALOG
 
 

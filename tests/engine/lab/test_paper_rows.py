@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from engine.conventions.catalog import convention
+from engine.lab.published_tables import published
 from engine.reports.comparison import Cell, compare
-from engine.reports.published import published
 from engine.strategies.catalog import make_strategy
 from engine.strategies.finagent import tuned_params
 from tests.engine.paper_reference import load, replay

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from engine.errors import ConfigError
+from engine.lab.published_agents import Ablation, ablations_from, published_agents
+from engine.lab.published_tables import BENCHES, published
 from engine.preset import load_preset
 from engine.reports.comparison import AgentRow, Spread, agent_cells
-from engine.reports.published import BENCHES, published
-from engine.reports.published_agents import Ablation, ablations_from, published_agents
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The rows that the papers print, as data; `engine.reports.comparison` puts ours beside them.
+"""Paper tables as data: the printed rows; `engine.reports.comparison` puts ours beside them.
 
 The figures stand in `paper_tables/*.toml`, digit by digit, with a note where a row cannot be had and why.
 """
@@ -81,7 +81,7 @@ def published(bench: str) -> tuple[PublishedTable, ...]:
 @cache
 def paper_file(bench: str) -> Mapping[str, Any]:
     """The data file of a bench that there is."""
-    folder = resources.files("engine.reports").joinpath("paper_tables")
+    folder = resources.files("engine.lab").joinpath("paper_tables")
     # Decimal keeps the digits as printed, trailing zeros included.
     return tomllib.loads(folder.joinpath(f"{bench}.toml").read_text("utf-8"), parse_float=Decimal)
 

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from engine.domain.market import Symbol
 from engine.errors import ConfigError
-from engine.reports.published import paper_file
+from engine.lab.published_tables import paper_file
 
 
 @dataclass(frozen=True, slots=True)
