@@ -1,4 +1,4 @@
-"""The command line: which command there is, and how every one of them ends.
+"""The command line: the group of all commands, and the exit code of every one of them.
 
 Only the chosen command's module is imported, so that `--help` and a finished `--daily` stay quick.
 """
@@ -13,57 +13,32 @@ from collections.abc import Sequence
 import click
 
 from engine.errors import Interrupted, PaperdeskError
+from tui.commands import GROUPS, registered
 from tui.invocation import Invocation, desk_options
-
-COMMANDS = {
-    "backtest": "runs agents or a rule strategy over market days and measures them",
-    "bench": "prints a published table with our figures beside the paper's",
-    "tune": "searches a rule strategy's parameters on a training window",
-    "audit": "proves that no decision saw the future",
-    "report": "writes a run's metrics, equity, trades and costs, with charts",
-    "decisions": "lists what was decided",
-    "why": "prints the whole trail of one decision",
-    "memory": "shows what the desk remembers, and how each memory fared",
-    "status": "says how the desk stands",
-    "positions": "lists what the desk holds",
-    "orders": "lists the desk's orders",
-    "equity": "prints value by session",
-    "parity": "replays a recorded day of the desk and compares",
-    "halt": "stops the desk from sending orders, at once",
-    "resume": "ends a halt",
-    "approve": "lets orders that wait for approval be sent",
-    "veto": "keeps orders that wait for approval from being sent",
-    "reconcile": "compares the broker's account with the journal",
-    "fetch": "downloads bars, actions, news, filings and macro series into the data folder",
-    "import": "brings prices, actions, news or filings into the data folder",
-    "sandbox": "runs a local Alpaca-compatible paper broker on loopback",
-    "models": "says what each configured model endpoint can do and costs",
-    "journal": "checks, copies or restores a journal",
-    "init": "writes a first configuration",
-    "doctor": "checks configuration, keys, data, journals and versions",
-}
-"""Every command with the line that `--help` shows; each lives in tui/commands/NAME.py as `command`."""
 
 
 class LazyCommands(click.Group):
     """A group that imports a command when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Names in the order of COMMANDS."""
-        return list(COMMANDS)
+        """Names in the order of `--help`."""
+        return list(registered())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command, imported now; None where there is none of that name."""
-        if cmd_name not in COMMANDS:
+        found = registered().get(cmd_name)
+        if found is None:
             return None
-        module = importlib.import_module(f"tui.commands.{cmd_name.replace('import', 'import_')}")
-        command: click.Command = module.command
+        command: click.Command = importlib.import_module(found.module).command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Lists the commands without importing them."""
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+        """List the commands by group without importing them."""
+        widest = max(map(len, registered()))
+        for group, title in GROUPS.items():
+            rows = [(one.name.ljust(widest), one.summary) for one in registered().values() if one.group == group]
+            with formatter.section(title):
+                formatter.write_dl(rows)
 
 
 @click.group(cls=LazyCommands, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
@@ -99,7 +74,7 @@ def cli(
         return
     if watch:
         if daily or session:
-            raise click.UsageError("--watch finds out by itself what is due; leave out --daily and --session")
+            raise click.UsageError("--watch runs what is due by itself; leave out --daily and --session")
         importlib.import_module("tui.commands.watch").run(invocation, as_json)
         return
     if daily:
@@ -121,13 +96,14 @@ def main(argv: Sequence[str] | None = None) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except Exception as error:
-        sys.exit(_ended_by(error, "--debug" in arguments))
+        sys.exit(_exit_code(error, "--debug" in arguments))
     except KeyboardInterrupt:
-        sys.exit(_ended_by(Interrupted("interrupted; what was done is kept"), "--debug" in arguments))
+        sys.exit(_exit_code(Interrupted("interrupted; what was done is kept"), "--debug" in arguments))
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def _ended_by(error: Exception, debug: bool) -> int:
+def _exit_code(error: Exception, debug: bool) -> int:
+    """Print an error in one line and return the code that it ends with."""
     if debug and not isinstance(error, click.exceptions.Exit | click.Abort):
         import traceback
 
@@ -135,18 +111,18 @@ def _ended_by(error: Exception, debug: bool) -> int:
     if isinstance(error, click.exceptions.Exit):
         return error.exit_code
     if isinstance(error, click.Abort):
-        return _said("interrupted", 130)
+        return _report("interrupted", 130)
     if isinstance(error, click.UsageError):
         command = error.ctx.command_path if error.ctx else "paperdesk"
-        return _said(f"{error.format_message().rstrip('.')}; see `{command} --help`", 2)
+        return _report(f"{error.format_message().rstrip('.')}; see `{command} --help`", 2)
     if isinstance(error, click.ClickException):
-        return _said(error.format_message(), 2)
+        return _report(error.format_message(), 2)
     if isinstance(error, PaperdeskError):
-        return _said(str(error), error.exit_code)
-    return _said(f"a bug: {type(error).__name__}: {error}; run again with --debug and report what it says", 70)
+        return _report(str(error), error.exit_code)
+    return _report(f"a bug: {type(error).__name__}: {error}; run again with --debug and report what it says", 70)
 
 
-def _said(message: str, code: int) -> int:
+def _report(message: str, code: int) -> int:
     line = " ".join(message.split())
     click.echo(f"paperdesk: {line}", err=True)
     return code

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 from pathlib import Path
 
 import click
 
-from tui.cli import COMMANDS, cli
+from tui.cli import cli
+from tui.commands import registered
 
 PAGE = Path(__file__).parents[2] / "docs" / "commands.md"
 WIDTH = 100
@@ -21,16 +20,6 @@ texts: `python -m tests.tui.commands_page` writes it anew, and a test keeps it e
 Exit codes: 0 done or nothing to do; 1 the answer is no; 2 usage; 65 data missing, stale or malformed; 70 a bug;
 74 network; 75 try again later; 77 credentials refused; 78 configuration; 79 halted; 130 interrupted.
 """
-
-
-def module_of(name: str) -> str:
-    """Where a command lives."""
-    return f"tui.commands.{name.replace('import', 'import_')}"
-
-
-def exists(name: str) -> bool:
-    """Whether a command's module is there."""
-    return importlib.util.find_spec(module_of(name)) is not None
 
 
 def help_of(name: str | None) -> str:
@@ -49,12 +38,11 @@ def section(name: str) -> str:
 
 
 def page() -> str:
-    """The whole page: the table, the program itself, then every command that is there."""
-    there = [name for name in COMMANDS if exists(name)]
-    rows = [f"| [`paperdesk {name}`](#paperdesk-{name}) | {COMMANDS[name]} |" for name in there]
+    """The whole page: the table, the program itself, then every command."""
+    rows = [f"| [`paperdesk {name}`](#paperdesk-{name}) | {one.summary} |" for name, one in registered().items()]
     table = "\n".join(["| command | does |", "|---|---|", *rows]) + "\n"
     own = f"## paperdesk\n\n```text\n{help_of(None)}\n```\n"
-    return "\n".join([HEAD, table, own, *(section(name) for name in there)])
+    return "\n".join([HEAD, table, own, *map(section, registered())])
 
 
 if __name__ == "__main__":

@@ -4,23 +4,44 @@ from __future__ import annotations
 
 import importlib
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import click
 import pytest
 
 from tests.tui import commands_page
-from tui.cli import COMMANDS, cli
+from tui import commands
+from tui.cli import cli
+from tui.commands import GROUPS, registered
 
-NAMES = [*COMMANDS]
+NAMES = [*registered()]
+FOLDER = Path(commands.__file__).parent
 
 
 def loaded(name: str) -> click.Command:
-    """A command; the test is skipped while its module is not written."""
-    if not commands_page.exists(name):
-        pytest.skip(f"{commands_page.module_of(name)} is not there yet")
-    command = importlib.import_module(commands_page.module_of(name)).command
+    command = importlib.import_module(registered()[name].module).command
     assert isinstance(command, click.Command)
     return command
+
+
+def test_every_module_with_a_command_is_registered_in_a_group() -> None:
+    with_command = [file.stem for file in FOLDER.glob("*.py") if "\ndef command(" in file.read_text("utf-8")]
+
+    assert sorted(with_command) == sorted(one.module.rpartition(".")[2] for one in registered().values())
+    assert {one.group for one in registered().values()} == set(GROUPS)
+
+
+def test_help_imports_no_command() -> None:
+    code = (
+        "import sys; from tui.cli import main\n"
+        "try: main(['--help'])\n"
+        "finally: print([m for m in sys.modules if m.startswith(('tui.commands.', 'pydantic', 'numpy', 'asyncio'))])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert "Operator controls:" in done.stdout and done.stdout.endswith("\n[]\n")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -49,7 +70,6 @@ def test_a_command_that_prints_a_result_prints_json(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_page_has_the_command_as_its_help_says_it(name: str) -> None:
-    loaded(name)
     assert commands_page.section(name) in commands_page.PAGE.read_text(encoding="utf-8"), (
         "write the page anew: python -m tests.tui.commands_page"
     )
@@ -57,12 +77,10 @@ def test_the_page_has_the_command_as_its_help_says_it(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_program_lists_the_command(name: str) -> None:
-    assert re.search(rf"^  {name} +{re.escape(COMMANDS[name])}$", commands_page.help_of(None), re.MULTILINE)
+    assert re.search(rf"^  {name} +{re.escape(registered()[name].summary)}$", commands_page.help_of(None), re.MULTILINE)
 
 
 def test_the_page_is_the_help_texts_and_nothing_else() -> None:
-    if not all(commands_page.exists(name) for name in NAMES):
-        pytest.skip("not every command is written yet")
     assert commands_page.PAGE.read_text(encoding="utf-8") == commands_page.page()
 
 

@@ -1,4 +1,4 @@
-"""`paperdesk approve`: lets orders that wait for approval be sent; without an order, lists those that wait."""
+"""`paperdesk approve` (controls): let orders that wait for approval be sent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`paperdesk audit`: a certificate that no decision of a run saw the future, or where one did."""
+"""`paperdesk audit` (research): prove that no decision saw the future, or say where one did."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`paperdesk backtest`: runs agents or a rule strategy over market days, and says how that went beside baselines."""
+"""`paperdesk backtest` (research): run agents or a rule strategy over market days and measure them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`paperdesk bench`: a paper's tables with our figures beside the printed ones, cell by cell."""
+"""`paperdesk bench` (research): print a published table with our figures beside the paper's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`paperdesk decisions`: what was decided, a line each."""
+"""`paperdesk decisions` (desk): list what was decided."""
 
 from __future__ import annotations
 

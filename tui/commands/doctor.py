@@ -1,4 +1,4 @@
-"""`paperdesk doctor`: looks over configuration, keys, data, journals, versions, clock and terminal."""
+"""`paperdesk doctor` (set-up): check configuration, keys, data, journals and versions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`paperdesk equity`: the desk's value at each close."""
+"""`paperdesk equity` (desk): print the desk's value at each close."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`paperdesk fetch`: downloads market data, filings and macro series into the data folder."""
+"""`paperdesk fetch` (data): download bars, actions, news, filings and macro series."""
 
 from __future__ import annotations
 

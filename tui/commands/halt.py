@@ -1,4 +1,4 @@
-"""`paperdesk halt`: the kill switch; nothing is sent any more, whoever is at work, until `paperdesk resume`."""
+"""`paperdesk halt` (controls): stop the desk from sending orders, at once."""
 
 from __future__ import annotations
 

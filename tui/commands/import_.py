@@ -1,4 +1,4 @@
-"""`paperdesk import`: brings prices, actions, news and filings from other files into the data folder."""
+"""`paperdesk import` (data): bring prices, actions, news or filings into the data folder."""
 
 from __future__ import annotations
 

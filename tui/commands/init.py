@@ -1,4 +1,4 @@
-"""`paperdesk init`: asks what a desk needs to know and writes a first configuration with every key explained."""
+"""`paperdesk init` (set-up): write a first configuration."""
 
 from __future__ import annotations
 

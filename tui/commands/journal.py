@@ -1,4 +1,4 @@
-"""`paperdesk journal`: checks a journal and brings it up to date, copies it while a run writes, puts a copy back."""
+"""`paperdesk journal` (set-up): check, copy or restore a journal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`paperdesk memory`: what the desk or a backtest remembers, how each memory fared, and the constants it lives by."""
+"""`paperdesk memory` (desk): show what the desk remembers, and how each memory fared."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`paperdesk models`: which model answers which agent, what the services can do, and what they cost."""
+"""`paperdesk models` (data): show what each configured model endpoint can do and costs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`paperdesk orders`: the desk's orders, how they stand, and what was filled of them."""
+"""`paperdesk orders` (desk): list the desk's orders and their fills."""
 
 from __future__ import annotations
 

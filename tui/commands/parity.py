@@ -1,4 +1,4 @@
-"""`paperdesk parity`: a recorded day replayed from what was seen, beside what was decided and ordered."""
+"""`paperdesk parity` (desk): replay a recorded day of the desk and compare."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`paperdesk positions`: what is held at the last close, and what it gained."""
+"""`paperdesk positions` (desk): list what the desk holds."""
 
 from __future__ import annotations
 

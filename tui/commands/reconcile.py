@@ -1,4 +1,4 @@
-"""`paperdesk reconcile`: the broker's account and the journal side by side; with --adopt the broker's side is taken."""
+"""`paperdesk reconcile` (controls): compare the broker's account with the journal."""
 
 from __future__ import annotations
 

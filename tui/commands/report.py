@@ -1,5 +1,4 @@
-"""`paperdesk report`: a backtest's metrics, equity, trades and costs, or a session of the desk, as Markdown, HTML, JSON
-or CSV."""
+"""`paperdesk report` (research): write a run's metrics, equity, trades and costs, with charts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`paperdesk resume`: ends a halt."""
+"""`paperdesk resume` (controls): end a halt."""
 
 from __future__ import annotations
 

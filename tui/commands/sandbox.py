@@ -1,4 +1,4 @@
-"""`paperdesk sandbox`: a local paper broker that speaks Alpaca's protocol."""
+"""`paperdesk sandbox` (data): run a local Alpaca-compatible paper broker on loopback."""
 
 from __future__ import annotations
 

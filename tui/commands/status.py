@@ -1,4 +1,4 @@
-"""`paperdesk status`: how the desk stands, on one screen."""
+"""`paperdesk status` (desk): show the state of the desk on one screen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`paperdesk tune`: the parameters with which a rule strategy did best in a training window."""
+"""`paperdesk tune` (research): search a rule strategy's parameters on a training window."""
 
 from __future__ import annotations
 

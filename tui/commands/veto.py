@@ -1,4 +1,4 @@
-"""`paperdesk veto`: keeps orders that wait for approval from ever being sent."""
+"""`paperdesk veto` (controls): keep orders that wait for approval from being sent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`paperdesk why`: the whole trail of one decision, from the question to what came of it."""
+"""`paperdesk why` (desk): print the whole trail of one decision."""
 
 from __future__ import annotations
 
