@@ -1,0 +1,105 @@
+"""Runs of a program in a home of their own: what they print, as it is kept, and against what was kept."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.golden.results import differences, dumped, normalized, unfolded, without_places
+from tests.golden.runs import Run, words_of
+
+REPO = Path(__file__).resolve().parents[2]
+RECORDS = Path(__file__).resolve().parent / "records"
+
+_UNSET = ("APCA_", "PAPERDESK_", "OPENAI_", "ANTHROPIC_")
+
+
+def default_program() -> Path:
+    """The paperdesk beside this Python."""
+    return Path(sys.executable).with_name("paperdesk")
+
+
+def data_folder() -> Path | None:
+    """The folder of real data where there is one: PAPERDESK_TEST_DATA, else ../shared/data."""
+    named = os.environ.get("PAPERDESK_TEST_DATA")
+    folder = Path(named) if named else REPO.parent / "shared" / "data"
+    return folder.resolve() if folder.is_dir() else None
+
+
+def carried_out(run: Run, program: Path) -> Iterator[tuple[str, Any]]:
+    """Carries out a run's commands in a new home, and gives for each its name and what came of it."""
+    with tempfile.TemporaryDirectory(prefix="paperdesk-golden-") as folder:
+        home = Path(folder).resolve() / "home"
+        home.mkdir()
+        places = {str(home): "HOME"}
+        values = {"memory": ""}
+        if run.needs_data:
+            data = data_folder()
+            assert data is not None, f"{run.name} needs real data"
+            places[str(data)] = "DATA"
+            values["data"] = str(data)
+        for command, line in run.commands.items():
+            done = _executed([str(program), *words_of(line, values)], home)
+            document = _document(without_places(done.stdout, places))
+            if command == "memory-list" and isinstance(document, Mapping):
+                values["memory"] = _memory(document)
+            yield (
+                command,
+                {
+                    "command": line,
+                    "exit": done.returncode,
+                    "said": without_places(done.stderr, places).splitlines(),
+                    "printed": normalized(document, run.brief),
+                },
+            )
+
+
+def _executed(words: Sequence[str], home: Path) -> subprocess.CompletedProcess[str]:
+    environ = {name: value for name, value in os.environ.items() if not name.startswith(_UNSET)}
+    environ |= {"PAPERDESK_HOME": str(home), "PAPERDESK_MODELS__DEFAULT": "offline"}
+    return subprocess.run(
+        words, env=environ, cwd=home, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=900
+    )
+
+
+def _document(printed: str) -> Any:
+    """The JSON that was printed, or the lines of anything else."""
+    try:
+        return json.loads(printed)
+    except ValueError:
+        return printed.splitlines()
+
+
+def _memory(listed: Mapping[str, Any]) -> str:
+    """The id of one memory that anybody would choose: rewarded, and the first by text."""
+    memories = listed["memories"]
+    return str(min(memories, key=lambda memory: (-memory["rewards"], memory["text"], memory["symbol"]))["id"])
+
+
+def record(run: Run, program: Path, folder: Path = RECORDS) -> int:
+    """Writes what a run's commands print, and gives the size of it in bytes."""
+    size = 0
+    for command, result in carried_out(run, program):
+        file = folder / run.file_of(command)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        size += file.write_text(dumped(result) + "\n", encoding="utf-8")
+    return size
+
+
+def compare(run: Run, program: Path, folder: Path = RECORDS) -> Iterator[str]:
+    """Carries a run out again and tells every difference from what was recorded."""
+    for command, result in carried_out(run, program):
+        file = folder / run.file_of(command)
+        place = file.relative_to(folder).with_suffix("")
+        if not file.is_file():
+            yield f"{place}: nothing is recorded"
+            continue
+        was = unfolded(json.loads(file.read_text(encoding="utf-8")))
+        for difference in differences(was, json.loads(json.dumps(result))):
+            yield f"{place}: {difference}"
