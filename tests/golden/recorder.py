@@ -45,7 +45,7 @@ def carried_out(run: Run, program: Path) -> Iterator[tuple[str, Any]]:
             places[str(data)] = "DATA"
             values["data"] = str(data)
         for command, line in run.commands.items():
-            done = _executed([str(program), *words_of(line, values)], home)
+            done = _executed([str(program), *words_of(line, values)], home, run.environment)
             document = _document(without_places(done.stdout, places))
             if command == "memory-list" and isinstance(document, Mapping):
                 values["memory"] = _memory(document)
@@ -60,9 +60,9 @@ def carried_out(run: Run, program: Path) -> Iterator[tuple[str, Any]]:
             )
 
 
-def _executed(words: Sequence[str], home: Path) -> subprocess.CompletedProcess[str]:
+def _executed(words: Sequence[str], home: Path, settings: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
     environ = {name: value for name, value in os.environ.items() if not name.startswith(_UNSET)}
-    environ |= {"PAPERDESK_HOME": str(home), "PAPERDESK_MODELS__DEFAULT": "offline"}
+    environ |= {"PAPERDESK_HOME": str(home), "PAPERDESK_MODELS__DEFAULT": "offline", **settings}
     return subprocess.run(
         words, env=environ, cwd=home, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=900
     )

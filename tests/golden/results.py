@@ -74,8 +74,8 @@ def _list(rows: list[Any], brief: bool, key: str) -> Any:
     if brief and key == "equity" and rows and isinstance(rows[0], str):
         return digest(" ".join(rows))
     kept = [normalized(row, brief) for row in rows]
-    if key == "memories":
-        # Those of one importance are listed by id.
+    if key == "memories" and all("importance" in row for row in kept):
+        # The memories of a desk: those of one importance are listed by id.
         kept.sort(key=lambda row: (-row["importance"], row["symbol"], row["session"], row["kind"], row["text"]))
     return kept
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
 PRESETS = ("desk", "finagent", "finmem", "finvision", "finvision-no-reflection", "tradinggpt")
@@ -34,6 +34,7 @@ class Run:
     commands: Mapping[str, str]
     brief: bool = True
     """Long explanations and portfolios are kept as digests: for backtests, which have thousands of them."""
+    environment: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def needs_data(self) -> bool:
@@ -139,7 +140,8 @@ DESK = (
 def _all() -> Iterator[Run]:
     yield from _backtests()
     yield Run("desk", DESK, brief=False)
-    yield Run("desk-finvision", {**{k: v for k, v in DESK.items() if k.startswith("daily-2025")}, **READ})
+    days = {name: line for name, line in DESK.items() if name.startswith("daily-2025")}
+    yield Run("desk-finvision", days | READ, environment={"PAPERDESK_DESK__PRESET": "finvision"})
     yield Run("laboratory", LABORATORY)
     yield Run("paper-demo", {"sandbox": "sandbox --start 2025-03-10 --sessions 10 --json", **READ})
     for table in ("finagent", "investorbench", "finvision"):
