@@ -6,6 +6,7 @@ import difflib
 import hashlib
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -48,18 +49,22 @@ OF_THE_MACHINE = frozenset({"Clock", "Places", "Terminal", "Versions"})
 
 _DIGITS = 10
 _REASON = 60
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC")
 
 
 def normalized(value: Any, brief: bool, key: str = "") -> Any:
     """A printed value as it is kept: numbers to ten digits, and in a brief one digests for what is long."""
     if isinstance(value, Mapping):
-        if brief and key == "positions":
+        if brief and key == "positions" and not any("average_cost" in row for row in value.values()):
+            # Of each close: the trades say the same in other words.
             return digest(" ".join(f"{name} {row['quantity']} {row['price']}" for name, row in sorted(value.items())))
         return {name: normalized(part, brief, name) for name, part in value.items() if name not in DROPPED}
     if isinstance(value, list):
         return _list(value, brief, key)
     if isinstance(value, float):
         return float(f"{value:.{_DIGITS}g}")
+    if key == "detail" and isinstance(value, str):
+        return _MOMENT.sub("MOMENT", value)
     if brief and key == "reason" and isinstance(value, str) and len(value) > _REASON:
         return digest(value)
     return value

@@ -140,7 +140,7 @@ DESK = (
 def _all() -> Iterator[Run]:
     yield from _backtests()
     yield Run("desk", DESK, brief=False)
-    days = {name: line for name, line in DESK.items() if name.startswith("daily-2025")}
+    days = {f"daily-{session}": DESK[f"daily-{session}"] for session in DESK_SESSIONS[:3]}
     yield Run("desk-finvision", days | READ, environment={"PAPERDESK_DESK__PRESET": "finvision"})
     yield Run("laboratory", LABORATORY)
     yield Run("paper-demo", {"sandbox": "sandbox --start 2025-03-10 --sessions 10 --json", **READ})
@@ -151,7 +151,7 @@ def _all() -> Iterator[Run]:
 RUNS: Mapping[str, Run] = {run.name: run for run in _all()}
 """Every run by its name."""
 
-SAMPLE = ("demo/short", "demo/costs", "demo/macd", "demo/buy-and-hold", "demo/random", "demo/finvision")
+SAMPLE = ("demo/short", "demo/costs", "demo/macd", "demo/random", "desk-finvision")
 """Runs of a few seconds each, for the suite that runs every time."""
 
 
