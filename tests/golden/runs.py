@@ -140,8 +140,12 @@ DESK = (
 def _all() -> Iterator[Run]:
     yield from _backtests()
     yield Run("desk", DESK, brief=False)
-    days = {f"daily-{session}": DESK[f"daily-{session}"] for session in DESK_SESSIONS[:3]}
-    yield Run("desk-finvision", days | READ, environment={"PAPERDESK_DESK__PRESET": "finvision"})
+    few = (*(f"daily-{session}" for session in DESK_SESSIONS[:3]), "status", "orders", "decisions", "equity")
+    yield Run(
+        "desk-finvision",
+        {command: DESK[command] for command in few},
+        environment={"PAPERDESK_DESK__PRESET": "finvision"},
+    )
     yield Run("laboratory", LABORATORY)
     yield Run("paper-demo", {"sandbox": "sandbox --start 2025-03-10 --sessions 10 --json", **READ})
     for table in ("finagent", "investorbench", "finvision"):
