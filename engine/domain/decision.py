@@ -103,7 +103,8 @@ class Opinion:
 class Decision:
     """A decision after the limits. `size` is the percent of the portfolio that is traded; `cuts` tell, in order,
     what was changed and why; `proposal` is what the agent asked for; `unresolved_figures` are numbers that its
-    explanation quotes and that stand nowhere in its inputs, `evidence` the ids of the memories that it rests on."""
+    explanation quotes and that stand nowhere in its inputs, `evidence` the ids of the memories that it rests on,
+    `book` the owner whose book it trades in, empty where the desk has one book only."""
 
     key: DecisionKey
     action: Action
@@ -112,6 +113,7 @@ class Decision:
     cuts: tuple[Cut, ...] = ()
     unresolved_figures: tuple[str, ...] = ()
     evidence: tuple[str, ...] = ()
+    book: str = ""
 
     @property
     def abstained(self) -> bool:

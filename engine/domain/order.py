@@ -61,12 +61,12 @@ def is_final(state: OrderState) -> bool:
 
 
 def order_id(
-    desk: str, session: date, cycle: int, symbol: Symbol, side: Side, *, owner: str = "", attempt: int = 1
+    desk: str, session: date, cycle: int, symbol: Symbol, side: Side, *, book: str = "", attempt: int = 1
 ) -> str:
-    """The id that makes an order exactly-once: the same intention always has the same id. `owner` names the book that
-    is traded, empty where the desk has one book only."""
-    book = f"{symbol.replace('/', '')}-{owner}" if owner else symbol.replace("/", "")
-    return f"{desk}-{session:%Y%m%d}-{cycle}-{book}-{side.value[0]}-{attempt}"
+    """The id that makes an order exactly-once: the same intention always has the same id. `book` names the owner
+    whose book is traded, empty where the desk has one book only."""
+    traded = f"{symbol.replace('/', '')}-{book}" if book else symbol.replace("/", "")
+    return f"{desk}-{session:%Y%m%d}-{cycle}-{traded}-{side.value[0]}-{attempt}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +74,8 @@ class Order:
     """A market order for the open after `session` (the decision's session).
 
     Either `quantity` (shares, 9 decimals) or `notional` (quote currency, 2 decimals, costs included) is set: buys go
-    by notional, sells by quantity. `owner` names the book that is traded, empty where the desk has one book only.
+    by notional, sells by quantity. `book` names the owner whose book is traded, empty where the desk has one
+    book only.
     """
 
     id: str
@@ -85,7 +86,7 @@ class Order:
     notional: Decimal | None = None
     reason: str = ""
     state: OrderState = OrderState.INTENDED
-    owner: str = ""
+    book: str = ""
 
     def __post_init__(self) -> None:
         if (self.quantity is None) == (self.notional is None):
@@ -105,14 +106,14 @@ class Order:
             notional=self.notional,
             reason=self.reason,
             state=state,
-            owner=self.owner,
+            book=self.book,
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fill:
     """A trade that happened: `price` per share after slippage, `fee` in the quote currency, `session` where it
-    filled."""
+    filled, `book` as of its order."""
 
     order_id: str
     symbol: Symbol
@@ -122,6 +123,7 @@ class Fill:
     price: Decimal
     fee: Decimal = Decimal(0)
     reason: str = ""
+    book: str = ""
 
 
 @dataclass(frozen=True, slots=True)

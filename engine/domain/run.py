@@ -88,8 +88,8 @@ class CashFlow:
 
     `kind` is `dividend` or `cash in lieu` (of the part of a share that a split left); in an account at a broker also
     `split`, `fee`, `interest`, `transfer`, `rounding` or `other`, with the broker's `words`. `symbol` is empty where
-    it concerns the whole account, `quantity` the signed change of shares (a split's). A position that stopped trading
-    is sold, so it is a fill."""
+    it concerns the whole account, `quantity` the signed change of shares (a split's), `book` the owner whose book it
+    changes, empty where the desk has one book only. A position that stopped trading is sold, so it is a fill."""
 
     session: date
     symbol: Symbol
@@ -97,6 +97,7 @@ class CashFlow:
     amount: Decimal
     quantity: Decimal = Decimal(0)
     words: str = ""
+    book: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,12 +115,14 @@ class Adoption:
 
 @dataclass(frozen=True, slots=True)
 class EquityPoint:
-    """The books at a session's close: `value` is cash plus every position at `prices`."""
+    """The books at a session's close: `value` is cash plus every position at `prices`; `book` names the owner whose
+    book it is, empty for the desk's one book, or all of its books together."""
 
     session: date
     value: Decimal
     portfolio: Portfolio
     prices: dict[Symbol, Decimal]
+    book: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
