@@ -186,7 +186,14 @@ async def decide_again(
     sample = 0 if asked.entry.spec is None else asked.entry.spec.sample
     saying = {id(model): RecordedModel(model, asked.said) for model in models.models.values()}
     answering = {agent: saying[id(model)] for agent, model in models.models.items()}
-    asker = Asker(answering, models.settings, heard.append, lambda asked, text: None, sample, models.insisted)
+    asker = Asker(
+        answering,
+        models.settings,
+        heard.append,
+        lambda asked, text: None,
+        sample=sample,
+        insisted=models.insisted,
+    )
     with memory_then(asked, calendar, turn.step) as (memory, notes):
         verdict = await Cycle(asked.preset, asker, market.calendars, memory=memory).run(turn)
     now = turn.market.now

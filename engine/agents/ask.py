@@ -8,10 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import date
 from functools import cache
-from typing import Any, Generic, Literal, Protocol, TypeVar
+from typing import Any, Generic, Literal
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
+from engine.agents.agent import A, Agent, Answer, V, View
 from engine.agents.rendering import render
 from engine.agents.text import plain
 from engine.domain.chart import ChartSpec
@@ -21,23 +22,8 @@ from engine.errors import ConfigError
 from engine.ports import LanguageModel
 from engine.preset import AgentSettings
 
-A = TypeVar("A", bound=BaseModel)
 DEFAULT = "default"
 """The key under which a model or settings serve every agent that has none of its own."""
-
-
-class View(Protocol):
-    """What an agent may see, as a frozen value."""
-
-    @property
-    def symbol(self) -> Symbol: ...
-    @property
-    def session(self) -> date: ...
-    @property
-    def owner(self) -> str: ...
-    def summary(self) -> str:
-        """The view in a few words, for the record."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +106,7 @@ class Asker:
         settings: Mapping[str, AgentSettings],
         on_answer: Callable[[AnswerRecord], None],
         on_delta: Callable[[Asked, str], None],
+        *,
         sample: int = 0,
         insisted: frozenset[str] = frozenset(),
     ) -> None:
@@ -140,18 +127,22 @@ class Asker:
             raise ConfigError(f"no model for the agent {agent}; name one in its settings or a default")
         return model
 
-    async def ask(self, agent: str, view: View, answer: type[A], charts: Sequence[ChartSpec] = ()) -> Reply[A]:
+    async def ask(self, agent: Agent[V, A], view: V) -> Reply[A]:
         """Asks once, and once more with the complaint where the answer was malformed or broke a rule; then
         the agent abstains, as it does at once for every other failure. What a model does wrong never raises.
         """
-        model = self.model_of(agent)
-        step = getattr(view, "step", agent)
+        model, charts, answer = self.model_of(agent.name), view.charts, agent.expects(view)
         asked = Asked(
-            agent=agent, step=step, symbol=view.symbol, session=view.session, owner=view.owner, sample=self._sample
+            agent=agent.name,
+            step=view.question or agent.questions[0],
+            symbol=view.symbol,
+            session=view.session,
+            owner=view.owner,
+            sample=self._sample,
         )
         seen = model.sees or not charts
-        system, user = render(agent, view, answer, seen)
-        messages: tuple[Message, ...] = (Message("user", user, tuple(charts) if seen else ()),)
+        system, user = render(agent.prompt, view, answer, seen)
+        messages: tuple[Message, ...] = (Message("user", user, charts if seen else ()),)
         for attempt in (1, 2):
             request = self._request(asked, system, messages, view, answer)
             result = await model.answer(request, lambda text: self._on_delta(asked, text))
@@ -166,7 +157,7 @@ class Asker:
                     prompt_hash=prompt_hash(system, messages),
                     system=system,
                     messages=messages,
-                    charts=tuple(charts),
+                    charts=charts,
                     seen=seen,
                     view_summary=view.summary(),
                     result=result,
@@ -184,7 +175,7 @@ class Asker:
         return Reply(checked, complaint, result, attempt, f"{system}\n\n{user}")
 
     def _request(
-        self, asked: Asked, system: str, messages: tuple[Message, ...], view: View, answer: type[BaseModel]
+        self, asked: Asked, system: str, messages: tuple[Message, ...], view: View, answer: type[Answer]
     ) -> ModelRequest:
         wish = self._settings.get(asked.agent) or self._settings.get(DEFAULT) or AgentSettings()
         return ModelRequest(
@@ -211,8 +202,12 @@ def prompt_hash(system: str, messages: Sequence[Message]) -> str:
 
 
 @cache
-def _schema(answer: type[BaseModel]) -> Mapping[str, Any]:
-    return answer.model_json_schema()
+def _schema(answer: type[Answer]) -> Mapping[str, Any]:
+    """The JSON schema without the docstrings of its classes: they are for programmers, and no part of the question."""
+    schema = answer.model_json_schema()
+    for described in (schema, *schema.get("$defs", {}).values()):
+        described.pop("description", None)
+    return schema
 
 
 def _checked(result: ModelResult, answer: type[A], view: View) -> tuple[A | None, str]:
@@ -222,9 +217,13 @@ def _checked(result: ModelResult, answer: type[A], view: View) -> tuple[A | None
     if result.answer is None:
         return None, "malformed: there was no answer"
     try:
-        return answer.model_validate(result.answer, context={"view": view}), ""
+        checked = answer.model_validate(result.answer)
+        checked.check(view)
     except ValidationError as error:
         return None, f"malformed: {_spelled_out(error)}"
+    except ValueError as error:
+        return None, f"malformed: {plain(str(error), 300)}"
+    return checked, ""
 
 
 def _may_be_repaired(result: ModelResult) -> bool:

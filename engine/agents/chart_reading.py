@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import date
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from engine.agents.ask import Asker, Reply
+from engine.agents.agent import MARKET_ALONE, PROMPTS, Agent, Answer, ChartedView, Part
 from engine.agents.text import TenWords
-from engine.domain.chart import ChartSpec
-from engine.domain.market import Symbol
 from engine.market.chart_specs import IndicatorTable
 
 
 @dataclass(frozen=True, slots=True)
-class ChartView:
+class ChartView(ChartedView):
     """The chart of kind `kline` to the last visible session; `table` stands in for it where the model does
     not see. Source: FinVision §3.2, §4.1 [V2]."""
 
-    symbol: Symbol
-    session: date
-    owner: str
-    chart: ChartSpec
     table: IndicatorTable
 
     def summary(self) -> str:
@@ -34,20 +27,16 @@ class ChartView:
         return self.table.text
 
 
-class Reading(BaseModel):
+class Reading(Part):
     """What one strategy says."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     trend: TenWords = Field(description="One observation about the trend, at most 10 words.")
     signal: TenWords = Field(description="One signal that follows from it, at most 10 words.")
 
 
-class ChartReading(BaseModel):
+class ChartReading(Answer):
     """A reading per strategy. Source: FinVision table 4 [V2]; the Bollinger reading is in its sample
     answer."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     macd: Reading = Field(description="MACD against its signal line: where it stands and whether they cross.")
     kdj_rsi: Reading = Field(description="KDJ, with RSI as the filter that confirms or denies it.")
@@ -61,6 +50,12 @@ class ChartReading(BaseModel):
         return tuple(f"{name}: {said.trend} | {said.signal}" for name, said in named if said is not None)
 
 
-async def read_chart(asker: Asker, view: ChartView) -> Reply[ChartReading]:
-    """Asks the chart agent."""
-    return await asker.ask("chart", view, ChartReading, (view.chart,))
+CHART = Agent(
+    name="chart",
+    step="chart",
+    view=ChartView,
+    answer=ChartReading,
+    prompt=PROMPTS / "chart.md",
+    rule="engine.offline.chart:read",
+    reads=MARKET_ALONE,
+)

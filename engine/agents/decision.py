@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import datetime
 from decimal import Decimal
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, model_validator
+from pydantic import Field
 
-from engine.agents.ask import Asker, Reply
+from engine.agents.agent import PROMPTS, Agent, Answer, Reads, View
 from engine.agents.chart_reading import ChartReading
 from engine.agents.news_digest import NewsDigest
 from engine.agents.performance_reflection import PerformanceReflection
 from engine.agents.signal_reflection import SignalReflection
 from engine.agents.text import Prose, plain
 from engine.domain.decision import Outcome, SizingRule
-from engine.domain.market import Symbol
 from engine.preset import Sizing
 
 HOLD_RULES = (SizingRule.UPTREND_GOES_ON, SizingRule.UNCERTAINTY)
@@ -40,14 +39,11 @@ class Holding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DecisionView:
+class DecisionView(View):
     """All that the decision may rest on; `absent` names the agents that abstained or are switched off,
     `gains_in_a_row` counts the sessions up to this one that closed higher. Within the session that follows, `moment` is
     when that is (UTC), and the price the market's; None: after the close. Source: FinVision §3.4 [V5]."""
 
-    symbol: Symbol
-    session: date
-    owner: str
     holding: Holding
     news: NewsDigest | None
     chart: ChartReading | None
@@ -67,10 +63,8 @@ class DecisionView:
         return f"{', '.join(given) or 'no reports'}; {len(self.outcomes)} outcomes"
 
 
-class TradeAnswer(BaseModel):
+class TradeAnswer(Answer):
     """The decision, sized, with the rule that it rests on. Source: FinVision table 5 [V5, V6]."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     symbol: str = Field(description="The ticker that was asked about, and no other.")
     recommendation: Literal["BUY", "SELL", "HOLD"] = Field(description="BUY, SELL or HOLD.")
@@ -83,19 +77,16 @@ class TradeAnswer(BaseModel):
         "Quote only figures that stand in what was given."
     )
 
-    @model_validator(mode="after")
-    def _keeps_the_rules(self, info: ValidationInfo) -> TradeAnswer:
-        view = info.context.get("view") if info.context else None
+    def check(self, view: DecisionView) -> None:
+        """Raise ValueError for another symbol, a size that does not fit the action, or a rule of another action."""
         if (self.recommendation == "HOLD") != (self.position_size == 0):
             raise ValueError("position_size is 0 for HOLD, and from 1 to 10 for BUY and SELL")
-        if isinstance(view, DecisionView):
-            if self.symbol != view.symbol:
-                raise ValueError(f"symbol is {plain(self.symbol, 20)!r}, the question is about {view.symbol}")
-            allowed = rules_for(self.recommendation, view.sizing)
-            if self.rule not in allowed:
-                names = ", ".join(allowed)
-                raise ValueError(f"{self.recommendation} cannot rest on the rule {self.rule.value!r}, only on: {names}")
-        return self
+        if self.symbol != view.symbol:
+            raise ValueError(f"symbol is {plain(self.symbol, 20)!r}, the question is about {view.symbol}")
+        allowed = rules_for(self.recommendation, view.sizing)
+        if self.rule not in allowed:
+            names = ", ".join(allowed)
+            raise ValueError(f"{self.recommendation} cannot rest on the rule {self.rule.value!r}, only on: {names}")
 
     def lines(self) -> tuple[str, ...]:
         """The decision for a reader."""
@@ -112,6 +103,13 @@ def rules_for(recommendation: str, sizing: Sizing) -> tuple[SizingRule, ...]:
     return tuple(sizing.buy if recommendation == "BUY" else sizing.sell)
 
 
-async def decide(asker: Asker, view: DecisionView) -> Reply[TradeAnswer]:
-    """Asks the decision agent."""
-    return await asker.ask("decision", view, TradeAnswer)
+DECISION = Agent(
+    name="decision",
+    step="decision",
+    view=DecisionView,
+    answer=TradeAnswer,
+    prompt=PROMPTS / "decision.md",
+    rule="engine.offline.decision:decide",
+    reads=frozenset({Reads.MARKET, Reads.HISTORY}),
+    decides=frozenset({"sized"}),
+)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, model_validator
+from pydantic import Field
 
-from engine.agents.ask import Asker, Reply
+from engine.agents.agent import PROMPTS, Agent, Answer, Reads
 from engine.agents.citing import check_cited
 from engine.agents.decision import DecisionView, TradeAnswer
 from engine.agents.extended_reflection import ExtendedReflection
@@ -44,11 +44,6 @@ class EvidenceView(DecisionView):
     profile: str = ""
     guidance: str = ""
 
-    @property
-    def step(self) -> str:
-        """The step of the cycle that asks: a decision, as without evidence."""
-        return "decision"
-
     def summary(self) -> str:
         """The view in a few words."""
         given = [name.replace("_", " ") for name in _PARTS if getattr(self, name) is not None]
@@ -56,10 +51,8 @@ class EvidenceView(DecisionView):
         return f"{DecisionView.summary(self)}; {', '.join(given) or 'no intelligence'}; {counted}"
 
 
-class ReasoningSteps(BaseModel):
+class ReasoningSteps(Answer):
     """The steps that come before the action, in their order. Source: FinAgent §4.4 [A10]."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     sentiment: Sentence = Field(description="Step 1: where the intelligence of today and of the past points, and why.")
     price_view: Sentence = Field(
@@ -84,12 +77,10 @@ class EvidencedTrade(TradeAnswer, ReasoningSteps):
     """A sized decision with its reasoning and its evidence; the reasoning comes first, so that a model thinks before
     it acts. Source: FinAgent §4.4 [A10]."""
 
-    @model_validator(mode="after")
-    def _keeps_to_the_memories(self, info: ValidationInfo) -> EvidencedTrade:
-        view = info.context.get("view") if info.context else None
-        if isinstance(view, EvidenceView):
-            check_cited(self.evidence, (memory.handle for memory in view.recollections), "evidence")
-        return self
+    def check(self, view: Any) -> None:
+        """Raise ValueError for what no decision may say, and for evidence that was not given."""
+        TradeAnswer.check(self, view)
+        check_cited(self.evidence, (memory.handle for memory in view.recollections), "evidence")
 
     def lines(self) -> tuple[str, ...]:
         """The decision for a reader."""
@@ -104,6 +95,14 @@ class EvidencedTrade(TradeAnswer, ReasoningSteps):
         )
 
 
-async def decide_with_evidence(asker: Asker, view: EvidenceView) -> Reply[EvidencedTrade]:
-    """Asks the decision agent of the presets with memory."""
-    return await asker.ask("evidence-decision", view, EvidencedTrade)
+EVIDENCE_DECISION = Agent(
+    name="evidence-decision",
+    step="decision",
+    view=EvidenceView,
+    answer=EvidencedTrade,
+    prompt=PROMPTS / "evidence-decision.md",
+    rule="engine.offline.evidence:decide",
+    reads=frozenset(Reads),
+    questions=("decision",),
+    decides=frozenset({"evidence"}),
+)

@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import date
 from decimal import Decimal
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from engine.agents.ask import Asker, Reply
+from engine.agents.agent import PROMPTS, Agent, Answer, Reads, View
 from engine.agents.text import Sentence
 from engine.domain.decision import Action, Outcome
 from engine.domain.lesson import Recollection
-from engine.domain.market import Symbol
 
 
 @dataclass(frozen=True, slots=True)
-class ExtendedView:
+class ExtendedView(View):
     """The outcomes of the period, oldest first, and the memories of the immediate reflections behind them.
     Source: TradingGPT §4.1.2 [G5]; InvestorBench A.1 [I5]."""
 
-    symbol: Symbol
-    session: date
-    owner: str
     outcomes: tuple[Outcome, ...]
     recollections: tuple[Recollection, ...] = ()
 
@@ -42,10 +37,8 @@ class ExtendedView:
         return f"{len(self.outcomes)} outcomes, {len(self.recollections)} reflections"
 
 
-class ExtendedReflection(BaseModel):
+class ExtendedReflection(Answer):
     """How the period went, and what to keep of it. Source: TradingGPT §4.1.2 [G5]."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     trading_trend: Sentence = Field(
         description="Where one's own trading went over the period: more or less of the asset, in how many trades, and "
@@ -74,6 +67,13 @@ class ExtendedReflection(BaseModel):
         )
 
 
-async def reflect_on_period(asker: Asker, view: ExtendedView) -> Reply[ExtendedReflection]:
-    """Asks the extended reflection agent."""
-    return await asker.ask("extended-reflection", view, ExtendedReflection)
+EXTENDED = Agent(
+    name="extended-reflection",
+    step="extended",
+    view=ExtendedView,
+    answer=ExtendedReflection,
+    prompt=PROMPTS / "extended-reflection.md",
+    rule="engine.offline.review:on_period",
+    reads=frozenset({Reads.HISTORY, Reads.MEMORY}),
+    group="reflections",
+)

@@ -7,16 +7,14 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, model_validator
+from pydantic import Field
 
-from engine.agents.ask import Asker, Reply
+from engine.agents.agent import PROMPTS, Agent, Answer, ChartedView, Part, Reads
 from engine.agents.market_intelligence import MarketIntelligence
 from engine.agents.news_digest import NewsDigest
 from engine.agents.text import Sentence, plain
-from engine.domain.chart import ChartSpec
 from engine.domain.decision import Action, Outcome
 from engine.domain.lesson import Recollection
-from engine.domain.market import Symbol
 from engine.errors import InvariantBroken
 
 REASON_LIMIT = 600
@@ -24,17 +22,13 @@ REASON_LIMIT = 600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HighLevelView:
+class HighLevelView(ChartedView):
     """Past decisions, oldest first, with the reason that each gave at the time (aligned with `outcomes`, or none at
     all); `chart` is of kind `trading`; `lessons` are the agent's own past ones. Raises InvariantBroken where reasons
     and outcomes do not align. Source: FinAgent §4.3 [A5]."""
 
-    symbol: Symbol
-    session: date
-    owner: str
     outcomes: tuple[Outcome, ...]
     reasons: tuple[str, ...]
-    chart: ChartSpec
     intelligence: MarketIntelligence | NewsDigest | None = None
     lessons: tuple[Recollection, ...] = ()
 
@@ -68,10 +62,8 @@ def _number(value: float | None, sign: str = "", unit: str = "") -> str:
     return "?" if value is None else f"{value:{sign}.2f}{unit}"
 
 
-class Judgement(BaseModel):
+class Judgement(Part):
     """One past decision, judged."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     session: date = Field(description="The date of the decision, YYYY-MM-DD.")
     right: Annotated[bool, Field(strict=True)] = Field(
@@ -80,10 +72,8 @@ class Judgement(BaseModel):
     why: Sentence = Field(description="What made it right or wrong, in one sentence with the move that followed.")
 
 
-class HighLevelReflection(BaseModel):
+class HighLevelReflection(Answer):
     """Decisions judged, corrections, lessons. Source: FinAgent §4.3 [A5]."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     judgements: Annotated[list[Judgement], Field(max_length=250)] = Field(
         description="Every decision judged, each once, oldest first; abstentions are no decisions."
@@ -100,17 +90,14 @@ class HighLevelReflection(BaseModel):
         "kinds of decision, no judgement."
     )
 
-    @model_validator(mode="after")
-    def _keeps_to_the_decisions(self, info: ValidationInfo) -> HighLevelReflection:
-        view = info.context.get("view") if info.context else None
-        if isinstance(view, HighLevelView):
-            strangers = sorted({judged.session for judged in self.judgements} - view.decided)
-            if strangers:
-                raise ValueError(f"judgements: there was no decision on {strangers[0]}")
+    def check(self, view: HighLevelView) -> None:
+        """Raise ValueError for a judgement of a session without a decision, and for a second one of the same."""
+        strangers = sorted({judged.session for judged in self.judgements} - view.decided)
+        if strangers:
+            raise ValueError(f"judgements: there was no decision on {strangers[0]}")
         twice = [session for session, times in Counter(j.session for j in self.judgements).items() if times > 1]
         if twice:
             raise ValueError(f"judgements: {min(twice)} is judged more than once")
-        return self
 
     def lines(self) -> tuple[str, ...]:
         """The reflection for a reader."""
@@ -123,6 +110,13 @@ class HighLevelReflection(BaseModel):
         )
 
 
-async def reflect_on_decisions(asker: Asker, view: HighLevelView) -> Reply[HighLevelReflection]:
-    """Asks the high-level reflection agent."""
-    return await asker.ask("high-level-reflection", view, HighLevelReflection, (view.chart,))
+HIGH_LEVEL = Agent(
+    name="high-level-reflection",
+    step="high-level",
+    view=HighLevelView,
+    answer=HighLevelReflection,
+    prompt=PROMPTS / "high-level-reflection.md",
+    rule="engine.offline.review:on_decisions",
+    reads=frozenset(Reads),
+    group="reflections",
+)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import datetime
 from decimal import Decimal
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, model_validator
+from pydantic import Field
 
-from engine.agents.ask import Asker, Reply
+from engine.agents.agent import PROMPTS, Agent, Answer, Part, Reads, View
 from engine.agents.character import character, risk_of
 from engine.agents.citing import by_layer, check_cited
 from engine.agents.extended_reflection import ExtendedReflection
@@ -17,7 +17,7 @@ from engine.agents.text import Prose
 from engine.domain.decision import Outcome
 from engine.domain.five_level import Advice
 from engine.domain.lesson import LAYERS, Recollection
-from engine.domain.market import PriceHistory, Symbol, from_nano
+from engine.domain.market import PriceHistory, from_nano
 from engine.market.moves import MOMENTUM_SESSIONS, momentum
 
 
@@ -39,15 +39,12 @@ class MarketFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ImmediateView:
+class ImmediateView(View):
     """What the reflection may rest on. `shares` are held now, `profit` is their unrealized gain as a fraction, `scale`
     says how advice is given. In training `next_move` is the change of the close that followed, as a fraction: the agent
     explains it and decides nothing; in the test it is None. `moment` is as in DecisionView.
     Source: InvestorBench A.1, appendix D [I5, I7]; TradingGPT §4.1.2 [G5]."""
 
-    symbol: Symbol
-    session: date
-    owner: str
     facts: MarketFacts
     recollections: tuple[Recollection, ...]
     shares: Decimal = Decimal(0)
@@ -72,10 +69,8 @@ class ImmediateView:
         return f"memories: {layers or 'none'}{seen}"
 
 
-class LayeredEvidence(BaseModel):
+class LayeredEvidence(Part):
     """The ids of the memories that were used, by layer; each list may be empty. Source: InvestorBench A.1 [I5]."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     shallow: Annotated[list[str], Field(max_length=50)] = Field(description="Ids used from the shallow memory.")
     intermediate: Annotated[list[str], Field(max_length=50)] = Field(
@@ -92,10 +87,8 @@ class LayeredEvidence(BaseModel):
         return (*self.shallow, *self.intermediate, *self.deep, *self.reflection)
 
 
-class ImmediateReflection(BaseModel):
+class ImmediateReflection(Answer):
     """The reason with its evidence; in training that is all. Source: InvestorBench A.1 [I5, I7]."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     evidence: LayeredEvidence = Field(
         description="The ids of the memories that you used, as they stand in the brackets, each under its own layer."
@@ -105,15 +98,12 @@ class ImmediateReflection(BaseModel):
         "which of them counts most."
     )
 
-    @model_validator(mode="after")
-    def _keeps_to_the_memories(self, info: ValidationInfo) -> ImmediateReflection:
-        view = info.context.get("view") if info.context else None
-        if isinstance(view, ImmediateView):
-            given = by_layer(view.recollections)
-            for layer in LAYERS:
-                known = (memory.handle for memory in given.get(layer, ()))
-                check_cited(getattr(self.evidence, layer), known, f"evidence.{layer}")
-        return self
+    def check(self, view: ImmediateView) -> None:
+        """Raise ValueError for memories that were not given in their layer."""
+        given = by_layer(view.recollections)
+        for layer in LAYERS:
+            known = (memory.handle for memory in given.get(layer, ()))
+            check_cited(getattr(self.evidence, layer), known, f"evidence.{layer}")
 
     @property
     def recommendation(self) -> str:
@@ -153,6 +143,14 @@ def answer_to(view: ImmediateView) -> type[ImmediateReflection]:
     return FiveLevelReflection if view.scale == "five" else ThreeWayReflection
 
 
-async def reflect_immediately(asker: Asker, view: ImmediateView) -> Reply[ImmediateReflection]:
-    """Asks the immediate reflection agent; the answer is of the class that `answer_to` names."""
-    return await asker.ask("immediate-reflection", view, answer_to(view))
+IMMEDIATE = Agent(
+    name="immediate-reflection",
+    step="immediate",
+    view=ImmediateView,
+    answer=ImmediateReflection,
+    answer_to=answer_to,
+    prompt=PROMPTS / "immediate-reflection.md",
+    rule="engine.offline.immediate:reflect",
+    reads=frozenset(Reads),
+    decides=frozenset({"three-way", "five-level"}),
+)

@@ -3,34 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import date
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from engine.agents.ask import Asker, Reply
+from engine.agents.agent import PROMPTS, Agent, Answer, ChartedView, Reads
 from engine.agents.market_intelligence import MarketIntelligence
 from engine.agents.news_digest import NewsDigest
 from engine.agents.past_intelligence import PastSummary
 from engine.agents.text import Sentence
-from engine.domain.chart import ChartSpec
 from engine.domain.lesson import Recollection
-from engine.domain.market import Symbol
 from engine.market.chart_specs import IndicatorTable
 from engine.market.moves import PriceMove
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LowLevelView:
+class LowLevelView(ChartedView):
     """What was known up to the session, and the moves of the price: those that led up to it and, in training alone,
     those that followed (`hindsight`). `chart` is of kind `kline`, `table` stands in for it where the model does not
     see; `lessons` are the agent's own past ones. Source: FinAgent §4.3 [A4, A9]."""
 
-    symbol: Symbol
-    session: date
-    owner: str
     intelligence: MarketIntelligence | NewsDigest | None
     past: PastSummary | None
-    chart: ChartSpec
     table: IndicatorTable
     moves: tuple[PriceMove, ...]
     lessons: tuple[Recollection, ...] = ()
@@ -50,10 +43,8 @@ class LowLevelView:
         return self.table.text
 
 
-class LowLevelReflection(BaseModel):
+class LowLevelReflection(Answer):
     """Why the price moved as it did, per horizon, and what to take from it. Source: FinAgent §4.3 [A4]."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     short_term: Sentence = Field(
         description="How the short-term move (1 session) follows from what was known, or why it does not."
@@ -83,6 +74,13 @@ class LowLevelReflection(BaseModel):
         )
 
 
-async def reflect_on_moves(asker: Asker, view: LowLevelView) -> Reply[LowLevelReflection]:
-    """Asks the low-level reflection agent."""
-    return await asker.ask("low-level-reflection", view, LowLevelReflection, (view.chart,))
+LOW_LEVEL = Agent(
+    name="low-level-reflection",
+    step="low-level",
+    view=LowLevelView,
+    answer=LowLevelReflection,
+    prompt=PROMPTS / "low-level-reflection.md",
+    rule="engine.offline.moves:reflect",
+    reads=frozenset({Reads.MARKET, Reads.MEMORY}),
+    group="reflections",
+)

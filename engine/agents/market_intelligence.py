@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, model_validator
+from pydantic import Field
 
-from engine.agents.ask import Asker, Reply
+from engine.agents.agent import MARKET_ALONE, PROMPTS, Agent, Answer, Part, View
 from engine.agents.citing import check_cited
 from engine.agents.news_digest import TOTAL_LIMIT, NewsLine
 from engine.agents.text import Prose, Sentence, plain
@@ -65,14 +65,11 @@ class IntelligenceItem:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class IntelligenceView:
+class IntelligenceView(View):
     """What came in since the last decision, oldest first, and how the price moved in the last sessions. It is never
     more than a prompt may carry: filings, reports and macro items stay, the newest news are kept, and what had to be
     left out is counted. Source: FinAgent §4.1 [A1]."""
 
-    symbol: Symbol
-    session: date
-    owner: str
     items: tuple[IntelligenceItem, ...]
     left_out: int = 0
     prices: tuple[SessionMove, ...] = ()
@@ -97,6 +94,7 @@ class IntelligenceView:
         session: date,
         owner: str,
         news: Iterable[NewsItem],
+        *,
         filings: Iterable[Filing] = (),
         prices: tuple[SessionMove, ...] = (),
         macro: Iterable[MacroRelease] = (),
@@ -112,10 +110,8 @@ class IntelligenceView:
         return f"{len(self.items)} items{more}, {len(self.prices)} sessions"
 
 
-class ItemJudgement(BaseModel):
+class ItemJudgement(Part):
     """What one item means for the price."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: str = Field(description="The item's id, as it stands in the brackets before it.")
     effect: Literal["positive", "negative", "neutral"] = Field(
@@ -134,20 +130,16 @@ class ItemJudgement(BaseModel):
     summary: Sentence = Field(description="What the item says, in one sentence with its main figure.")
 
 
-class RetrievalQueries(BaseModel):
+class RetrievalQueries(Part):
     """Search texts, one per retrieval type. Source: FinAgent §4.1 [A1, A2]."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     short_term: Sentence = Field(description="Search words for what may matter over days.")
     medium_term: Sentence = Field(description="Search words for what may matter over weeks up to a quarter.")
     long_term: Sentence = Field(description="Search words for what may matter for longer.")
 
 
-class MarketIntelligence(BaseModel):
+class MarketIntelligence(Answer):
     """The items judged, what follows for trading, and what to look for in memory. Source: FinAgent §4.1 [A1]."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     items: Annotated[list[ItemJudgement], Field(max_length=400)] = Field(
         description="Every item judged, each once, by its id; empty when there were none."
@@ -164,15 +156,12 @@ class MarketIntelligence(BaseModel):
         "judgement; written afresh, never a part of the summary."
     )
 
-    @model_validator(mode="after")
-    def _keeps_to_the_items(self, info: ValidationInfo) -> MarketIntelligence:
-        view = info.context.get("view") if info.context else None
-        if isinstance(view, IntelligenceView):
-            check_cited((item.id for item in self.items), (item.id for item in view.items), "items")
+    def check(self, view: IntelligenceView) -> None:
+        """Raise ValueError for items that were not given, and for queries that repeat the summary."""
+        check_cited((item.id for item in self.items), (item.id for item in view.items), "items")
         asked = (self.queries.short_term, self.queries.medium_term, self.queries.long_term)
         if self.summary in asked:
             raise ValueError("queries repeat the summary; write search texts of their own")
-        return self
 
     def lines(self) -> tuple[str, ...]:
         """The intelligence for a reader: the summary, then the weightiest items about the company."""
@@ -187,6 +176,13 @@ class MarketIntelligence(BaseModel):
         )
 
 
-async def gather_intelligence(asker: Asker, view: IntelligenceView) -> Reply[MarketIntelligence]:
-    """Asks the market intelligence agent."""
-    return await asker.ask("market-intelligence", view, MarketIntelligence)
+INTELLIGENCE = Agent(
+    name="market-intelligence",
+    step="intelligence",
+    view=IntelligenceView,
+    answer=MarketIntelligence,
+    prompt=PROMPTS / "market-intelligence.md",
+    rule="engine.offline.intelligence:judge",
+    reads=MARKET_ALONE,
+    words_searches=True,
+)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from engine.agents.ask import Asker, Reply
+from engine.agents.agent import MARKET_ALONE, PROMPTS, Agent, Answer, View
 from engine.agents.text import Sentence, plain
 from engine.domain.market import NewsItem, Symbol
 
@@ -47,13 +47,10 @@ class NewsLine:
 
 
 @dataclass(frozen=True, slots=True)
-class NewsView:
+class NewsView(View):
     """News since the last decision, oldest first, never more than a prompt may carry: the newest are kept and
     what had to be left out is counted. Source: FinVision §3.1 [V1]."""
 
-    symbol: Symbol
-    session: date
-    owner: str
     items: tuple[NewsLine, ...]
     left_out: int = 0
 
@@ -78,10 +75,8 @@ class NewsView:
         return f"{len(self.items)} news {noun}{more}"
 
 
-class NewsDigest(BaseModel):
+class NewsDigest(Answer):
     """What the news of the day means for the price. Source: FinVision table 4 [V1]."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     summary: Annotated[list[Sentence], Field(min_length=1, max_length=6)] = Field(
         description="The main points that may move the price soon, one sentence each: five or six, fewer "
@@ -113,6 +108,13 @@ class NewsDigest(BaseModel):
         )
 
 
-async def digest_news(asker: Asker, view: NewsView) -> Reply[NewsDigest]:
-    """Asks the news agent."""
-    return await asker.ask("news", view, NewsDigest)
+NEWS = Agent(
+    name="news",
+    step="news",
+    view=NewsView,
+    answer=NewsDigest,
+    prompt=PROMPTS / "news.md",
+    rule="engine.offline.news:digest",
+    reads=MARKET_ALONE,
+    words_searches=True,
+)

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import date
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, model_validator
+from pydantic import Field
 
-from engine.agents.ask import Asker, Reply
+from engine.agents.agent import PROMPTS, Agent, Answer, Reads, View
 from engine.agents.citing import check_cited
 from engine.agents.text import Prose, plain
 from engine.domain.lesson import Recollection
-from engine.domain.market import Symbol
 
 
 @dataclass(frozen=True, slots=True)
-class PastView:
+class PastView(View):
     """What was retrieved, best first: up to M retrieval types times K. Source: FinAgent §4.1 [A2, A3]."""
 
-    symbol: Symbol
-    session: date
-    owner: str
     recollections: tuple[Recollection, ...]
 
     def summary(self) -> str:
@@ -29,10 +24,8 @@ class PastView:
         return f"{len(self.recollections)} memories"
 
 
-class PastSummary(BaseModel):
+class PastSummary(Answer):
     """What the past has to say today. Source: FinAgent §4.1 [A3]."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     summary: Prose = Field(
         description="What of the past bears on today: events with their dates and what came of them, patterns that "
@@ -45,17 +38,14 @@ class PastSummary(BaseModel):
         description="The ids of the memories that newer ones or the passing of time have overtaken."
     )
 
-    @model_validator(mode="after")
-    def _keeps_to_the_memories(self, info: ValidationInfo) -> PastSummary:
-        view = info.context.get("view") if info.context else None
-        if isinstance(view, PastView):
-            known = frozenset(memory.handle for memory in view.recollections)
-            check_cited(self.still_valid, known, "still_valid")
-            check_cited(self.outdated, known, "outdated")
+    def check(self, view: PastView) -> None:
+        """Raise ValueError for memories that were not given, or that are named in both lists."""
+        known = frozenset(memory.handle for memory in view.recollections)
+        check_cited(self.still_valid, known, "still_valid")
+        check_cited(self.outdated, known, "outdated")
         both = set(self.still_valid) & set(self.outdated)
         if both:
             raise ValueError(f"a memory is still valid or outdated, not both: {plain(min(both), 40)}")
-        return self
 
     def lines(self) -> tuple[str, ...]:
         """The summary for a reader."""
@@ -65,6 +55,13 @@ class PastSummary(BaseModel):
         )
 
 
-async def summarize_past(asker: Asker, view: PastView) -> Reply[PastSummary]:
-    """Asks the past intelligence agent."""
-    return await asker.ask("past-intelligence", view, PastSummary)
+PAST = Agent(
+    name="past-intelligence",
+    step="past",
+    view=PastView,
+    answer=PastSummary,
+    prompt=PROMPTS / "past-intelligence.md",
+    rule="engine.offline.past:summarize",
+    reads=frozenset({Reads.MEMORY}),
+    group="memory",
+)

@@ -3,30 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import date
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from engine.agents.ask import Asker, Reply
+from engine.agents.agent import PROMPTS, Agent, Answer, Reads, View
 from engine.agents.text import FourteenWords
 from engine.domain.decision import Outcome
-from engine.domain.market import Symbol
 
 
 @dataclass(frozen=True, slots=True)
-class PerformanceView:
+class PerformanceView(View):
     """The outcomes of the last decisions for a symbol, oldest first. Source: FinVision §3.3 [V3]."""
 
-    symbol: Symbol
-    session: date
-    owner: str
     term: Literal["short", "medium"]
     outcomes: tuple[Outcome, ...]
 
     @property
-    def step(self) -> str:
-        """The step of the cycle that asks."""
+    def question(self) -> str:
+        """The question about this term."""
         return f"{self.term}-term reflection"
 
     def summary(self) -> str:
@@ -34,10 +29,8 @@ class PerformanceView:
         return f"{len(self.outcomes)} outcomes, {self.term} term"
 
 
-class PerformanceReflection(BaseModel):
+class PerformanceReflection(Answer):
     """What the outcomes teach. Source: FinVision table 4 [V3]."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     effectiveness: FourteenWords = Field(
         description="How well the decisions worked, judged by their rewards; under 15 words."
@@ -58,6 +51,14 @@ class PerformanceReflection(BaseModel):
         )
 
 
-async def reflect_on_performance(asker: Asker, view: PerformanceView) -> Reply[PerformanceReflection]:
-    """Asks the performance reflection agent."""
-    return await asker.ask("performance-reflection", view, PerformanceReflection)
+PERFORMANCE = Agent(
+    name="performance-reflection",
+    step="performance-reflection",
+    view=PerformanceView,
+    answer=PerformanceReflection,
+    prompt=PROMPTS / "performance-reflection.md",
+    rule="engine.offline.reflection:on_performance",
+    reads=frozenset({Reads.HISTORY}),
+    questions=("short-term reflection", "medium-term reflection"),
+    group="reflections",
+)

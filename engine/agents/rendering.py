@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from decimal import Decimal
 from functools import cache
-from typing import TYPE_CHECKING, Any, get_args, get_origin
+from pathlib import Path
+from typing import TYPE_CHECKING, get_args, get_origin
 
 from pydantic import BaseModel
 
+from engine.agents.agent import PROMPTS, Answer, View
 from engine.agents.citing import by_layer, recollection_line
 from engine.agents.text import fenced, plain
 from engine.domain.decision import Outcome, SizingRule
@@ -17,23 +19,22 @@ if TYPE_CHECKING:
     from jinja2 import Template
 
 
-def render(agent: str, view: Any, answer: type[BaseModel], sees: bool) -> tuple[str, str]:
-    """The system and the user part of an agent's question. `sees` is False where charts have to be told as
-    text."""
-    template = _template(agent)
+def render(prompt: Path, view: View, answer: type[Answer], sees: bool) -> tuple[str, str]:
+    """The system and the user part of a question. `sees` is False where the figures of charts are given as text."""
+    template = _template(prompt)
     context = template.new_context({"view": view, "sees": sees, "fields": _fields(answer)})
     system, user = ("".join(template.blocks[part](context)).strip() for part in ("system", "user"))
     return system, user
 
 
 @cache
-def _template(agent: str) -> Template:
-    """The compiled prompt of an agent; a name that a template misspells is an error, never an empty
-    string."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
+def _template(prompt: Path) -> Template:
+    """The compiled prompt, which may import macros from its own folder and from the package's; a name that a template
+    misspells is an error, never an empty string."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(
-        loader=PackageLoader("engine.agents", "prompts"),
+        loader=FileSystemLoader([prompt.parent, PROMPTS]),
         autoescape=False,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -42,11 +43,11 @@ def _template(agent: str) -> Template:
     environment.filters.update(plain=plain, money=money, percent=percent, figure=_figure, outcome_line=_outcome_line)
     environment.filters.update(signed_percent=signed_percent, recollection_line=recollection_line)
     environment.globals.update(fenced=fenced, by_layer=by_layer, Rule=SizingRule)
-    return environment.get_template(f"{agent}.md")
+    return environment.get_template(prompt.name)
 
 
 @cache
-def _fields(answer: type[BaseModel]) -> str:
+def _fields(answer: type[Answer]) -> str:
     """The answer's fields with their instructions, one per line: the class that checks is the one that
     instructs."""
     return "\n".join(_field_lines(answer, ""))

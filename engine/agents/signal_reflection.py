@@ -4,26 +4,18 @@ after."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import date
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from engine.agents.ask import Asker, Reply
+from engine.agents.agent import PROMPTS, Agent, Answer, ChartedView, Reads
 from engine.agents.text import Sentence
-from engine.domain.chart import ChartSpec
-from engine.domain.market import Symbol
 
 
 @dataclass(frozen=True, slots=True)
-class SignalView:
+class SignalView(ChartedView):
     """The chart of kind `signals`: closes, markers at past buys and sells, none at holds.
     Source: FinVision §3.3 [V4]."""
-
-    symbol: Symbol
-    session: date
-    owner: str
-    chart: ChartSpec
 
     def summary(self) -> str:
         """The view in a few words."""
@@ -39,10 +31,8 @@ class SignalView:
         )
 
 
-class SignalReflection(BaseModel):
+class SignalReflection(Answer):
     """What the signals were worth. Source: FinVision table 4 [V4]."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     trend_against_signals: Sentence = Field(description="The recent price trend, and how the buys and sells lie in it.")
     effectiveness: Sentence = Field(
@@ -61,6 +51,13 @@ class SignalReflection(BaseModel):
         )
 
 
-async def reflect_on_signals(asker: Asker, view: SignalView) -> Reply[SignalReflection]:
-    """Asks the signal reflection agent."""
-    return await asker.ask("signal-reflection", view, SignalReflection, (view.chart,))
+SIGNALS = Agent(
+    name="signal-reflection",
+    step="signal-reflection",
+    view=SignalView,
+    answer=SignalReflection,
+    prompt=PROMPTS / "signal-reflection.md",
+    rule="engine.offline.reflection:on_signals",
+    reads=frozenset({Reads.MARKET, Reads.HISTORY}),
+    group="reflections",
+)

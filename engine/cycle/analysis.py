@@ -10,10 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TypeVar
 
-from pydantic import BaseModel
-
+from engine.agents.agent import A
 from engine.agents.ask import Asker, Reply
 from engine.agents.chart_reading import ChartReading
 from engine.agents.extended_reflection import ExtendedReflection
@@ -33,8 +31,6 @@ from engine.domain.lesson import Recollection
 from engine.domain.market import NewsItem
 from engine.messages.events import Event, StepStarted
 from engine.preset import Preset
-
-A = TypeVar("A", bound=BaseModel)
 
 
 @dataclass(kw_only=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from engine.agents.ask import Reply
 from engine.agents.character import character, risk_of
 from engine.agents.citing import cited_ids
-from engine.agents.decision import DecisionView, Holding, TradeAnswer, decide
-from engine.agents.evidence_decision import EvidencedTrade, EvidenceView, decide_with_evidence
+from engine.agents.decision import DECISION, DecisionView, Holding, TradeAnswer
+from engine.agents.evidence_decision import EVIDENCE_DECISION, EvidencedTrade, EvidenceView
 from engine.agents.figures import unresolved_figures
 from engine.agents.immediate_reflection import FiveLevelReflection, ThreeWayReflection
 from engine.cycle.analysis import Analysis
@@ -24,9 +24,9 @@ async def opinion(thought: Analysis) -> Formed:
     thought.begin("decision")
     reply: Reply[TradeAnswer] | Reply[EvidencedTrade]
     if preset.decision == "evidence":
-        reply = await decide_with_evidence(thought.asker, _evidence_view(thought))
+        reply = await thought.asker.ask(EVIDENCE_DECISION, _evidence_view(thought))
     else:
-        reply = await decide(thought.asker, _decision_view(thought))
+        reply = await thought.asker.ask(DECISION, _decision_view(thought))
     proposal = _proposal(reply.answer, reply.abstained_because)
     if preset.peek:
         proposal = _peeked(seen, proposal)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.agents.chart_reading import ChartView, read_chart
-from engine.agents.market_intelligence import IntelligenceView, gather_intelligence
-from engine.agents.news_digest import NewsView, digest_news
-from engine.agents.past_intelligence import PastView, summarize_past
+from engine.agents.chart_reading import CHART, ChartView
+from engine.agents.market_intelligence import INTELLIGENCE, IntelligenceView
+from engine.agents.news_digest import NEWS, NewsView
+from engine.agents.past_intelligence import PAST, PastView
 from engine.agents.tools import guidance_signals, tool_signals
 from engine.cycle.analysis import Analysis
 from engine.cycle.recall import YEAR
@@ -27,7 +27,7 @@ async def news(thought: Analysis) -> None:
         return
     thought.begin("news")
     view = NewsView.of(seen.symbol, seen.turn.session, seen.owner, thought.news_items)
-    thought.news = thought.kept("news", await digest_news(thought.asker, view))
+    thought.news = thought.kept("news", await thought.asker.ask(NEWS, view))
 
 
 async def intelligence_and_memories(thought: Analysis) -> None:
@@ -46,7 +46,7 @@ async def intelligence_and_memories(thought: Analysis) -> None:
         return
     thought.begin("past-intelligence")
     view = PastView(seen.symbol, seen.turn.session, seen.owner, thought.recollections)
-    thought.past = thought.kept("past-intelligence", await summarize_past(thought.asker, view))
+    thought.past = thought.kept("past-intelligence", await thought.asker.ask(PAST, view))
 
 
 async def chart(thought: Analysis) -> None:
@@ -57,7 +57,7 @@ async def chart(thought: Analysis) -> None:
     thought.begin("chart")
     drawn = kline_chart(seen.symbol, seen.bars, thought.preset.windows.chart)
     view = ChartView(seen.symbol, seen.turn.session, seen.owner, drawn, indicator_table(seen.bars))
-    thought.chart = thought.kept("chart", await read_chart(thought.asker, view))
+    thought.chart = thought.kept("chart", await thought.asker.ask(CHART, view))
 
 
 def tools(thought: Analysis) -> None:
@@ -79,11 +79,11 @@ async def _intelligence(thought: Analysis, filings: Sequence[Filing], macro: Seq
         seen.turn.session,
         seen.owner,
         thought.news_items,
-        filings,
+        filings=filings,
         prices=last_sessions(seen.bars),
         macro=macro,
     )
-    thought.intelligence = thought.kept("market-intelligence", await gather_intelligence(thought.asker, view))
+    thought.intelligence = thought.kept("market-intelligence", await thought.asker.ask(INTELLIGENCE, view))
 
 
 def _new_filings(thought: Analysis) -> Sequence[Filing]:

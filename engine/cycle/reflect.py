@@ -9,12 +9,12 @@ from dataclasses import replace
 from typing import Literal
 
 from engine.agents.character import character
-from engine.agents.extended_reflection import ExtendedView, reflect_on_period
-from engine.agents.high_level_reflection import HighLevelView, reflect_on_decisions
-from engine.agents.immediate_reflection import ImmediateView, MarketFacts, reflect_immediately
-from engine.agents.low_level_reflection import LowLevelView, reflect_on_moves
-from engine.agents.performance_reflection import PerformanceView, reflect_on_performance
-from engine.agents.signal_reflection import SignalView, reflect_on_signals
+from engine.agents.extended_reflection import EXTENDED, ExtendedView
+from engine.agents.high_level_reflection import HIGH_LEVEL, HighLevelView
+from engine.agents.immediate_reflection import IMMEDIATE, ImmediateView, MarketFacts
+from engine.agents.low_level_reflection import LOW_LEVEL, LowLevelView
+from engine.agents.performance_reflection import PERFORMANCE, PerformanceView
+from engine.agents.signal_reflection import SIGNALS, SignalView
 from engine.cycle.analysis import Analysis
 from engine.market.chart_specs import indicator_table, kline_chart, signal_chart, trading_chart
 from engine.market.moves import PriceMove, moves_after, moves_up_to
@@ -38,7 +38,7 @@ async def on_moves(thought: Analysis) -> None:
         moves=moves,
         lessons=thought.lessons("low-level-reflection"),
     )
-    found = thought.kept("low-level-reflection", await reflect_on_moves(thought.asker, view))
+    found = thought.kept("low-level-reflection", await thought.asker.ask(LOW_LEVEL, view))
     thought.low_level = found
     if found is not None:
         thought.keep_lesson("low-level-reflection", found.lesson, found.query, _seen_until(thought, moves))
@@ -71,7 +71,7 @@ async def on_decisions(thought: Analysis) -> None:
         intelligence=thought.intelligence or thought.news,
         lessons=thought.lessons("high-level-reflection"),
     )
-    found = thought.kept("high-level-reflection", await reflect_on_decisions(thought.asker, view))
+    found = thought.kept("high-level-reflection", await thought.asker.ask(HIGH_LEVEL, view))
     thought.high_level = found
     if found is not None:
         thought.keep_lesson("high-level-reflection", " ".join(found.lessons), found.query)
@@ -89,7 +89,7 @@ async def on_performance(thought: Analysis, term: Literal["short", "medium"]) ->
         return
     thought.begin(name)
     view = PerformanceView(seen.symbol, seen.turn.session, seen.owner, term, past)
-    found = thought.kept(name, await reflect_on_performance(thought.asker, view))
+    found = thought.kept(name, await thought.asker.ask(PERFORMANCE, view))
     if term == "short":
         thought.short_term = found
     else:
@@ -108,7 +108,7 @@ async def on_signals(thought: Analysis) -> None:
     thought.begin("signal-reflection")
     chart = signal_chart(seen.symbol, seen.bars, show, [(o.decision_session, o.action) for o in past])
     view = SignalView(seen.symbol, seen.turn.session, seen.owner, chart)
-    thought.signals = thought.kept("signal reflection", await reflect_on_signals(thought.asker, view))
+    thought.signals = thought.kept("signal reflection", await thought.asker.ask(SIGNALS, view))
 
 
 async def on_period(thought: Analysis) -> None:
@@ -121,7 +121,7 @@ async def on_period(thought: Analysis) -> None:
         return
     thought.begin("extended-reflection")
     view = ExtendedView(seen.symbol, seen.turn.session, seen.owner, past, thought.lessons("reflection"))
-    found = thought.kept("extended-reflection", await reflect_on_period(thought.asker, view))
+    found = thought.kept("extended-reflection", await thought.asker.ask(EXTENDED, view))
     thought.extended = found
     if found is not None:
         text = " ".join((found.self_evaluation, *found.repeat, *found.avoid))
@@ -153,7 +153,7 @@ async def immediately(thought: Analysis) -> None:
         next_move=followed[0] if followed else None,
         moment=seen.turn.market.now if seen.turn.within_session else None,
     )
-    thought.immediate = await reflect_immediately(thought.asker, view)
+    thought.immediate = await thought.asker.ask(IMMEDIATE, view)
     answer = thought.kept("immediate-reflection", thought.immediate)
     if answer is not None:
         thought.keep_lesson("reflection", answer.reason, seen_until=int(seen.turn.step) + 1 if followed else None)

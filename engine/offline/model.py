@@ -6,50 +6,24 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from decimal import Decimal
+from importlib import import_module
 from typing import Any
 
+from engine.agents.agent import Agent
 from engine.agents.ask import prompt_hash
-from engine.agents.chart_reading import ChartView
-from engine.agents.decision import DecisionView
-from engine.agents.evidence_decision import EvidenceView
-from engine.agents.extended_reflection import ExtendedView
-from engine.agents.high_level_reflection import HighLevelView
-from engine.agents.immediate_reflection import ImmediateView
-from engine.agents.low_level_reflection import LowLevelView
-from engine.agents.market_intelligence import IntelligenceView
-from engine.agents.news_digest import NewsView
-from engine.agents.past_intelligence import PastView
-from engine.agents.performance_reflection import PerformanceView
-from engine.agents.signal_reflection import SignalView
+from engine.agents.registry import BUILT_IN
 from engine.domain.model_call import FailureKind, ModelFailure, ModelRequest, ModelResult
-from engine.offline import (
-    chart,
-    decision,
-    evidence,
-    immediate,
-    intelligence,
-    moves,
-    news,
-    past,
-    reflection,
-    review,
-)
 
-RULES: Mapping[type, Callable[[Any], Mapping[str, Any]]] = {
-    NewsView: news.digest,
-    ChartView: chart.read,
-    PerformanceView: reflection.on_performance,
-    SignalView: reflection.on_signals,
-    DecisionView: decision.decide,
-    IntelligenceView: intelligence.judge,
-    PastView: past.summarize,
-    LowLevelView: moves.reflect,
-    HighLevelView: review.on_decisions,
-    ImmediateView: immediate.reflect,
-    ExtendedView: review.on_period,
-    EvidenceView: evidence.decide,
-}
-"""The rule that answers each kind of view."""
+Rule = Callable[[Any], Mapping[str, Any]]
+
+
+def rule_of(agent: Agent[Any, Any]) -> Rule:
+    """The rule that an agent's registration names."""
+    if not isinstance(agent.rule, str):
+        return agent.rule
+    module, _, function = agent.rule.partition(":")
+    rule: Rule = getattr(import_module(module), function)
+    return rule
 
 
 class OfflineModel:
@@ -60,15 +34,18 @@ class OfflineModel:
     # Charts reach it as values inside the view, so it needs no table in their place.
     sees = True
 
+    def __init__(self, agents: Mapping[str, Agent[Any, Any]] = BUILT_IN) -> None:
+        self._agents = agents
+
     async def answer(self, request: ModelRequest, on_delta: Callable[[str], None] | None = None) -> ModelResult:
-        """The rules' answer, at no cost; a failure for a view that there is no rule for."""
+        """The rules' answer, at no cost; a failure where there is no rule for the agent and its view."""
         name = hashlib.sha256(f"{prompt_hash(request.system, request.messages)}/{request.sample}".encode()).hexdigest()
-        rule = RULES.get(type(request.view))
-        if rule is None:
-            detail = f"the rules know no answer to {type(request.view).__name__}; choose a language model for it"
+        agent = self._agents.get(request.purpose)
+        if agent is None or not isinstance(request.view, agent.view):
+            detail = f"the rules know no answer of {request.purpose} to this view; choose a language model for it"
             failure = ModelFailure(FailureKind.NOT_CONFIGURED, detail)
             return ModelResult(model=self.spec, failure=failure, cost=Decimal(0), request_hash=name)
-        answer = rule(request.view)
+        answer = rule_of(agent)(request.view)
         text = json.dumps(answer, ensure_ascii=False)
         if on_delta is not None:
             on_delta(text)

@@ -93,7 +93,7 @@ async def replay_with_nothing_recorded(folder: Path) -> AsyncIterator[Subject]:
 @subject
 async def offline(folder: Path) -> AsyncIterator[Subject]:
     items = (NewsLine(date(2023, 6, 1), "", "Microsoft raised its guidance."),)
-    yield OfflineModel(), replace(question(), view=NewsView("MSFT", date(2023, 6, 1), "desk", items))
+    yield OfflineModel(), replace(question(), purpose="news", view=NewsView("MSFT", date(2023, 6, 1), "desk", items))
 
 
 @pytest.fixture(params=sorted(SUBJECTS))

@@ -171,7 +171,7 @@ def extended_view(*outcomes: Outcome, memories: tuple[Recollection, ...] = ()) -
 def evidence_view(**changes: Any) -> EvidenceView:
     """A decision with nothing but the portfolio to go by, unless more is given."""
     plain = decision_view()
-    return EvidenceView(**({name: getattr(plain, name) for name in plain.__slots__} | changes))
+    return EvidenceView(**({name: getattr(plain, name) for name in plain.__dataclass_fields__} | changes))
 
 
 FULL: dict[str, Any] = {

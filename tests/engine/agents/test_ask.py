@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from engine.agents.ask import Asker
-from engine.agents.chart_reading import ChartReading, ChartView, read_chart
-from engine.agents.decision import TradeAnswer, decide
+from engine.agents.chart_reading import CHART, ChartReading, ChartView
+from engine.agents.decision import DECISION, TradeAnswer
 from engine.domain.chart import Candles, ChartSpec, Line
 from engine.domain.model_call import FailureKind, ModelSettings
 from engine.errors import ConfigError
@@ -18,7 +18,7 @@ from engine.market.chart_specs import IndicatorTable
 from engine.preset import AgentSettings
 from tests.engine.agents.samples import TRADE, Desk, ListedModel, answered, decision_view, failed
 
-CHART = ChartSpec(
+PICTURE = ChartSpec(
     kind="kline",
     title="MSFT",
     symbol="MSFT",
@@ -26,7 +26,9 @@ CHART = ChartSpec(
     candles=Candles((1.0,), (2.0,), (0.5,), (1.5,)),
     lines=(Line("a", (1.0,)),),
 )
-CHART_VIEW = ChartView("MSFT", date(2023, 6, 1), "desk", CHART, IndicatorTable(("close",), ("2023-06-01",), ((1.5,),)))
+CHART_VIEW = ChartView(
+    "MSFT", date(2023, 6, 1), "desk", PICTURE, IndicatorTable(("close",), ("2023-06-01",), ((1.5,),))
+)
 READING = {
     "macd": {"trend": "up", "signal": "buy"},
     "kdj_rsi": {"trend": "flat", "signal": "none"},
@@ -36,7 +38,7 @@ READING = {
 
 async def test_a_good_answer_is_taken_at_once() -> None:
     desk = Desk(ListedModel([answered(TRADE)]))
-    reply = await decide(desk.asker, decision_view())
+    reply = await desk.asker.ask(DECISION, decision_view())
     assert isinstance(reply.answer, TradeAnswer)
     assert (reply.answer.recommendation, reply.answer.position_size, reply.attempts) == ("BUY", 7, 1)
     assert reply.abstained_because == ""
@@ -68,7 +70,7 @@ BAD = {
 @pytest.mark.parametrize("bad", BAD.values(), ids=BAD.keys())
 async def test_a_rule_breaking_answer_goes_back_once_and_then_the_agent_abstains(bad: dict[str, Any]) -> None:
     desk = Desk(ListedModel([answered(bad)]))
-    reply = await decide(desk.asker, decision_view())
+    reply = await desk.asker.ask(DECISION, decision_view())
     assert reply.answer is None
     assert reply.attempts == 2 and len(desk.model.requests) == 2
     assert reply.abstained_because.startswith("malformed: ")
@@ -80,14 +82,14 @@ async def test_a_rule_breaking_answer_goes_back_once_and_then_the_agent_abstains
 )
 async def test_what_is_no_answer_at_all_goes_back_once(text: str) -> None:
     desk = Desk(ListedModel([failed(FailureKind.MALFORMED, "no JSON", text), answered(TRADE)]))
-    reply = await decide(desk.asker, decision_view())
+    reply = await desk.asker.ask(DECISION, decision_view())
     assert reply.answer is not None and reply.attempts == 2
     assert [r.outcome for r in desk.records] == ["sent back", "answered"]
 
 
 async def test_the_complaint_names_the_fault_and_follows_the_answer() -> None:
     desk = Desk(ListedModel([answered(TRADE | {"position_size": 1000}), answered(TRADE)]))
-    await decide(desk.asker, decision_view())
+    await desk.asker.ask(DECISION, decision_view())
     first, second = desk.model.requests
     assert len(first.messages) == 1
     assert [m.role for m in second.messages] == ["user", "assistant", "user"]
@@ -99,7 +101,7 @@ async def test_the_complaint_names_the_fault_and_follows_the_answer() -> None:
 @pytest.mark.parametrize("kind", [k for k in FailureKind if k is not FailureKind.MALFORMED])
 async def test_other_failures_abstain_without_a_second_call(kind: FailureKind) -> None:
     desk = Desk(ListedModel([failed(kind, "try in 60 s")]))
-    reply = await decide(desk.asker, decision_view())
+    reply = await desk.asker.ask(DECISION, decision_view())
     assert (reply.answer, reply.attempts) == (None, 1)
     assert reply.abstained_because == f"{kind.value}: try in 60 s"
     assert [r.outcome for r in desk.records] == ["abstained"]
@@ -107,22 +109,22 @@ async def test_other_failures_abstain_without_a_second_call(kind: FailureKind) -
 
 async def test_a_model_that_sees_gets_the_chart_and_no_table() -> None:
     desk = Desk(ListedModel([answered(READING)]))
-    reply = await read_chart(desk.asker, CHART_VIEW)
+    reply = await desk.asker.ask(CHART, CHART_VIEW)
     assert reply.answer == ChartReading.model_validate(READING)
     (message,) = desk.model.requests[0].messages
-    assert message.charts == (CHART,)
+    assert message.charts == (PICTURE,)
     assert "<<<table" not in message.text
     assert desk.records[0].seen
 
 
 async def test_a_model_that_does_not_see_gets_the_table_and_the_record_says_so() -> None:
     desk = Desk(ListedModel([answered(READING)], sees=False))
-    await read_chart(desk.asker, CHART_VIEW)
+    await desk.asker.ask(CHART, CHART_VIEW)
     (message,) = desk.model.requests[0].messages
     assert message.charts == ()
     assert "2023-06-01 | 1.50" in message.text
     (record,) = desk.records
-    assert not record.seen and record.charts == (CHART,)
+    assert not record.seen and record.charts == (PICTURE,)
     assert "picture" not in record.system
 
 
@@ -130,19 +132,19 @@ async def test_readings_keep_to_ten_words() -> None:
     eleven = "one two three four five six seven eight nine ten eleven"
     ten = eleven.rpartition(" ")[0]
     desk = Desk(ListedModel([answered(READING | {"macd": {"trend": eleven, "signal": "buy"}})]))
-    reply = await read_chart(desk.asker, CHART_VIEW)
+    reply = await desk.asker.ask(CHART, CHART_VIEW)
     assert reply.answer is None and "at most 10 words, not 11" in reply.abstained_because
     desk = Desk(ListedModel([answered(READING | {"macd": {"trend": ten, "signal": "buy"}})]))
-    assert (await read_chart(desk.asker, CHART_VIEW)).answer is not None
+    assert (await desk.asker.ask(CHART, CHART_VIEW)).answer is not None
 
 
 async def test_equal_questions_have_equal_hashes_and_any_difference_shows() -> None:
     async def hashed(view: Any, sees: bool = True) -> str:
         desk = Desk(ListedModel([answered(READING)], sees))
-        await read_chart(desk.asker, view)
+        await desk.asker.ask(CHART, view)
         return desk.records[0].prompt_hash
 
-    other = ChartSpec(**{name: getattr(CHART, name) for name in CHART.__slots__} | {"lines": (Line("a", (2.0,)),)})
+    other = ChartSpec(**{name: getattr(PICTURE, name) for name in PICTURE.__slots__} | {"lines": (Line("a", (2.0,)),)})
     changed = ChartView("MSFT", date(2023, 6, 1), "desk", other, CHART_VIEW.table)
     assert await hashed(CHART_VIEW) == await hashed(CHART_VIEW)
     assert len({await hashed(CHART_VIEW), await hashed(changed), await hashed(CHART_VIEW, False)}) == 3
@@ -150,11 +152,11 @@ async def test_equal_questions_have_equal_hashes_and_any_difference_shows() -> N
 
 async def test_a_record_goes_to_json() -> None:
     desk = Desk(ListedModel([failed(FailureKind.REFUSED, "no")]))
-    await read_chart(desk.asker, CHART_VIEW)
+    await desk.asker.ask(CHART, CHART_VIEW)
     plain = json.loads(json.dumps(desk.records[0].to_json()))
     asked = {"agent": "chart", "symbol": "MSFT", "session": "2023-06-01", "owner": "desk", "sample": 0}
     assert asked.items() <= plain["asked"].items()
-    assert plain["charts"] == [CHART.fingerprint()]
+    assert plain["charts"] == [PICTURE.fingerprint()]
     assert plain["result"]["failure"] == {"kind": "refused", "detail": "no"}
 
 
@@ -162,8 +164,8 @@ async def test_each_agent_asks_its_own_model_with_its_own_settings() -> None:
     cheap, dear = ListedModel([answered(READING)]), ListedModel([answered(TRADE)])
     settings = {"default": AgentSettings(temperature=0.3), "decision": AgentSettings(temperature=1.0, timeout=9.0)}
     asker = Asker({"default": cheap, "decision": dear}, settings, lambda r: None, lambda a, t: None)
-    await read_chart(asker, CHART_VIEW)
-    await decide(asker, decision_view())
+    await asker.ask(CHART, CHART_VIEW)
+    await asker.ask(DECISION, decision_view())
     assert cheap.requests[0].settings == ModelSettings(0.3, 2048, 120.0)
     assert dear.requests[0].settings == ModelSettings(1.0, 2048, 9.0)
     with pytest.raises(ConfigError, match="chart"):
@@ -172,6 +174,6 @@ async def test_each_agent_asks_its_own_model_with_its_own_settings() -> None:
 
 async def test_an_answer_cannot_bring_markup_or_escapes_in() -> None:
     desk = Desk(ListedModel([answered(TRADE | {"explanation": "fine \x1b[31m<b>red</b>\nnext\u202e line"})]))
-    reply = await decide(desk.asker, decision_view())
+    reply = await desk.asker.ask(DECISION, decision_view())
     assert reply.answer is not None
     assert reply.answer.explanation == "fine red\nnext line"

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from engine.agents.evidence_decision import EvidencedTrade, decide_with_evidence
-from engine.agents.extended_reflection import reflect_on_period
-from engine.agents.high_level_reflection import reflect_on_decisions
+from engine.agents.agent import Agent
+from engine.agents.evidence_decision import EVIDENCE_DECISION, EvidencedTrade
+from engine.agents.extended_reflection import EXTENDED
+from engine.agents.high_level_reflection import HIGH_LEVEL
 from engine.agents.immediate_reflection import (
+    IMMEDIATE,
     FiveLevelReflection,
     ImmediateReflection,
     ThreeWayReflection,
-    reflect_immediately,
 )
-from engine.agents.low_level_reflection import reflect_on_moves
-from engine.agents.market_intelligence import IntelligenceItem, gather_intelligence
-from engine.agents.past_intelligence import summarize_past
+from engine.agents.low_level_reflection import LOW_LEVEL
+from engine.agents.market_intelligence import INTELLIGENCE, IntelligenceItem
+from engine.agents.past_intelligence import PAST
 from engine.domain.decision import SizingRule
 from engine.domain.five_level import Advice
 from engine.domain.market import Filing, NewsItem
@@ -35,17 +36,17 @@ ITEM = {
     "concerns_company": True,
     "summary": "It grew.",
 }
-INTELLIGENCE: dict[str, Any] = {
+INTELLIGENCE_ANSWER: dict[str, Any] = {
     "items": [ITEM],
     "summary": "It grew.",
     "recent_market": "bullish",
     "queries": {"short_term": "growth", "medium_term": "cloud", "long_term": "strategy"},
 }
-PAST: dict[str, Any] = {"summary": "It grew before.", "still_valid": ["S1"], "outdated": ["S2"]}
+PAST_ANSWER: dict[str, Any] = {"summary": "It grew before.", "still_valid": ["S1"], "outdated": ["S2"]}
 LOW: dict[str, Any] = {"short_term": "Up.", "medium_term": "Up.", "long_term": "Up.", "lesson": "Go.", "query": "up"}
 JUDGED = {"session": "2023-05-30", "right": True, "why": "It rose."}
 HIGH: dict[str, Any] = {"judgements": [JUDGED], "improvements": [], "lessons": ["Go on."], "query": "dips"}
-EXTENDED: dict[str, Any] = {
+EXTENDED_ANSWER: dict[str, Any] = {
     "trading_trend": "More.",
     "self_evaluation": "Good.",
     "repeat": [],
@@ -53,7 +54,7 @@ EXTENDED: dict[str, Any] = {
     "query": "more",
 }
 LAYERS: dict[str, list[str]] = {"shallow": ["S1"], "intermediate": ["I1"], "deep": [], "reflection": ["R1"]}
-IMMEDIATE: dict[str, Any] = {"evidence": LAYERS, "reason": "Momentum.", "action": "BUY"}
+IMMEDIATE_ANSWER: dict[str, Any] = {"evidence": LAYERS, "reason": "Momentum.", "action": "BUY"}
 EXPLAINED: dict[str, Any] = {"evidence": LAYERS, "reason": "The news."}
 STEPS = dict.fromkeys(("sentiment", "price_view", "lessons", "indicators", "position"), "Said.")
 EVIDENCED: dict[str, Any] = {**TRADE, **STEPS, "evidence": ["S1", "D1"]}
@@ -64,17 +65,16 @@ TRAINING = some.immediate_view(*some.MEMORIES, next_move=0.01)
 REVIEWED = some.high_level_view(outcome(3), outcome(2), outcome(1, some.ABSTAIN))
 WITH_MEMORIES = some.evidence_view(recollections=some.MEMORIES)
 
-Ask = Callable[[Any, Any], Awaitable[Any]]
-GOOD: dict[str, tuple[Ask, Any, Mapping[str, Any]]] = {
-    "intelligence": (gather_intelligence, some.intelligence_view("It grew.", "It fell."), INTELLIGENCE),
-    "past": (summarize_past, some.past_view(*some.MEMORIES), PAST),
-    "low level": (reflect_on_moves, some.low_level_view(), LOW),
-    "high level": (reflect_on_decisions, REVIEWED, HIGH),
-    "extended": (reflect_on_period, some.extended_view(outcome(1)), EXTENDED),
-    "three ways": (reflect_immediately, TEST, IMMEDIATE),
-    "five levels": (reflect_immediately, FIVE, IMMEDIATE | {"action": "slightly decrease"}),
-    "training": (reflect_immediately, TRAINING, EXPLAINED),
-    "decision": (decide_with_evidence, WITH_MEMORIES, EVIDENCED),
+GOOD: dict[str, tuple[Agent[Any, Any], Any, Mapping[str, Any]]] = {
+    "intelligence": (INTELLIGENCE, some.intelligence_view("It grew.", "It fell."), INTELLIGENCE_ANSWER),
+    "past": (PAST, some.past_view(*some.MEMORIES), PAST_ANSWER),
+    "low level": (LOW_LEVEL, some.low_level_view(), LOW),
+    "high level": (HIGH_LEVEL, REVIEWED, HIGH),
+    "extended": (EXTENDED, some.extended_view(outcome(1)), EXTENDED_ANSWER),
+    "three ways": (IMMEDIATE, TEST, IMMEDIATE_ANSWER),
+    "five levels": (IMMEDIATE, FIVE, IMMEDIATE_ANSWER | {"action": "slightly decrease"}),
+    "training": (IMMEDIATE, TRAINING, EXPLAINED),
+    "decision": (EVIDENCE_DECISION, WITH_MEMORIES, EVIDENCED),
 }
 
 BAD: dict[str, tuple[str, Mapping[str, Any], str]] = {
@@ -86,7 +86,7 @@ BAD: dict[str, tuple[str, Mapping[str, Any], str]] = {
     "an unknown effect": ("intelligence", {"items": [ITEM | {"effect": "bullish"}]}, "effect"),
     "a query that repeats the summary": (
         "intelligence",
-        {"queries": INTELLIGENCE["queries"] | {"long_term": "It grew."}},
+        {"queries": INTELLIGENCE_ANSWER["queries"] | {"long_term": "It grew."}},
         "repeat the summary",
     ),
     "no query": ("intelligence", {"queries": {"short_term": "growth"}}, "medium_term"),
@@ -119,9 +119,9 @@ BAD: dict[str, tuple[str, Mapping[str, Any], str]] = {
 
 @pytest.mark.parametrize("case", GOOD)
 async def test_a_good_answer_is_taken_at_once(case: str) -> None:
-    ask, view, answer = GOOD[case]
+    agent, view, answer = GOOD[case]
     desk = Desk(ListedModel([answered(answer)]))
-    reply = await ask(desk.asker, view)
+    reply = await desk.asker.ask(agent, view)
     assert reply.answer is not None, reply.abstained_because
     assert reply.attempts == 1
     assert desk.records[0].answer == answer
@@ -131,9 +131,9 @@ async def test_a_good_answer_is_taken_at_once(case: str) -> None:
 @pytest.mark.parametrize("case", BAD)
 async def test_a_rule_breaking_answer_goes_back_once_and_then_the_agent_abstains(case: str) -> None:
     name, change, complaint = BAD[case]
-    ask, view, answer = GOOD[name]
+    agent, view, answer = GOOD[name]
     desk = Desk(ListedModel([answered({**answer, **change})]))
-    reply = await ask(desk.asker, view)
+    reply = await desk.asker.ask(agent, view)
     assert reply.answer is None and reply.attempts == 2
     assert complaint in reply.abstained_because
     assert complaint in desk.model.requests[1].messages[-1].text
@@ -141,20 +141,20 @@ async def test_a_rule_breaking_answer_goes_back_once_and_then_the_agent_abstains
 
 async def test_the_scale_and_training_choose_the_answer() -> None:
     for view, answer, kind, said in (
-        (TEST, IMMEDIATE, ThreeWayReflection, "BUY"),
-        (FIVE, IMMEDIATE | {"action": "hold"}, FiveLevelReflection, "hold"),
+        (TEST, IMMEDIATE_ANSWER, ThreeWayReflection, "BUY"),
+        (FIVE, IMMEDIATE_ANSWER | {"action": "hold"}, FiveLevelReflection, "hold"),
         (TRAINING, EXPLAINED, ImmediateReflection, ""),
     ):
-        reply = await reflect_immediately(Desk(ListedModel([answered(answer)])).asker, view)
+        reply = await Desk(ListedModel([answered(answer)])).asker.ask(IMMEDIATE, view)
         assert type(reply.answer) is kind
         assert reply.answer.recommendation == said
         assert reply.answer.evidence.handles == ("S1", "I1", "R1")
-    five = await reflect_immediately(Desk(ListedModel([answered(IMMEDIATE | {"action": "hold"})])).asker, FIVE)
+    five = await Desk(ListedModel([answered(IMMEDIATE_ANSWER | {"action": "hold"})])).asker.ask(IMMEDIATE, FIVE)
     assert isinstance(five.answer, FiveLevelReflection) and five.answer.action is Advice.HOLD
 
 
 async def test_a_decision_with_evidence_is_a_trade_and_more() -> None:
-    reply = await decide_with_evidence(Desk(ListedModel([answered(EVIDENCED)])).asker, WITH_MEMORIES)
+    reply = await Desk(ListedModel([answered(EVIDENCED)])).asker.ask(EVIDENCE_DECISION, WITH_MEMORIES)
     answer = reply.answer
     assert isinstance(answer, EvidencedTrade)
     assert (answer.recommendation, answer.position_size, answer.rule) == ("BUY", 7, SizingRule.STRONG_UPTREND)
@@ -164,12 +164,12 @@ async def test_a_decision_with_evidence_is_a_trade_and_more() -> None:
 
 async def test_charts_travel_with_the_reflections_that_see_them() -> None:
     for name in ("low level", "high level"):
-        ask, view, answer = GOOD[name]
+        agent, view, answer = GOOD[name]
         desk = Desk(ListedModel([answered(answer)]))
-        await ask(desk.asker, view)
+        await desk.asker.ask(agent, view)
         assert desk.model.requests[0].messages[0].charts == (view.chart,)
         blind = Desk(ListedModel([answered(answer)], sees=False))
-        await ask(blind.asker, view)
+        await blind.asker.ask(agent, view)
         assert blind.model.requests[0].messages[0].charts == () and not blind.records[0].seen
 
 
@@ -190,7 +190,7 @@ def test_items_are_made_of_news_and_filings() -> None:
         Filing(id=f"f{n}", symbol="MSFT", form=form, date=some.DAY, available_at=at, summary="Revenue grew.")
         for n, form in enumerate(forms)
     ]
-    view = some.IntelligenceView.of("MSFT", some.DAY, "desk", [news], filings)
+    view = some.IntelligenceView.of("MSFT", some.DAY, "desk", [news], filings=filings)
     assert [(item.id, item.kind, item.text) for item in view.items] == [
         ("f0", "10-Q", "Revenue grew."),
         ("f1", "10-K", "Revenue grew."),

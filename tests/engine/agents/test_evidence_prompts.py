@@ -9,13 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from engine.agents.evidence_decision import EvidencedTrade
-from engine.agents.extended_reflection import ExtendedReflection
-from engine.agents.high_level_reflection import HighLevelReflection
-from engine.agents.immediate_reflection import answer_to
-from engine.agents.low_level_reflection import LowLevelReflection
-from engine.agents.market_intelligence import MarketIntelligence
-from engine.agents.past_intelligence import PastSummary
+from engine.agents.agent import View
+from engine.agents.registry import BUILT_IN
 from engine.agents.rendering import render
 from engine.market.moves import PriceMove
 from tests.engine.agents import evidence_samples as some
@@ -27,36 +22,38 @@ TEST = some.immediate_view(*some.MEMORIES, outcomes=(outcome(1),), extended=some
 TRAINING = some.immediate_view(*some.MEMORIES, next_move=-0.0273)
 FIVE = some.immediate_view(scale="five")
 
-CASES: dict[str, tuple[str, Any, type[BaseModel]]] = {
-    "intelligence": ("market-intelligence", some.intelligence_view("It grew.", "It fell."), MarketIntelligence),
-    "no news": ("market-intelligence", some.intelligence_view(prices=()), MarketIntelligence),
-    "past": ("past-intelligence", some.past_view(*some.MEMORIES), PastSummary),
-    "no past": ("past-intelligence", some.past_view(), PastSummary),
+CASES: dict[str, tuple[str, View]] = {
+    "intelligence": ("market-intelligence", some.intelligence_view("It grew.", "It fell.")),
+    "no news": ("market-intelligence", some.intelligence_view(prices=())),
+    "past": ("past-intelligence", some.past_view(*some.MEMORIES)),
+    "no past": ("past-intelligence", some.past_view()),
     "low level": (
         "low-level-reflection",
         some.low_level_view(intelligence=some.INTELLIGENCE, past=some.PAST, lessons=LESSON),
-        LowLevelReflection,
     ),
-    "low level in training": ("low-level-reflection", some.low_level_view(moves=FOLLOWED), LowLevelReflection),
-    "low level with nothing": ("low-level-reflection", some.low_level_view(moves=()), LowLevelReflection),
+    "low level in training": ("low-level-reflection", some.low_level_view(moves=FOLLOWED)),
+    "low level with nothing": ("low-level-reflection", some.low_level_view(moves=())),
     "high level": (
         "high-level-reflection",
         some.high_level_view(outcome(3), outcome(2), reasons=("dip", "rise"), lessons=LESSON),
-        HighLevelReflection,
     ),
-    "high level with nothing": ("high-level-reflection", some.high_level_view(), HighLevelReflection),
-    "extended": ("extended-reflection", some.extended_view(outcome(2), memories=LESSON), ExtendedReflection),
-    "immediate": ("immediate-reflection", TEST, answer_to(TEST)),
-    "immediate in training": ("immediate-reflection", TRAINING, answer_to(TRAINING)),
-    "immediate in five levels": ("immediate-reflection", FIVE, answer_to(FIVE)),
-    "decision": ("evidence-decision", some.evidence_view(**some.FULL), EvidencedTrade),
-    "decision with nothing": ("evidence-decision", some.evidence_view(), EvidencedTrade),
+    "high level with nothing": ("high-level-reflection", some.high_level_view()),
+    "extended": ("extended-reflection", some.extended_view(outcome(2), memories=LESSON)),
+    "immediate": ("immediate-reflection", TEST),
+    "immediate in training": ("immediate-reflection", TRAINING),
+    "immediate in five levels": ("immediate-reflection", FIVE),
+    "decision": ("evidence-decision", some.evidence_view(**some.FULL)),
+    "decision with nothing": ("evidence-decision", some.evidence_view()),
 }
 
 
+def rendered(agent: str, view: Any, sees: bool = True) -> tuple[str, str]:
+    asked = BUILT_IN[agent]
+    return render(asked.prompt, view, asked.expects(view), sees)
+
+
 def told(case: str, sees: bool = True) -> tuple[str, str]:
-    agent, view, answer = CASES[case]
-    return render(agent, view, answer, sees)
+    return rendered(*CASES[case], sees)
 
 
 def fields_of(answer: type[BaseModel]) -> list[tuple[str, str | None]]:
@@ -74,12 +71,13 @@ def fields_of(answer: type[BaseModel]) -> list[tuple[str, str | None]]:
 @pytest.mark.parametrize("case", CASES)
 def test_every_field_of_the_answer_is_asked_for_in_its_own_words(case: str, sees: bool) -> None:
     system, user = told(case, sees)
-    for name, description in fields_of(CASES[case][2]):
+    agent, view = CASES[case]
+    for name, description in fields_of(BUILT_IN[agent].expects(view)):
         assert f"- {name}" in system
         assert description and description in system
     assert "MSFT" in user and "MSFT" not in system
     assert "{{" not in system + user and "None" not in system + user and "\n\n\n\n" not in system + user
-    assert CASES[case][1].summary()
+    assert view.summary()
 
 
 @pytest.mark.parametrize("case", ["low level", "high level"])
@@ -167,12 +165,12 @@ FOREIGN = st.text(max_size=80)
 @given(FOREIGN, FOREIGN)
 def test_foreign_text_cannot_leave_its_fence(first: str, second: str) -> None:
     memory = some.recollection(f"id{first}", second, kind=first)
-    for agent, view, answer in (
-        ("market-intelligence", some.intelligence_view(first, second, prices=()), MarketIntelligence),
-        ("past-intelligence", some.past_view(memory), PastSummary),
+    for agent, view in (
+        ("market-intelligence", some.intelligence_view(first, second, prices=())),
+        ("past-intelligence", some.past_view(memory)),
     ):
-        _, user = render(agent, view, answer, True)
-        bare = render(agent, view, answer, True)[1].replace("<<<", "").replace(">>>", "")
+        _, user = rendered(agent, view)
+        bare = user.replace("<<<", "").replace(">>>", "")
         assert "<" not in bare and ">" not in bare
         assert user.count("<<<") == user.count(">>>")
         assert user.count("<<<") <= 2
@@ -183,7 +181,7 @@ def test_a_view_never_holds_more_than_a_prompt_may_carry() -> None:
     view = some.intelligence_view(*texts)
     assert view.left_out == 60 - len(view.items) > 0
     assert view.items[-1].text.startswith("59 ") and view.items[0].text.startswith(f"{view.left_out} ")
-    assert f"... and {view.left_out} more" in render("market-intelligence", view, MarketIntelligence, True)[1]
+    assert f"... and {view.left_out} more" in rendered("market-intelligence", view)[1]
     assert "more left out" in view.summary()
 
 

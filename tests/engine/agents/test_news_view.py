@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.agents.news_digest import TOTAL_LIMIT, NewsDigest, NewsLine, NewsView, digest_news
+from engine.agents.news_digest import NEWS, TOTAL_LIMIT, NewsDigest, NewsLine, NewsView
 from engine.domain.market import NewsItem
 from tests.engine.agents.samples import DAY, Desk, ListedModel, answered
 
@@ -27,7 +27,7 @@ def view_of(*texts: str) -> NewsView:
 
 async def prompt_of(view: NewsView) -> str:
     desk = Desk(ListedModel([answered(DIGEST)]))
-    reply = await digest_news(desk.asker, view)
+    reply = await desk.asker.ask(NEWS, view)
     assert isinstance(reply.answer, NewsDigest)
     return desk.model.requests[0].messages[0].text
 

@@ -6,14 +6,15 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from pydantic import BaseModel
 
-from engine.agents.chart_reading import ChartReading, ChartView
-from engine.agents.decision import TradeAnswer, rules_for
+from engine.agents.agent import View
+from engine.agents.chart_reading import ChartView
+from engine.agents.decision import rules_for
 from engine.agents.news_digest import NewsDigest, NewsLine, NewsView
-from engine.agents.performance_reflection import PerformanceReflection, PerformanceView
+from engine.agents.performance_reflection import PerformanceView
+from engine.agents.registry import BUILT_IN
 from engine.agents.rendering import render
-from engine.agents.signal_reflection import SignalReflection, SignalView
+from engine.agents.signal_reflection import SignalView
 from engine.domain.chart import ChartSpec, Line, Marker
 from engine.domain.decision import Action, SizingRule
 from engine.market.chart_specs import IndicatorTable
@@ -36,24 +37,29 @@ NEWS = NewsDigest(
     reason="Sales.",
     unrelated=1,
 )
-VIEWS: dict[str, tuple[str, Any, type[BaseModel]]] = {
-    "news": ("news", NewsView("MSFT", DAY, "desk", (NewsLine(DAY, "", "It grew."),)), NewsDigest),
-    "chart": ("chart", ChartView("MSFT", DAY, "desk", SIGNALS, IndicatorTable((), (), ())), ChartReading),
+VIEWS: dict[str, tuple[str, View]] = {
+    "news": ("news", NewsView("MSFT", DAY, "desk", (NewsLine(DAY, "", "It grew."),))),
+    "chart": ("chart", ChartView("MSFT", DAY, "desk", SIGNALS, IndicatorTable((), (), ()))),
     "performance": (
         "performance-reflection",
         PerformanceView("MSFT", DAY, "desk", "short", (outcome(1),)),
-        PerformanceReflection,
     ),
-    "signals": ("signal-reflection", SignalView("MSFT", DAY, "desk", SIGNALS), SignalReflection),
-    "decision": ("decision", decision_view(news=NEWS, outcomes=(outcome(1),)), TradeAnswer),
+    "signals": ("signal-reflection", SignalView("MSFT", DAY, "desk", SIGNALS)),
+    "decision": ("decision", decision_view(news=NEWS, outcomes=(outcome(1),))),
 }
+
+
+def rendered(agent: str, view: Any, sees: bool = True) -> tuple[str, str]:
+    asked = BUILT_IN[agent]
+    return render(asked.prompt, view, asked.expects(view), sees)
 
 
 @pytest.mark.parametrize("sees", [True, False])
 @pytest.mark.parametrize("case", VIEWS)
 def test_every_field_of_the_answer_is_asked_for_in_its_own_words(case: str, sees: bool) -> None:
-    agent, view, answer = VIEWS[case]
-    system, user = render(agent, view, answer, sees)
+    agent, view = VIEWS[case]
+    system, user = rendered(agent, view, sees)
+    answer = BUILT_IN[agent].answer
     for name, field in answer.model_fields.items():
         assert f"- {name}" in system
         assert field.description and field.description in system
@@ -62,17 +68,17 @@ def test_every_field_of_the_answer_is_asked_for_in_its_own_words(case: str, sees
 
 
 def test_a_picture_is_spoken_of_only_to_who_sees_it() -> None:
-    agent, view, answer = VIEWS["signals"]
-    blind = "\n".join(render(agent, view, answer, False))
+    agent, view = VIEWS["signals"]
+    blind = "\n".join(rendered(agent, view, False))
     assert "picture" not in blind and "2023-05-31 179.50 BUY" in blind
-    seen = "\n".join(render(agent, view, answer, True))
+    seen = "\n".join(rendered(agent, view))
     assert "picture" in seen and "179.50" not in seen
 
 
 def test_the_rules_are_told_with_the_presets_numbers() -> None:
     sizing = load_preset("finvision").sizing
     stricter = sizing.model_copy(update={"cash_floor": Decimal("0.25"), "gain_over_cost": Decimal("0.08")})
-    system, _ = render("decision", decision_view(sizing=stricter), TradeAnswer, True)
+    system, _ = rendered("decision", decision_view(sizing=stricter))
     assert "At least 25.00% of the portfolio stays in cash" in system
     assert "more than 8.00% over average cost" in system
     assert 'BUY, "strong uptrend"' in system and "Size 5 to 10" in system
@@ -90,7 +96,7 @@ def test_the_decision_reads_portfolio_reports_history_and_who_is_absent() -> Non
         absent=("chart: abstained, timed out",),
         gains_in_a_row=4,
     )
-    _, user = render("decision", view, TradeAnswer, True)
+    _, user = rendered("decision", view)
     for told in (
         "shares held: 12.5",
         "price: 180.00",

@@ -10,18 +10,18 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.agents.evidence_decision import decide_with_evidence
-from engine.agents.extended_reflection import reflect_on_period
+from engine.agents.evidence_decision import EVIDENCE_DECISION
+from engine.agents.extended_reflection import EXTENDED
 from engine.agents.figures import unresolved_figures
-from engine.agents.high_level_reflection import reflect_on_decisions
-from engine.agents.immediate_reflection import MarketFacts, reflect_immediately
-from engine.agents.low_level_reflection import reflect_on_moves
+from engine.agents.high_level_reflection import HIGH_LEVEL
+from engine.agents.immediate_reflection import IMMEDIATE, MarketFacts
+from engine.agents.low_level_reflection import LOW_LEVEL
 from engine.agents.market_intelligence import (
+    INTELLIGENCE,
     IntelligenceItem,
     IntelligenceView,
-    gather_intelligence,
 )
-from engine.agents.past_intelligence import PastView, summarize_past
+from engine.agents.past_intelligence import PAST, PastView
 from engine.agents.tools import ToolSignal
 from engine.domain.decision import Action, Outcome
 from engine.domain.lesson import LAYERS, Recollection
@@ -77,13 +77,13 @@ TOOLS = st.lists(
 @given(ITEMS, SESSIONS)
 async def test_any_items_get_valid_intelligence(items: Any, prices: Any) -> None:
     view = IntelligenceView(symbol="MSFT", session=DAY, owner="desk", items=items, prices=prices)
-    answer = (await answer_twice(gather_intelligence, view)).answer
+    answer = (await answer_twice(INTELLIGENCE, view)).answer
     assert {judged.id for judged in answer.items} == {item.id for item in items}
 
 
 @given(MEMORIES)
 async def test_any_memories_get_a_valid_summary(memories: tuple[Recollection, ...]) -> None:
-    answer = (await answer_twice(summarize_past, PastView("MSFT", DAY, "desk", memories))).answer
+    answer = (await answer_twice(PAST, PastView("MSFT", DAY, "desk", memories))).answer
     assert {*answer.still_valid, *answer.outdated} == {memory.handle for memory in memories}
 
 
@@ -100,7 +100,7 @@ async def test_any_moves_get_a_valid_reflection(
         intelligence=some.INTELLIGENCE if informed else None,
         past=some.PAST if past else None,
     )
-    await answer_twice(reflect_on_moves, view)
+    await answer_twice(LOW_LEVEL, view)
 
 
 PAST_DECISIONS = st.lists(
@@ -117,13 +117,13 @@ PAST_DECISIONS = st.lists(
 
 @given(PRICES, PAST_DECISIONS)
 async def test_any_decisions_get_a_valid_review(closes: list[float], outcomes: list[Outcome]) -> None:
-    await answer_twice(reflect_on_decisions, some.high_level_view(*outcomes, bars=some.history(closes)))
-    await answer_twice(reflect_on_period, some.extended_view(*outcomes))
+    await answer_twice(HIGH_LEVEL, some.high_level_view(*outcomes, bars=some.history(closes)))
+    await answer_twice(EXTENDED, some.extended_view(*outcomes))
 
 
 @given(OUTCOMES)
 async def test_any_period_gets_a_valid_review(outcomes: tuple[Outcome, ...]) -> None:
-    await answer_twice(reflect_on_period, some.extended_view(*outcomes))
+    await answer_twice(EXTENDED, some.extended_view(*outcomes))
 
 
 @given(
@@ -140,7 +140,7 @@ async def test_any_facts_and_memories_get_a_valid_recommendation(
     view = some.immediate_view(
         *memories, facts=MarketFacts(Decimal("180.25"), momentum, risk), next_move=next_move, scale=scale, shares=shares
     )
-    reply = await answer_twice(reflect_immediately, view)
+    reply = await answer_twice(IMMEDIATE, view)
     assert unresolved_figures(reply.answer.reason, reply.inputs) == ()
     if not shares:
         assert "decrease" not in reply.answer.recommendation and reply.answer.recommendation != "SELL"
@@ -168,7 +168,7 @@ async def test_any_facts_and_memories_get_a_valid_recommendation(
 )
 async def test_any_view_gets_a_decision_inside_the_rules_that_quotes_only_what_was_given(parts: dict[str, Any]) -> None:
     view = some.evidence_view(**parts)
-    reply = await answer_twice(decide_with_evidence, view)
+    reply = await answer_twice(EVIDENCE_DECISION, view)
     answer, cash = reply.answer, view.holding.cash_fraction
     if answer.recommendation == "BUY":
         band = SIZING.buy[answer.rule]

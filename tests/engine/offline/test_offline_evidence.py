@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from engine.agents.evidence_decision import decide_with_evidence
-from engine.agents.immediate_reflection import MarketFacts, reflect_immediately
-from engine.agents.low_level_reflection import reflect_on_moves
+from engine.agents.evidence_decision import EVIDENCE_DECISION
+from engine.agents.immediate_reflection import IMMEDIATE, MarketFacts
+from engine.agents.low_level_reflection import LOW_LEVEL
 from engine.agents.tools import ToolSignal
 from engine.domain.decision import SizingRule
 from engine.domain.five_level import Advice
@@ -26,7 +26,7 @@ AGAINST = some.recollection("against", "A fraud investigation was opened. Losses
 
 
 async def advised(*memories: Recollection, **view: Any) -> Any:
-    return (await answer_twice(reflect_immediately, some.immediate_view(*memories, **view))).answer
+    return (await answer_twice(IMMEDIATE, some.immediate_view(*memories, **view))).answer
 
 
 def facts(momentum: float, risk: str) -> MarketFacts:
@@ -114,7 +114,7 @@ async def test_in_training_the_move_is_explained_with_the_memories_that_foretold
 
 
 async def decided(**view: Any) -> Any:
-    return (await answer_twice(decide_with_evidence, some.evidence_view(**view))).answer
+    return (await answer_twice(EVIDENCE_DECISION, some.evidence_view(**view))).answer
 
 
 async def test_memories_that_bear_the_action_out_are_cited_of_every_layer() -> None:
@@ -157,10 +157,10 @@ async def test_preference_and_poor_judgements_size_the_trade() -> None:
 
 
 async def test_without_a_chart_agent_the_reflections_carry_the_trend() -> None:
-    rising = (await answer_twice(reflect_on_moves, some.low_level_view())).answer
+    rising = (await answer_twice(LOW_LEVEL, some.low_level_view())).answer
     falling = (
         await answer_twice(
-            reflect_on_moves,
+            LOW_LEVEL,
             some.low_level_view(chart=kline_chart("MSFT", some.FALLING, 60), table=indicator_table(some.FALLING)),
         )
     ).answer

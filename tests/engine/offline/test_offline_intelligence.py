@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from engine.agents.extended_reflection import reflect_on_period
-from engine.agents.high_level_reflection import reflect_on_decisions
-from engine.agents.low_level_reflection import reflect_on_moves
+from engine.agents.extended_reflection import EXTENDED
+from engine.agents.high_level_reflection import HIGH_LEVEL
+from engine.agents.low_level_reflection import LOW_LEVEL
 from engine.agents.market_intelligence import (
     ItemJudgement,
     MarketIntelligence,
 )
-from engine.agents.past_intelligence import PastView, summarize_past
+from engine.agents.past_intelligence import PAST, PastView
 from engine.domain.decision import Outcome
 from engine.domain.lesson import Recollection
 from engine.market.chart_specs import indicator_table, kline_chart
@@ -93,7 +93,7 @@ def test_queries_hold_the_words_of_their_horizon_and_no_summary() -> None:
 
 
 async def summarized(*memories: Recollection) -> Any:
-    return (await answer_twice(summarize_past, PastView("MSFT", DAY, "desk", memories))).answer
+    return (await answer_twice(PAST, PastView("MSFT", DAY, "desk", memories))).answer
 
 
 async def test_a_newer_report_overtakes_the_older_one_and_time_the_news() -> None:
@@ -120,7 +120,7 @@ def known(effect: str, text: str, horizon: str = "short") -> MarketIntelligence:
 
 
 async def reflected(**view: Any) -> Any:
-    return (await answer_twice(reflect_on_moves, some.low_level_view(**view))).answer
+    return (await answer_twice(LOW_LEVEL, some.low_level_view(**view))).answer
 
 
 @pytest.mark.parametrize(
@@ -192,7 +192,7 @@ async def test_each_horizon_has_its_own_events() -> None:
 
 
 async def reviewed(*outcomes: Outcome, bars: Any = some.RISING, **view: Any) -> Any:
-    return (await answer_twice(reflect_on_decisions, some.high_level_view(*outcomes, bars=bars, **view))).answer
+    return (await answer_twice(HIGH_LEVEL, some.high_level_view(*outcomes, bars=bars, **view))).answer
 
 
 async def test_decisions_are_right_by_what_the_price_did_after_them() -> None:
@@ -235,7 +235,7 @@ async def test_a_period_is_evaluated_from_its_rewards() -> None:
         outcome(4, some.BUY, "0.01", "trend: up"),
         outcome(3, some.HOLD, "0"),
     )
-    told = (await answer_twice(reflect_on_period, some.extended_view(*rows))).answer
+    told = (await answer_twice(EXTENDED, some.extended_view(*rows))).answer
     assert (
         told.trading_trend.startswith("Built up")
         and "2 buys (10% of the portfolio), 0 sells (0%)" in told.trading_trend

@@ -11,16 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.agents.chart_reading import ChartReading, ChartView, Reading, read_chart
-from engine.agents.decision import DecisionView, Holding, decide
+from engine.agents.chart_reading import CHART, ChartReading, ChartView, Reading
+from engine.agents.decision import DECISION, DecisionView, Holding
 from engine.agents.figures import unresolved_figures
-from engine.agents.news_digest import NewsDigest, NewsLine, NewsView, digest_news
+from engine.agents.news_digest import NEWS, NewsDigest, NewsLine, NewsView
 from engine.agents.performance_reflection import (
+    PERFORMANCE,
     PerformanceReflection,
     PerformanceView,
-    reflect_on_performance,
 )
-from engine.agents.signal_reflection import SignalReflection, SignalView, reflect_on_signals
+from engine.agents.signal_reflection import SIGNALS, SignalReflection, SignalView
 from engine.domain.decision import Action, Outcome, SizingRule
 from engine.domain.market import Bar, PriceHistory
 from engine.domain.model_call import FailureKind, Message, ModelRequest
@@ -56,10 +56,10 @@ def history(closes: list[float]) -> PriceHistory:
     )
 
 
-async def answer_twice(ask: Any, view: Any) -> Any:
+async def answer_twice(agent: Any, view: Any) -> Any:
     """The answer of the rules, which has to come at the first attempt and be the same the second time."""
     desk = Desk(OfflineModel())
-    first, second = await ask(desk.asker, view), await ask(desk.asker, view)
+    first, second = await desk.asker.ask(agent, view), await desk.asker.ask(agent, view)
     assert first.answer is not None, first.abstained_because
     assert first.attempts == 1
     assert first == second
@@ -70,14 +70,14 @@ async def answer_twice(ask: Any, view: Any) -> Any:
 @given(st.lists(st.tuples(WORDS, WORDS), max_size=6))
 async def test_any_news_gets_a_valid_digest(texts: list[tuple[str, str]]) -> None:
     items = tuple(NewsLine(DAY, headline, summary) for headline, summary in texts)
-    await answer_twice(digest_news, NewsView("MSFT", DAY, "desk", items))
+    await answer_twice(NEWS, NewsView("MSFT", DAY, "desk", items))
 
 
 @given(PRICES)
 async def test_any_prices_get_a_valid_reading(closes: list[float]) -> None:
     bars = history(closes)
     view = ChartView("MSFT", DAY, "desk", kline_chart("MSFT", bars, 60), indicator_table(bars))
-    await answer_twice(read_chart, view)
+    await answer_twice(CHART, view)
 
 
 OUTCOMES = st.lists(
@@ -102,14 +102,14 @@ OUTCOMES = st.lists(
 async def test_any_past_gets_a_valid_reflection(
     outcomes: tuple[Outcome, ...], term: Literal["short", "medium"]
 ) -> None:
-    await answer_twice(reflect_on_performance, PerformanceView("MSFT", DAY, "desk", term, outcomes))
+    await answer_twice(PERFORMANCE, PerformanceView("MSFT", DAY, "desk", term, outcomes))
 
 
 @given(PRICES, st.lists(st.tuples(st.integers(0, 40), ACTIONS), max_size=12))
 async def test_any_signals_get_a_valid_reflection(closes: list[float], signals: list[tuple[int, Action]]) -> None:
     dated = [(DAY - timedelta(days=ago), action) for ago, action in signals]
     view = SignalView("MSFT", DAY, "desk", signal_chart("MSFT", history(closes), 30, dated))
-    await answer_twice(reflect_on_signals, view)
+    await answer_twice(SIGNALS, view)
 
 
 CHART_WORDS = st.sampled_from(
@@ -128,7 +128,7 @@ CHART_WORDS = st.sampled_from(
     ]
 )
 READING = st.builds(Reading, trend=CHART_WORDS, signal=CHART_WORDS)
-NEWS = st.builds(
+DIGESTS = st.builds(
     NewsDigest,
     summary=st.just(["Sales grew 12.5% in the cloud."]),
     positive=st.lists(st.just("Sales grew 12.5%"), max_size=1),
@@ -137,13 +137,13 @@ NEWS = st.builds(
     reason=st.just("Of 3 items 2 speak for it."),
     unrelated=st.integers(0, 3),
 )
-PERFORMANCE = st.builds(
+PERFORMANCES = st.builds(
     PerformanceReflection,
     effectiveness=st.sampled_from(["Effective: 3 of 4 right", "Ineffective: 0 of 3 right", "Mixed"]),
     key_factors=st.just("dip"),
     return_trend=st.sampled_from(["Falling: cumulative -2.13%", "Rising: cumulative +3.75%"]),
 )
-SIGNALS = st.builds(
+SIGNAL_REVIEWS = st.builds(
     SignalReflection,
     trend_against_signals=st.just("The price rose 4.25%."),
     effectiveness=st.sampled_from(["Ineffective: 0 of 2 buys right.", "Effective: 2 of 2 buys right."]),
@@ -173,11 +173,11 @@ VIEWS = st.builds(
     session=st.just(DAY),
     owner=st.just("desk"),
     holding=HOLDINGS,
-    news=st.none() | NEWS,
+    news=st.none() | DIGESTS,
     chart=st.none() | st.builds(ChartReading, macd=READING, kdj_rsi=READING, bollinger=st.none() | READING),
-    short_term=st.none() | PERFORMANCE,
-    medium_term=st.none() | PERFORMANCE,
-    signals=st.none() | SIGNALS,
+    short_term=st.none() | PERFORMANCES,
+    medium_term=st.none() | PERFORMANCES,
+    signals=st.none() | SIGNAL_REVIEWS,
     outcomes=OUTCOMES,
     sizing=st.just(SIZING),
     absent=st.lists(st.sampled_from(["news: there was none", "chart: abstained"]), max_size=2).map(tuple),
@@ -187,7 +187,7 @@ VIEWS = st.builds(
 
 @given(VIEWS)
 async def test_any_view_gets_a_decision_inside_the_rules(view: DecisionView) -> None:
-    reply = await answer_twice(decide, view)
+    reply = await answer_twice(DECISION, view)
     answer, cash = reply.answer, view.holding.cash_fraction
     if answer.recommendation == "BUY":
         band = SIZING.buy[answer.rule]
@@ -222,7 +222,7 @@ GOOD_NEWS = NewsDigest(
 
 
 async def decided(**view: Any) -> Any:
-    return (await answer_twice(decide, decision_view(**view))).answer
+    return (await answer_twice(DECISION, decision_view(**view))).answer
 
 
 async def test_it_buys_strength_sells_a_turn_and_otherwise_holds() -> None:
@@ -279,11 +279,11 @@ async def test_selling_too_early_before_teaches_patience() -> None:
 
 async def test_a_loss_is_called_one_and_a_right_sale_right() -> None:
     losing = tuple(outcome(n, Action.BUY, "-0.01") for n in (3, 2, 1))
-    told = (await answer_twice(reflect_on_performance, PerformanceView("MSFT", DAY, "desk", "short", losing))).answer
+    told = (await answer_twice(PERFORMANCE, PerformanceView("MSFT", DAY, "desk", "short", losing))).answer
     assert told.effectiveness == "Ineffective: 0 of 3 trades right, mean reward -1.000%"
     assert told.key_factors == "dip, which lost 3.000%"
     sold = (outcome(1, Action.SELL, "-0.01"),)
-    told = (await answer_twice(reflect_on_performance, PerformanceView("MSFT", DAY, "desk", "short", sold))).answer
+    told = (await answer_twice(PERFORMANCE, PerformanceView("MSFT", DAY, "desk", "short", sold))).answer
     assert told.effectiveness.startswith("Effective: 1 of 1")
 
 
@@ -292,7 +292,7 @@ async def test_missed_rises_and_early_trades_are_named_with_their_dates() -> Non
     bars = history(closes)
     days = [bars.session(n) for n in range(len(closes))]
     chart = signal_chart("MSFT", bars, 30, [(days[1], Action.SELL), (days[6], Action.BUY)])
-    told = (await answer_twice(reflect_on_signals, SignalView("MSFT", DAY, "desk", chart))).answer
+    told = (await answer_twice(SIGNALS, SignalView("MSFT", DAY, "desk", chart))).answer
     assert told.missed[0].startswith(f"Missed a rise of 10.00% from {days[0]} to {days[5]}")
     assert f"Bought too early on {days[6]}: the price then fell 10.81%." in told.missed
     assert f"Sold too early on {days[1]}: the price then rose 9.90%." in told.missed
@@ -303,7 +303,7 @@ async def test_a_crossover_is_read_off_the_chart() -> None:
     falling_then_up = [200.0 - n for n in range(60)] + [141 + 4 * n for n in range(3)]
     bars = history(falling_then_up)
     view = ChartView("MSFT", DAY, "desk", kline_chart("MSFT", bars, 60), indicator_table(bars))
-    told = (await answer_twice(read_chart, view)).answer
+    told = (await answer_twice(CHART, view)).answer
     assert told.macd.signal.startswith("Buy: bullish crossover")
     assert told.macd.trend.startswith("Recovery")
 

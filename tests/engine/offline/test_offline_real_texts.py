@@ -13,10 +13,10 @@ import pytest
 
 from engine.agents.evidence_decision import EvidenceView
 from engine.agents.market_intelligence import (
+    INTELLIGENCE,
     IntelligenceItem,
     IntelligenceView,
     MarketIntelligence,
-    gather_intelligence,
 )
 from engine.agents.past_intelligence import PastView
 from engine.domain.lesson import LAYERS
@@ -48,7 +48,8 @@ async def test_real_filings_and_news_are_told_apart_by_weight(real_data: Path, s
         if day > date(2021, 3, 1):
             break
         view = IntelligenceView(symbol=symbol, session=day, owner="desk", items=tuple(items))
-        told = MarketIntelligence.model_validate(intelligence.judge(view), context={"view": view})
+        told = MarketIntelligence.model_validate(intelligence.judge(view))
+        told.check(view)
         kinds = {item.id: item.kind for item in view.items}
         for item in told.items:
             weights[kinds[item.id]].append(item.weight)
@@ -70,7 +71,7 @@ async def test_a_decision_with_ten_items_and_all_agents_costs_a_few_milliseconds
         symbol="MSFT", session=day, owner="desk", items=tuple(days[day][:11]), prices=(SessionMove(day, 214.1, 0.011),)
     )
     model = Desk(OfflineModel())
-    told = (await gather_intelligence(model.asker, view)).answer
+    told = (await model.asker.ask(INTELLIGENCE, view)).answer
     assert told is not None
     memories = tuple(
         some.recollection(f"m{n}", item.text, LAYERS[n % 4], item.kind)
