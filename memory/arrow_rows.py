@@ -1,4 +1,7 @@
-"""Records and touches as rows of Arrow tables, which is how LanceDB takes and gives them."""
+"""Records and touches as rows of Arrow tables.
+
+LanceDB reads and writes Arrow; pyarrow is imported here alone, when a store is opened.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ _TEXTS = ("id", "owner", "symbol", "kind", "text", "query_text", "source", "birt
 
 
 def record_schema(embedder: str, dimension: int) -> pa.Schema:
-    """Columns of the table of records; it carries the embedder that its vectors come from."""
+    """Columns of the table of records; the metadata names the embedder of its vectors."""
     import pyarrow as pa
 
     fields = [pa.field(name, pa.string()) for name in _TEXTS]
@@ -35,7 +38,7 @@ def record_schema(embedder: str, dimension: int) -> pa.Schema:
 
 
 def record_rows(records: Sequence[MemoryRecord], schema: pa.Schema) -> pa.Table:
-    """Values as rows of this schema."""
+    """Convert records to rows of a schema."""
     import pyarrow as pa
 
     vectors = np.stack([record.vector for record in records]).astype(np.float32, copy=False)
@@ -50,7 +53,7 @@ def record_rows(records: Sequence[MemoryRecord], schema: pa.Schema) -> pa.Table:
 
 
 def records_of(table: pa.Table) -> list[MemoryRecord]:
-    """The records of these rows; their vectors are rows of one matrix."""
+    """Convert rows to records; their vectors are rows of one matrix."""
     if not table.num_rows:
         return []
     vectors = table["vector"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
@@ -78,7 +81,7 @@ def touch_schema() -> pa.Schema:
 
 
 def touch_rows(touches: Sequence[Touch], schema: pa.Schema) -> pa.Table:
-    """Values as rows of this schema."""
+    """Convert touches to rows of a schema."""
     import pyarrow as pa
 
     own = ("id", "record_id", "cause", "key", "sequence")
@@ -89,7 +92,7 @@ def touch_rows(touches: Sequence[Touch], schema: pa.Schema) -> pa.Table:
 
 
 def touches_of(table: pa.Table) -> Iterator[Touch]:
-    """The touches of these rows."""
+    """Convert rows to touches."""
     for row in table.to_pylist():
         state = State(
             step=row["step"],

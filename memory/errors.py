@@ -1,16 +1,16 @@
-"""Every error that the memory raises on purpose; a caller maps them to its own (MemoryLocked to exit code 75).
+"""Errors that the memory raises on purpose; a caller maps them to its own (MemoryLocked to exit code 75).
 
     LayeredMemoryError
     |-- InvalidRecord         an empty text, a vector that is not finite or of another size, a step that is no number
     |-- UnknownRecord         no record has this id
     |-- UnknownPreset         no preset, layer or kind of this name
     |-- TimeOrder             a change is dated before one that is written already
-    |-- EmbedderUnavailable   the embedder's library or model is not there, or its answer cannot be used
+    |-- EmbedderUnavailable   the embedder's library or model is missing, or its answer cannot be used
     `-- StoreError
         |-- MemoryLocked      another process writes into this store
         |-- ReadOnly          a write through a store that was opened for reading
         |-- EmbedderMismatch  the store was made with another embedder or dimension
-        |-- StoreDamaged      a file of the store is missing, cut short or unreadable
+        |-- StoreDamaged      a file of the store is missing, truncated or unreadable
         `-- StoreFull         the disk, a quota or a file size limit is reached; nothing was written
 
 A message is one line: what is wrong, where, and what to do.
@@ -24,11 +24,11 @@ class LayeredMemoryError(Exception):
 
 
 class InvalidRecord(LayeredMemoryError):
-    """Something cannot be remembered; nothing of its batch was."""
+    """An item that cannot be stored; nothing of its batch was."""
 
 
 class UnknownRecord(LayeredMemoryError):
-    """No record has this id."""
+    """An id that no record has."""
 
 
 class UnknownPreset(LayeredMemoryError):
@@ -44,11 +44,11 @@ class EmbedderUnavailable(LayeredMemoryError):
 
 
 class StoreError(LayeredMemoryError):
-    """Where the records are kept cannot be used as asked."""
+    """A store that cannot be used as requested."""
 
 
 class MemoryLocked(StoreError):
-    """Another process holds the one place of a writer; try again later."""
+    """The writer's lock is held by another process; try again later."""
 
 
 class ReadOnly(StoreError):
@@ -60,8 +60,8 @@ class EmbedderMismatch(StoreError):
 
 
 class StoreDamaged(StoreError):
-    """A file of the store is missing, cut short or unreadable; it was left as it is."""
+    """A file of the store is missing, truncated or unreadable; it was left as it is."""
 
 
 class StoreFull(StoreError):
-    """No room to write; what was there before is whole."""
+    """A full disk or quota; earlier rows are complete."""

@@ -1,6 +1,6 @@
-"""The embedder that needs nothing: signed hashing of character n-grams, the same on every machine.
+"""Default embedder: signed hashing of character n-grams, without dependencies, the same on every machine.
 
-It matches words and their forms, not meaning: a follow-up on the same event is found, a paraphrase is not.
+It matches words and their forms, not meaning: a follow-up on the same event is similar, a paraphrase is not.
 """
 
 from __future__ import annotations

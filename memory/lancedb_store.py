@@ -1,7 +1,7 @@
 """Records and touches on disk: two append-only LanceDB tables in one folder, one writer under a file lock.
 
 The only file that imports lancedb (1.3 s and more, so inside the functions that open a store). A commit of Lance is
-whole or absent, and each append here is one commit: a killed writer leaves a store that opens. LanceDB runs threads
+complete or absent, and each append here is one commit: a killed writer leaves a store that opens. LanceDB runs threads
 of its own, so a process that uses a store is spawned, never forked.
 """
 
@@ -26,14 +26,14 @@ from memory.errors import (
     StoreError,
     StoreFull,
 )
+from memory.in_memory_store import check_dimension
 from memory.ports import Embedder, StoreReport
 from memory.record import MemoryRecord, Touch
-from memory.volatile_store import refuse_other_dimension
 
 RECORDS, TOUCHES, LOCK = "records", "touches", "memory.lock"
 
-UNTIDY_FROM = 40
-"""Small files, of both tables together, from which the store asks for `optimize`: about a week of trading days."""
+COMPACT_FROM = 40
+"""Number of small files, of both tables together, from which `optimize` is due: about a week of trading days."""
 
 # What the system says when it cannot take more: no space, a file size limit, a quota.
 _FULL = re.compile(r"os error (28|27|122)\b|no space left|file too large|quota exceeded", re.IGNORECASE)
@@ -41,25 +41,25 @@ _LAST_BYTES = b"LANC"
 
 
 def load_library() -> None:
-    """Imports what opening a store imports, which takes a second or more: for a thread beside those that wait."""
+    """Import lancedb ahead of its use, which takes a second or more: for a background thread."""
     import lancedb  # noqa: F401
 
 
-def made_with(folder: Path) -> tuple[str, int]:
+def store_embedder(folder: Path) -> tuple[str, int]:
     """Id and dimension of the embedder that a store was made with. Raises StoreError where there is none."""
-    if not was_made(folder, RECORDS):
+    if not table_exists(folder, RECORDS):
         raise StoreError(f"no memory at {folder}; it begins with the first run that remembers")
     import lancedb
 
     try:
-        said = lancedb.connect(folder).open_table(RECORDS).schema.metadata
-        return said[b"embedder"].decode(), int(said[b"dimension"])
+        metadata = lancedb.connect(folder).open_table(RECORDS).schema.metadata
+        return metadata[b"embedder"].decode(), int(metadata[b"dimension"])
     except Exception as error:
-        raise _as_ours(error, folder, "opened") from error
+        raise _store_error(error, folder, "opened") from error
 
 
 class LanceStore:
-    """A store in a folder. Opened with `writing` it holds the writer's place until `close`.
+    """A store in a folder. Opened with `writing` it holds the writer's lock until `close`.
 
     Raises MemoryLocked (another writer), EmbedderMismatch, StoreDamaged, StoreFull, ReadOnly, StoreError.
     """
@@ -75,8 +75,8 @@ class LanceStore:
         self._records_table: Any = None
         self._touches_table: Any = None
         if writing:
-            self._take_writers_place()
-        elif not was_made(folder, RECORDS):
+            self._acquire_lock()
+        elif not table_exists(folder, RECORDS):
             raise StoreError(f"no memory at {folder}; it begins with the first run that remembers")
         try:
             self._open(writing)
@@ -86,12 +86,12 @@ class LanceStore:
 
     @property
     def writable(self) -> bool:
-        """Whether this process holds the writer's place."""
+        """True while this process holds the writer's lock."""
         return self._lock is not None
 
     @property
     def version(self) -> int:
-        """The sum of both tables' versions; a reader asks the disk, a writer is alone and counts."""
+        """Sum of both tables' versions. A reader asks the disk; a writer is alone and counts."""
         if self.writable:
             return self._appended
         with self._guarded("looked at"):
@@ -101,9 +101,9 @@ class LanceStore:
             return int(self._records_table.version) + touches
 
     @property
-    def untidy(self) -> bool:
-        """Whether there are enough small files to be worth an `optimize`."""
-        return self._small_files >= UNTIDY_FROM
+    def needs_compaction(self) -> bool:
+        """True from COMPACT_FROM small files on."""
+        return self._small_files >= COMPACT_FROM
 
     def records(self) -> list[MemoryRecord]:
         """All records, in the order of their sequence. Raises StoreDamaged where a file cannot be read."""
@@ -111,10 +111,10 @@ class LanceStore:
             return arrow_rows.records_of(self._records_table.to_arrow().sort_by("sequence"))
 
     def record(self, record_id: str) -> MemoryRecord | None:
-        """One record, if it is there."""
+        """A record by its id, or None."""
         with self._guarded("read"):
-            found = self._records_table.search().where(f"id = '{_quoted(record_id)}'").limit(1).to_arrow()
-        return next(iter(arrow_rows.records_of(found)), None)
+            result = self._records_table.search().where(f"id = '{_quoted(record_id)}'").limit(1).to_arrow()
+        return next(iter(arrow_rows.records_of(result)), None)
 
     def touches(self, record_id: str | None = None) -> list[Touch]:
         """All touches, or those of one record, in the order of their sequence."""
@@ -124,14 +124,14 @@ class LanceStore:
         return sorted((touch for line in known.values() for touch in line), key=lambda touch: touch.sequence)
 
     def append_records(self, records: Sequence[MemoryRecord]) -> None:
-        """Writes what is new in one commit. Raises InvalidRecord for a vector of another size, StoreFull."""
-        refuse_other_dimension(records, self._embedder.dimension)
+        """Write new records in one commit. Raises InvalidRecord for a vector of another size, StoreFull."""
+        check_dimension(records, self._embedder.dimension)
         fresh = list({r.id: r for r in records if r.id not in self._known_records}.values())
         if self._append(self._records_table, arrow_rows.record_rows, fresh):
             self._known_records.update(record.id for record in fresh)
 
     def append_touches(self, touches: Sequence[Touch]) -> None:
-        """Writes what is new in one commit. Raises StoreFull."""
+        """Write new touches in one commit. Raises StoreFull."""
         known = self._known_touches if self.writable else {}
         fresh: dict[str, Touch] = {}
         for touch in touches:
@@ -142,11 +142,11 @@ class LanceStore:
                 known.setdefault(touch.record_id, []).append(touch)
 
     def optimize(self, keep: timedelta = timedelta(minutes=10)) -> StoreReport:
-        """Compacts both tables, drops versions older than `keep` (readers may still be at one).
+        """Compact both tables and drop versions older than `keep`, at which readers may still be.
 
-        Raises StoreError where the compaction failed or changed nothing: the store is whole, but it will grow slow.
+        Raises StoreError where the compaction failed or changed nothing: the store is complete, but it will grow slow.
         """
-        self._refuse_reading()
+        self._require_writer()
         before = len(self._files())
         with self._guarded("optimized"):
             for table in (self._records_table, self._touches_table):
@@ -161,12 +161,12 @@ class LanceStore:
         return StoreReport(*rows, before, len(files), sum(size for _, size in files))
 
     def close(self) -> None:
-        """Gives up the writer's place."""
+        """Release the writer's lock."""
         if self._lock is not None:
             self._lock.release()
             self._lock = None
 
-    def _take_writers_place(self) -> None:
+    def _acquire_lock(self) -> None:
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             lock = FileLock(self._folder / LOCK)
@@ -176,7 +176,7 @@ class LanceStore:
                 f"memory at {self._folder}: another process writes into it; wait until it is done, or stop it"
             ) from None
         except OSError as error:
-            raise _as_ours(error, self._folder, "opened") from error
+            raise _store_error(error, self._folder, "opened") from error
         self._lock = lock
         # What a killed writer was in the middle of; nothing refers to it, and nobody but a writer makes such files.
         for left in self._folder.rglob(".tmp*"):
@@ -195,7 +195,7 @@ class LanceStore:
                 )
             if writing and self._touches_table is None:
                 self._touches_table = self._database.create_table(TOUCHES, schema=arrow_rows.touch_schema())
-            self._refuse_other_embedder()
+            self._check_embedder()
             self._small_files = self._count_small_files()
             if writing:
                 ids = self._records_table.search().select(["id"]).limit(None).to_arrow()["id"]
@@ -203,21 +203,21 @@ class LanceStore:
                 self._known_touches = self._read_touches()
 
     def _table(self, name: str) -> Any:
-        """A table, or None where it was never made. One that was and cannot be opened is damaged."""
-        return self._database.open_table(name) if was_made(self._folder, name) else None
+        """A table, or None where it was never made. One that was made and cannot be opened is damaged."""
+        return self._database.open_table(name) if table_exists(self._folder, name) else None
 
-    def _refuse_other_embedder(self) -> None:
-        said = self._records_table.schema.metadata or {}
-        found = said.get(b"embedder", b"").decode(), said.get(b"dimension", b"").decode()
-        if found != (self._embedder.id, str(self._embedder.dimension)):
+    def _check_embedder(self) -> None:
+        metadata = self._records_table.schema.metadata or {}
+        stored, dimension = (metadata.get(key, b"").decode() for key in (b"embedder", b"dimension"))
+        if (stored, dimension) != (self._embedder.id, str(self._embedder.dimension)):
             raise EmbedderMismatch(
-                f"memory at {self._folder} was made with embedder {found[0] or 'unknown'} ({found[1] or '?'} numbers), "
+                f"memory at {self._folder} was made with embedder {stored or 'unknown'} ({dimension or '?'} numbers), "
                 f"not {self._embedder.id} ({self._embedder.dimension}); set that one, or move the store away"
             )
 
     def _append(self, table: Any, rows: Any, values: Sequence[Any]) -> bool:
-        """One commit; whether there was anything to write."""
-        self._refuse_reading()
+        """Commit values; False where there are none."""
+        self._require_writer()
         if not values:
             return False
         with self._guarded("written"):
@@ -226,7 +226,7 @@ class LanceStore:
         self._small_files += 1
         return True
 
-    def _refuse_reading(self) -> None:
+    def _require_writer(self) -> None:
         if not self.writable:
             raise ReadOnly(f"memory at {self._folder} was opened for reading alone")
 
@@ -248,33 +248,33 @@ class LanceStore:
 
     @contextmanager
     def _guarded(self, doing: str) -> Iterator[None]:
-        """LanceDB's errors, of many types, as ours."""
+        """Translate LanceDB's errors, of many types, to StoreError."""
         try:
             yield
         except LayeredMemoryError:
             raise
         except Exception as error:
-            raise _as_ours(error, self._folder, doing) from error
+            raise _store_error(error, self._folder, doing) from error
 
 
-def was_made(folder: Path, name: str) -> bool:
-    """Whether a table (RECORDS, TOUCHES) was ever committed: a writer killed while making it leaves a folder without a
-    file that counts.
+def table_exists(folder: Path, name: str) -> bool:
+    """True where a table (RECORDS, TOUCHES) was ever committed.
 
-    Data without a version is not that, but a table that lost its versions.
+    A writer killed while making it leaves a folder without a committed file. Data without a version is no such folder,
+    but a table that lost its versions.
     """
     parts = (folder / f"{name}.lance" / part for part in ("_versions", "data"))
     return any(not path.name.startswith(".tmp") for part in parts for path in part.glob("*.*"))
 
 
-def _as_ours(error: Exception, folder: Path, doing: str) -> StoreError:
-    said = " ".join(str(error).split())
-    if _FULL.search(said):
+def _store_error(error: Exception, folder: Path, doing: str) -> StoreError:
+    message = " ".join(str(error).split())
+    if _FULL.search(message):
         return StoreFull(f"memory at {folder}: no room to write; free some and run again, what was there is whole")
     if isinstance(error, PermissionError):
         return StoreError(f"memory at {folder} cannot be {doing}: permission denied")
-    reason = said.partition(", /")[0].removeprefix("lance error: ")[:160]  # what follows is a path of Lance's source
-    cut = ", ".join(str(path.relative_to(folder)) for path in _cut_short(folder))
+    reason = message.partition(", /")[0].removeprefix("lance error: ")[:160]  # what follows is a path of Lance's source
+    cut = ", ".join(str(path.relative_to(folder)) for path in _truncated_files(folder))
     if not cut and doing not in ("opened", "read", "looked at"):
         return StoreError(f"memory at {folder} cannot be {doing}: {reason}; what is in it is whole")
     return StoreDamaged(
@@ -283,16 +283,16 @@ def _as_ours(error: Exception, folder: Path, doing: str) -> StoreError:
     )
 
 
-def _cut_short(folder: Path) -> list[Path]:
-    """Data and version files that lack the mark which every file of Lance ends with."""
-    found = []
+def _truncated_files(folder: Path) -> list[Path]:
+    """Data and version files without the bytes that every file of Lance ends with."""
+    result = []
     for path in sorted(folder.glob("*.lance/*/*")):
         if path.suffix in (".lance", ".manifest") and not path.name.startswith(".tmp"):
             with path.open("rb") as file:
                 file.seek(max(0, path.stat().st_size - len(_LAST_BYTES)))
                 if file.read() != _LAST_BYTES:
-                    found.append(path)
-    return found
+                    result.append(path)
+    return result
 
 
 def _quoted(text: str) -> str:

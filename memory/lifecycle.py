@@ -1,9 +1,10 @@
-"""How a memory lives: what promotes, demotes, removes, cites and rewards it. States in, states out, nothing stored.
+"""Promotion, demotion, purge, citation and reward of a memory. States in, states out, nothing stored.
 
-The rule of one step, at the whole steps of the clock: scores decay, what has faded is removed, what meets a threshold
-moves, and what has faded in its new layer is removed too. Between two touches scores only fall, so the first step at
-which anything can happen is known when a touch is made: a day costs what is due, not the size of the store.
-Source: InvestorBench A [I2-I4], TradingGPT §4.1.1 [G1]; the order of decay, purge and jump is FinMem's program's.
+The rule of one step applies at the whole steps of the clock: scores decay, decayed records are purged, records beyond a
+threshold change the layer, and those decayed by the measure of the new layer are purged too. Between two touches scores
+only fall, so the first step of a possible change is known when a touch is made: a day costs what is due, not the size
+of the store. Source: InvestorBench A [I2-I4], TradingGPT §4.1.1 [G1]; the order of decay, purge and jump is that of
+FinMem's program.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from memory import scoring
+from memory import formulas
+from memory.formulas import Floats
 from memory.presets import LADDER, LayerRule, Measure, MemoryPreset, Reward
 from memory.record import Cause, Layer, State, Touch
-from memory.scoring import Floats
 
 Change = Callable[[State], tuple[Cause, State]]
-"""What a touch does to a record."""
+"""The effect of a touch on a record."""
 
 # A due step may come out early by rounding, never late: early costs one look that finds nothing.
 _EARLY = 1e-6
@@ -31,17 +32,17 @@ _EARLY = 1e-6
 STEP, IMPORTANCE, IMPORTANCE_STEP, RECENCY_STEP, COUNT = range(5)
 
 LAYERS = tuple(Layer)
-"""A layer's number in arrays is its place here."""
-NOWHERE = -1
-"""The number of no layer: purged, or no floor."""
+"""Layers by their number in arrays."""
+NO_LAYER = -1
+"""Number of no layer: purged, or no floor."""
 _CAUSES = (Cause.PROMOTED, Cause.DEMOTED, Cause.PURGED)
 
 
 @dataclass(frozen=True, slots=True)
 class Moves:
-    """What the rule of one step does to some records: `moved` says to which. The others stay as they are.
+    """Result of the rule of one step. `moved` masks the records that change; the others stay as they are.
 
-    `layers` has the number of a layer or NOWHERE, `causes` the number of a cause, `states` the columns named above.
+    `layers` has the number of a layer or NO_LAYER, `causes` the number of a cause, `states` the columns named above.
     """
 
     moved: npt.NDArray[np.bool_]
@@ -50,8 +51,8 @@ class Moves:
     states: Floats
 
     def touches(self, record_ids: Sequence[str]) -> list[Touch]:
-        """The touches of those that moved, whose ids are given, in their order."""
-        layers = (None if number == NOWHERE else LAYERS[number] for number in self.layers[self.moved].tolist())
+        """Touches of the records that moved; `record_ids` are theirs, in their order."""
+        layers = (None if number == NO_LAYER else LAYERS[number] for number in self.layers[self.moved].tolist())
         causes = (_CAUSES[number] for number in self.causes[self.moved].tolist())
         columns = self.states[:, self.moved].tolist()
         return [
@@ -73,44 +74,46 @@ class Moves:
         ]
 
 
-def step_of(preset: MemoryPreset, layer: Layer, states: Floats, steps: Floats, floors: npt.NDArray[np.int8]) -> Moves:
-    """What the rule of one step does to records of one layer, each at its own step.
+def apply_step(
+    preset: MemoryPreset, layer: Layer, states: Floats, steps: Floats, floors: npt.NDArray[np.int8]
+) -> Moves:
+    """Apply the rule of one step to records of one layer, each at its own step.
 
-    `floors` are the layers that they never sink below. Several moves of one step are one change.
+    `floors` are the layers below which they never sink. Several moves of one step are one change.
     """
     rules = _Rules(preset)
     here = np.full(len(steps), LAYERS.index(layer), np.int8)
     now = states.copy()
     alpha = preset.rule(layer).alpha
-    now[IMPORTANCE] = scoring.importances(steps, states[IMPORTANCE], states[IMPORTANCE_STEP], alpha)
+    now[IMPORTANCE] = formulas.importances(steps, states[IMPORTANCE], states[IMPORTANCE_STEP], alpha)
     now[STEP] = now[IMPORTANCE_STEP] = steps
-    gone = rules.faded(now, here)
-    rising = ~gone
+    purged = rules.faded(now, here)
+    rising = ~purged
     risen = np.zeros(len(steps), bool)
     while (rising := rising & rules.promotes(now, here)).any():
         risen |= rising
         here[rising] += 1
-        rules.place(now, here, rising)
+        rules.enter_layer(now, here, rising)
         now[RECENCY_STEP, rising] = steps[rising]  # its recency is at 1 again [I4]
         now[IMPORTANCE, rising] = np.maximum(now[IMPORTANCE, rising], rules.entry[here[rising]])
-        if not preset.several_rungs:
+        if not preset.multi_layer_moves:
             break
-    sinking = ~gone & ~risen
+    sinking = ~purged & ~risen
     sunk = np.zeros(len(steps), bool)
     while (sinking := sinking & (here != floors) & rules.demotes(now, here)).any():
         sunk |= sinking
         here[sinking] -= 1
-        rules.place(now, here, sinking)
-        if not preset.several_rungs:
+        rules.enter_layer(now, here, sinking)
+        if not preset.multi_layer_moves:
             break
-    gone |= (risen | sunk) & rules.faded(now, here)
-    here[gone] = NOWHERE
-    causes = np.where(gone, 2, np.where(risen, 0, 1)).astype(np.int8)
-    return Moves(gone | risen | sunk, here, causes, now)
+    purged |= (risen | sunk) & rules.faded(now, here)
+    here[purged] = NO_LAYER
+    causes = np.where(purged, 2, np.where(risen, 0, 1)).astype(np.int8)
+    return Moves(purged | risen | sunk, here, causes, now)
 
 
 class _Rules:
-    """The constants of a preset's layers as arrays by the number of a layer."""
+    """Constants of a preset's layers as arrays by the number of a layer."""
 
     def __init__(self, preset: MemoryPreset) -> None:
         self._preset = preset
@@ -133,36 +136,38 @@ class _Rules:
         self._of_importance = column(lambda rule: rule.weights[2], 1.0)
 
     def faded(self, now: Floats, here: npt.NDArray[np.int8]) -> npt.NDArray[np.bool_]:
-        """Which are removed as they stand."""
+        """Mask of the records to purge."""
         preset = self._preset
-        if preset.measure is Measure.STANDING:
-            return self._measured(now, here) < preset.purge_standing
+        if preset.measure is Measure.RETENTION:
+            return self._measured(now, here) < preset.purge_retention
         forgotten = self._recency(now, here) < preset.purge_recency
         return np.asarray(forgotten | (now[IMPORTANCE] < preset.purge_importance))
 
     def promotes(self, now: Floats, here: npt.NDArray[np.int8]) -> npt.NDArray[np.bool_]:
-        """Which go a layer deeper."""
+        """Mask of the records that go a layer deeper."""
         value = now[COUNT] if self._preset.measure is Measure.EVIDENCE else self._measured(now, here)
         return np.asarray(value >= self._promote_at[here])
 
     def demotes(self, now: Floats, here: npt.NDArray[np.int8]) -> npt.NDArray[np.bool_]:
-        """Which sink a layer, where they have no floor."""
+        """Mask of the records that sink a layer, where they have no floor."""
         return self._measured(now, here) < self._demote_below[here]
 
-    def place(self, now: Floats, here: npt.NDArray[np.int8], which: npt.NDArray[np.bool_]) -> None:
-        """Some have come to another layer, whose Q counts at once. Evidence is spent by a move; recency stays as old
-        as it was."""
+    def enter_layer(self, now: Floats, here: npt.NDArray[np.int8], which: npt.NDArray[np.bool_]) -> None:
+        """Reset what another layer resets: importance where it is a layer's constant, evidence where it is counted.
+
+        The new layer's stability applies at once; the age of recency stays.
+        """
         if self._preset.importance_by_layer:
             now[IMPORTANCE, which] = self._constant[here[which]]
         if self._preset.measure is Measure.EVIDENCE:
             now[COUNT, which] = 0
 
     def _measured(self, now: Floats, here: npt.NDArray[np.int8]) -> Floats:
-        """What a layer's lower threshold is held against."""
-        if self._preset.measure is not Measure.STANDING:
+        """The values compared with a layer's lower threshold."""
+        if self._preset.measure is not Measure.RETENTION:
             return np.asarray(now[IMPORTANCE])
         a, c = self._of_recency[here], self._of_importance[here]
-        unit = scoring.unit_importance(now[IMPORTANCE])
+        unit = formulas.unit_importance(now[IMPORTANCE])
         return np.asarray(100 * (a * self._recency(now, here) + c * unit) / (a + c))
 
     def _recency(self, now: Floats, here: npt.NDArray[np.int8]) -> Floats:
@@ -174,14 +179,14 @@ def advance(
 ) -> tuple[list[tuple[Cause, State]], float]:
     """All changes of a record up to and including `now`, in order, and the next due step after them.
 
-    Each change is dated to the whole step at which the rule of one step makes it, so it does not matter how often
-    this is called.
+    Each change is dated to the whole step at which the rule makes it, so the result does not depend on how often this
+    is called.
     """
     changes: list[tuple[Cause, State]] = []
     due = next_due(preset, state, state.step, floor)
-    floors = np.array([NOWHERE if floor is None else LAYERS.index(floor)], np.int8)
+    floors = np.array([NO_LAYER if floor is None else LAYERS.index(floor)], np.int8)
     while due <= now and state.layer is not None:
-        moves = step_of(preset, state.layer, columns([state]), np.array([due]), floors)
+        moves = apply_step(preset, state.layer, columns([state]), np.array([due]), floors)
         if moves.moved[0]:
             (touch,) = moves.touches([""])
             changes.append((touch.cause, touch.state))
@@ -197,7 +202,7 @@ def columns(states: Sequence[State]) -> Floats:
 
 
 def reward(preset: MemoryPreset, state: State, sign: int, now: float) -> tuple[Cause, State]:
-    """A decision that cited this record has paid (sign 1) or cost (-1); an abstention rewards nobody and is not asked.
+    """Change of a record cited by a decision that paid (sign 1) or cost (-1); an abstention is never passed here.
 
     Source: InvestorBench A [I4]; the penalty and the cumulative count are the authors' programs'; a lift for large
     profits and losses alike is TradingGPT's [G1].
@@ -217,12 +222,12 @@ def reward(preset: MemoryPreset, state: State, sign: int, now: float) -> tuple[C
 
 
 def cite(state: State, now: float) -> tuple[Cause, State]:
-    """A decision rested on this record. That is noted; scores change when its reward is known."""
+    """Change of a record that a decision cites. Scores change when the decision's reward is known."""
     return Cause.CITED, replace(state, step=now)
 
 
 def next_due(preset: MemoryPreset, state: State, after: float, floor: Layer | None = None) -> float:
-    """The first whole step after `after` at which the rule of one step can change this record; inf if never."""
+    """First whole step after `after` at which the rule can change this record; inf if never."""
     if state.layer is None:
         return math.inf
     due = due_steps(preset, state.layer, columns([state]), np.array([after]), np.array([state.layer == floor]))
@@ -236,16 +241,16 @@ def due_steps(
     after: Floats,
     on_floor: npt.NDArray[np.bool_],
 ) -> Floats:
-    """`next_due` of many records of one layer; all arrays of one length. On its floor a record cannot sink."""
+    """`next_due` of many records of one layer; all arrays of one length. A record on its floor cannot sink."""
     rule = preset.rule(layer)
     _, importance, importance_step, recency_step, access_count = states
     first = np.floor(after) + 1
     sinks = -math.inf if rule.demote_below is None or layer not in LADDER[1:] else rule.demote_below
-    if preset.measure is Measure.STANDING:
+    if preset.measure is Measure.RETENTION:
         recency = np.exp((recency_step - first) / rule.stability)
-        value = scoring.standings(recency, importance, rule.weights)
-        lowest = np.where(on_floor, preset.purge_standing, max(preset.purge_standing, sinks))
-        falls = _standing_falls(rule, importance, recency_step, lowest)
+        value = formulas.retention_scores(recency, importance, rule.weights)
+        lowest = np.where(on_floor, preset.purge_retention, max(preset.purge_retention, sinks))
+        falls = _retention_falls(rule, importance, recency_step, lowest)
         rises = value >= (math.inf if rule.promote_at is None else rule.promote_at - _EARLY)
     else:
         lowest = np.where(on_floor, preset.purge_importance, max(preset.purge_importance, sinks))
@@ -257,7 +262,7 @@ def due_steps(
         elif preset.measure is Measure.EVIDENCE:
             rises = access_count >= rule.promote_at
         else:
-            rises = scoring.importances(1.0, importance, importance_step - first + 1, rule.alpha) >= (
+            rises = formulas.importances(1.0, importance, importance_step - first + 1, rule.alpha) >= (
                 rule.promote_at - _EARLY
             )
     steps = np.where(np.isfinite(falls), np.ceil(falls - _EARLY), falls)
@@ -265,7 +270,7 @@ def due_steps(
 
 
 def _importance_falls(rule: LayerRule, importance: Floats, importance_step: Floats, threshold: Floats) -> Floats:
-    """When importance comes down to the threshold: -inf where it is there, inf where it never is."""
+    """Step at which importance reaches the threshold: -inf where it has, inf where it never will."""
     if rule.alpha == 1:
         return np.where(importance < threshold, -np.inf, np.inf)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -273,21 +278,21 @@ def _importance_falls(rule: LayerRule, importance: Floats, importance_step: Floa
     return np.where(importance <= threshold, -np.inf, later)
 
 
-def _standing_falls(rule: LayerRule, importance: Floats, recency_step: Floats, threshold: Floats) -> Floats:
-    """When the standing score, of which only recency moves, comes down to the threshold."""
+def _retention_falls(rule: LayerRule, importance: Floats, recency_step: Floats, threshold: Floats) -> Floats:
+    """Step at which the retention score, of which only recency moves, reaches the threshold."""
     a, _, c = rule.weights
-    left = (threshold * (a + c) / 100 - c * scoring.unit_importance(importance)) / a
+    left = (threshold * (a + c) / 100 - c * formulas.unit_importance(importance)) / a
     with np.errstate(divide="ignore", invalid="ignore"):
         later = recency_step - rule.stability * np.log(left)
     return np.where(left <= 0, np.inf, np.where(left >= 1, -np.inf, later))
 
 
 def _at(preset: MemoryPreset, state: State, step: float) -> State:
-    """The same record with its importance reckoned to this step."""
+    """A record's state with the importance computed for a step."""
     return replace(state, step=step, importance=_importance(preset, state, step), importance_step=step)
 
 
 def _importance(preset: MemoryPreset, state: State, step: float) -> float:
     if state.layer is None:
         return state.importance
-    return scoring.importance(step, state.importance, state.importance_step, preset.rule(state.layer).alpha)
+    return formulas.importance(step, state.importance, state.importance_step, preset.rule(state.layer).alpha)

@@ -1,7 +1,7 @@
-"""The records that are alive, as arrays: what a recall ranks exactly and a sweep looks through for what is due.
+"""Live records as arrays: ranked exactly by a recall, scanned by a sweep for what is due.
 
-One partition per owner, symbol and layer, so that a recall looks at its own alone. The index holds nothing that the
-store's two logs do not say.
+One partition per owner, symbol and layer, so that a recall reads its own alone. The index holds nothing beyond the
+store's two logs.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from memory import lifecycle
-from memory.fading import Fading, Singles
-from memory.lifecycle import IMPORTANCE, IMPORTANCE_STEP, LAYERS, NOWHERE, RECENCY_STEP, STEP, Moves
-from memory.outline import OUTLINE_FROM, Outline
+from memory.decay import DecayTable, Singles
+from memory.formulas import Floats
+from memory.lifecycle import IMPORTANCE, IMPORTANCE_STEP, LAYERS, NO_LAYER, RECENCY_STEP, STEP, Moves
 from memory.ports import Matrix
 from memory.presets import LayerRule, MemoryPreset
+from memory.projection import PROJECT_FROM, Projection
 from memory.record import Layer, MemoryRecord, State, Touch
-from memory.scoring import Floats
 
 T = TypeVar("T", bound=np.generic)
 Rows = npt.NDArray[np.intp]
@@ -31,86 +31,87 @@ DUE, AVAILABLE = 5, 6
 
 
 class Partition:
-    """The records of one owner, symbol and layer; the row of one that has left is given back later.
+    """Records of one owner, symbol and layer; the row of a removed record is reclaimed later.
 
-    `latest_available` is when the last of them becomes available, `gone` how many have left.
+    `latest_available` is the last step at which one of them becomes available, `removed` the number of removed rows.
     """
 
     def __init__(self, layer: Layer, rule: LayerRule, dimension: int) -> None:
         self.layer = layer
         self.size = 0
-        self.gone = 0
+        self.removed = 0
         self.latest_available = -math.inf
         self.records: list[MemoryRecord] = []
         self._vectors = np.empty((0, dimension), np.float32)
         self._numbers = np.empty((7, 0))
         self._alive = np.empty(0, np.bool_)
-        self._bearings = np.empty(0, np.int32)
+        self._match_codes = np.empty(0, np.int32)
         self._floors = np.empty(0, np.int8)
-        self._fading = Fading(rule)
+        self._decay = DecayTable(rule)
         self._codes: dict[tuple[str, tuple[str, ...]], int] = {}
-        self._outline: Outline | None = None
+        self._projection: Projection | None = None
 
     @property
     def vectors(self) -> Matrix:
-        """Shape (size, dimension)."""
+        """Vectors of the rows; shape (size, dimension)."""
         return self._vectors[: self.size]
 
     @property
     def alive(self) -> npt.NDArray[np.bool_]:
-        """Whether the record of a row is here still; shape (size,)."""
+        """Mask of the rows whose record is not removed; shape (size,)."""
         return self._alive[: self.size]
 
     def column(self, name: int) -> npt.NDArray[np.float64]:
-        """One of the columns named above; shape (size,)."""
+        """A column named above; shape (size,)."""
         return self._numbers[name, : self.size]
 
-    def bearing(self, kinds: Collection[str] | None = None, label: str | None = None) -> npt.NDArray[np.bool_]:
-        """Whether a row's record is of one of these kinds and bears this label; shape (size,)."""
+    def matching(self, kinds: Collection[str] | None = None, label: str | None = None) -> npt.NDArray[np.bool_]:
+        """Mask of the rows whose record is of one of these kinds and has this label; shape (size,)."""
         fits = [(kinds is None or kind in kinds) and (label is None or label in own) for kind, own in self._codes]
-        return np.array(fits, np.bool_)[self._bearings[: self.size]]
+        return np.array(fits, np.bool_)[self._match_codes[: self.size]]
 
-    def outline(self) -> Outline | None:
-        """What bounds the likeness of every row, where there are many; learnt anew when they have doubled."""
-        if self.size < OUTLINE_FROM:
+    def projection(self) -> Projection | None:
+        """Upper bounds of every row's similarity, where there are many rows; fitted anew when their number has
+        doubled."""
+        if self.size < PROJECT_FROM:
             return None
-        if self._outline is None or self.size > 2 * self._outline.learnt_from:
-            self._outline = Outline(self.vectors)
+        if self._projection is None or self.size > 2 * self._projection.fitted_rows:
+            self._projection = Projection(self.vectors)
         else:
-            self._outline.follow(self.vectors)
-        return self._outline
+            self._projection.extend(self.vectors)
+        return self._projection
 
     def strength(self, now: float, room: int) -> Singles:
-        """Recency + importance of every row in single precision, -inf where it is gone and behind; shape (room,)."""
-        if not self._fading.reaches(now):
-            self._fading.anchor(now)
+        """Recency + importance of every row in single precision, -inf for removed rows and padding; shape (room,)."""
+        if not self._decay.in_range(now):
+            self._decay.move_anchor(now)
             self._fade(np.arange(self.size))
-            self._fading.remove(np.flatnonzero(~self.alive))
-        return self._fading.strength(now, self.size, room)
+            self._decay.remove(np.flatnonzero(~self.alive))
+        return self._decay.strength(now, self.size, room)
 
     def states(self, rows: Rows) -> Floats:
-        """The states of some rows, in columns."""
+        """States of rows, in columns."""
         return self._numbers[:DUE, rows]
 
     def floors(self, rows: Rows) -> npt.NDArray[np.int8]:
-        """The layers that they never sink below, by number."""
+        """Layers below which rows never sink, by number."""
         return self._floors[rows]
 
     def append(
         self, records: Sequence[MemoryRecord], vectors: Matrix, states: Floats, floors: npt.NDArray[np.int8]
     ) -> Rows:
-        """Adds rows at the end, in states of this layer, and returns them; their due steps are still to be set."""
+        """Add rows in states of this layer and return their numbers; their due steps are still to be set."""
         start, end = self.size, self.size + len(records)
         if end > len(self._alive):
             room = max(end, 2 * len(self._alive), 8)
             self._vectors = _grown(self._vectors, (room, self._vectors.shape[1]), start)
             self._alive = _grown(self._alive, (room,), start)
-            self._bearings = _grown(self._bearings, (room,), start)
+            self._match_codes = _grown(self._match_codes, (room,), start)
             self._floors = _grown(self._floors, (room,), start)
             numbers = np.empty((len(self._numbers), room))
             numbers[:, :start] = self._numbers[:, :start]
             self._numbers = numbers
-            self._fading.resize(room)
+            self._decay.resize(room)
         self.size = end
         self.records.extend(records)
         codes = self._codes
@@ -118,7 +119,7 @@ class Partition:
         self._numbers[:DUE, start:end] = states
         self._numbers[AVAILABLE, start:end] = [record.available_at for record in records]
         self._alive[start:end] = True
-        self._bearings[start:end] = [codes.setdefault((r.kind, r.labels), len(codes)) for r in records]
+        self._match_codes[start:end] = [codes.setdefault((r.kind, r.labels), len(codes)) for r in records]
         self._floors[start:end] = floors
         self.latest_available = max(self.latest_available, float(self._numbers[AVAILABLE, start:end].max()))
         rows = np.arange(start, end)
@@ -126,19 +127,19 @@ class Partition:
         return rows
 
     def write(self, row: int, state: State) -> None:
-        """Puts a state of this layer into a row."""
+        """Write a state of this layer into a row."""
         self._numbers[:DUE, row] = lifecycle.columns([state])[:, 0]
         self._fade(np.array([row]))
 
     def remove(self, rows: Rows) -> None:
-        """The records of some rows have left."""
+        """Remove the records of rows."""
         self._alive[rows] = False
         self._numbers[DUE, rows] = np.inf
-        self._fading.remove(rows)
-        self.gone += len(rows)
+        self._decay.remove(rows)
+        self.removed += len(rows)
 
     def read(self, row: int) -> State:
-        """The state of a row that is alive."""
+        """State of a live row."""
         step, importance, importance_step, recency_step, count = self._numbers[:DUE, row].tolist()
         return State(
             step=step,
@@ -149,25 +150,25 @@ class Partition:
             access_count=int(count),
         )
 
-    def drop_gone(self) -> None:
-        """Gives the rows of those that have left back; the others keep their order."""
+    def compact(self) -> None:
+        """Reclaim the rows of removed records; the others keep their order."""
         alive = np.flatnonzero(self.alive)
-        if self._outline is not None:
-            self._outline.follow(self.vectors)
-            self._outline.keep(alive)
+        if self._projection is not None:
+            self._projection.extend(self.vectors)
+            self._projection.retain(alive)
         self._vectors = np.ascontiguousarray(self.vectors[alive])
         self._numbers = np.ascontiguousarray(self._numbers[:, : self.size][:, alive])
-        self._bearings = self._bearings[alive]
+        self._match_codes = self._match_codes[alive]
         self._floors = self._floors[alive]
         self._alive = np.ones(len(alive), np.bool_)
         self.records = [self.records[row] for row in alive.tolist()]
-        self.size, self.gone = len(alive), 0
-        self._fading.resize(self.size)
+        self.size, self.removed = len(alive), 0
+        self._decay.resize(self.size)
         self._fade(np.arange(self.size))
 
     def _fade(self, rows: Rows) -> None:
         columns = (self._numbers[name, rows] for name in (IMPORTANCE, IMPORTANCE_STEP, RECENCY_STEP))
-        self._fading.write(rows, *columns)
+        self._decay.write(rows, *columns)
 
 
 def _grown(array: npt.NDArray[T], shape: tuple[int, ...], filled: int) -> npt.NDArray[T]:
@@ -177,25 +178,25 @@ def _grown(array: npt.NDArray[T], shape: tuple[int, ...], filled: int) -> npt.ND
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where a record's row is."""
+class RowRef:
+    """Reference to a record's row."""
 
     partition: Partition
     row: int
 
     @property
     def record(self) -> MemoryRecord:
-        """The record."""
+        """The referenced record."""
         return self.partition.records[self.row]
 
     @property
     def state(self) -> State:
-        """How it stands."""
+        """The record's state."""
         return self.partition.read(self.row)
 
 
 class LiveIndex:
-    """All partitions, with the place of every living record; purged ones are known by id alone."""
+    """All partitions, with the row of every live record; purged records are known by id alone."""
 
     def __init__(self, preset: MemoryPreset, dimension: int) -> None:
         self._preset = preset
@@ -210,7 +211,7 @@ class LiveIndex:
     def of(
         cls, preset: MemoryPreset, dimension: int, records: Iterable[MemoryRecord], touches: Iterable[Touch]
     ) -> LiveIndex:
-        """The index that these logs say; touches in the order of their sequence."""
+        """Build the index from the store's logs; touches in the order of their sequence."""
         index = cls(preset, dimension)
         last: dict[str, State] = {}
         for touch in touches:
@@ -228,15 +229,15 @@ class LiveIndex:
         return index
 
     def __contains__(self, record_id: str) -> bool:
-        """Whether the record was ever added, living or purged."""
+        """True where the record was ever added, live or purged."""
         return record_id in self._places or record_id in self._purged
 
     def __len__(self) -> int:
-        """How many are alive."""
+        """Number of live records."""
         return len(self._places)
 
     def partition(self, owner: str, symbol: str, layer: Layer) -> Partition | None:
-        """The partition of an owner, symbol and layer, if anything ever stood there."""
+        """The partition of an owner, symbol and layer, or None where it never had a record."""
         return self._partitions.get((owner, symbol, layer))
 
     def partitions(self) -> Iterator[tuple[str, str, Partition]]:
@@ -245,16 +246,16 @@ class LiveIndex:
             yield owner, symbol, partition
 
     def first_available(self, owner: str, symbol: str) -> float:
-        """The step from which on anything of a symbol could be recalled, purged or not; inf where there never was."""
+        """First step at which a record of a symbol could be recalled, purged or not; inf where there was none."""
         return self._first.get((owner, symbol), math.inf)
 
-    def place(self, record_id: str) -> Place | None:
-        """Where a living record is; None for a purged or unknown one."""
-        found = self._places.get(record_id)
-        return None if found is None else Place(*found)
+    def locate(self, record_id: str) -> RowRef | None:
+        """Reference to a live record; None for a purged or unknown one."""
+        result = self._places.get(record_id)
+        return None if result is None else RowRef(*result)
 
     def add(self, records: Sequence[MemoryRecord], states: Sequence[State] | None = None) -> None:
-        """Adds living records, in the state of their birth or in the given ones."""
+        """Add live records, in the state of their birth or in given states."""
         groups: dict[tuple[str, str, Layer], tuple[list[MemoryRecord], list[State]]] = {}
         for record, state in zip(records, [r.birth for r in records] if states is None else states, strict=True):
             self._note(record)
@@ -264,21 +265,21 @@ class LiveIndex:
                 theirs.append(state)
         for key, (mine, theirs) in groups.items():
             floors = [self.floor(record) for record in mine]
-            numbers = np.array([NOWHERE if floor is None else LAYERS.index(floor) for floor in floors], np.int8)
+            numbers = np.array([NO_LAYER if floor is None else LAYERS.index(floor) for floor in floors], np.int8)
             vectors = np.stack([record.vector for record in mine])
             self._place(key, mine, vectors, lifecycle.columns(theirs), numbers)
 
     def write(self, record_id: str, state: State) -> None:
-        """The new state of a living record, in the layer where it is, and when it is due next."""
+        """Write the new state of a live record in its layer, and compute its next due step."""
         partition, row = self._places[record_id]
         partition.write(row, state)
         self._set_due(partition, np.array([row]), np.array([state.step]))
 
     def due(self, now: float) -> list[tuple[Partition, Rows, Floats]]:
-        """The rows at which something may happen up to `now`, and when first."""
-        found: list[tuple[Partition, Rows, Floats]] = []
+        """Rows of each partition that are due up to `now`, with the first due step of each."""
+        result: list[tuple[Partition, Rows, Floats]] = []
         if now < self._soonest:
-            return found
+            return result
         self._soonest = math.inf
         for partition in self._partitions.values():
             due = partition.column(DUE)
@@ -288,19 +289,18 @@ class LiveIndex:
             self._soonest = min(self._soonest, soonest)
             if soonest <= now:
                 rows = np.flatnonzero(due <= now)
-                found.append((partition, rows, due[rows]))
-        return found
+                result.append((partition, rows, due[rows]))
+        return result
 
     def move(self, partition: Partition, rows: Rows, steps: Floats, moves: Moves) -> list[Touch]:
-        """Lets happen what the rule of one step does to rows at their steps; the touches that it makes, in their
-        order."""
+        """Apply moves to rows at their steps; return their touches in order."""
         left, numbers = rows[moves.moved], np.flatnonzero(moves.moved)
         records = [partition.records[row] for row in left.tolist()]
         if records:
             owner, symbol = records[0].owner, records[0].symbol
             partition.remove(left)
             layers = moves.layers[numbers]
-            for number, layer in ((NOWHERE, None), *enumerate(LAYERS)):
+            for number, layer in ((NO_LAYER, None), *enumerate(LAYERS)):
                 here = np.flatnonzero(layers == number)
                 mine = [records[n] for n in here.tolist()]
                 if layer is None:
@@ -319,18 +319,17 @@ class LiveIndex:
         self._set_due(partition, rows[~moves.moved], steps[~moves.moved])
         return moves.touches([record.id for record in records])
 
-    def tidy(self) -> None:
-        """Gives back the rows of what has left, where they are many; rows that are known from before do not count any
-        more."""
+    def compact(self) -> None:
+        """Reclaim rows in partitions with many removed ones; earlier row references are invalid afterwards."""
         for partition in self._partitions.values():
-            if partition.gone > 64 and partition.gone > partition.size // 4:
-                partition.drop_gone()
+            if partition.removed > 64 and partition.removed > partition.size // 4:
+                partition.compact()
                 for row, record in enumerate(partition.records):
                     self._places[record.id] = (partition, row)
 
     def floor(self, record: MemoryRecord) -> Layer | None:
-        """The layer that a record never sinks below, if its kind has one."""
-        return record.birth_layer if record.kind in self._preset.kept_kinds else None
+        """The layer below which a record never sinks, or None."""
+        return record.birth_layer if record.kind in self._preset.floor_kinds else None
 
     def _note(self, record: MemoryRecord) -> None:
         key = record.owner, record.symbol

@@ -1,4 +1,4 @@
-"""Sentence vectors by meaning, with sentence-transformers (extra `minilm`) and a model that is on this machine."""
+"""Sentence vectors by meaning, with sentence-transformers (extra `minilm`) and a local model."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class SentenceEmbedder:
 
     @property
     def id(self) -> str:
-        """`minilm:` and the model's name; of a folder its last part, so that a store can be moved with its model."""
+        """`minilm:` and the model's name; the last part of a folder, so that a store can be moved with its model."""
         return f"minilm:{Path(self._name).name}"
 
     @property
@@ -45,8 +45,8 @@ class SentenceEmbedder:
             try:
                 self._model = SentenceTransformer(self._name)
             except Exception as error:
-                said = " ".join(str(error).split())[:160]
+                text = " ".join(str(error).split())[:160]
                 raise EmbedderUnavailable(
-                    f"embedder minilm cannot load {self._name}: {said}; name a model folder in the config"
+                    f"embedder minilm cannot load {self._name}: {text}; name a model folder in the config"
                 ) from error
         return self._model

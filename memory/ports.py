@@ -1,4 +1,4 @@
-"""What the memory needs from outside: a place to keep records and touches, and something that turns text to vectors."""
+"""Ports of the memory: a store of records and touches, and an embedder."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ Matrix = npt.NDArray[np.float32]
 
 
 class Embedder(Protocol):
-    """Turns texts into vectors whose inner product is their likeness."""
+    """Converts texts into vectors whose inner product is their similarity."""
 
     @property
     def id(self) -> str:
-        """Name and version of what makes the vectors, e.g. `hash-384`; a store belongs to one."""
+        """Name and version of the embedder, e.g. `hash-384`; a store belongs to one."""
 
     @property
     def dimension(self) -> int:
@@ -31,7 +31,7 @@ class Embedder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StoreReport:
-    """What `optimize` left behind."""
+    """Result of `optimize`. Files and bytes are those of the store's folder."""
 
     records: int
     touches: int
@@ -41,40 +41,40 @@ class StoreReport:
 
 
 class Store(Protocol):
-    """Two append-only logs. What an `append` is given is there as a whole or not at all, also after a crash.
+    """Two append-only logs. An append is complete or absent, also after a crash.
 
-    A store may be read by many and is written by one. All methods raise StoreError or one of its kinds.
+    A store has many readers and one writer. All methods raise StoreError or one of its kinds.
     """
 
     @property
     def writable(self) -> bool:
-        """Whether this is the one writer."""
+        """True for the one writer."""
 
     @property
     def version(self) -> int:
-        """Grows with every change, also with those of another process."""
+        """A number that grows with every change, also of another process."""
 
     @property
-    def untidy(self) -> bool:
-        """Whether so many small files have gathered that `optimize` is due."""
+    def needs_compaction(self) -> bool:
+        """True where so many small files exist that `optimize` is due."""
 
     def records(self) -> list[MemoryRecord]:
         """All records, in the order of their sequence; their vectors are rows of one matrix."""
 
     def record(self, record_id: str) -> MemoryRecord | None:
-        """One record, if it is there."""
+        """A record by its id, or None."""
 
     def touches(self, record_id: str | None = None) -> list[Touch]:
         """All touches, or those of one record, in the order of their sequence."""
 
     def append_records(self, records: Sequence[MemoryRecord]) -> None:
-        """Writes records. Ids that are there already are left alone."""
+        """Write records. Existing ids are skipped."""
 
     def append_touches(self, touches: Sequence[Touch]) -> None:
-        """Writes touches. Those that are there already are left alone."""
+        """Write touches. Existing ones are skipped."""
 
     def optimize(self) -> StoreReport:
-        """Puts many small files together, removes what no version needs. Loses nothing."""
+        """Merge small files and remove unused versions. Loses nothing."""
 
     def close(self) -> None:
-        """Gives up the writer's place."""
+        """Release the writer's lock."""

@@ -1,6 +1,6 @@
-"""The constants of each paper's memory as frozen data: how fast a layer fades, what moves, what is removed.
+"""Constants of each paper's memory as frozen data: decay, thresholds, purge.
 
-What the papers leave open and what comes from their programs is said beside each preset; papers.md holds the rows.
+Gaps of the papers, and constants that come from their programs, are named beside each preset; papers.md has the rows.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LADDER = (Layer.SHALLOW, Layer.INTERMEDIATE, Layer.DEEP)
 
 
 class Ranking(StrEnum):
-    """How a recall ranks what it finds."""
+    """Order of recalled records."""
 
     SUM = "recency + relevancy + importance"
     WEIGHTED = "weighted, each scaled over the layer"
@@ -27,15 +27,15 @@ class Ranking(StrEnum):
 
 
 class Measure(StrEnum):
-    """What a layer's thresholds are held against. Evidence promotes by count and demotes by importance."""
+    """The value that a layer's thresholds bound. Evidence promotes by count and demotes by importance."""
 
     IMPORTANCE = "importance"
     EVIDENCE = "evidence"
-    STANDING = "standing score"
+    RETENTION = "retention score"
 
 
 class Reward(StrEnum):
-    """What a known reward does to the memories that its decision rested on."""
+    """Effect of a known reward on the memories that its decision cited."""
 
     SIGNED = "up when it paid, down when it cost"
     CUMULATIVE = "by the access count so far, which moves with the sign"
@@ -44,11 +44,16 @@ class Reward(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayerRule:
-    """One layer: stability Q and decay alpha per step, thresholds, and what a record starts with.
+    """Constants of one layer.
 
-    `draws` are initial importances with their probabilities. `weights` are those of recency, relevancy, importance.
-    `least_on_entry` is the importance that a promoted record has here at least, well above `demote_below`, so that
-    it does not fall back the day after (hysteresis).
+    `title`: the paper's name for it.
+    `stability`: Q of recency, in steps (trading days).
+    `alpha`: decay factor of importance per step.
+    `draws`: initial importances with their probabilities.
+    `promote_at`, `demote_below`: thresholds in the preset's measure; None: none.
+    `least_on_entry`: lowest importance of a promoted record, well above `demote_below`, so that it does not fall back
+        the next day (hysteresis).
+    `weights`: those of recency, relevancy, importance.
     """
 
     title: str
@@ -63,10 +68,9 @@ class LayerRule:
 
 @dataclass(frozen=True, slots=True)
 class Birth:
-    """Where a kind of source is born, and with which importance (None: drawn by the layer's chances).
+    """Initial layer of a kind of source, and its initial importance (None: drawn by the layer's probabilities).
 
-    An item with a rating starts `spread` higher or lower at the ends of the scale, and stands deeper from the
-    ratings in `deeper` on.
+    An item with a rating starts up to `spread` higher or lower, and in the layers of `deeper` from their ratings on.
     """
 
     layer: Layer
@@ -79,9 +83,15 @@ class Birth:
 class MemoryPreset:
     """All constants of one memory.
 
-    `k` records are recalled per layer and query. A reward of one decision changes importance by `reward_points`, and
-    is looked at `reward_horizon` steps after the decision. Records of `kept_kinds` never sink below the layer of
-    their birth. Recalled records at least `same_from` alike (cosine) are shown once.
+    `source`: the paper, or what it is made from.
+    `births`: initial layer and importance by kind of source.
+    `k`: records recalled per layer and query.
+    `reward_points`: importance that one reward adds or takes.
+    `purge_recency`, `purge_importance`, `purge_retention`: values below which a record is purged.
+    `multi_layer_moves`: True where a record may pass several layers in one step.
+    `importance_by_layer`: True where a layer sets the importance of whatever enters it.
+    `floor_kinds`: kinds that never sink below the layer of their birth.
+    `duplicate_similarity`: cosine from which recalled records count as duplicates; None: never.
     """
 
     name: str
@@ -94,25 +104,24 @@ class MemoryPreset:
     measure: Measure = Measure.IMPORTANCE
     reward: Reward = Reward.SIGNED
     reward_points: float = 5.0
-    reward_horizon: int = 1
     purge_recency: float = 0.05
     purge_importance: float = 5.0
-    purge_standing: float = 0.0
-    several_rungs: bool = True
+    purge_retention: float = 0.0
+    multi_layer_moves: bool = True
     importance_by_layer: bool = False
-    kept_kinds: frozenset[str] = frozenset()
-    same_from: float | None = None
+    floor_kinds: frozenset[str] = frozenset()
+    duplicate_similarity: float | None = None
 
     def rule(self, layer: Layer) -> LayerRule:
-        """The constants of a layer. Raises UnknownPreset where the preset has no such layer."""
+        """Constants of a layer. Raises UnknownPreset where the preset has no such layer."""
         if layer not in self.layers:
             raise UnknownPreset(f"preset {self.name} has no layer {layer}; it has {', '.join(self.layers)}")
         return self.layers[layer]
 
-    def born_into(self, kind: str, rating: float | None, layer: Layer | None, chance: float) -> tuple[Layer, float]:
-        """Layer and initial importance of a new record; `chance` in [0, 1) decides where the preset draws.
+    def initial_state(self, kind: str, rating: float | None, layer: Layer | None, chance: float) -> tuple[Layer, float]:
+        """Layer and importance of a new record; `chance` in [0, 1) decides a draw.
 
-        Raises UnknownPreset for a kind of source that has no place.
+        Raises UnknownPreset for an unknown kind of source.
         """
         if kind not in self.births:
             near = get_close_matches(kind, self.births, 1)
@@ -122,13 +131,13 @@ class MemoryPreset:
         place = layer or birth.layer
         if layer is None and rating is not None:
             place = next((deeper for least, deeper in reversed(birth.deeper) if rating >= least), place)
-        value = birth.importance if birth.importance is not None else _drawn(self.rule(place).draws, chance)
+        value = birth.importance if birth.importance is not None else _draw(self.rule(place).draws, chance)
         if rating is not None:
             value += birth.spread * (2 * min(max(rating, 0.0), 1.0) - 1)
         return place, value
 
 
-def _drawn(draws: tuple[tuple[float, float], ...], chance: float) -> float:
+def _draw(draws: tuple[tuple[float, float], ...], chance: float) -> float:
     total = 0.0
     for value, probability in draws:
         total += probability
@@ -209,7 +218,6 @@ FINMEM_CODE = MemoryPreset(
     births=MappingProxyType(_THREE_LAYERS | _reflections(Birth(Layer.REFLECTION))),
     k=3,
     reward=Reward.CUMULATIVE,
-    reward_horizon=7,
 )
 
 TRADINGGPT = MemoryPreset(
@@ -250,13 +258,13 @@ TRADINGGPT = MemoryPreset(
     births=MappingProxyType(_THREE_LAYERS | _reflections(Birth(Layer.REFLECTION))),
     k=5,
     ranking=Ranking.WEIGHTED,
-    measure=Measure.STANDING,
+    measure=Measure.RETENTION,
     reward=Reward.EITHER,
     reward_points=25,
     purge_recency=0,
     purge_importance=0,
-    purge_standing=20,
-    several_rungs=False,
+    purge_retention=20,
+    multi_layer_moves=False,
     importance_by_layer=True,
 )
 
@@ -319,8 +327,8 @@ DESK = MemoryPreset(
     k=5,
     measure=Measure.EVIDENCE,
     purge_importance=4,
-    kept_kinds=frozenset({"8-K", "10-Q", "10-K"}),
-    same_from=0.95,
+    floor_kinds=frozenset({"8-K", "10-Q", "10-K"}),
+    duplicate_similarity=0.95,
 )
 
 PRESETS: Mapping[str, MemoryPreset] = MappingProxyType(

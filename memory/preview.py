@@ -1,4 +1,4 @@
-"""How long memories of a preset live when nobody cites them: the constants simulated, as `paperdesk memory preview`."""
+"""Lifetimes of a preset's memories without citations: the constants simulated, for `paperdesk memory preview`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memory.presets import LADDER, Measure, MemoryPreset
 from memory.record import Cause, Layer, State
 
 FOREVER = 10_000
-"""Steps (some forty years) after which a memory counts as one that stays."""
+"""Steps (some forty years) after which a memory counts as permanent."""
 
 FROM_FULL, TO_PURGE = 100.0, 5.0
 """The paper's remark: importance from 100 comes down to 5 after 30 / 90 / 365 days [I2]."""
@@ -21,10 +21,13 @@ _PAPER_SAYS = {0.9: 30, 0.967: 90, 0.988: 365}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Life:
-    """What becomes of a memory of one layer and initial importance, without citations.
+    """Simulated life of a memory of one layer and initial importance, without citations.
 
-    `probability` is that of the draw; None where the preset sets the importance by kind of source (`kind`). `ends` is
-    the step after its birth at which it is gone, inf if it stays; `moves` are the steps and layers in between.
+    `importance`: initial, 0 to 100.
+    `probability`: that of the draw; None where the preset sets the importance by kind of source.
+    `kind`: the kind of source, where it sets the importance.
+    `ends`: steps from birth to purge; inf if it stays.
+    `moves`: steps and layers in between.
     """
 
     layer: Layer
@@ -36,7 +39,7 @@ class Life:
 
     @property
     def promoted_first_day(self) -> bool:
-        """Whether it stands deeper after its first step, by its initial importance alone."""
+        """True where its initial importance alone moves it deeper after its first step."""
         return any(
             step == 1 and layer in LADDER and self.layer in LADDER and LADDER.index(layer) > LADDER.index(self.layer)
             for step, layer in self.moves
@@ -44,7 +47,7 @@ class Life:
 
     @property
     def demoted_first_day(self) -> bool:
-        """Whether it stands shallower after its first step."""
+        """True where it is in a shallower layer after its first step."""
         return any(
             step == 1 and layer in LADDER and self.layer in LADDER and LADDER.index(layer) < LADDER.index(self.layer)
             for step, layer in self.moves
@@ -52,7 +55,7 @@ class Life:
 
 
 def lives(preset: MemoryPreset) -> tuple[Life, ...]:
-    """Every life that a preset can begin: per layer and draw, or per kind of source where it sets the importance."""
+    """All lives that a preset can begin: per layer and draw, or per kind of source where it sets the importance."""
     return tuple(_life(preset, *beginning) for beginning in _beginnings(preset))
 
 
@@ -61,28 +64,28 @@ def lifetimes(preset: MemoryPreset) -> dict[Layer, tuple[float, float]]:
     ends: dict[Layer, list[float]] = {}
     for life in lives(preset):
         ends.setdefault(life.layer, []).append(life.ends)
-    return {layer: (min(found), max(found)) for layer, found in ends.items()}
+    return {layer: (min(result), max(result)) for layer, result in ends.items()}
 
 
 def steps_to_purge(preset: MemoryPreset, layer: Layer) -> float:
-    """Steps in which importance alone comes from 100 to 5; inf where it does not fade."""
+    """Steps from importance 100 to 5 by decay alone; inf where nothing decays."""
     alpha = preset.rule(layer).alpha
     return math.inf if alpha == 1 else math.log(TO_PURGE / FROM_FULL) / math.log(alpha)
 
 
 def preview(preset: MemoryPreset) -> str:
-    """The lives and what follows from them, as lines of plain text."""
-    found = lives(preset)
+    """Lives and their consequences as lines of plain text."""
+    result = lives(preset)
     lines = [f"{preset.name}: {preset.title} ({preset.source})", "Lives without a citation, in steps (trading days):"]
     for layer, rule in preset.layers.items():
-        here = [life for life in found if life.layer is layer]
+        here = [life for life in result if life.layer is layer]
         if not here:
             continue
         low, high = min(life.ends for life in here), max(life.ends for life in here)
         span = _steps(low) if low == high else f"{_steps(low)} to {_steps(high)}"
         lines.append(f"  {rule.title}: gone after {span}" if math.isfinite(high) else f"  {rule.title}: {span}")
         lines.extend(f"    {_line(preset, life)}" for life in here)
-    lines.extend(_remarks(preset, found))
+    lines.extend(_remarks(preset, result))
     if preset.measure is Measure.IMPORTANCE and any(rule.demote_below for rule in preset.layers.values()):
         spans = (
             f"{preset.rule(layer).title} {_steps(low)} to {_steps(high)}"
@@ -93,7 +96,7 @@ def preview(preset: MemoryPreset) -> str:
 
 
 def without_demotion(preset: MemoryPreset) -> MemoryPreset:
-    """The same constants where nothing sinks: what the paper states by itself [I4]."""
+    """A preset's constants without demotion, as the paper itself has them [I4]."""
     layers = {layer: replace(rule, demote_below=None) for layer, rule in preset.layers.items()}
     return replace(preset, layers=layers)
 
@@ -110,7 +113,7 @@ def _beginnings(preset: MemoryPreset) -> Iterator[tuple[Layer, float, float | No
 
 
 def _life(preset: MemoryPreset, layer: Layer, importance: float, probability: float | None, kind: str) -> Life:
-    floor = layer if kind in preset.kept_kinds else None
+    floor = layer if kind in preset.floor_kinds else None
     born = State(step=0, layer=layer, importance=importance, importance_step=0, recency_step=0)
     changes, _ = lifecycle.advance(preset, born, FOREVER, floor)
     moves = tuple((state.step, state.layer) for _, state in changes if state.layer is not None)
@@ -125,12 +128,12 @@ def _line(preset: MemoryPreset, life: Life) -> str:
     return f"{begun}{chance}{moves}, {'stays' if math.isinf(life.ends) else f'gone after {life.ends:g}'}"
 
 
-def _remarks(preset: MemoryPreset, found: tuple[Life, ...]) -> Iterator[str]:
-    drawn = [life for life in found if life.layer is Layer.SHALLOW and life.probability is not None]
+def _remarks(preset: MemoryPreset, result: tuple[Life, ...]) -> Iterator[str]:
+    drawn = [life for life in result if life.layer is Layer.SHALLOW and life.probability is not None]
     if drawn and preset.measure is Measure.IMPORTANCE and preset.rule(Layer.SHALLOW).promote_at is not None:
         share = sum(life.probability or 0 for life in drawn if life.promoted_first_day)
         yield f"Promoted on the first day by the draw alone: {share:.0%} of all news."
-    deep = [life for life in found if life.layer is Layer.DEEP and life.demoted_first_day]
+    deep = [life for life in result if life.layer is Layer.DEEP and life.demoted_first_day]
     top = max((life.importance for life in deep), default=None)
     if top is not None and preset.measure is Measure.IMPORTANCE:
         rule = preset.rule(Layer.DEEP)

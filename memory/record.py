@@ -1,4 +1,4 @@
-"""What is remembered: records that never change, and touches that say how each of them fared."""
+"""Values of the memory: records, which never change, and touches, which are the changes of their states."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from memory.errors import InvalidRecord
 Vector = npt.NDArray[np.float32]
 
 MARKET = "*"
-"""Symbol of what concerns all symbols alike, such as a macro series: recalled with every symbol."""
+"""Symbol of records that concern all symbols, such as a macro series; they are recalled with every symbol."""
 
 DEFAULT_OWNER = "desk"
 """Owner of the memories of a desk with a single character."""
 
 
 class Layer(StrEnum):
-    """Where a record stands. The first three form a ladder; reflections keep to themselves.
+    """Layer of a record. The first three form a ladder; reflections are apart.
 
-    The papers' short, middle and long are shallow, intermediate and deep. Source: InvestorBench §3 [I1],
-    TradingGPT §4.1.1 [G1].
+    The papers' short, middle and long are shallow, intermediate and deep. Source: InvestorBench §3 [I1], TradingGPT
+    §4.1.1 [G1].
     """
 
     SHALLOW = "shallow"
@@ -35,7 +35,7 @@ class Layer(StrEnum):
 
 
 class Cause(StrEnum):
-    """Why a record's state changed."""
+    """Cause of a change of a record's state."""
 
     BORN = "born"
     PROMOTED = "promoted"
@@ -48,10 +48,13 @@ class Cause(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
-    """How a record stands from `step` on; its scores at any later step follow in closed form (memory/scoring.py).
+    """State of a record from `step` on; its scores at any later step follow in closed form (memory/formulas.py).
 
-    Steps are trading days of the agent's clock, possibly fractions. `layer` None: purged. `importance` is the value
-    at `importance_step`, before any scaling. `access_count` counts rewards as the preset's rule says.
+    `step`: trading day of the agent's clock, possibly a fraction.
+    `layer`: None where it is purged.
+    `importance`: the value at `importance_step`, before any scaling (0 to 100).
+    `importance_step`, `recency_step`: steps from which the two decay.
+    `access_count`: rewards, counted by the preset's rule.
     """
 
     step: float
@@ -64,9 +67,9 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Touch:
-    """One change of one record. `key` says by what (a decision, for instance): the same touch is written once.
+    """One change of one record. `key` names its origin (such as a decision): the same touch is written once.
 
-    `sequence` counts what the store wrote, records and touches together; order is (step, sequence).
+    `sequence` numbers the rows of the store, records and touches together; order is (step, sequence).
     """
 
     record_id: str
@@ -77,22 +80,28 @@ class Touch:
 
     @property
     def name(self) -> tuple[str, float, Cause, str]:
-        """What `id` is the hash of: equal for the same touch."""
+        """The tuple that `id` is a hash of."""
         return self.record_id, float(self.state.step), self.cause, self.key
 
     @property
     def id(self) -> str:
-        """Equal for equal record, step, cause and key: writing it again is harmless."""
+        """A hash of record, step, cause and key: writing the same touch again is idempotent."""
         return _hash(self.record_id, repr(float(self.state.step)), self.cause, self.key)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """Something to remember. `rating` in [0, 1] is a model's own judgement of its weight, where there is one.
+    """An item to remember.
 
-    `query_text` is what it is to be found by, if that is not the text (Source: FinAgent §4.1, §4.2 [A2, A6]).
-    `seen_until` marks hindsight: the step at which the latest bar that it saw has closed. `layer` and `importance`
-    overrule the preset. `rests_on` are the ids of the memories it was drawn from, `labels` its retrieval types.
+    `symbol`: MARKET where it concerns all symbols.
+    `kind`: kind of source (`news`, `10-K` ...).
+    `source`: its origin, such as a URL.
+    `query_text`: the text to embed, if it is not `text`. Source: FinAgent §4.1, §4.2 [A2, A6].
+    `rating`: a model's own weight of it on [0, 1], if there is one.
+    `layer`, `importance`: overrule the preset.
+    `seen_until`: marks hindsight: the step of the latest close that it was written with.
+    `rests_on`: ids of the memories it was drawn from.
+    `labels`: its retrieval types.
     """
 
     symbol: str
@@ -113,9 +122,15 @@ class Item:
 class MemoryRecord:
     """One remembered text, as it was born; it is never rewritten.
 
-    `born_step` is when it was written, `available_at` the first step at which it may be recalled: later for a record
-    that was written with hindsight. `importance` is the initial one, before any scaling. `vector` is finite, float32,
-    of the embedder's dimension. `sequence` as in Touch.
+    `id`: the hash made by `record_id`.
+    `born_step`: the step at which it was written.
+    `available_at`: the first step at which it may be recalled; later than `born_step` where it was written with
+        hindsight.
+    `hindsight`: True where it was written with later prices.
+    `importance`: the initial one, before any scaling.
+    `vector`: finite, float32, of the embedder's dimension.
+    `sequence`: as in Touch.
+    The other fields are those of Item.
     """
 
     id: str
@@ -136,7 +151,7 @@ class MemoryRecord:
     sequence: int = field(default=0, compare=False)
 
     def __post_init__(self) -> None:
-        """Refuses what no later step could mend: InvalidRecord."""
+        """Raise InvalidRecord for a record that no later step could mend."""
         named = f"{self.kind or 'record'} of {self.symbol or 'no symbol'} from {self.source or 'no source'}"
         if not self.text.strip():
             raise InvalidRecord(f"{named}: the text is empty; an answer that failed is not remembered")
@@ -157,7 +172,7 @@ class MemoryRecord:
 
     @property
     def birth(self) -> State:
-        """The state before any touch: no touch is needed for it, so a record is written whole or not at all."""
+        """The state before any touch: it needs no touch, so a record is written as a whole or not at all."""
         return State(
             step=self.born_step,
             layer=self.birth_layer,
@@ -168,9 +183,9 @@ class MemoryRecord:
 
 
 def record_id(item: Item, step: float) -> str:
-    """The id of an item written at this step, a hash of owner, symbol, kind, step, source and text.
+    """Id of an item written at this step: a hash of owner, symbol, kind, step, source and text.
 
-    Writing the same again changes nothing, and equal texts of two days stay two records.
+    Writing the same again is idempotent, and equal texts of two days stay two records.
     """
     return _hash(item.owner, item.symbol, item.kind, repr(float(step)), item.source, item.text)
 

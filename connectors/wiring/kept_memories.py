@@ -46,17 +46,17 @@ class Kept:
     @property
     def there(self) -> bool:
         """Whether anything was kept."""
-        from memory.lancedb_store import RECORDS, was_made
+        from memory.lancedb_store import RECORDS, table_exists
 
-        return was_made(self.place, RECORDS)
+        return table_exists(self.place, RECORDS)
 
     @contextmanager
     def opened(self, writing: bool = False) -> Iterator[LayeredMemory]:
         """The memory, to be looked at or tidied. Raises as `memory_errors` says, within the block as well."""
-        from memory.lancedb_store import LanceStore, made_with
+        from memory.lancedb_store import LanceStore, store_embedder
 
         with memory_errors():
-            embedder: Embedder = RecordedEmbedder(*made_with(self.place))
+            embedder: Embedder = RecordedEmbedder(*store_embedder(self.place))
             store = LanceStore(self.place, embedder, writing=writing)
             with LayeredMemory(store, embedder, self.constants) as memory:
                 yield memory

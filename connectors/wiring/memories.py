@@ -24,8 +24,8 @@ from memory.errors import (
     UnknownPreset,
     UnknownRecord,
 )
+from memory.in_memory_store import InMemoryStore
 from memory.recall import LayeredMemory
-from memory.volatile_store import VolatileStore
 
 
 @contextmanager
@@ -73,7 +73,7 @@ def desk_memory(
         store = LanceStore(place, embedder, writing=True)
         with LayeredMemory(store, embedder, preset.memory) as memory:
             yield TradingMemory(memory, calendar)
-            if memory.untidy:
+            if memory.needs_compaction:
                 try:
                     memory.optimize()
                 except StoreError as error:
@@ -95,7 +95,7 @@ def run_memory(
         yield None
         return
     with memory_errors(), open_embedder(config, on_use=on_use, spec=embedder_spec) as embedder:
-        store = VolatileStore(embedder.dimension)
+        store = InMemoryStore(embedder.dimension)
         yield TradingMemory(LayeredMemory(store, embedder, preset.memory), calendar)
 
 

@@ -38,13 +38,13 @@ def reembed_memory(kept: Kept, config: Config, spec: str | None, desk: str | Non
     Raises ConfigError for a spec that makes no vectors or an embedder that cannot be had, TryAgainLater where the desk
     runs or another process writes into the memory, DataError where it cannot be read or written.
     """
-    from memory.lancedb_store import LanceStore, made_with
-    from memory.reembedding import reembed
+    from memory.lancedb_store import LanceStore, store_embedder
+    from memory.reembed import reembed
 
     place, part, meter = kept.place, part_of(kept.place), CostMeter("")
     with desk_lock(desk) if desk is not None else nullcontext(), memory_errors():
         finish_replacing(place)
-        recorded = RecordedEmbedder(*made_with(place))
+        recorded = RecordedEmbedder(*store_embedder(place))
         with open_embedder(config, on_use=meter.add, spec=spec) as embedder:
             source = LanceStore(place, recorded, writing=True)
             try:

@@ -19,11 +19,11 @@ from engine.domain.lesson import Recollection
 from engine.domain.macro import MacroRelease
 from engine.domain.market import Filing, NewsItem, Symbol
 from engine.ports import Calendar
+from memory.in_memory_store import InMemoryStore
+from memory.layer_rank import Hit
 from memory.ports import Embedder, Store
-from memory.ranking import Hit
 from memory.recall import LayeredMemory
 from memory.record import Item
-from memory.volatile_store import VolatileStore
 
 YEAR = timedelta(days=365)
 """How far back a desk that begins reads filings."""
@@ -60,12 +60,12 @@ class TradingMemory:
 
     def copy(self) -> TradingMemory:
         """The same memory in this process alone: what happens to one is not known to the other."""
-        return TradingMemory(self._memory.copied_to(VolatileStore(self.embedder.dimension)), self._calendar)
+        return TradingMemory(self._memory.copy_to(InMemoryStore(self.embedder.dimension)), self._calendar)
 
     def as_of(self, step: float) -> TradingMemory:
         """The memory as it stood when a session was decided, in this process alone: what that session brought is
         dated after its decision, so it is not there yet; what is written is lost with it."""
-        copied = self._memory.copied_to(VolatileStore(self.embedder.dimension), step)
+        copied = self._memory.copy_to(InMemoryStore(self.embedder.dimension), step)
         return TradingMemory(copied, self._calendar)
 
     def write_to(self, store: Store) -> int:
@@ -79,7 +79,7 @@ class TradingMemory:
 
     def knows(self, place: MemoryScope) -> bool:
         """Whether anything of a symbol was ever remembered; a desk that begins reads the filings of the year before."""
-        return self._memory.knows(place.symbol, place.step, owner=place.owner)
+        return self._memory.has_records(place.symbol, place.step, owner=place.owner)
 
     def take_in(
         self,
@@ -221,7 +221,7 @@ class TradingMemory:
             importance=hit.importance * 100,
             score=hit.composite,
             rank=hit.rank,
-            types=tuple(name for name, _ in hit.asked_by),
+            types=tuple(name for name, _ in hit.query_ranks),
         )
 
 

@@ -27,11 +27,11 @@ from typing import Any
 import numpy as np
 
 from memory.hash_embedder import HashEmbedder
+from memory.in_memory_store import InMemoryStore
 from memory.lancedb_store import LanceStore
 from memory.presets import preset_named
 from memory.recall import LayeredMemory
 from memory.record import Item, Layer
-from memory.volatile_store import VolatileStore
 
 REPO = Path(__file__).resolve().parent.parent.parent
 PRESET = "investorbench"
@@ -71,7 +71,7 @@ def queries(count: int) -> list[dict[str, str]]:
 def filled(count: int, symbols: int = 1) -> LayeredMemory:
     """`count` living records, born over the last days, of MSFT and as many others as are wanted."""
     chance = random.Random(3)
-    memory = LayeredMemory(VolatileStore(HashEmbedder.dimension), HashEmbedder(), PRESET)
+    memory = LayeredMemory(InMemoryStore(HashEmbedder.dimension), HashEmbedder(), PRESET)
     made = texts(count)
     for day in range(1, DAYS + 1):
         kinds = chance.choices(("news", "10-Q", "10-K"), (6, 3, 1), k=count // DAYS + (day <= count % DAYS))
@@ -94,11 +94,11 @@ def filled(count: int, symbols: int = 1) -> LayeredMemory:
 def stepwise(memory: LayeredMemory, now: float) -> Ask:
     """All scores as arrays that were rewritten for today; every query scores and sorts everything."""
     preset = preset_named(PRESET)
-    standings = memory.standings(now, symbol="MSFT")
+    scored_records = memory.scored_records(now, symbol="MSFT")
     embedder = HashEmbedder()
     layers = {}
     for layer in preset.layers:
-        here = [s for s in standings if s.layer is layer]
+        here = [s for s in scored_records if s.layer is layer]
         vectors = np.array([s.record.vector for s in here])
         strength = np.array([s.recency + min(s.importance / 100, 1) for s in here])
         layers[layer] = ([s.record.id for s in here], vectors, strength)
@@ -122,11 +122,11 @@ def faiss_flat(memory: LayeredMemory, now: float) -> Ask:
     import faiss
 
     preset = preset_named(PRESET)
-    standings = memory.standings(now, symbol="MSFT")
+    scored_records = memory.scored_records(now, symbol="MSFT")
     embedder = HashEmbedder()
     layers = {}
     for layer in preset.layers:
-        here = [s for s in standings if s.layer is layer]
+        here = [s for s in scored_records if s.layer is layer]
         index = faiss.IndexFlatIP(embedder.dimension)
         if here:
             index.add(np.array([s.record.vector for s in here]))
@@ -139,8 +139,8 @@ def faiss_flat(memory: LayeredMemory, now: float) -> Ask:
         for layer, (ids, index, strength) in layers.items():
             united: dict[str, None] = {}
             if ids:
-                likeness, rows = index.search(wanted, min(K, len(ids)))
-                for near, which in zip(likeness, rows, strict=True):
+                similarity, rows = index.search(wanted, min(K, len(ids)))
+                for near, which in zip(similarity, rows, strict=True):
                     order = np.argsort(-(near + strength[which]), kind="stable")
                     united.update(dict.fromkeys(ids[which[n]] for n in order))
             found[layer] = list(united)
@@ -204,7 +204,7 @@ def bench_sweep(count: int) -> dict[str, Any]:
     memory.sweep(DAYS + 1)
     times, touched, alive = [], [], []
     for day in range(DAYS + 2, DAYS + 12):
-        alive.append(len(memory.standings(day - 0.5)))
+        alive.append(len(memory.scored_records(day - 0.5)))
         started = perf_counter()
         touched.append(len(memory.sweep(day)))
         times.append((perf_counter() - started) * 1e3)
@@ -245,7 +245,7 @@ def bench_year() -> dict[str, Any]:
             memory.cite(cited, day, f"decision {day}")
             memory.reinforce(cited, 1 if day % 3 else -1, day + 0.5, f"reward {day}")
             times.append((perf_counter() - started) * 1e3)
-            if memory.untidy:
+            if memory.needs_compaction:
                 largest = max(largest, size_mb(Path(folder)))
                 # Weeks lie between two of these; here they are milliseconds, so no reader can be at an old version.
                 store.optimize(keep=timedelta(milliseconds=1))

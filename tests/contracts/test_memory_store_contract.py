@@ -11,18 +11,18 @@ import numpy as np
 import pytest
 
 from memory.errors import InvalidRecord
+from memory.in_memory_store import InMemoryStore
 from memory.lancedb_store import LanceStore
 from memory.ports import Store
 from memory.recall import LayeredMemory
 from memory.record import Cause, Item, Layer, MemoryRecord, State, Touch
-from memory.reembedding import reembed
-from memory.volatile_store import VolatileStore
+from memory.reembed import reembed
 from tests.memory.desk_of_words import ChosenVectors
 
 EMBEDDER = ChosenVectors()
 
 STORES: dict[str, Callable[[Path], Store]] = {
-    "volatile": lambda folder: VolatileStore(EMBEDDER.dimension),
+    "volatile": lambda folder: InMemoryStore(EMBEDDER.dimension),
     "lancedb": lambda folder: LanceStore(folder, EMBEDDER, writing=True),
 }
 
@@ -125,7 +125,7 @@ def test_optimizing_loses_nothing(store: Store) -> None:
 
     assert (report.records, report.touches) == (30, 30)
     assert store.records() == records and store.touches() == touches
-    assert not store.untidy
+    assert not store.needs_compaction
     store.append_records([record("after", 100)])
     assert store.records()[-1].id == "after"
 
@@ -139,14 +139,14 @@ def story(memory: LayeredMemory, days: range, seed: int = 5) -> None:
         names = memory.remember(
             [Item(symbol="MSFT", kind=kind, text=f"{kind} {day} {n}") for n, kind in enumerate(kinds)], day
         )
-        known = [standing.record.id for standing in memory.standings(day)]
+        known = [standing.record.id for standing in memory.scored_records(day)]
         memory.cite(names[:1], day + 0.5, f"decision {day}")
         memory.reinforce(chance.sample(known, min(3, len(known))), chance.choice((1, -1)), day + 0.5, f"reward {day}")
 
 
 def test_a_memory_over_it_lives_as_over_any_other(store: Store) -> None:
     ours = LayeredMemory(store, EMBEDDER, "finmem-code")
-    other = LayeredMemory(VolatileStore(EMBEDDER.dimension), EMBEDDER, "finmem-code")
+    other = LayeredMemory(InMemoryStore(EMBEDDER.dimension), EMBEDDER, "finmem-code")
     story(ours, range(1, 15))
     story(other, range(1, 40))
 
@@ -154,26 +154,26 @@ def test_a_memory_over_it_lives_as_over_any_other(store: Store) -> None:
     again = LayeredMemory(store, EMBEDDER, "finmem-code")
     story(again, range(15, 40))
 
-    assert again.standings(39.5) == other.standings(39.5)
+    assert again.scored_records(39.5) == other.scored_records(39.5)
     assert again.sequence == other.sequence
     queries = {"a": "news 38 1", "b": "annual"}
     assert again.recall("MSFT", queries, 39.5) == other.recall("MSFT", queries, 39.5)
-    assert again.as_of(20.5).standings(20.5) == other.as_of(20.5).standings(20.5)
-    for standing in other.standings(39.5):
-        assert again.life_line(standing.record.id) == other.life_line(standing.record.id)
+    assert again.as_of(20.5).scored_records(20.5) == other.as_of(20.5).scored_records(20.5)
+    for standing in other.scored_records(39.5):
+        assert again.lifeline(standing.record.id) == other.lifeline(standing.record.id)
 
 
 def test_it_can_be_embedded_anew(store: Store) -> None:
     desk = LayeredMemory(store, EMBEDDER, "desk")
     story(desk, range(1, 12))
     wider = ChosenVectors(dimension=12)
-    target = VolatileStore(12)
+    target = InMemoryStore(12)
 
     assert reembed(store, target, wider) == len(store.records())
 
     anew = LayeredMemory(target, wider, "desk")
-    assert anew.standings(12) == desk.standings(12)
+    assert anew.scored_records(12) == desk.scored_records(12)
     assert anew.sequence == desk.sequence
-    name = desk.standings(12)[0].record.id
-    assert anew.life_line(name) == desk.life_line(name)
+    name = desk.scored_records(12)[0].record.id
+    assert anew.lifeline(name) == desk.lifeline(name)
     assert len(anew.record(name).vector) == 12

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from memory.in_memory_store import InMemoryStore
 from memory.ports import Matrix
 from memory.recall import LayeredMemory
 from memory.record import Item
-from memory.volatile_store import VolatileStore
 
 
 class ChosenVectors:
@@ -40,4 +40,4 @@ def news(text: str, **said: Any) -> Item:
 
 def memory(preset: str = "desk", vectors: Mapping[str, Sequence[float]] | None = None) -> LayeredMemory:
     embedder = ChosenVectors(vectors)
-    return LayeredMemory(VolatileStore(embedder.dimension), embedder, preset)
+    return LayeredMemory(InMemoryStore(embedder.dimension), embedder, preset)

@@ -56,9 +56,9 @@ def test_500_days_of_random_events(preset: str, seed: int) -> None:
             theirs.reward(name, sign, step)
             rewarded += 1
 
-        standings = ours.standings(day + 0.5)
-        assert {s.record.id for s in standings} == set(theirs.alive)
-        for standing in standings:
+        scored_records = ours.scored_records(day + 0.5)
+        assert {s.record.id for s in scored_records} == set(theirs.alive)
+        for standing in scored_records:
             naive = theirs.alive[standing.record.id]
             theirs._pass_time(naive, day + 0.5)
             assert standing.layer == naive.layer
@@ -88,7 +88,7 @@ def test_days_left_out_are_made_up_for(preset: str) -> None:
             daily.reinforce(names, 1, day, "paid")
             rarely.reinforce(names, 1, day, "paid")
 
-    assert daily.standings(120) == rarely.standings(120)
-    for standing in daily.standings(120):
+    assert daily.scored_records(120) == rarely.scored_records(120)
+    for standing in daily.scored_records(120):
         name = standing.record.id
-        assert daily.life_line(name, 120) == rarely.life_line(name, 120)
+        assert daily.lifeline(name, 120) == rarely.lifeline(name, 120)

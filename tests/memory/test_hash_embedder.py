@@ -54,8 +54,8 @@ def test_a_follow_up_is_found_by_its_words() -> None:
         "Johnson & Johnson resumes its vaccine trial",
     ]
 
-    likeness = EMBEDDER.embed(follow_ups) @ EMBEDDER.embed(known).T
+    similarity = EMBEDDER.embed(follow_ups) @ EMBEDDER.embed(known).T
 
-    assert likeness.argmax(axis=1).tolist() == [0, 1, 2, 3]
-    unlike = likeness[~np.eye(4, dtype=bool)]
-    assert likeness.diagonal().min() > unlike.max() + 0.1
+    assert similarity.argmax(axis=1).tolist() == [0, 1, 2, 3]
+    unlike = similarity[~np.eye(4, dtype=bool)]
+    assert similarity.diagonal().min() > unlike.max() + 0.1

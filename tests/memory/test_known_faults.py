@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import bisect
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 
 from memory.errors import InvalidRecord
-from memory.feedback import reward_sign
 from memory.lifecycle import advance
 from memory.presets import PRESETS, preset_named
 from memory.recall import LayeredMemory
@@ -164,37 +163,6 @@ def test_recency_is_that_of_the_new_layer_on_the_day_of_a_demotion() -> None:
     fails(check, faulty)
 
 
-def test_in_warm_up_a_rise_pays_who_is_long() -> None:
-    """Fault: the sign was inverted, the agent was taught to buy where the price falls."""
-    Rule = Callable[[int, Mapping[float, float]], int | None]
-
-    def check(rule: Rule) -> None:
-        assert [rule(side, {1: 100.0, 2: 103.0}) for side in (1, 0, -1)] == [1, 0, -1]
-        assert [rule(side, {1: 100.0, 2: 97.0}) for side in (1, 0, -1)] == [-1, 0, 1]
-
-    check(lambda side, prices: reward_sign(side, 1, prices, 1))
-    fails(check, lambda side, prices: -side * (1 if prices[2] > prices[1] else -1))
-
-
-def test_a_reward_is_for_the_move_after_the_decision() -> None:
-    """Fault: feedback was one bar off and scored the move that the decision had already seen."""
-    prices = {1.0: 100.0, 2.0: 110.0, 3.0: 99.0, 4.0: 98.0, 5.0: 120.0}
-    Rule = Callable[[float, int], int | None]
-
-    def check(rule: Rule) -> None:
-        assert rule(2.0, 1) == -1  # bought at 110 after a rise, and it fell
-        assert rule(3.0, 2) == 1
-        assert rule(4.0, 2) is None  # not known yet
-
-    def faulty(decided: float, horizon: int) -> int | None:
-        steps = sorted(prices)
-        at = steps.index(decided)
-        return 1 if prices[steps[at]] > prices[steps[at - horizon]] else -1
-
-    check(lambda decided, horizon: reward_sign(1, decided, prices, horizon))
-    fails(check, faulty)
-
-
 @pytest.mark.parametrize("preset", [name for name in PRESETS if name != "finagent"])
 def test_every_kind_of_source_reaches_its_layer(preset: str) -> None:
     """Fault: only news ever reached the layers; filings, macro and reflections were read and dropped."""
@@ -229,7 +197,7 @@ def test_two_memories_of_one_moment_are_two() -> None:
 
     desk = memory()
     assert len(set(desk.remember(items, 7))) == 20
-    assert len(desk.standings(7)) == 20
+    assert len(desk.scored_records(7)) == 20
 
 
 @pytest.mark.parametrize("failed", ["", "  \n", "\u2003"])
@@ -240,7 +208,7 @@ def test_an_answer_that_failed_is_not_remembered(failed: str) -> None:
         desk = memory()
         with pytest.raises(InvalidRecord, match="the text is empty; an answer that failed is not remembered"):
             desk.remember([news("kept out with it"), news(reflect(), kind="reflection")], 1)
-        assert desk.standings(1) == []
+        assert desk.scored_records(1) == []
 
     check(lambda: failed)
     with pytest.raises(pytest.fail.Exception):

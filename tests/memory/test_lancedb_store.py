@@ -20,9 +20,9 @@ from memory.errors import (
     StoreError,
 )
 from memory.hash_embedder import HashEmbedder
+from memory.in_memory_store import InMemoryStore
 from memory.lancedb_store import LanceStore
 from memory.recall import LayeredMemory
-from memory.volatile_store import VolatileStore
 from tests.memory.desk_of_words import ChosenVectors, news
 from tests.memory.writing_process import EMBEDDER, live
 
@@ -49,9 +49,9 @@ def started(folder: Path, days: int) -> subprocess.Popen[str]:
 
 def kill_and_look(folder: Path, kills: int, days: int) -> None:
     chance = random.Random(kills)
-    whole = LayeredMemory(VolatileStore(EMBEDDER.dimension), EMBEDDER, PRESET)
+    whole = LayeredMemory(InMemoryStore(EMBEDDER.dimension), EMBEDDER, PRESET)
     live(whole, 1, days)
-    texts = {standing.record.id: standing.record.text for standing in whole.standings(days)}
+    texts = {standing.record.id: standing.record.text for standing in whole.scored_records(days)}
     rows = []
 
     for _ in range(kills):
@@ -76,7 +76,7 @@ def kill_and_look(folder: Path, kills: int, days: int) -> None:
         process.communicate()
     assert process.returncode == 0
     with opened(folder, writing=True) as memory:
-        assert memory.standings(days + 0.5) == whole.standings(days + 0.5)
+        assert memory.scored_records(days + 0.5) == whole.scored_records(days + 0.5)
         assert memory.recall("MSFT", {"": "news 3"}, days + 0.5) == whole.recall("MSFT", {"": "news 3"}, days + 0.5)
         assert not list(folder.rglob(".tmp*"))
 
@@ -118,7 +118,7 @@ memory = LayeredMemory(LanceStore(Path(sys.argv[1]), EMBEDDER, writing=False), E
 for line in sys.stdin:
     now = float(line)
     hits = [hit for found in memory.recall("MSFT", {"": "x"}, now, k=100).values() for hit in found]
-    touches = [len(memory.life_line(hit.record.id)) for hit in hits]
+    touches = [len(memory.lifeline(hit.record.id)) for hit in hits]
     print(sorted(hit.record.text for hit in hits), sum(touches), flush=True)
 """
 
@@ -180,7 +180,7 @@ def written(folder: Path) -> list[str]:
     """A store of some days, compacted once, in several files; the texts in it."""
     with opened(folder, writing=True) as memory:
         live(memory, 1, 12)
-        return sorted(standing.record.text for standing in memory.standings(12))
+        return sorted(standing.record.text for standing in memory.scored_records(12))
 
 
 @pytest.mark.parametrize("part", ["records.lance/data", "records.lance/_versions", "touches.lance/data"])
@@ -208,7 +208,7 @@ def test_a_file_cut_short_is_named_and_put_back(tmp_path: Path, part: str, left:
     victim.write_bytes(content)
 
     with opened(folder, writing=True) as memory:
-        assert sorted(standing.record.text for standing in memory.standings(12)) == texts
+        assert sorted(standing.record.text for standing in memory.scored_records(12)) == texts
 
 
 def test_a_lost_version_is_damage_and_not_a_new_store(tmp_path: Path) -> None:
@@ -228,7 +228,7 @@ def test_a_writer_killed_while_it_made_the_tables_leaves_a_beginning(tmp_path: P
         LanceStore(tmp_path, EMBEDDER, writing=False)
     with opened(tmp_path, writing=True) as memory:
         memory.remember([news("one")], 1)
-        assert len(memory.standings(1)) == 1
+        assert len(memory.scored_records(1)) == 1
 
 
 FULL_DISK = """
@@ -242,7 +242,7 @@ from tests.memory.writing_process import EMBEDDER
 
 memory = LayeredMemory(LanceStore(Path(sys.argv[1]), EMBEDDER, writing=True), EMBEDDER, "finagent")
 names = memory.remember([news("before")], 1)
-before = memory.standings(1)
+before = memory.scored_records(1)
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
 for limit in (0, 300, 20_000):
@@ -253,11 +253,11 @@ for limit in (0, 300, 20_000):
         said = str(full)
     else:
         raise SystemExit(f"written at a limit of {limit}")
-    assert memory.standings(2) == before, limit
+    assert memory.scored_records(2) == before, limit
 resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 memory.remember([news("after")], 3)
 print(said)
-print([standing.record.text for standing in memory.standings(3)])
+print([standing.record.text for standing in memory.scored_records(3)])
 """
 
 
@@ -271,7 +271,7 @@ def test_where_there_is_no_room_nothing_is_lost(tmp_path: Path) -> None:
     said, texts = done.stdout.splitlines()
     assert said.endswith("no room to write; free some and run again, what was there is whole")
     assert texts == "['before', 'after']"
-    assert sorted(s.record.text for s in opened(tmp_path, writing=False).standings(3)) == ["after", "before"]
+    assert sorted(s.record.text for s in opened(tmp_path, writing=False).scored_records(3)) == ["after", "before"]
 
 
 def test_what_a_killed_writer_left_is_swept_by_the_next(tmp_path: Path) -> None:
@@ -283,23 +283,23 @@ def test_what_a_killed_writer_left_is_swept_by_the_next(tmp_path: Path) -> None:
     assert left.exists()
     with opened(tmp_path, writing=True) as memory:
         assert not left.exists()
-        assert sorted(standing.record.text for standing in memory.standings(12)) == texts
+        assert sorted(standing.record.text for standing in memory.scored_records(12)) == texts
 
 
 def test_small_files_ask_to_be_put_together(tmp_path: Path) -> None:
     with opened(tmp_path, writing=True) as memory:
         for day in range(1, 41):
             memory.remember([news(f"of day {day}")], day)
-        assert memory.untidy
-        stood = memory.standings(40)
+        assert memory.needs_compaction
+        stood = memory.scored_records(40)
 
         report = memory.optimize()
 
-        assert not memory.untidy
+        assert not memory.needs_compaction
         assert report.records == 40 and report.bytes_after > 0
-        assert memory.standings(40) == stood
+        assert memory.scored_records(40) == stood
     with opened(tmp_path, writing=True) as memory:
-        assert not memory.untidy
+        assert not memory.needs_compaction
 
 
 def test_a_failed_compaction_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -319,7 +319,7 @@ def test_a_failed_compaction_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyP
             patch.setattr(store._records_table, "optimize", lambda **said: None)
             with pytest.raises(StoreError, match="compaction of records left 3 pieces"):
                 memory.optimize()
-        assert len(memory.standings(3)) == 3
+        assert len(memory.scored_records(3)) == 3
 
 
 def test_an_empty_text_or_a_vector_that_is_none_changes_nothing_on_disk(tmp_path: Path) -> None:
@@ -328,4 +328,4 @@ def test_an_empty_text_or_a_vector_that_is_none_changes_nothing_on_disk(tmp_path
         for bad in (news(""), news("x", importance=float("inf"))):
             with pytest.raises(InvalidRecord):
                 memory.remember([news("two"), bad], 2)
-    assert [s.record.text for s in opened(tmp_path, writing=False).standings(9)] == ["one"]
+    assert [s.record.text for s in opened(tmp_path, writing=False).scored_records(9)] == ["one"]

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from memory.hash_embedder import HashEmbedder
+from memory.in_memory_store import InMemoryStore
 from memory.recall import LayeredMemory
 from memory.record import Item
-from memory.volatile_store import VolatileStore
 
 AFTER = 2**-10
 
 
 def fresh() -> LayeredMemory:
     embedder = HashEmbedder()
-    return LayeredMemory(VolatileStore(embedder.dimension), embedder, "desk")
+    return LayeredMemory(InMemoryStore(embedder.dimension), embedder, "desk")
 
 
 def past(memory: LayeredMemory, step: int) -> LayeredMemory:
-    return memory.copied_to(VolatileStore(memory.embedder.dimension), step)
+    return memory.copy_to(InMemoryStore(memory.embedder.dimension), step)
 
 
 def item(text: str, **more: object) -> Item:
@@ -48,8 +48,8 @@ def test_a_reward_that_was_written_after_a_later_day_was_not_known_on_the_earlie
     memory.reinforce([early], 1, 2, "known in time")
     memory.remember([item("another story")], 3 + AFTER)
     memory.reinforce([early], -1, 3, "settled late")
-    assert [touch.key for touch in past(memory, 3).life_line(early)][1:] == ["known in time"]
-    assert [touch.key for touch in past(memory, 4).life_line(early)][1:] == ["known in time", "settled late"]
+    assert [touch.key for touch in past(memory, 3).lifeline(early)][1:] == ["known in time"]
+    assert [touch.key for touch in past(memory, 4).lifeline(early)][1:] == ["known in time", "settled late"]
 
 
 def test_what_is_written_into_a_past_copy_is_not_in_the_memory() -> None:

@@ -69,7 +69,7 @@ def test_what_it_says_is_what_happens(name: str) -> None:
             [Item(symbol="MSFT", kind=kind, text="x", layer=life.layer, importance=life.importance)], 7
         )
         desk.sweep(7 + 1000)
-        line = desk.life_line(record)
+        line = desk.lifeline(record)
         moves = [(t.state.step - 7, t.state.layer) for t in line[1:] if t.state.layer is not None]
         gone = [t.state.step - 7 for t in line if t.state.layer is None]
         assert moves == list(life.moves)

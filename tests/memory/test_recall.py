@@ -8,14 +8,14 @@ import random
 import numpy as np
 import pytest
 
-from memory import live_index, outline, search
+from memory import live_index, projection, search
 from memory.errors import EmbedderUnavailable, InvalidRecord, TimeOrder, UnknownPreset, UnknownRecord
 from memory.hash_embedder import HashEmbedder
-from memory.outline import likeness
+from memory.in_memory_store import InMemoryStore
 from memory.presets import PRESETS
-from memory.recall import LayeredMemory, state_at
+from memory.projection import similarity
+from memory.recall import LayeredMemory
 from memory.record import MARKET, Cause, Item, Layer
-from memory.volatile_store import VolatileStore
 from tests.bench.bench_memory import texts
 from tests.memory.desk_of_words import ChosenVectors, memory, news
 
@@ -49,13 +49,13 @@ def test_the_first_k_are_the_best_of_all_living_records(preset: str) -> None:
     desk = filled(preset)
     embedder = ChosenVectors()
     query = embedder.embed(["query one"])[0].astype(float)
-    standings = [s for s in desk.standings(40) if preset != "tradinggpt" or s.layer is not Layer.SHALLOW]
+    scored_records = [s for s in desk.scored_records(40) if preset != "tradinggpt" or s.layer is not Layer.SHALLOW]
 
     found = desk.recall("MSFT", {"": "query one"}, 40, k=4)
 
-    assert standings
-    for layer in {s.layer for s in standings}:
-        here = [s for s in standings if s.layer is layer]
+    assert scored_records
+    for layer in {s.layer for s in scored_records}:
+        here = [s for s in scored_records if s.layer is layer]
         triples = [
             (s.recency, float(s.record.vector.astype(float) @ query), min(max(s.importance / 100, 0), 1)) for s in here
         ]
@@ -87,7 +87,7 @@ def test_several_queries_are_united_by_id_and_keep_their_ranks() -> None:
     assert set(ids) == {hit.record.id for hits in alone.values() for hit in hits}
     for hit in united:
         asked = {(name, one.rank) for name, hits in alone.items() for one in hits if one.record.id == hit.record.id}
-        assert set(hit.asked_by) == asked
+        assert set(hit.query_ranks) == asked
         assert hit.composite == max(
             one.composite for hits in alone.values() for one in hits if one.record.id == hit.record.id
         )
@@ -113,8 +113,8 @@ def test_the_desk_shows_what_is_alike_once() -> None:
     hits = desk.recall("MSFT", {"a": "today", "b": "today"}, 1, k=2)[Layer.SHALLOW]
 
     assert [hit.record.text for hit in hits] == ["first", "other"]
-    assert [desk.record(name).text for name in hits[0].alike] == ["again"]
-    assert len(desk.standings(1)) == 3
+    assert [desk.record(name).text for name in hits[0].duplicates] == ["again"]
+    assert len(desk.scored_records(1)) == 3
     kept = memory("investorbench", vectors)
     kept.remember([news(text, importance=40.0) for text in ("first", "again", "other")], 1)
     assert len(kept.recall("MSFT", {"a": "today"}, 1, k=3)[Layer.SHALLOW]) == 3
@@ -128,7 +128,7 @@ def test_many_alike_do_not_crowd_out_the_others() -> None:
     hits = desk.recall("MSFT", {"": "today"}, 1, k=2)[Layer.SHALLOW]
 
     assert [hit.record.text for hit in hits] == ["copy 0", "other"]
-    assert len(hits[0].alike) == 59
+    assert len(hits[0].duplicates) == 59
 
 
 def test_owners_and_symbols_keep_to_themselves_and_the_market_is_everybodys() -> None:
@@ -159,7 +159,7 @@ def test_kinds_labels_and_layers_narrow_a_recall() -> None:
     desk.remember([news("lesson", kind="reflection"), news("comment", kind="debate")], 1)
 
     by_label = desk.recall("MSFT", {"bullish": "x", "bearish": "y"}, 1, labelled=True)[Layer.SHALLOW]
-    assert {(hit.record.text, hit.asked_by) for hit in by_label} == {
+    assert {(hit.record.text, hit.query_ranks) for hit in by_label} == {
         ("bull", (("bullish", 1),)),
         ("bear", (("bearish", 1),)),
     }
@@ -178,7 +178,7 @@ def test_likeness_is_that_of_every_query_and_vector(rows: int) -> None:
     vectors = chance.normal(size=(rows, 8)).astype(np.float32)
     queries = chance.normal(size=(3, 8)).astype(np.float32)
 
-    found = likeness(vectors, queries)
+    found = similarity(vectors, queries)
 
     assert found.shape == (3, rows)
     assert np.allclose(found, queries.astype(float) @ vectors.astype(float).T, atol=1e-4)
@@ -227,7 +227,7 @@ def test_the_memory_of_an_old_day_is_what_it_was() -> None:
         desk.sweep(day)
         names = desk.remember([news(f"news {day} {n}") for n in range(3)], day)
         recalled[day] = desk.recall("MSFT", {"": f"news {day} 0"}, day)
-        stood[day] = desk.standings(day)
+        stood[day] = desk.scored_records(day)
         rows[day] = desk.sequence
         # After the decision, at the same step: told apart by the sequence alone.
         desk.remember([news(f"reflection {day}", kind="reflection")], day)
@@ -236,11 +236,11 @@ def test_the_memory_of_an_old_day_is_what_it_was() -> None:
     for day in (1, 20, 45, 59):
         then = desk.as_of(day, rows[day])
         assert then.recall("MSFT", {"": f"news {day} 0"}, day) == recalled[day]
-        assert then.standings(day) == stood[day]
-    assert len(desk.as_of(20).standings(20)) > len(stood[20])
+        assert then.scored_records(day) == stood[day]
+    assert len(desk.as_of(20).scored_records(20)) > len(stood[20])
 
 
-def test_a_life_line_says_what_happened_and_why() -> None:
+def test_a_lifeline_says_what_happened_and_why() -> None:
     desk = memory("investorbench")
     (name,) = desk.remember([news("weighty", importance=58.0, source="wire 7")], 1)
     desk.cite([name], 1, "decision 1")
@@ -248,7 +248,7 @@ def test_a_life_line_says_what_happened_and_why() -> None:
     desk.reinforce([name], 1, 2, "decision 2")
     desk.sweep(200)
 
-    line = desk.life_line(name)
+    line = desk.lifeline(name)
 
     # 58 x 0.9 + 5 + 5 = 62.2 at step 2, under the 60 of a promotion a day later, under 5 after 24 more.
     assert [(t.state.step, t.cause, t.key) for t in line] == [
@@ -259,12 +259,10 @@ def test_a_life_line_says_what_happened_and_why() -> None:
         (26, Cause.PURGED, ""),
     ]
     assert line[-1].state.layer is None
-    assert state_at(line, 0.5) is None
-    at_two = state_at(line, 2)
-    assert at_two is not None and at_two.importance == pytest.approx(58 * 0.9 + 10)
+    assert line[3].state.importance == pytest.approx(58 * 0.9 + 10)
     assert desk.record(name).text == "weighty"
     with pytest.raises(UnknownRecord, match="no memory has the id nonsense"):
-        desk.life_line("nonsense")
+        desk.lifeline("nonsense")
 
 
 def test_writing_again_changes_nothing() -> None:
@@ -277,10 +275,10 @@ def test_writing_again_changes_nothing() -> None:
         desk.reinforce(names, 1, 3, "decision")
 
     day()
-    once, row = desk.standings(3), desk.sequence
+    once, row = desk.scored_records(3), desk.sequence
     day()
 
-    assert desk.standings(3) == once
+    assert desk.scored_records(3) == once
     assert desk.sequence == row
     (next_day,) = desk.remember([news("one")], 4)
     assert next_day not in {s.record.id for s in once}
@@ -317,16 +315,16 @@ def test_of_a_batch_with_one_fault_nothing_is_written() -> None:
         desk = memory()
         with pytest.raises((InvalidRecord, UnknownPreset), match=message):
             desk.remember([news("good"), fault], 1)
-        assert desk.standings(1) == [] and desk.sequence == 0
+        assert desk.scored_records(1) == [] and desk.sequence == 0
     desk = memory()
     with pytest.raises(InvalidRecord, match="born_step is nan"):
         desk.remember([news("good")], math.nan)
-    broken = LayeredMemory(VolatileStore(8), Broken(), "desk")
+    broken = LayeredMemory(InMemoryStore(8), Broken(), "desk")
     with pytest.raises(InvalidRecord, match="not a row of finite numbers; look at the embedder"):
         broken.remember([news("good"), news("bad")], 1)
     with pytest.raises(InvalidRecord, match="a query's vector is not finite"):
         broken.recall("MSFT", {"": "x"}, 1)
-    other = LayeredMemory(VolatileStore(8), ChosenVectors(dimension=4), "desk")
+    other = LayeredMemory(InMemoryStore(8), ChosenVectors(dimension=4), "desk")
     with pytest.raises(InvalidRecord, match="has 4 numbers, the store's have 8"):
         other.remember([news("good")], 1)
 
@@ -335,11 +333,11 @@ def test_of_a_batch_with_one_fault_nothing_is_written() -> None:
             return super().embed(texts)[:0]  # type: ignore[arg-type]
 
     with pytest.raises(EmbedderUnavailable, match=r"shape \(0, 8\) for 1 texts"):
-        LayeredMemory(VolatileStore(8), Short(), "desk").remember([news("good")], 1)
+        LayeredMemory(InMemoryStore(8), Short(), "desk").remember([news("good")], 1)
 
 
 def test_a_store_is_opened_with_a_preset_that_has_its_layers() -> None:
-    store = VolatileStore(8)
+    store = InMemoryStore(8)
     LayeredMemory(store, ChosenVectors(), "desk").remember([news("lesson", kind="reflection")], 1)
 
     with pytest.raises(UnknownPreset, match="layer reflection, which preset investorbench has not"):
@@ -362,10 +360,10 @@ def test_a_weighty_item_stands_deeper_and_a_filing_stays_in_the_layer_of_its_bir
     ]
     for n in range(20):
         desk.reinforce(names[2:], -1, 1 + n, f"cost {n}")
-    layers = {s.record.text: s.layer for s in desk.standings(22)}
+    layers = {s.record.text: s.layer for s in desk.scored_records(22)}
     assert "grave" not in layers  # sank, and faded there
     desk.reinforce(names[3:], 1, 22, "paid")
-    assert all(t.state.layer in (Layer.DEEP, None) for t in desk.life_line(names[3]))
+    assert all(t.state.layer in (Layer.DEEP, None) for t in desk.lifeline(names[3]))
 
 
 def test_with_hysteresis_a_promotion_lasts() -> None:
@@ -375,7 +373,7 @@ def test_with_hysteresis_a_promotion_lasts() -> None:
     desk.reinforce([name], 1, 3, "second")
     desk.sweep(300)
 
-    moves = [(t.cause, t.state.step) for t in desk.life_line(name) if not t.key]
+    moves = [(t.cause, t.state.step) for t in desk.lifeline(name) if not t.key]
     assert [cause for cause, _ in moves[1:]] == [Cause.PROMOTED, Cause.DEMOTED, Cause.PURGED]
     promoted, demoted, _ = (step for _, step in moves[1:])
     assert promoted == 4
@@ -391,15 +389,15 @@ def test_many_are_ranked_as_few_are(monkeypatch: pytest.MonkeyPatch, preset: str
     asked = {f"type {n}": text for n, text in enumerate(texts(3, seed=8))}
 
     def lived(*, outlined: bool) -> list[object]:
-        monkeypatch.setattr(live_index, "OUTLINE_FROM", 20 if outlined else 10**9)
+        monkeypatch.setattr(live_index, "PROJECT_FROM", 20 if outlined else 10**9)
         for module, name, few in (
-            (outline, "BLOCK", 16),
+            (projection, "BLOCK", 16),
             (search, "_HEAD", 1),
             (search, "_AT_ONCE", 2),
             (search, "_BATCH", 8),
         ):
             monkeypatch.setattr(module, name, few)
-        desk = LayeredMemory(VolatileStore(embedder.dimension), embedder, preset)
+        desk = LayeredMemory(InMemoryStore(embedder.dimension), embedder, preset)
         made, chance = texts(480, seed=7), random.Random(preset)
         seen: list[object] = []
         for day in range(1, 9):

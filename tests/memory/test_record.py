@@ -8,9 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from memory import scoring
+from memory import formulas
 from memory.errors import InvalidRecord, UnknownPreset
-from memory.feedback import reward_sign
 from memory.presets import PRESETS, preset_named
 from memory.record import Cause, Item, Layer, MemoryRecord, State, Touch, record_id
 
@@ -88,18 +87,17 @@ def test_a_record_that_no_step_could_mend_is_refused(other: dict[str, object], m
 
 
 def test_scores_by_hand() -> None:
-    assert scoring.recency(14, 0, 14) == pytest.approx(0.36787944117144233, rel=1e-15)
-    assert scoring.importance(3, 50, 1, 0.9) == pytest.approx(40.5, rel=1e-15)
-    assert scoring.unit_importance(np.array([-5.0, 40.0, 130.0])).tolist() == [0, 0.4, 1]
-    assert scoring.min_max(np.array([2.0, 3.0, 6.0])).tolist() == [0, 0.25, 1]
-    assert scoring.min_max(np.array([3.0, 3.0])).tolist() == [1, 1]
-    assert scoring.standing(0.5, 60, (40, 20, 40)) == pytest.approx(55)
+    assert formulas.recency(14, 0, 14) == pytest.approx(0.36787944117144233, rel=1e-15)
+    assert formulas.importance(3, 50, 1, 0.9) == pytest.approx(40.5, rel=1e-15)
+    assert formulas.unit_importance(np.array([-5.0, 40.0, 130.0])).tolist() == [0, 0.4, 1]
+    assert formulas.min_max(np.array([2.0, 3.0, 6.0])).tolist() == [0, 0.25, 1]
+    assert formulas.min_max(np.array([3.0, 3.0])).tolist() == [1, 1]
     steps = np.array([0.0, 2.5, 7.0])
-    assert scoring.recencies(9, steps, 90) == pytest.approx([scoring.recency(9, s, 90) for s in steps], rel=1e-15)
-    assert scoring.importances(9, steps + 40, steps, 0.967) == pytest.approx(
-        [scoring.importance(9, s + 40, s, 0.967) for s in steps], rel=1e-14
+    assert formulas.recencies(9, steps, 90) == pytest.approx([formulas.recency(9, s, 90) for s in steps], rel=1e-15)
+    assert formulas.importances(9, steps + 40, steps, 0.967) == pytest.approx(
+        [formulas.importance(9, s + 40, s, 0.967) for s in steps], rel=1e-14
     )
-    assert scoring.standings(np.array([0.5]), np.array([60.0]), (40, 20, 40)).tolist() == pytest.approx([55])
+    assert formulas.retention_scores(np.array([0.5]), np.array([60.0]), (40, 20, 40)).tolist() == pytest.approx([55])
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -112,14 +110,14 @@ def test_the_chances_of_a_draw_are_those_that_are_stated(name: str) -> None:
 def test_draws_fall_as_often_as_stated() -> None:
     preset = preset_named("investorbench")
     found = [
-        preset.born_into("news", None, None, int(record_id(replace(ITEM, text=str(n)), 1)[:13], 16) / 16**13)[1]
+        preset.initial_state("news", None, None, int(record_id(replace(ITEM, text=str(n)), 1)[:13], 16) / 16**13)[1]
         for n in range(4000)
     ]
 
     assert {value: found.count(value) / 4000 for value in (40, 60, 80)} == pytest.approx(
         {40: 0.8, 60: 0.15, 80: 0.05}, abs=0.02
     )
-    assert preset.born_into("news", None, None, 1 - 1e-16) == (Layer.SHALLOW, 80)
+    assert preset.initial_state("news", None, None, 1 - 1e-16) == (Layer.SHALLOW, 80)
 
 
 def test_unknown_layers_are_named() -> None:
@@ -127,11 +125,3 @@ def test_unknown_layers_are_named() -> None:
         UnknownPreset, match="investorbench has no layer reflection; it has shallow, intermediate, deep"
     ):
         preset_named("investorbench").rule(Layer.REFLECTION)
-
-
-def test_a_reward_without_a_price_or_a_side_is_refused() -> None:
-    with pytest.raises(InvalidRecord, match=r"decision at 2: no price of that step"):
-        reward_sign(1, 2, {1: 10.0, 3: 11.0}, 1)
-    with pytest.raises(InvalidRecord, match="direction is 2"):
-        reward_sign(2, 1, {1: 10.0}, 1)
-    assert reward_sign(1, 1, {1: 10.0, 2: 10.0}, 1) == 0

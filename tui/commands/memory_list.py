@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from connectors.wiring.kept_memories import Kept
     from engine.ports import Calendar
     from memory.record import MemoryRecord
-    from memory.view import Standing
+    from memory.view import ScoredRecord
 
 LIMIT = 20
 """Lines that are shown where no limit is given; a JSON document has all."""
@@ -43,7 +43,7 @@ class Filter:
         """Whether anything was asked for."""
         return any(value is not None for value in (self.symbol, self.layer, self.kind, self.session, self.limit))
 
-    def keeps(self, standing: Standing) -> bool:
+    def keeps(self, standing: ScoredRecord) -> bool:
         """Whether a memory fits."""
         record = standing.record
         return (
@@ -67,7 +67,7 @@ def show_list(head: dict[str, Any], kept: Kept, title: str, missing: str, chosen
         if chosen.session is not None and chosen.session > LiveClock().now().date():
             raise UsageError(f"{chosen.session} lies in the future: nobody knows what is remembered then")
         now = latest if chosen.session is None else kept.calendar.number(chosen.session) + AFTER
-        alive = memory.standings(now)
+        alive = memory.scored_records(now)
     session = day_of(kept.calendar, now) if math.isfinite(now) else None
     found = sorted(filter(chosen.keeps, alive), key=lambda one: (-one.importance, -one.record.born_step, one.record.id))
     most = chosen.limit if chosen.limit is not None else 0 if as_json else LIMIT
@@ -84,7 +84,7 @@ def show_list(head: dict[str, Any], kept: Kept, title: str, missing: str, chosen
 
 
 def _lines(
-    shown: Sequence[Standing], count: int, alive: Sequence[Standing], calendar: Calendar, width: int
+    shown: Sequence[ScoredRecord], count: int, alive: Sequence[ScoredRecord], calendar: Calendar, width: int
 ) -> Iterator[str]:
     """Two lines for each memory: how it stands, and what it says."""
     if not shown:
@@ -114,7 +114,7 @@ def _lines(
         yield f"the {len(shown)} most important of {count}; --limit 0 shows all"
 
 
-def _none_of(alive: Sequence[Standing]) -> str:
+def _none_of(alive: Sequence[ScoredRecord]) -> str:
     if not alive:
         return "nothing is alive: it begins later, or has faded by then"
     kinds, symbols = ({getattr(one.record, name) for one in alive} for name in ("kind", "symbol"))
@@ -125,7 +125,7 @@ def show_lifeline(head: dict[str, Any], kept: Kept, wanted: str, as_json: bool) 
     """Shows every change of one memory. Raises MissingData where an id names none, or several."""
     with kept.opened() as memory:
         record = _named(memory.records(), wanted)
-        line = memory.life_line(record.id, memory.latest)
+        line = memory.lifeline(record.id, memory.latest)
     if as_json:
         changes = [change_row(touch, kept.calendar) for touch in line]
         show(json.dumps({**head, **record_row(record, kept.calendar), "changes": changes}, indent=2, allow_nan=False))

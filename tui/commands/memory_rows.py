@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from engine.ports import Calendar
     from memory.record import MemoryRecord, Touch
-    from memory.view import Standing
+    from memory.view import ScoredRecord
 
 
-def standing_row(one: Standing, calendar: Calendar) -> dict[str, Any]:
+def standing_row(one: ScoredRecord, calendar: Calendar) -> dict[str, Any]:
     """A memory with its layer, importance and recency as they stand, and when they change next (None: never)."""
     return {
         **record_row(one.record, calendar),

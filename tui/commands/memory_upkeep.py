@@ -67,7 +67,7 @@ def export(head: dict[str, Any], kept: Kept, file: Path, as_json: bool) -> None:
         lines = [
             {
                 **record_row(record, kept.calendar),
-                "changes": [change_row(touch, kept.calendar) for touch in memory.life_line(record.id)],
+                "changes": [change_row(touch, kept.calendar) for touch in memory.lifeline(record.id)],
             }
             for record in memory.records()
         ]

@@ -23,7 +23,7 @@ from engine.lab import audit_rules, backtest, rule_backtest
 from engine.lab.audit import Certificate
 from engine.market.as_of import MarketAsOf
 from engine.strategies.strategy import Signal, Signals
-from memory.joined import JoinedRows
+from memory.layer_rows import LayerRows
 
 SYMBOLS = ("ORVL", "WRNN-USD")
 # Around a quarterly report of ORVL, so that real filings become available inside it.
@@ -88,12 +88,12 @@ def test_a_run_with_a_memory_is_clean_and_its_hindsight_is_known() -> None:
     assert certificate(cuts=1).hindsight is None
 
 
-def _unavailable_too(rows: JoinedRows, part: Any) -> Any:
+def _unavailable_too(rows: LayerRows, part: Any) -> Any:
     return ~(part.alive if rows._kinds is None else part.alive & part.bearing(rows._kinds))
 
 
 def test_a_recall_that_looks_past_its_step_is_caught_by_a_planted_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(JoinedRows, "hidden", _unavailable_too)
+    monkeypatch.setattr(LayerRows, "hidden", _unavailable_too)
     found = certificate(REMEMBERING, cuts=2)
     assert found.verdict == "leak"
     assert "memory" in surfaced(found)
@@ -104,9 +104,9 @@ def test_a_recall_that_looks_past_its_step_is_caught_by_a_planted_memory(monkeyp
 @pytest.mark.parametrize("written_later", [True, False])
 def test_both_kinds_of_planted_memories_are_looked_for(monkeypatch: pytest.MonkeyPatch, written_later: bool) -> None:
     """Each kind by itself: one that is written after the cut, and one that is written before and known after it."""
-    honest = JoinedRows.hidden
+    honest = LayerRows.hidden
 
-    def off_by_a_kind(rows: JoinedRows, part: Any) -> Any:
+    def off_by_a_kind(rows: LayerRows, part: Any) -> Any:
         ahead = [
             record.available_at > rows.now
             and (record.born_step > rows.now) == written_later
@@ -116,7 +116,7 @@ def test_both_kinds_of_planted_memories_are_looked_for(monkeypatch: pytest.Monke
         hidden = honest(rows, part)
         return (~part.alive if hidden is None else hidden) & ~np.array(ahead, np.bool_)
 
-    monkeypatch.setattr(JoinedRows, "hidden", off_by_a_kind)
+    monkeypatch.setattr(LayerRows, "hidden", off_by_a_kind)
     short = RunSpec(**{**_fields(AGENTS), "preset": "desk", "symbols": ("ORVL",), "last": date(2025, 2, 4)})
     found = certificate(short, cuts=1)
     assert surfaced(found) == {"memory"}

@@ -29,10 +29,10 @@ from engine.messages.events import Event, Noticed
 from engine.session.context import DeskRunResult
 from memory import errors
 from memory.hash_embedder import HashEmbedder
+from memory.in_memory_store import InMemoryStore
 from memory.lancedb_store import LanceStore
 from memory.recall import LayeredMemory
 from memory.record import Cause, MemoryRecord, Touch
-from memory.volatile_store import VolatileStore
 
 SYMBOLS = ("TMBK", "BXWD")
 # Days on which the rules buy, so that what was cited is rewarded.
@@ -64,7 +64,7 @@ def rows() -> tuple[dict[str, MemoryRecord], dict[str, Touch]]:
     """All that the desk's memory holds, by id; a row that stands twice is found out."""
     with kept_by_desk(desk()).opened() as memory:
         records = memory.records()
-        touches = [t for record in records for t in memory.life_line(record.id) if t.cause is not Cause.BORN]
+        touches = [t for record in records for t in memory.lifeline(record.id) if t.cause is not Cause.BORN]
     assert len({record.id for record in records}) == len(records)
     assert len({touch.id for touch in touches}) == len(touches)
     return {record.id: record for record in records}, {touch.id: touch for touch in touches}
@@ -231,7 +231,7 @@ def test_a_memory_that_cannot_be_tidied_is_noticed_and_the_day_stands(monkeypatc
     def stuck(self: LanceStore, *args: Any) -> Any:
         raise errors.StoreError("memory at here: compaction of records left 9 pieces")
 
-    monkeypatch.setattr(LanceStore, "untidy", property(lambda self: True))
+    monkeypatch.setattr(LanceStore, "needs_compaction", property(lambda self: True))
     monkeypatch.setattr(LanceStore, "optimize", stuck)
     run(desk(), DAYS[0], heard.append)
     assert [e.text for e in heard if isinstance(e, Noticed)] == ["memory at here: compaction of records left 9 pieces"]
@@ -282,19 +282,19 @@ def of_run(name: str) -> tuple[list[MemoryRecord], int]:
     with JournalReader(places.run_journal(name)) as reader:
         kept = kept_by_run(reader.run(name), Config())
     with kept.opened() as memory:
-        return memory.records(), sum(len(memory.life_line(record.id)) for record in memory.records())
+        return memory.records(), sum(len(memory.lifeline(record.id)) for record in memory.records())
 
 
 def test_a_backtests_memory_is_kept_whole_and_lets_itself_be_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[LayeredMemory] = []
-    honest = memories.VolatileStore
+    honest = memories.InMemoryStore
 
     class Watched(honest):  # type: ignore[misc, valid-type]
         def __init__(self, dimension: int) -> None:
             super().__init__(dimension)
             made.append(self)
 
-    monkeypatch.setattr(memories, "VolatileStore", Watched)
+    monkeypatch.setattr(memories, "InMemoryStore", Watched)
     report = run_backtest(replace(SPEC, run="whole"), Config(), clock=Noon())
     (store,) = made
     records, changes = of_run("whole")
@@ -336,14 +336,14 @@ def test_a_memory_that_cannot_be_kept_does_not_cost_the_run(monkeypatch: pytest.
 
 def test_a_copied_memory_knows_nothing_of_what_happens_to_the_other() -> None:
     embedder = HashEmbedder()
-    one = LayeredMemory(VolatileStore(embedder.dimension), embedder, "desk")
+    one = LayeredMemory(InMemoryStore(embedder.dimension), embedder, "desk")
     from memory.record import Item
 
     (name,) = one.remember([Item(symbol="ORVL", kind="news", text="orders rose")], 1)
-    other = one.copied_to(VolatileStore(embedder.dimension))
+    other = one.copy_to(InMemoryStore(embedder.dimension))
     one.reinforce([name], 1, 2, "a decision")
     other.remember([Item(symbol="ORVL", kind="news", text="orders fell")], 2)
     assert (len(one.records()), len(other.records())) == (1, 2)
-    assert (len(one.life_line(name)), len(other.life_line(name))) == (2, 1)
+    assert (len(one.lifeline(name)), len(other.lifeline(name))) == (2, 1)
     with pytest.raises(errors.StoreError, match="empty place"):
         one.write_to(other._store)

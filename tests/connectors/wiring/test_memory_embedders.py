@@ -26,7 +26,7 @@ from engine.domain.run import DataSpec, RunSpec
 from engine.errors import ConfigError, PaperdeskError, TryAgainLater
 from engine.journal.reader import JournalReader
 from engine.session.context import DeskRunResult
-from memory.lancedb_store import made_with
+from memory.lancedb_store import store_embedder
 from memory.record import MemoryRecord
 from tests.servers.fake_llm_server import Fail, FakeLLMServer, Say, fake_llm_server
 
@@ -100,7 +100,7 @@ def test_a_backtest_remembers_by_the_vectors_of_the_endpoint_and_counts_its_call
         assert {len(record.vector) for record in memory.records()} == {8}
     assert texts <= sent
     assert sent - texts - {"dimension"}, "what memory is asked is embedded as well"
-    assert made_with(kept.place) == ("local:vectors", 8)
+    assert store_embedder(kept.place) == ("local:vectors", 8)
     assert (plain.cost, first.cost) == (0, None), "an endpoint without a price: unknown, not nothing"
     assert first.calls == plain.calls + calls
     assert first.input_tokens == plain.input_tokens + 5 * calls
@@ -190,7 +190,7 @@ def test_a_desk_at_work_is_not_embedded_anew(server: FakeLLMServer) -> None:
     day(config(embedder="hash-384"), DAYS[0])
     with desk_lock("mine"), pytest.raises(TryAgainLater, match="another run of the desk mine"):
         reembedded(config(server))
-    assert made_with(places.desk_memory("mine"))[0] == "hash-384"
+    assert store_embedder(places.desk_memory("mine"))[0] == "hash-384"
 
 
 def test_the_lock_is_held_while_it_is_embedded(server: FakeLLMServer, monkeypatch: pytest.MonkeyPatch) -> None:

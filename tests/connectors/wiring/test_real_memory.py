@@ -27,7 +27,7 @@ from engine.market.trading_hours import decision_time
 from engine.ports import Calendar
 from engine.reports.documents.backtest import fingerprint
 from memory.record import Layer, MemoryRecord
-from memory.view import Standing
+from memory.view import ScoredRecord
 
 SPEC = RunSpec(
     symbols=("MSFT", "JNJ", "HON", "UVV"),
@@ -53,7 +53,7 @@ class Ran:
     calendar: Calendar
     recalled: dict[tuple[date, Symbol], tuple[Recalled, ...]]
     records: list[MemoryRecord]
-    alive: list[Standing]
+    alive: list[ScoredRecord]
 
 
 def ran(spec: RunSpec, folder: Path, home: Path, name: str) -> Ran:
@@ -73,7 +73,7 @@ def ran(spec: RunSpec, folder: Path, home: Path, name: str) -> Ran:
                 calendar=kept.calendar,
                 recalled=recalled,
                 records=memory.records(),
-                alive=memory.standings(memory.latest),
+                alive=memory.scored_records(memory.latest),
             )
 
 

@@ -1,4 +1,4 @@
-"""A store that lives as long as its process: for backtests, which keep no memory on disk, and for tests."""
+"""In-memory store: for backtests, which keep no memory on disk, and for tests."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from memory.ports import StoreReport
 from memory.record import Cause, MemoryRecord, Touch
 
 
-class VolatileStore:
-    """Records and touches in this process alone; always writable, nothing to optimize."""
+class InMemoryStore:
+    """Records and touches of this process; always writable."""
 
     def __init__(self, dimension: int) -> None:
         self._dimension = dimension
@@ -22,17 +22,17 @@ class VolatileStore:
 
     @property
     def writable(self) -> bool:
-        """Always."""
+        """True."""
         return True
 
     @property
     def version(self) -> int:
-        """The number of rows."""
+        """Number of rows."""
         return len(self._records) + len(self._touches)
 
     @property
-    def untidy(self) -> bool:
-        """Never."""
+    def needs_compaction(self) -> bool:
+        """False."""
         return False
 
     def records(self) -> list[MemoryRecord]:
@@ -40,7 +40,7 @@ class VolatileStore:
         return list(self._records.values())
 
     def record(self, record_id: str) -> MemoryRecord | None:
-        """One record, if it is there."""
+        """A record by its id, or None."""
         return self._records.get(record_id)
 
     def touches(self, record_id: str | None = None) -> list[Touch]:
@@ -48,13 +48,13 @@ class VolatileStore:
         return list(self._touches.values()) if record_id is None else list(self._of.get(record_id, ()))
 
     def append_records(self, records: Sequence[MemoryRecord]) -> None:
-        """Adds what is new. Raises InvalidRecord for a vector of another size."""
-        refuse_other_dimension(records, self._dimension)
+        """Add new records. Raises InvalidRecord for a vector of another size."""
+        check_dimension(records, self._dimension)
         for record in records:
             self._records.setdefault(record.id, record)
 
     def append_touches(self, touches: Sequence[Touch]) -> None:
-        """Adds what is new."""
+        """Add new touches."""
         for touch in touches:
             name = touch.name
             if name not in self._touches:
@@ -62,16 +62,16 @@ class VolatileStore:
                 self._of.setdefault(touch.record_id, []).append(touch)
 
     def optimize(self) -> StoreReport:
-        """Nothing to do."""
+        """Count the rows; nothing to compact."""
         size = sum(int(np.asarray(record.vector).nbytes) + len(record.text) for record in self._records.values())
         return StoreReport(len(self._records), len(self._touches), 0, 0, size)
 
     def close(self) -> None:
-        """Nothing to give up."""
+        """Do nothing."""
 
 
-def refuse_other_dimension(records: Sequence[MemoryRecord], dimension: int) -> None:
-    """Raises InvalidRecord where a vector has another length than the store's."""
+def check_dimension(records: Sequence[MemoryRecord], dimension: int) -> None:
+    """Raise InvalidRecord for a vector of another length than the store's."""
     for record in records:
         if len(record.vector) != dimension:
             raise InvalidRecord(

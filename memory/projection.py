@@ -1,9 +1,9 @@
-"""An outline of many vectors: a few numbers of each that bound its likeness to any query from above.
+"""Upper bounds of vectors' similarity to any query, from a few numbers each.
 
-A vector is its part in some directions and a rest at right angles to them. The inner product of two vectors is that of
-their parts plus that of their rests, and the latter is at most the product of the lengths of the rests. So what cannot
-be among the first is known from a fraction of the numbers, and known for certain: the directions, learnt from the
-vectors themselves, decide how much is left out, never what is found.
+A vector is its projection onto some directions plus an orthogonal rest. The inner product of two vectors is that of
+their projections plus that of their rests, and the latter is at most the product of the rests' lengths. So vectors that
+cannot be among the first are ruled out by a fraction of the numbers, and with certainty: the directions, fitted to the
+vectors, decide how many are ruled out, never the result.
 """
 
 from __future__ import annotations
@@ -16,43 +16,46 @@ import numpy.typing as npt
 
 from memory.ports import Matrix
 
-OUTLINE_FROM = 2_048
-"""Vectors from which an outline is worth its making."""
+PROJECT_FROM = 2_048
+"""Number of vectors from which projecting them pays."""
 
 BLOCK = 2_048
-"""Rows that are bounded together: what is read and made for them stays in a core's cache."""
+"""Rows that are bounded together: their data stays in a core's cache."""
 
 _COARSE, _FINE = 31, 95
-"""Directions that are looked at for all vectors, and for those that the coarse bound has left."""
+"""Directions used for all vectors, and for those that the coarse bound has left."""
 
 _SAMPLE = 4_096
 
-# What single precision can be off by in a squared length: lengths of rests are rounded up by it.
+# Largest error of single precision in a squared length: lengths of rests are rounded up by it.
 _ROUNDING = 1e-5
 
 _ALONE = 2**18
-"""Multiplications up to which a product is made in one thread: two that wait for one another are slower than one where
-the machine has other work, at times a hundredfold, and hardly quicker where it has none."""
+"""Multiplications up to which a product is made in one thread.
+
+Two threads that wait for one another are slower than one where the machine has other work, at times a hundredfold, and
+hardly quicker where it has none.
+"""
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """The outlines of some queries, a row each."""
+class ProjectedQueries:
+    """Projections of some queries, a row each."""
 
     coarse: Matrix
     fine: Matrix
 
-    def of(self, rows: Sequence[int]) -> Asked:
-        """Those of some of the queries."""
-        return Asked(self.coarse[rows], self.fine[rows])
+    def of(self, rows: Sequence[int]) -> ProjectedQueries:
+        """The projections of some of the queries."""
+        return ProjectedQueries(self.coarse[rows], self.fine[rows])
 
 
-class Outline:
-    """The outline of the rows of one growing matrix, coarse and fine; `longest` is the length of the longest row."""
+class Projection:
+    """Projections of the rows of one growing matrix, coarse and fine; `longest` is the length of the longest row."""
 
     def __init__(self, vectors: Matrix) -> None:
-        """Learns the directions from some of these rows, and outlines all."""
-        self.learnt_from = len(vectors)
+        """Fit the directions to a sample of the rows, and project all."""
+        self.fitted_rows = len(vectors)
         self.block = BLOCK
         self.longest = 0.0
         sample = vectors[:: max(1, len(vectors) // _SAMPLE)].astype(np.float64)
@@ -65,10 +68,10 @@ class Outline:
         self._coarse = np.zeros((0, self._split + 1, self.block), np.float32)
         self._fine = np.empty((0, self._directions.shape[1] - self._split + 1), np.float32)
         self._size = 0
-        self.follow(vectors)
+        self.extend(vectors)
 
-    def follow(self, vectors: Matrix) -> None:
-        """Outlines the rows that came since."""
+    def extend(self, vectors: Matrix) -> None:
+        """Project the rows that were added since."""
         if len(vectors) > len(self._fine):
             room = self._blocks(len(vectors) + len(vectors) // 8)
             self._coarse = _grown(self._coarse, room, self._blocks(self._size))
@@ -82,45 +85,47 @@ class Outline:
             self.longest = max(self.longest, float(np.linalg.norm(some, axis=1).max()))
             self._size += len(some)
 
-    def keep(self, rows: npt.NDArray[np.intp]) -> None:
-        """Drops all other rows; these are given in their order."""
-        kept = np.zeros((self._blocks(len(rows)), *self._coarse.shape[1:]), np.float32)
-        for block in range(len(kept)):
+    def retain(self, rows: npt.NDArray[np.intp]) -> None:
+        """Drop all other rows; `rows` are in their order."""
+        retained = np.zeros((self._blocks(len(rows)), *self._coarse.shape[1:]), np.float32)
+        for block in range(len(retained)):
             some = rows[block * self.block : (block + 1) * self.block]
-            kept[block, :, : len(some)] = self._coarse[some // self.block, :, some % self.block].T
-        self._coarse = kept
-        fine = np.empty((len(kept) * self.block, self._fine.shape[1]), np.float32)
+            retained[block, :, : len(some)] = self._coarse[some // self.block, :, some % self.block].T
+        self._coarse = retained
+        fine = np.empty((len(retained) * self.block, self._fine.shape[1]), np.float32)
         fine[: len(rows)] = self._fine[rows]
         self._fine = fine
         self._size = len(rows)
 
-    def asked(self, queries: Matrix) -> Asked:
-        """The outlines of queries, to bound their likeness by."""
-        return Asked(*self._stages(queries))
+    def project(self, queries: Matrix) -> ProjectedQueries:
+        """Project queries, to bound their similarity."""
+        return ProjectedQueries(*self._stages(queries))
 
-    def bounds(self, asked: Asked, chosen: Iterable[int]) -> Matrix:
-        """What the inner product of every query with every vector of some blocks is at most.
+    def bounds(self, projected: ProjectedQueries, chosen: Iterable[int]) -> Matrix:
+        """Upper bounds of the inner product of every query with every vector of some blocks.
 
-        Shape (queries, blocks, block); the last block's numbers behind the last row mean nothing.
+        Shape (queries, blocks, block); numbers behind the last row have no meaning.
         """
-        queries = asked.coarse
+        queries = projected.coarse
         some = [self._coarse[block] for block in chosen]
-        found = np.empty((len(queries), len(some), self.block), np.float32)
+        result = np.empty((len(queries), len(some), self.block), np.float32)
         step = max(1, _ALONE // (queries.shape[1] * self.block))
         for first in range(0, len(queries), step):
             part = _doubled(queries[first : first + step])
-            made = found[first : first + step]
+            made = result[first : first + step]
             room = np.empty((len(part), self.block), np.float32)
             for number, block in enumerate(some):
                 np.dot(part, block, out=room)
                 made[:, number] = room[: len(made)]
-        return found
+        return result
 
-    def finer(self, asked: Asked, query: int, rows: npt.NDArray[np.intp], bounds: Matrix) -> Matrix:
-        """The same, closer, for some rows and one query (its row), from their `bounds`."""
+    def tighten(self, projected: ProjectedQueries, query: int, rows: npt.NDArray[np.intp], bounds: Matrix) -> Matrix:
+        """Closer bounds for some rows and one query (its row), from their `bounds`."""
         rests = self._coarse[rows // self.block, -1, rows % self.block]
         return np.asarray(
-            bounds - asked.coarse[query, -1] * rests + likeness(self._fine[rows], asked.fine[query : query + 1])[0]
+            bounds
+            - projected.coarse[query, -1] * rests
+            + similarity(self._fine[rows], projected.fine[query : query + 1])[0]
         )
 
     def _stages(self, vectors: Matrix) -> tuple[Matrix, Matrix]:
@@ -135,14 +140,14 @@ class Outline:
         return -(-rows // self.block)
 
 
-def likeness(vectors: Matrix, queries: Matrix) -> Matrix:
-    """Inner product of every query (rows) with every vector (columns), in single precision and in one thread."""
-    asked = np.ascontiguousarray(_doubled(queries).T)
-    found = np.empty((len(vectors), asked.shape[1]), np.float32)
-    block = max(1, _ALONE // max(1, asked.size))
+def similarity(vectors: Matrix, queries: Matrix) -> Matrix:
+    """Inner products of every query (rows) with every vector (columns), in single precision and in one thread."""
+    projected = np.ascontiguousarray(_doubled(queries).T)
+    result = np.empty((len(vectors), projected.shape[1]), np.float32)
+    block = max(1, _ALONE // max(1, projected.size))
     for start in range(0, len(vectors), block):
-        np.dot(vectors[start : start + block], asked, out=found[start : start + block])
-    return found.T[: len(queries)]
+        np.dot(vectors[start : start + block], projected, out=result[start : start + block])
+    return result.T[: len(queries)]
 
 
 def _doubled(queries: Matrix) -> Matrix:
@@ -151,7 +156,7 @@ def _doubled(queries: Matrix) -> Matrix:
 
 
 def _rest(squared: Matrix) -> Matrix:
-    """Lengths of what the directions do not hold, rounded up."""
+    """Lengths of the rests, rounded up."""
     return np.asarray(np.sqrt(np.maximum(squared, 0) + _ROUNDING), np.float32)
 
 

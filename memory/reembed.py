@@ -1,4 +1,4 @@
-"""A memory under another embedder: every text is embedded anew into a store of its own; ids and touches stay."""
+"""Re-embedding: every text is embedded anew into another store; ids and touches stay."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _BATCH = 1_000
 
 
 def reembed(source: Store, target: Store, embedder: Embedder) -> int:
-    """Copies everything from a store into an empty one made for `embedder`; returns the number of records.
+    """Copy a store into an empty one made for `embedder`; return the number of records.
 
-    Ids do not depend on vectors, so every life-line stays as it is. Raises StoreError where the target is not empty.
+    Ids do not depend on vectors, so every lifeline stays as it is. Raises StoreError where the target is not empty.
     """
     if target.records():
         raise StoreError("re-embedding needs an empty place: the target has records already")

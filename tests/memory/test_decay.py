@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory import lifecycle, scoring
+from memory import formulas, lifecycle
 from memory.live_index import Partition
 from memory.presets import PRESETS
 from memory.record import Layer, MemoryRecord, State
@@ -68,8 +68,8 @@ def test_strength_is_recency_and_importance_at_every_step(
                 if not alive:
                     assert strength == -np.inf
                 elif state.step <= now:
-                    recency = scoring.recency(now, state.recency_step, rule.stability)
-                    faded = scoring.importance(now, state.importance, state.importance_step, rule.alpha)
+                    recency = formulas.recency(now, state.recency_step, rule.stability)
+                    faded = formulas.importance(now, state.importance, state.importance_step, rule.alpha)
                     assert abs(strength - (recency + min(max(faded / 100, 0), 1))) < 5e-6
         if step == 0:
             at, since, value = change
@@ -80,5 +80,5 @@ def test_strength_is_recency_and_importance_at_every_step(
         elif step == 1 and len(states) > 1:
             part.remove(np.array([1]))
             if change[2] > 0:
-                part.drop_gone()
+                part.compact()
                 del states[1]

@@ -1,4 +1,4 @@
-"""The scores of a memory as functions of time: closed forms in which `now` is an argument.
+"""Scores of a memory as closed forms of time; `now` is an argument.
 
 Scalar forms serve the life of one record, array forms the ranking of many; both take steps of the agent's clock.
 """
@@ -13,7 +13,7 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 
 FULL_IMPORTANCE = 100.0
-"""Importance that counts as 1 in a composite; what lies above counts as 1 too. The paper states no divisor [I2]."""
+"""Importance that counts as 1 in a composite; values above count as 1 too. The paper states no divisor [I2]."""
 
 
 def recency(now: float, recency_step: float, stability: float) -> float:
@@ -47,32 +47,19 @@ def composite(recency: Floats, relevancy: Floats, importance: Floats) -> Floats:
     return recency + relevancy + importance
 
 
-def weighted(recency: Floats, relevancy: Floats, importance: Floats, weights: tuple[float, float, float]) -> Floats:
-    """gamma = a x recency + b x relevancy + l x importance, each scaled over these records. Source: TradingGPT [G1]."""
-    a, b, c = weights
-    return a * min_max(recency) + b * min_max(relevancy) + c * min_max(importance)
-
-
 def min_max(values: Floats) -> Floats:
-    """Onto [0, 1] over these values; where all are equal nothing tells them apart, and all are 1."""
+    """Scale to [0, 1] over these values; all are 1 where all are equal."""
     if not len(values):
         return values
     low, high = values.min(), values.max()
     return np.ones_like(values) if high <= low else (values - low) / (high - low)
 
 
-def standing(recency: float, importance: float, weights: tuple[float, float, float]) -> float:
-    """TradingGPT's ranking score between prompts, on [0, 100]: what the thresholds of its layers are held against.
+def retention_scores(recency: Floats, importance: Floats, weights: tuple[float, float, float]) -> Floats:
+    """TradingGPT's ranking score between prompts, on [0, 100]: the score that the thresholds of its layers bound.
 
-    *Ours:* where nobody asks there is no relevancy and no population, so it is left out, the other two weights are
+    *Ours:* without a query there is no relevancy and no population, so it is left out, the other two weights are
     rescaled to 100, and importance is taken on its full range. Source: TradingGPT §4.1.1 [G1].
     """
-    a, _, c = weights
-    unit = min(max(importance / FULL_IMPORTANCE, 0.0), 1.0)
-    return 100 * (a * recency + c * unit) / (a + c)
-
-
-def standings(recency: Floats, importance: Floats, weights: tuple[float, float, float]) -> Floats:
-    """`standing` of many records of one layer."""
     a, _, c = weights
     return np.asarray(100 * (a * recency + c * unit_importance(importance)) / (a + c))

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.hash_embedder import HashEmbedder
-from memory.outline import Outline
 from memory.ports import Matrix
+from memory.projection import Projection
 from tests.bench.bench_memory import texts
 
 
@@ -23,9 +23,9 @@ def vectors(rows: int, dimension: int, rank: int, seed: int) -> Matrix:
     return made.astype(np.float32)
 
 
-def bounds(outline: Outline, queries: Matrix, rows: int) -> Matrix:
+def bounds(projection: Projection, queries: Matrix, rows: int) -> Matrix:
     """Those of all rows."""
-    found = outline.bounds(outline.asked(queries), range(-(-rows // outline.block)))
+    found = projection.bounds(projection.project(queries), range(-(-rows // projection.block)))
     return found.reshape(len(queries), -1)[:, :rows]
 
 
@@ -39,25 +39,25 @@ def bounds(outline: Outline, queries: Matrix, rows: int) -> Matrix:
 def test_it_bounds_every_likeness(rows: int, dimension: int, rank: int, later: int, seed: int) -> None:
     known, strange = vectors(rows, dimension, rank, seed), vectors(later, dimension, 3, seed + 1)
     queries = np.concatenate([known[:2], vectors(3, dimension, rank, seed + 2)])
-    outline = Outline(known)
+    projection = Projection(known)
 
     whole = np.concatenate([known, strange])
-    outline.follow(whole)
+    projection.extend(whole)
     exact = queries.astype(float) @ whole.astype(float).T
-    assert (bounds(outline, queries, len(whole)) >= exact - 1e-5).all()
-    assert np.linalg.norm(whole, axis=1).max() <= outline.longest + 1e-6
+    assert (bounds(projection, queries, len(whole)) >= exact - 1e-5).all()
+    assert np.linalg.norm(whole, axis=1).max() <= projection.longest + 1e-6
 
     every = np.arange(len(whole))
-    asked = outline.asked(queries)
-    for query, (most, likeness) in enumerate(zip(bounds(outline, queries, len(whole)), exact, strict=True)):
-        assert (outline.finer(asked, query, every, most) >= likeness - 1e-5).all()
+    asked = projection.project(queries)
+    for query, (most, similarity) in enumerate(zip(bounds(projection, queries, len(whole)), exact, strict=True)):
+        assert (projection.tighten(asked, query, every, most) >= similarity - 1e-5).all()
 
     kept = np.arange(0, len(whole), 3)
-    outline.keep(kept)
-    assert (bounds(outline, queries, len(kept)) >= exact[:, kept] - 1e-5).all()
-    outline.follow(np.concatenate([whole[kept], strange]))
+    projection.retain(kept)
+    assert (bounds(projection, queries, len(kept)) >= exact[:, kept] - 1e-5).all()
+    projection.extend(np.concatenate([whole[kept], strange]))
     exact = np.concatenate([exact[:, kept], queries.astype(float) @ strange.astype(float).T], axis=1)
-    assert (bounds(outline, queries, exact.shape[1]) >= exact - 1e-5).all()
+    assert (bounds(projection, queries, exact.shape[1]) >= exact - 1e-5).all()
 
 
 @pytest.mark.parametrize("rows", [5_000, 40_000])
@@ -66,11 +66,11 @@ def test_of_texts_that_share_words_it_leaves_few(rows: int) -> None:
     known = embedder.embed(list(texts(rows)))
     query = embedder.embed(list(texts(1, seed=2)))
 
-    outline, exact = Outline(known), known @ query[0]
-    coarse = bounds(outline, query, rows)[0]
+    projection, exact = Projection(known), known @ query[0]
+    coarse = bounds(projection, query, rows)[0]
     least = np.sort(exact)[-5] - 1e-5
     left = np.flatnonzero(coarse >= least)
-    fine = outline.finer(outline.asked(query), 0, left, coarse[left])
+    fine = projection.tighten(projection.project(query), 0, left, coarse[left])
 
     assert (fine >= exact[left] - 1e-5).all() and (fine <= coarse[left] + 1e-2).all()
     assert 5 <= (fine >= least).sum() < rows / 100 < len(left) < rows / 4

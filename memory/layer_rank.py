@@ -1,0 +1,155 @@
+"""Exact ranking of live records by the full composite score, per layer and query, united by id with the rank kept.
+
+Candidates are scored in single precision first; of many records only those that may be among the first, by
+memory/projection.py. Records near the first k are scored again in double precision, independently of their row. So a
+continued run ranks as an uninterrupted one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from memory.layer_rows import LayerRows, Rows
+from memory.ports import Matrix
+from memory.presets import Ranking
+from memory.record import Layer, MemoryRecord
+from memory.scaled_search import ScaledSearch
+from memory.search import Search
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """A recalled memory with its scores.
+
+    `rank`: place in its layer, from 1.
+    `recency`, `importance`: on [0, 1].
+    `relevancy`: a cosine.
+    `composite`: the score that the preset ranks by; where several queries matched, that of the best one.
+    `query_ranks`: every query type that matched, with the record's rank there.
+    `duplicates`: ids of recalled records with the same content, which are not shown.
+    """
+
+    record: MemoryRecord
+    layer: Layer
+    rank: int
+    recency: float
+    relevancy: float
+    importance: float
+    composite: float
+    query_ranks: tuple[tuple[str, int], ...]
+    duplicates: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Scored:
+    position: int
+    record: MemoryRecord
+    composite: float
+    relevancy: float
+
+    @property
+    def order(self) -> tuple[float, float, str]:
+        """Sort key: highest score first, then the younger, then by id, so that the order never depends on the
+        store's."""
+        return -self.composite, -self.record.born_step, self.record.id
+
+
+class LayerRanking:
+    """Candidates of one layer at a step, to be ranked by queries; `queries` has a row each."""
+
+    def __init__(self, layer_rows: LayerRows, queries: Matrix) -> None:
+        self._preset = layer_rows.preset
+        self._queries = queries
+        self._layer_rows = layer_rows
+        self._search: Search | ScaledSearch
+        if layer_rows.parts:
+            scaled = self._preset.ranking is Ranking.WEIGHTED
+            self._search = ScaledSearch(layer_rows, queries) if scaled else Search(layer_rows, queries)
+
+    def ranked(self, types: Sequence[str], k: int, labelled: bool) -> tuple[Hit, ...]:
+        """The first k of every query, united by id, best first. `labelled`: a query sees only records labelled with its
+        type.
+
+        Source: FinAgent §4.1 [A2] for the union of M types x K; the ranking is the preset's.
+        """
+        if not self._layer_rows.parts:
+            return ()
+        result: dict[str, _Scored] = {}
+        ranks: dict[str, list[tuple[str, int]]] = {}
+        duplicates: dict[str, list[str]] = {}
+        for query_type, first in zip(types, self._first(types, k, labelled, duplicates), strict=True):
+            for rank, scored in enumerate(first, 1):
+                name = scored.record.id
+                ranks.setdefault(name, []).append((query_type, rank))
+                if name not in result or scored.order < result[name].order:
+                    result[name] = scored
+        united = self._distinct(sorted(result.values(), key=lambda scored: scored.order), len(result), duplicates)
+        recency, importance = self._layer_rows.scores(np.array([scored.position for scored in united], np.intp))
+        return tuple(
+            Hit(
+                record=scored.record,
+                layer=self._layer_rows.layer,
+                rank=rank,
+                recency=float(recency[rank - 1]),
+                relevancy=scored.relevancy,
+                importance=float(importance[rank - 1]),
+                composite=scored.composite,
+                query_ranks=tuple(ranks[scored.record.id]),
+                duplicates=tuple(dict.fromkeys(duplicates.get(scored.record.id, ()))),
+            )
+            for rank, scored in enumerate(united, 1)
+        )
+
+    def _first(
+        self, types: Sequence[str], k: int, labelled: bool, duplicates: dict[str, list[str]]
+    ) -> list[list[_Scored]]:
+        """The first k of every query, exactly."""
+        labels = [query_type if labelled else None for query_type in types]
+        visible = [self._search.visible(label) for label in labels]
+        pools = [min(k if self._preset.duplicate_similarity is None else 4 * k, rows) for rows in visible]
+        result: list[list[_Scored]] = [[] for _ in types]
+        wanting = [query for query, pool in enumerate(pools) if pool]
+        while wanting:
+            some = self._search.candidates(wanting, [pools[n] for n in wanting], [labels[n] for n in wanting])
+            lacking = []
+            for query, near in zip(wanting, some, strict=True):
+                scored = self._exact(near, query)[: len(near) if len(near) == visible[query] else pools[query]]
+                result[query] = self._distinct(scored, k, duplicates)
+                if len(result[query]) < k and pools[query] < visible[query]:
+                    pools[query] = min(4 * pools[query], visible[query])
+                    lacking.append(query)
+            wanting = lacking
+        return result
+
+    def _exact(self, positions: Rows, query: int) -> list[_Scored]:
+        relevancy = self._layer_rows.relevancies(positions, self._queries[query])
+        composite = self._search.composites(positions, query, relevancy)
+        scored = [
+            _Scored(position, self._layer_rows.record(position), gamma, similarity)
+            for position, gamma, similarity in zip(
+                positions.tolist(), composite.tolist(), relevancy.tolist(), strict=True
+            )
+        ]
+        return sorted(scored, key=lambda one: one.order)
+
+    def _distinct(self, scored: Sequence[_Scored], k: int, duplicates: dict[str, list[str]]) -> list[_Scored]:
+        """The first k without duplicates; each duplicate is noted with the record that is shown for it."""
+        if self._preset.duplicate_similarity is None:
+            return list(scored[:k])
+        chosen: list[_Scored] = []
+        positions = np.array([one.position for one in scored], np.intp)
+        vectors = self._layer_rows.vectors(positions, self._queries.shape[1])
+        shown: list[int] = []
+        for n, one in enumerate(scored):
+            similarity = (vectors[shown] * vectors[n]).sum(axis=1)
+            if len(similarity) and similarity.max() >= self._preset.duplicate_similarity:
+                duplicates.setdefault(chosen[int(similarity.argmax())].record.id, []).append(one.record.id)
+                continue
+            chosen.append(one)
+            shown.append(n)
+            if len(chosen) == k:
+                break
+        return chosen
