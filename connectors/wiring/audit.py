@@ -18,7 +18,7 @@ from engine.clock import BacktestClock, LiveClock
 from engine.config import Config
 from engine.conventions.catalog import convention
 from engine.cycle.recall import MemoryScope, TradingMemory
-from engine.cycle.turn import CycleResult
+from engine.cycle.turn import CycleResult, Turn
 from engine.domain.briefing import ExpertNote
 from engine.domain.decision import Decision
 from engine.domain.execution import FillAt, PriceBasis
@@ -128,7 +128,7 @@ class _AgentSubject:
             notes += planted_notes(self._spec.symbols, read)
         setting = self._setting(market, replace(self._models, models=models), memory, notes, heard.append)
         now = decision_time(self.calendar, read)
-        setting = replace(setting, venue=venue(self.market, read, now, self._rules.fill_at))
+        setting = replace(setting, histories=venue(self.market, read, now, self._rules.fill_at))
         decisions, where = await play_to(setting, self._warming, self._sessions, read, start)
         said = {source for source, word in MARKERS.items() if any(word in _text(record) for record in heard)}
         if memory is not None and MEMORY in plant:
@@ -156,9 +156,9 @@ class _Recollected(Silent):
         self._memory, self._calendar = memory, calendar
         self._inputs = read.setdefault(MEMORY, Inputs())
 
-    def decided(self, verdict: CycleResult, cycle: int = 1) -> None:
-        """A cycle's decisions, with what was recalled for them."""
-        for key, memories in verdict.recollections.items():
+    def decided(self, turn: Turn, result: CycleResult) -> None:
+        """Count what was recalled for a cycle's decisions."""
+        for key, memories in result.recollections.items():
             for memory in memories:
                 step = self._memory.available(memory)
                 since = decision_time(self._calendar, self._calendar.session_at(int(step))) + timedelta(days=step % 1)

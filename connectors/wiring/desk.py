@@ -25,7 +25,7 @@ from engine.market.as_of import Market
 from engine.messages.events import Noticed
 from engine.ports import Clock, LanguageModel, LiveFeed
 from engine.preset import load_preset
-from engine.session.context import DeskRunResult
+from engine.session.desk_context import DeskRunResult
 
 
 async def run_desk_day(

@@ -23,7 +23,7 @@ from engine.journal.upgrade import bring_up_to_date
 from engine.market.live_prices import LivePrices
 from engine.messages.events import Noticed
 from engine.ports import Clock, LanguageModel
-from engine.session.context import DeskRunResult, run_id
+from engine.session.desk_context import DeskRunResult, run_id
 
 
 async def run_desk_cycle(

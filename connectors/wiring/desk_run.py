@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import ExitStack
 from datetime import date
 from typing import Any
 
@@ -22,7 +23,7 @@ from engine.agents.ask import AnswerRecord, Asked, Asker
 from engine.app.desk_runner import Publish
 from engine.app.session_report import keep_report
 from engine.config import Config
-from engine.cycle.cycle import Cycle
+from engine.cycle.cycle import INDICATOR_ROWS, Cycle
 from engine.domain.run import RunKind, RunOutcome, RunSpec
 from engine.errors import DataError, DeskHalted, PaperdeskError
 from engine.execution.venue import Venue
@@ -33,13 +34,14 @@ from engine.messages.events import AgentSaid, Event, Noticed, RunFinished
 from engine.ports import Calendar, Clock, LanguageModel
 from engine.preset import briefed, load_preset
 from engine.reports.documents import row_json
-from engine.session.context import DeskRunResult, SessionContext, run_id
+from engine.session.context import Quotes
 from engine.session.cost_meter import CostMeter, answered
-from engine.session.daily import run_daily
-from engine.session.intraday import Ask, run_within
+from engine.session.desk_context import DeskRun, DeskRunResult, run_id
+from engine.session.desk_recorder import DeskRecorder
+from engine.session.desk_run import run_daily, run_within
 from engine.session.recorder import answer_entry
 from engine.session.schedule import DAILY
-from engine.session.simulated_venue import SimulatedVenue
+from engine.session.simulated_venue import DeskVenue
 from memory.lancedb_store import load_library
 
 
@@ -52,7 +54,7 @@ async def run_at(
     through: Callable[[LanguageModel], LanguageModel],
     account: DeskAccount | None,
     number: int = DAILY,
-    ask: Ask | None = None,
+    ask: Quotes | None = None,
 ) -> DeskRunResult:
     """The daily run, or a cycle within the session (whose prices of the moment `ask` brings), of a desk whose lock is
     held. Raises as `run_desk_day` does."""
@@ -74,7 +76,8 @@ async def run_at(
     spec = RunSpec(symbols=default_symbols(config), first=session, last=session, preset=config.desk.preset)
     rules, cash = with_costs(spec, config)
     meter = CostMeter(models.spec)
-    with JournalWriter(places.desk_journal(desk)) as journal:
+    with ExitStack() as resources:
+        journal = resources.enter_context(JournalWriter(places.desk_journal(desk)))
         keep_briefing(journal, identity, briefing)
 
         def tell(event: Event) -> None:
@@ -104,19 +107,30 @@ async def run_at(
 
         asked_of = {agent: through(model) for agent, model in models.models.items()}
         asker = Asker(asked_of, models.settings, heard, said, insisted=models.insisted)
+        reader = resources.enter_context(JournalReader(journal.path))
+        recorder = DeskRecorder(
+            journal, identity, desk, clock, reader=reader, market=market, bars=preset.windows.chart + INDICATOR_ROWS
+        )
         venue: Venue
         if account is None:
             refuse_bound(journal.path, desk)
-            venue = SimulatedVenue(journal, identity, desk, market, calendar, rules, cash, clock)
+            venue = DeskVenue(
+                rules,
+                market.histories,
+                market.actions,
+                calendar=calendar,
+                recorder=recorder,
+                reader=reader,
+                cash=cash,
+            )
         else:
             venue = build_venue(config, account, journal, identity, session, market, calendar)
 
         def untidied(reason: str) -> None:
             tell(Noticed(identity, clock.now(), "warning", reason))
 
-        with JournalReader(journal.path) as reader:
-            begins = not reader.runs(RunKind.DAILY)
-            meter.goes_on(reader.calls(identity))
+        begins = not reader.runs(RunKind.DAILY)
+        meter.goes_on(reader.calls(identity))
         for note in unread_series(preset, configured_data(config), market) if begins else ():
             tell(Noticed(identity, clock.now(), "info", note))
         if remembers(preset):
@@ -124,7 +138,7 @@ async def run_at(
         try:
             with desk_memory(preset, config, calendar, untidied, meter.add) as memory:
                 cycle = Cycle(preset, asker, market.calendars, tell, memory)
-                setting = SessionContext(
+                setting = DeskRun(
                     run=identity,
                     desk=desk,
                     session=session,
@@ -137,7 +151,9 @@ async def run_at(
                     meter=meter,
                     journal=journal,
                     venue=venue,
-                    wall=clock,
+                    clock=clock,
+                    reader=reader,
+                    recorder=recorder,
                     publish=tell,
                     pause=asyncio.sleep,
                     mode=config.broker.mode,

@@ -126,7 +126,7 @@ async def refresh(
     Bars of `session` have to come for the desk's own symbols; they are waited for a little. Anything else that fails
     is published as a warning. Raises StaleData where a bar does not come, and as `fetch_market` does for bars.
     """
-    from engine.session.context import run_id
+    from engine.session.desk_context import run_id
 
     folder = fetch_folder(config)
     if folder is None:

@@ -7,7 +7,7 @@ from datetime import date
 
 from connectors.wiring.briefings import kept_briefing
 from connectors.wiring.models import build_models
-from connectors.wiring.redeciding import Again, Asked, decide_again, desk_market, preset_of_desk
+from connectors.wiring.redeciding import Again, Asked, decide_batch, desk_market, preset_of_desk
 from connectors.wiring.sources import calendar_table, calendars
 from engine.config import Config
 from engine.domain.model_spec import ModelKind
@@ -18,10 +18,10 @@ from engine.journal.reader import JournalReader
 from engine.journal.results import trail
 from engine.lab.decision_changes import compared, order_changes
 from engine.lab.parity import Parity, data_changes
-from engine.lab.redecision import RecordedTurn, occasion_of_desk
+from engine.lab.redecision import RecordedTurn, desk_turn
 from engine.market.trading_hours import decision_time, desk_calendar
 from engine.preset import briefed
-from engine.session.inputs import TurnInputs, seen_in
+from engine.session.inputs import TurnInputs, read_inputs
 
 
 def check_parity(reader: JournalReader, session: date | None, config: Config, run: str | None = None) -> Parity:
@@ -38,7 +38,7 @@ def check_parity(reader: JournalReader, session: date | None, config: Config, ru
     inputs = reader.inputs(entry.id, cycle)
     if not inputs:
         raise MissingData(f"{entry.id} kept no inputs: it ran on an older program, and only later days can be replayed")
-    seen = seen_in(inputs, calendars())
+    seen = read_inputs(inputs, calendars())
     preset = briefed(preset_of_desk(entry, config), kept_briefing(reader, entry))
     decisions = reader.decisions(entry.id)
     stood = {
@@ -50,7 +50,7 @@ def check_parity(reader: JournalReader, session: date | None, config: Config, ru
     asked = Asked(
         entry=entry, session=entry.session, cycle=cycle, preset=preset, models=models, config=config, said=said
     )
-    occasion = occasion_of_desk(reader, entry, entry.session, cycle, config.desk.name, seen)
+    occasion = desk_turn(reader, entry, entry.session, cycle, config.desk.name, seen)
     again = asyncio.run(_again(asked, occasion, seen))
     return Parity(
         run=entry,
@@ -78,7 +78,7 @@ def _decided(reader: JournalReader, session: date | None, run: str | None) -> Ru
 async def _again(asked: Asked, occasion: RecordedTurn, seen: TurnInputs) -> Again:
     try:
         calendar = desk_calendar(seen.symbols, calendar_table())
-        return await decide_again(asked, occasion, seen.market, calendar, None)
+        return await decide_batch(asked, occasion, seen.market, calendar, None)
     finally:
         await asked.models.aclose()
 

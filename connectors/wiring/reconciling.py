@@ -20,7 +20,7 @@ from engine.journal.upgrade import bring_up_to_date
 from engine.journal.writer import JournalWriter
 from engine.market.as_of import Market
 from engine.ports import Clock
-from engine.session.context import run_id
+from engine.session.desk_context import run_id
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,12 +31,12 @@ from engine.journal.entries import AnswerEntry, OrderEntry, Recalled, RunEntry, 
 from engine.journal.reader import JournalReader
 from engine.journal.results import trail
 from engine.lab.decision_changes import Comparison, compared
-from engine.lab.redecision import RecordedTurn, occasion_of_backtest, occasion_of_desk, opened, part_of, turn_of
+from engine.lab.redecision import RecordedTurn, backtest_turn, decide_again, desk_turn, opened, step_of
 from engine.market.as_of import Market, load_market
 from engine.market.trading_hours import desk_calendar
 from engine.ports import Calendar
 from engine.preset import Preset, briefed, load_preset
-from engine.session.inputs import seen_in
+from engine.session.inputs import read_inputs
 from engine.session.recorder import answer_entry
 from memory.recall import LayeredMemory
 
@@ -158,7 +158,7 @@ class Again:
 async def _again(reader: JournalReader, asked: Asked, symbol: Symbol | None, given: Market | None) -> Again:
     try:
         occasion, market, calendar = await _occasion(reader, asked, given)
-        again = await decide_again(asked, occasion, market, calendar, symbol)
+        again = await decide_batch(asked, occasion, market, calendar, symbol)
         kept = given is None and asked.entry.spec is None and bool(reader.inputs(asked.entry.id, asked.cycle))
         return replace(again, notes=(*again.notes, *_short_of_bars(asked, market, symbol))) if kept else again
     finally:
@@ -174,13 +174,10 @@ def _short_of_bars(asked: Asked, market: Market, symbol: Symbol | None) -> Itera
             yield f"{bars} bars of {name} were kept for a chart of {then} sessions: one of {now} has no more to show"
 
 
-async def decide_again(
-    asked: Asked, occasion: RecordedTurn, market: Market, calendar: Calendar, symbol: Symbol | None
+async def decide_batch(
+    asked: Asked, recorded: RecordedTurn, market: Market, calendar: Calendar, symbol: Symbol | None
 ) -> Again:
-    """The verdict on one symbol beside what the others ordered, or (None) on the whole batch."""
-    turn = turn_of(occasion, market, calendar)
-    if symbol is not None:
-        turn = part_of(turn, symbol, occasion.orders)
+    """The result on one symbol beside what the others ordered, or (None) on the whole batch."""
     heard: list[AnswerRecord] = []
     models = asked.models
     sample = 0 if asked.entry.spec is None else asked.entry.spec.sample
@@ -194,11 +191,12 @@ async def decide_again(
         sample=sample,
         insisted=models.insisted,
     )
-    with memory_then(asked, calendar, turn.step) as (memory, notes):
-        verdict = await Cycle(asked.preset, asker, market.calendars, memory=memory).run(turn)
-    now = turn.market.now
+    with memory_then(asked, calendar, step_of(recorded, calendar)) as (memory, notes):
+        cycle = Cycle(asked.preset, asker, market.calendars, memory=memory)
+        done = await decide_again(recorded, market, calendar, cycle, symbol=symbol)
+    now = done.turn.market.now
     answers = tuple(answer_entry(record, asked.entry.id, asked.cycle, now) for record in heard)
-    return Again(turn, verdict, answers, notes)
+    return Again(done.turn, done.result, answers, notes)
 
 
 def _preset(entry: RunEntry, config: Config, changes: Changes) -> Preset:
@@ -223,8 +221,8 @@ async def _occasion(reader: JournalReader, asked: Asked, given: Market | None) -
     entry, config = asked.entry, asked.config
     if entry.spec is None:
         inputs = reader.inputs(entry.id, asked.cycle)
-        seen = seen_in(inputs, calendars()) if inputs else None
-        occasion = occasion_of_desk(reader, entry, asked.session, asked.cycle, config.desk.name, seen)
+        seen = read_inputs(inputs, calendars()) if inputs else None
+        occasion = desk_turn(reader, entry, asked.session, asked.cycle, config.desk.name, seen)
         market = given or (seen.market if seen is not None else await desk_market(config, occasion))
         return occasion, market, desk_calendar(entry.symbols, calendar_table())
     spec = entry.spec
@@ -232,7 +230,7 @@ async def _occasion(reader: JournalReader, asked: Asked, given: Market | None) -
     rules, _ = with_costs(spec, config)
     loaded = await load_run(spec) if given is None else given
     market = on_convention(spec, convention(spec.convention), loaded)
-    occasion = occasion_of_backtest(reader, entry, spec, asked.session, calendar, rules, config.desk.name)
+    occasion = backtest_turn(reader, entry, spec, asked.session, calendar, rules, config.desk.name)
     if rules.fill_at is FillAt.SAME_CLOSE:
         occasion = opened(occasion, market, rules)
     return occasion, market, calendar

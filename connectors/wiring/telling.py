@@ -21,7 +21,7 @@ from engine.messages.events import Event, Noticed, RunStarted
 from engine.ports import Clock, LanguageModel, Notifier
 from engine.reports.documents.row_json import Row
 from engine.reports.documents.session import failure_document
-from engine.session.context import DeskRunResult
+from engine.session.desk_context import DeskRunResult
 
 
 async def run_and_tell(

@@ -24,7 +24,7 @@ from engine.market.live_prices import LivePrices
 from engine.market.trading_hours import desk_calendar
 from engine.messages.events import Noticed
 from engine.ports import Broker, Clock, LanguageModel
-from engine.session.context import DeskRunResult
+from engine.session.desk_context import DeskRunResult
 from engine.session.schedule import Schedule, ScheduledRun
 from engine.session.watch import Sleep, Watch
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import date, timedelta
 from decimal import Decimal
 
-from engine.account.reconciliation import ReconciliationReport, order_as, what_is_kept
+from engine.account.reconciliation import ReconciliationReport, journal_snapshot, order_as
 from engine.domain.ledger import carried_forward
 from engine.domain.market import Symbol, from_nano
 from engine.domain.order import Fill, Order, OrderState
@@ -102,7 +102,7 @@ class Booking:
 
     def closed(self, books: EquityPoint, session: date) -> list[SettledSession]:
         """Closes the books of every session after the last closed one, out of what the journal holds."""
-        kept, played = what_is_kept(self._journal.path), list[SettledSession]()
+        kept, played = journal_snapshot(self._journal.path), list[SettledSession]()
         for day in self._calendar.sessions(books.session + timedelta(days=1), session):
             before = books
             fills = tuple(f for f in kept.fills if before.session < f.session <= day)
@@ -110,7 +110,7 @@ class Booking:
             adoptions = [a for a in kept.adoptions if before.session < a.session <= day]
             books = self._point(day, carried_forward(before.portfolio, fills, flows, adoptions))
             self._journal.session_settled(self._run, books)
-            played.append(SettledSession(before, books, fills, flows))
+            played.append(SettledSession(before, books, fills, flows, tuple(adoptions)))
         return played
 
     def _move(self, order: Order, found: ReconciliationReport) -> None:

@@ -9,7 +9,7 @@ from decimal import Decimal
 
 from engine.account.booking import Booking
 from engine.account.comparison import disagreement
-from engine.account.reconciliation import Reconciler, ReconciliationReport, what_is_kept
+from engine.account.reconciliation import Reconciler, ReconciliationReport, journal_snapshot
 from engine.domain.brokerage import Asset, BrokerAccount, BrokerOrder
 from engine.domain.ledger import carried_forward
 from engine.domain.market import Symbol
@@ -18,7 +18,7 @@ from engine.domain.portfolio import EXACT, ZERO, Portfolio
 from engine.domain.run import EquityPoint
 from engine.errors import CredentialsRefused
 from engine.execution.limits import whole_share_cost
-from engine.execution.venue import BuyingPower, SettledSession
+from engine.execution.venue import BuyingPower, SettledSession, Settlement
 from engine.journal.writer import JournalWriter
 from engine.ports import Broker
 
@@ -48,22 +48,22 @@ class BrokerVenue:
         self._claim = claim
         self._desk = desk
         self._assets: dict[Symbol, Asset | None] = {}
-        self.books: EquityPoint | None = what_is_kept(journal.path).books
+        self.books: EquityPoint | None = journal_snapshot(journal.path).books
         self.account: BrokerAccount | None = None
         """The account as it was last seen."""
-        self.means = BuyingPower(ZERO)
+        self.buying_power = BuyingPower(ZERO)
 
     @property
     def portfolio(self) -> Portfolio:
         """The books with everything later, but for shares that a split has changed since: decisions rest on the
         prices of the books' session."""
-        kept = what_is_kept(self._journal.path)
+        kept = journal_snapshot(self._journal.path)
         if kept.books is None:
             return Portfolio(ZERO)
         flows = [replace(flow, quantity=ZERO) for flow in kept.flows]
         return carried_forward(kept.books.portfolio, kept.fills, flows, kept.adoptions)
 
-    async def settle(self, session: date) -> Sequence[SettledSession]:
+    async def settle(self, session: date) -> Settlement:
         """Reconciles the account with the journal and closes the books. Raises BooksDisagree where they do not agree,
         CredentialsRefused for an account that may not trade, ConfigError for another desk's or another account."""
         found = await self._looking.look()
@@ -77,16 +77,16 @@ class BrokerVenue:
         if found.differences:
             raise disagreement(self._desk, found.differences)
         played = self._book(found, session)
-        self.books = played[-1].after if played else what_is_kept(self._journal.path).books
-        return played
+        self.books = played[-1].after if played else journal_snapshot(self._journal.path).books
+        return Settlement.of(played)
 
     async def whole_shares(self, symbols: Iterable[Symbol]) -> frozenset[Symbol]:
         """Those that the broker does not split into parts."""
         found = [(symbol, await self._asset(symbol)) for symbol in symbols]
         return frozenset(symbol for symbol, asset in found if asset is not None and not asset.fractionable)
 
-    async def objection(self, symbol: Symbol) -> str:
-        """Why nobody can trade a symbol at the broker."""
+    async def restriction(self, symbol: Symbol) -> str:
+        """The reason why nobody can trade a symbol at the broker; empty where it is traded."""
         asset = await self._asset(symbol)
         if asset is None:
             return f"the broker does not list {symbol}"
@@ -95,7 +95,7 @@ class BrokerVenue:
     async def refresh(self) -> BuyingPower:
         """What the account has at this moment."""
         self._seen(await self._broker.account(), await self._broker.open_orders())
-        return self.means
+        return self.buying_power
 
     async def place(self, order: Order) -> OrderUpdate:
         """Hands over an order, once."""
@@ -129,7 +129,7 @@ class BrokerVenue:
             elif order.quantity is not None:
                 queued[order.symbol] = queued.get(order.symbol, ZERO) + order.quantity - order.filled_quantity
         held = {symbol: position.quantity for symbol, position in account.positions.items()}
-        self.account, self.means = account, BuyingPower(account.cash, reserved, held, queued)
+        self.account, self.buying_power = account, BuyingPower(account.cash, reserved, held, queued)
 
     def _may_take(self, order: BrokerOrder) -> Decimal:
         """Cash that the rest of an open buy may still take."""

@@ -79,7 +79,7 @@ class ReconciliationReport:
     rounding: Decimal = ZERO
 
 
-def what_is_kept(journal: Path) -> JournalSnapshot:
+def journal_snapshot(journal: Path) -> JournalSnapshot:
     """Reads the journal's side; a desk that never ran has none."""
     if not journal.exists():
         return JournalSnapshot(
@@ -128,7 +128,7 @@ class Reconciler:
         return found
 
     async def _once(self) -> tuple[ReconciliationReport, bool]:
-        kept, broker = what_is_kept(self._journal), self._broker
+        kept, broker = journal_snapshot(self._journal), self._broker
         before = await broker.account()
         self._check_account(kept, before)
         standing = [(order, await broker.lookup(order.id)) for order in _handed_over(kept)]

@@ -1,8 +1,8 @@
-"""Where a desk's orders go, and who keeps its books: the simulated market, or an account at a broker."""
+"""The market that a run trades in and who keeps its books: simulated, recorded, or an account at a broker."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
@@ -11,23 +11,41 @@ from typing import Protocol
 from engine.domain.market import Symbol
 from engine.domain.order import Fill, Order, OrderUpdate
 from engine.domain.portfolio import ZERO, Portfolio
-from engine.domain.run import CashFlow, EquityPoint
+from engine.domain.run import Adoption, CashFlow, EquityPoint
 
 
 @dataclass(frozen=True, slots=True)
 class SettledSession:
-    """One session that was closed: the books before and after, and what was traded and paid in it."""
+    """A stretch between two marks of the books, with everything that was traded, paid and adopted in it."""
 
     before: EquityPoint
     after: EquityPoint
-    fills: tuple[Fill, ...]
-    cash_flows: tuple[CashFlow, ...]
+    fills: tuple[Fill, ...] = ()
+    cash_flows: tuple[CashFlow, ...] = ()
+    adoptions: tuple[Adoption, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """The sessions that a venue has closed, and the stretches between two decisions that outcomes are measured over.
+
+    Both are the same where orders fill after the close that they were decided on. Where they fill at that very close,
+    a stretch runs from the mark before the fills to the mark at the next close."""
+
+    sessions: tuple[SettledSession, ...] = ()
+    stretches: tuple[SettledSession, ...] = ()
+
+    @classmethod
+    def of(cls, sessions: Iterable[SettledSession]) -> Settlement:
+        """Sessions that are stretches as well."""
+        closed = tuple(sessions)
+        return cls(closed, closed)
 
 
 @dataclass(frozen=True, slots=True)
 class BuyingPower:
-    """What an account could still spend and sell: cash, what open buys may take of it, shares, and how many of them
-    open sales may still take."""
+    """What an account can still spend and sell, in the quote currency and in shares: its cash, what open buys may take
+    of it, the shares held, and how many of them open sales may take."""
 
     cash: Decimal
     reserved: Decimal = ZERO
@@ -35,12 +53,36 @@ class BuyingPower:
     queued: Mapping[Symbol, Decimal] = field(default_factory=dict)
 
 
-class Venue(Protocol):
-    """One desk's market. `settle` comes first in every run, and is start-up and crash recovery alike."""
+class SessionVenue(Protocol):
+    """What a session needs of its market to decide. `settle` comes first in every run: it is start-up and crash
+    recovery alike."""
+
+    @property
+    def portfolio(self) -> Portfolio:
+        """Cash and positions to decide on: the last closed books with everything that has happened since."""
+        ...
+
+    @property
+    def buying_power(self) -> BuyingPower:
+        """The buying power that `settle`, or `refresh` since then, found."""
+        ...
+
+    async def settle(self, session: date) -> Settlement:
+        """Close the books of every session after the last closed one up to `session`. The first run of a desk opens
+        them."""
+        ...
+
+    async def whole_shares(self, symbols: Iterable[Symbol]) -> frozenset[Symbol]:
+        """The symbols of which only whole shares are traded."""
+        ...
+
+
+class Venue(SessionVenue, Protocol):
+    """A market that takes orders."""
 
     @property
     def real_time(self) -> bool:
-        """Whether time passes there by itself: an order whose session is no longer the latest must not be sent."""
+        """True where time passes by itself: an order whose session is no longer the latest must not be sent."""
         ...
 
     @property
@@ -48,38 +90,19 @@ class Venue(Protocol):
         """The books at the last close that was settled; None before the first."""
         ...
 
-    @property
-    def portfolio(self) -> Portfolio:
-        """Cash and positions to decide on: the books, with what has happened since."""
-        ...
-
-    @property
-    def means(self) -> BuyingPower:
-        """What `settle`, or `refresh` since then, found to be spent and sold."""
-        ...
-
-    async def settle(self, session: date) -> Sequence[SettledSession]:
-        """Closes the books of every session after the last closed one up to `session`. The first run of a desk opens
-        them."""
-        ...
-
-    async def whole_shares(self, symbols: Iterable[Symbol]) -> frozenset[Symbol]:
-        """Those symbols of which only whole shares are traded."""
-        ...
-
-    async def objection(self, symbol: Symbol) -> str:
-        """Why nobody can trade a symbol there; empty where it is traded."""
+    async def restriction(self, symbol: Symbol) -> str:
+        """The reason why nobody can trade a symbol there; empty where it is traded."""
         ...
 
     async def refresh(self) -> BuyingPower:
-        """What can be spent and sold at this moment."""
+        """The buying power at this moment."""
         ...
 
     async def place(self, order: Order) -> OrderUpdate:
-        """Hands over an order that is being submitted. Raises TryAgainLater, NetworkError or DataError where the
-        outcome is not known."""
+        """Send an order that is being submitted. Raises TryAgainLater, NetworkError or DataError where the outcome is
+        not known."""
         ...
 
     async def lookup(self, order_id: str) -> OrderUpdate | None:
-        """How an order stands, None where it never arrived. Raises TryAgainLater or NetworkError."""
+        """The state of an order; None where it never arrived. Raises TryAgainLater or NetworkError."""
         ...

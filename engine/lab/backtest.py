@@ -1,38 +1,56 @@
-"""A backtest of the agents: the one cycle, session by session, on a backtest clock and the simulated broker."""
+"""A backtest of the agents: the session loop on a backtest clock and the simulated market."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date, timedelta
 from decimal import Decimal
 
 from engine.clock import BacktestClock
 from engine.conventions.catalog import convention
 from engine.cycle.cycle import Cycle
 from engine.cycle.recall import TradingMemory
-from engine.cycle.turn import CycleResult, TradingHistory, Turn
-from engine.domain.decision import Decision, Outcome
+from engine.cycle.turn import TradingHistory
+from engine.domain.decision import Decision
 from engine.domain.execution import ExecutionRules, FillAt
 from engine.domain.market import PriceHistory, Symbol
-from engine.domain.order import Fill
 from engine.domain.portfolio import Portfolio
 from engine.domain.run import EquityPoint, Result, RunSpec, Stretch
+from engine.execution.venue import SettledSession
 from engine.lab.window import coverage, data_notes, unread_series, window
 from engine.market.as_of import Market
 from engine.market.trading_hours import decision_time, previous_session
-from engine.messages.events import Event, OrderFilled, SessionOpened, SessionSettled
+from engine.messages.events import Event, SessionOpened
 from engine.ports import Calendar
+from engine.session.context import Moment, RunState, SessionContext
+from engine.session.direct_submission import DirectSubmission
+from engine.session.loop import run_session, settle
+from engine.session.outcomes import books_as_seen
 from engine.session.recorder import JournalRecorder, Silent
-from engine.session.reward import known_books, outcomes
-from engine.simulation.simulated_broker import MarketActivity, SimulatedBroker
+from engine.session.simulated_venue import Awaited, SimulatedVenue
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BacktestContext:
-    """What a run of agents needs, all of it given. `venue` are the prices that the broker trades at, where they are
-    not the market's own: a market that is cut in the middle of a coin's day has no bar of it, and fills still come.
-    `memory` is the cycle's."""
+    """Everything that a backtest of agents needs.
+
+    run: id of the run
+    desk: whose name the orders bear
+    symbols: in the order in which they are decided
+    market: all data, on the price basis of the run
+    calendar: the sessions that are decided on
+    clock: is moved to the moment of each decision
+    cycle: the agents' round of decisions
+    rules: how orders fill, and what that costs
+    cash: what each part begins with, in the quote currency
+    publish: hears every event
+    recorder: keeps what happens
+    stop: asked before each session
+    histories: the prices that the broker trades at, where they are not the market's own: a market that is cut in the
+        middle of a coin's day has no bar of it, and fills still come
+    memory: the cycle's
+    """
 
     run: str
     desk: str
@@ -46,28 +64,44 @@ class BacktestContext:
     publish: Callable[[Event], None] = lambda event: None
     recorder: JournalRecorder | Silent = field(default_factory=Silent)
     stop: Callable[[], bool] = lambda: False
-    venue: Mapping[Symbol, PriceHistory] | None = None
+    histories: Mapping[Symbol, PriceHistory] | None = None
     memory: TradingMemory | None = None
 
+    @property
+    def same_close(self) -> bool:
+        """True where orders fill at the close that they were decided on."""
+        return self.rules.fill_at is FillAt.SAME_CLOSE
 
-async def run_agents(spec: RunSpec, setting: BacktestContext) -> Result:
-    """Plays the warm-up (if any) and the test. Both are simulated trading; at `spec.first` cash and positions start
+
+async def run_agents(spec: RunSpec, context: BacktestContext) -> Result:
+    """Play the warm-up (if any) and the test. Both are simulated trading; at `spec.first` cash and positions start
     afresh, while what the desk has learned stays. Source: FinVision §4.1 [V9].
 
     Raises UsageError for an empty window; MissingData, StaleData or MalformedData where the bars do not cover it.
     """
-    warming, sessions = windows(spec, setting.calendar)
-    covered = coverage(spec, setting.market)
-    player = _Player(setting, len(warming) + len(sessions))
-    warm_up = await player.play("warm-up", warming) if warming else None
-    test = await player.play("test", sessions)
+    warming, sessions = windows(spec, context.calendar)
+    covered = coverage(spec, context.market)
+    total, state = len(warming) + len(sessions), RunState(TradingHistory())
+    warm_up = None
+    if warming:
+        warm_up = _Part(context, "warm-up", warming, total=total)
+        state = await warm_up.play(state)
+    test = _Part(context, "test", sessions, total=total, done=0 if warm_up is None else warm_up.done)
+    if warm_up is None or not warm_up.stopped:
+        await test.play(state)
+    parts = (test,) if warm_up is None else (warm_up, test)
     notes = (
-        *data_notes(spec, setting.market, covered),
-        *unread_series(setting.cycle.preset, spec.data, setting.market),
-        *player.notes,
+        *data_notes(spec, context.market, covered),
+        *unread_series(context.cycle.preset, spec.data, context.market),
+        *dict.fromkeys(note for part in parts for note in part.venue.notes),
     )
     return Result(
-        spec=spec, test=test, warm_up=warm_up, dropped=setting.market.dropped, notes=notes, interrupted=player.stopped
+        spec=spec,
+        test=test.stretch(),
+        warm_up=None if warm_up is None else warm_up.stretch(),
+        dropped=context.market.dropped,
+        notes=notes,
+        interrupted=any(part.stopped for part in parts),
     )
 
 
@@ -82,212 +116,191 @@ def windows(spec: RunSpec, calendar: Calendar) -> tuple[Sequence[date], Sequence
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """Where a run stands between two sessions of its test: enough to go on from. `closed` is the session that was
-    settled last, None before the first; `awaited` is what the last decisions rest on until their reward is known;
-    `memory` a copy of its own."""
+    """The state of a run between two sessions of its test, to go on from: the books at the last closed session, what
+    the last fills at a decision's own close wait for, the run's state, and a copy of its memory."""
 
-    closed: date | None
-    portfolio: Portfolio
-    notebook: TradingHistory
-    awaited: tuple[tuple[Decision, ...], EquityPoint, tuple[Fill, ...]] | None = None
+    books: EquityPoint | None
+    awaited: Awaited | None
+    state: RunState
     memory: TradingMemory | None = None
 
 
 async def play_to(
-    setting: BacktestContext,
+    context: BacktestContext,
     warming: Sequence[date],
     sessions: Sequence[date],
     read: date,
     start: Checkpoint | None = None,
 ) -> tuple[tuple[Decision, ...], Checkpoint]:
-    """Plays as `run_agents` does, from a checkpoint (or the beginning, warm-up included) until the decision that reads
+    """Play as `run_agents` does, from a checkpoint (or the beginning, warm-up included) until the decision that reads
     the session `read` has been taken, and no further: nothing is needed that comes after. `sessions` are all of the
     test's.
 
-    `setting.memory` stands where the checkpoint stands already, being a copy of its memory. Returns the decisions, in
-    order, and where the run stands once `read` is settled. The data is not checked.
+    `context.memory` is at the checkpoint already, being a copy of its memory. Returns the decisions, in order, and the
+    run's state once `read` is settled. The data is not checked.
     """
-    player = _Player(setting, len(warming) + len(sessions), None if start is None else start.notebook)
-    decisions: list[Decision] = []
+    total, decisions = len(warming) + len(sessions), tuple[Decision, ...]()
+    state = RunState(TradingHistory()) if start is None else _copy(start.state)
     if start is None and warming:
-        decisions += (await player.play("warm-up", warming)).decisions
-    played = player.begin("test", read, start)
-    due = [s for s in sessions if s <= read and (start is None or start.closed is None or s > start.closed)]
-    await player.advance(played, due)
-    closed = due[-1] if due else None if start is None else start.closed
-    memory = None if setting.memory is None else setting.memory.copy()
-    checkpoint = Checkpoint(closed, played.broker.portfolio, _copy(player.notebook), played.awaited, memory)
-    if setting.rules.fill_at is not FillAt.SAME_CLOSE:
-        played.decisions += (await player.decide("test", read, played.broker)).decisions
-    return (*decisions, *played.decisions), checkpoint
+        warm_up = _Part(context, "warm-up", warming, total=total)
+        state = await warm_up.play(state)
+        decisions = tuple(warm_up.decisions)
+    test = _Part(context, "test", sessions, total=total, last=read, start=start)
+    checkpoint = await test.play_to(read, state)
+    return (*decisions, *test.decisions), checkpoint
 
 
-@dataclass(slots=True)
-class _Books:
-    """One part's books so far; `awaited` as in Checkpoint."""
+class _Part:
+    """One part of a run, the warm-up or the test, with books of its own."""
 
-    part: str
-    broker: SimulatedBroker
-    equity: list[EquityPoint] = field(default_factory=list)
-    decisions: list[Decision] = field(default_factory=list)
-    awaited: tuple[tuple[Decision, ...], EquityPoint, tuple[Fill, ...]] | None = None
-
-
-class _Player:
-    """Carries the notebook and the count of sessions from the warm-up into the test."""
-
-    def __init__(self, setting: BacktestContext, total: int, notebook: TradingHistory | None = None) -> None:
-        self.stopped = False
-        self.notes: list[str] = []
-        self._setting = setting
-        self._hindsight_until: datetime | None = None
-        self.notebook = TradingHistory() if notebook is None else _copy(notebook)
-        self._total = total
-        self._done = 0
-
-    async def play(self, part: str, sessions: Sequence[date]) -> Stretch:
-        """One part of the run, with books of its own."""
-        played = self.begin(part, sessions[-1])
-        await self.advance(played, sessions)
-        broker = played.broker
-        self.notes += [note for note in broker.notes if note not in self.notes]
-        return Stretch(
-            initial_value=self._setting.cash,
-            equity=tuple(played.equity),
-            fills=tuple(broker.fills),
-            cash_flows=tuple(broker.cash_flows),
-            decisions=tuple(played.decisions),
-        )
-
-    def begin(self, part: str, last: date, start: Checkpoint | None = None) -> _Books:
-        """Fresh books, or those of a checkpoint, and a broker that keeps them until `last`."""
-        setting = self._setting
-        money_step = setting.rules.money_step
-        broker = SimulatedBroker(
-            setting.rules,
-            Portfolio(setting.cash, money_step=money_step) if start is None else start.portfolio,
-            setting.market.histories if setting.venue is None else setting.venue,
-            setting.market.actions,
-            closed=None if start is None else start.closed,
-            last=last,
-        )
-        setting.recorder.began(part, setting.cash)
-        self._hindsight_until = decision_time(setting.calendar, last) if part == "warm-up" else None
-        return _Books(part, broker, awaited=None if start is None else start.awaited)
-
-    async def advance(self, played: _Books, sessions: Sequence[date]) -> None:
-        """Lives through sessions, until told to stop."""
-        same_close = self._setting.rules.fill_at is FillAt.SAME_CLOSE
-        live = self._decide_at_close if same_close else self._decide_before_open
-        for session in sessions:
-            if self._setting.stop():
-                self.stopped = True
-                return
-            await live(session, played)
-
-    async def _decide_before_open(self, session: date, played: _Books) -> None:
-        """Decides on what the session before has shown, trades in this one. What it earned is reckoned at the prices
-        that are known when the next decision is taken. Source: FinVision §3.4 [V5, V7]."""
-        broker = played.broker
-        decided_on = previous_session(self._setting.calendar, session)
-        before = self._marked(decided_on, broker.portfolio)
-        verdict = await self.decide(played.part, decided_on, broker)
-        opened = broker.open_session(session)
-        books, closed = broker.close_session(session)
-        after = self._marked(session, broker.portfolio)
-        fills, flows = opened.fills + closed.fills, opened.cash_flows + closed.cash_flows
-        self._learn(outcomes(verdict.decisions, before, after, fills, flows, self.notebook.outcomes))
-        self._close(played, verdict, books, (opened, closed))
-
-    async def _decide_at_close(self, session: date, played: _Books) -> None:
-        """Decides on a session's close and trades at it, as some papers do: the reward of a decision is what comes
-        between this close and the next, and is known before the next decision."""
-        broker = played.broker
-        opened = broker.open_session(session)
-        standing = self._marked(session, broker.portfolio)
-        if played.awaited is not None:
-            decisions, before, fills = played.awaited
-            self._learn(outcomes(decisions, before, standing, fills, opened.cash_flows, self.notebook.outcomes))
-        verdict = await self.decide(played.part, session, broker)
-        books, closed = broker.close_session(session)
-        played.awaited = (verdict.decisions, standing, closed.fills)
-        self._close(played, verdict, books, (opened, closed))
-
-    async def decide(self, part: str, session: date, broker: SimulatedBroker) -> CycleResult:
-        """Runs the cycle on what a session's close has shown and hands its orders to the broker."""
-        setting = self._setting
-        now = decision_time(setting.calendar, session)
-        setting.clock.advance(now)
-        self._done += 1
-        setting.publish(
-            SessionOpened(run=setting.run, time=now, session=session, index=self._done, total=self._total, part=part)
-        )
-        turn = Turn(
-            run=setting.run,
-            desk=setting.desk,
-            session=session,
-            number=1,
-            symbols=setting.symbols,
-            market=setting.market.at(now),
-            news_after=decision_time(setting.calendar, previous_session(setting.calendar, session)),
-            portfolio=broker.portfolio,
-            value=self._marked(session, broker.portfolio).value,
-            notebook=self.notebook,
-            step=setting.calendar.number(session),
-            hindsight_until=self._hindsight_until,
-        )
-        verdict = await setting.cycle.run(turn)
-        setting.recorder.decided(verdict)
-        for order in verdict.orders:
-            setting.recorder.ordered(broker.submit(order))
-        return verdict
-
-    def _marked(self, session: date, portfolio: Portfolio) -> EquityPoint:
-        setting = self._setting
-        return known_books(setting.market, setting.calendar, setting.symbols, session, portfolio)
-
-    def _learn(self, rows: Sequence[Outcome]) -> None:
-        self._setting.cycle.learn(self.notebook, rows)
-        self._setting.recorder.learned(rows)
-
-    def _close(
-        self, played: _Books, verdict: CycleResult, books: EquityPoint, traded: Sequence[MarketActivity]
+    def __init__(
+        self,
+        context: BacktestContext,
+        name: str,
+        sessions: Sequence[date],
+        *,
+        total: int,
+        done: int = 0,
+        last: date | None = None,
+        start: Checkpoint | None = None,
     ) -> None:
-        played.decisions += verdict.decisions
-        played.equity.append(books)
-        setting = self._setting
-        for happened in traded:
-            setting.recorder.traded(happened)
-            for fill in happened.fills:
-                setting.publish(_filled(setting.run, setting.clock.now(), fill))
-        setting.recorder.settled(books)
-        held = tuple((s, p.quantity, books.prices[s]) for s, p in books.portfolio.positions.items())
-        setting.publish(
-            SessionSettled(
-                run=setting.run,
-                time=setting.clock.now(),
-                session=books.session,
-                value=books.value,
-                cash=books.portfolio.cash,
-                positions=held,
+        """`total` counts the sessions of the whole run, `done` those of the parts before; `last` is the last session
+        that is traded in, the last of all where it is not given."""
+        self.done = done
+        self.stopped = False
+        self.decisions: list[Decision] = []
+        self._context = context
+        self._name = name
+        self._sessions = sessions
+        self._total = total
+        self._start = start
+        self._settled: list[SettledSession] = []
+        self._trades: date | None = None
+        self._hindsight = decision_time(context.calendar, sessions[-1]) if name == "warm-up" else None
+        self.venue = SimulatedVenue(
+            context.rules,
+            context.market.histories if context.histories is None else context.histories,
+            context.market.actions,
+            calendar=context.calendar,
+            recorder=context.recorder,
+            cash=context.cash,
+            books=None if start is None else start.books,
+            last=last or sessions[-1],
+            mark=self._mark,
+            awaited=None if start is None else start.awaited,
+        )
+        self._session_context = SessionContext(
+            run=context.run,
+            desk=context.desk,
+            symbols=context.symbols,
+            market=context.market,
+            calendar=context.calendar,
+            cycle=context.cycle,
+            venue=self.venue,
+            orders=DirectSubmission(self.venue, context.recorder),
+            recorder=context.recorder,
+            clock=context.clock,
+            publish=context.publish,
+        )
+        context.recorder.began(name, context.cash)
+
+    async def play(self, state: RunState) -> RunState:
+        """Play all sessions, until told to stop; the books are closed after the last one."""
+        for read, trades in self._pairs():
+            if self._context.stop():
+                self.stopped = True
+                break
+            state = await self._decide(read, trades, state)
+        return await self._close(state)
+
+    async def play_to(self, read: date, state: RunState) -> Checkpoint:
+        """Play until the decision that reads a session has been taken."""
+        context, begun = self._context, self._begun()
+        for day, trades in self._pairs():
+            if day > read:
+                break
+            if begun is not None and (day < begun or (day == begun and context.same_close)):
+                continue
+            if day == read and not context.same_close:
+                context.clock.advance(decision_time(context.calendar, day))
+                settled, state = await settle(self._session_context, day, state)
+                self._settled += settled
+                checkpoint = self._checkpoint(state)
+                await self._decide(day, trades, state)
+                return checkpoint
+            state = await self._decide(day, trades, state)
+        return self._checkpoint(await self._close(state))
+
+    def _begun(self) -> date | None:
+        """The session whose books the part goes on from. Its decision is taken again where orders fill later: the
+        checkpoint was taken before it."""
+        return None if self._start is None or self._start.books is None else self._start.books.session
+
+    def stretch(self) -> Stretch:
+        """The part as a value."""
+        return Stretch(
+            initial_value=self._context.cash,
+            equity=tuple(one.after for one in self._settled),
+            fills=tuple(fill for one in self._settled for fill in one.fills),
+            cash_flows=tuple(flow for one in self._settled for flow in one.cash_flows),
+            decisions=tuple(self.decisions),
+        )
+
+    def _pairs(self) -> Iterator[tuple[date, date]]:
+        """The session that a decision reads, and the one that it trades in: the next, or the same."""
+        sessions = self._sessions
+        if self._context.same_close:
+            return zip(sessions, sessions, strict=True)
+        return zip((previous_session(self._context.calendar, sessions[0]), *sessions[:-1]), sessions, strict=True)
+
+    async def _decide(self, read: date, trades: date, state: RunState) -> RunState:
+        context, calendar = self._context, self._context.calendar
+        now = decision_time(calendar, read)
+        context.clock.advance(now)
+        self.done += 1
+        context.publish(
+            SessionOpened(
+                run=context.run,
+                time=now,
+                session=read,
+                index=self.done,
+                total=self._total,
+                part=self._name,
             )
         )
+        moment = Moment(
+            session=read,
+            now=now,
+            news_after=decision_time(calendar, previous_session(calendar, read)),
+            hindsight_until=self._hindsight,
+        )
+        done = await run_session(self._session_context, moment, state)
+        self._settled += done.settled
+        self.decisions += done.result.decisions
+        self._trades = trades
+        return done.state
+
+    async def _close(self, state: RunState) -> RunState:
+        """Close the session that the last orders trade in."""
+        if self._trades is None:
+            return state
+        if self._context.same_close:
+            self._settled += self.venue.finish().sessions
+            return state
+        settled, state = await settle(self._session_context, self._trades, state)
+        self._settled += settled
+        return state
+
+    def _mark(self, session: date, portfolio: Portfolio) -> EquityPoint:
+        context = self._context
+        return books_as_seen(context.market, context.calendar, context.symbols, session, portfolio)
+
+    def _checkpoint(self, state: RunState) -> Checkpoint:
+        memory = self._context.memory
+        return Checkpoint(self.venue.books, self.venue.awaited, _copy(state), None if memory is None else memory.copy())
 
 
-def _copy(notebook: TradingHistory) -> TradingHistory:
-    return TradingHistory({key: [*rows] for key, rows in notebook.outcomes.items()}, dict(notebook.decisions))
-
-
-def _filled(run: str, now: datetime, fill: Fill) -> OrderFilled:
-    side = fill.side.value
-    return OrderFilled(
-        run=run,
-        time=now,
-        order_id=fill.order_id,
-        session=fill.session,
-        symbol=fill.symbol,
-        side=side,
-        quantity=fill.quantity,
-        price=fill.price,
-        fee=fill.fee,
-    )
+def _copy(state: RunState) -> RunState:
+    history = state.history
+    copied = TradingHistory({key: [*rows] for key, rows in history.outcomes.items()}, dict(history.decisions))
+    return replace(state, history=copied)

@@ -1,17 +1,19 @@
 """An old decision's occasion, put together again from the journal, so that it can be decided once more.
 
-The books, the notebook and what the rest of the batch ordered come from the journal; the market and the memory, each
+The books, the history and what the rest of the batch ordered come from the journal; the market and the memory, each
 as it was then, are given. Nothing is written.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from decimal import Decimal
 
-from engine.cycle.turn import TradingHistory, Turn
+from engine.clock import BacktestClock
+from engine.cycle.cycle import Cycle
+from engine.cycle.turn import TradingHistory
 from engine.domain.execution import ExecutionRules, FillAt
 from engine.domain.market import Symbol
 from engine.domain.order import Order, Side
@@ -19,14 +21,19 @@ from engine.domain.portfolio import ZERO, Portfolio
 from engine.domain.run import RunSpec
 from engine.errors import MissingData
 from engine.execution.limits import cost
+from engine.execution.venue import BuyingPower
 from engine.journal.entries import RunEntry
 from engine.journal.migrations import TEST, WARM_UP
 from engine.journal.reader import JournalReader
 from engine.lab.backtest import windows
-from engine.market.as_of import Market
+from engine.market.as_of import Market, MarketAsOf
 from engine.market.trading_hours import decision_time, previous_session, step_at
 from engine.ports import Calendar
+from engine.session.context import Moment, RunState, SessionContext, SessionResult
 from engine.session.inputs import TurnInputs
+from engine.session.loop import run_session
+from engine.session.recorded_venue import NoSubmission, RecordedVenue
+from engine.session.recorder import Silent
 from engine.simulation.simulated_broker import SimulatedBroker
 
 
@@ -45,7 +52,7 @@ class RecordedTurn:
     symbols: tuple[Symbol, ...]
     portfolio: Portfolio
     closed: date | None
-    notebook: TradingHistory
+    history: TradingHistory
     orders: tuple[Order, ...]
     hindsight_until: datetime | None = None
     reserved: Decimal = ZERO
@@ -56,7 +63,7 @@ class RecordedTurn:
     prices: Mapping[Symbol, Decimal] = field(default_factory=dict)
 
 
-def occasion_of_backtest(
+def backtest_turn(
     reader: JournalReader,
     entry: RunEntry,
     spec: RunSpec,
@@ -80,9 +87,9 @@ def occasion_of_backtest(
         if point.session < session or (point.session == session and not same_close)
     ]
     until = windows(spec, calendar)[0][-1] if part == WARM_UP else None
-    notebook = TradingHistory()
-    notebook.remember([row for row in reader.outcomes(entry.id) if row.session <= session])
-    notebook.decided([made for made in reader.decisions(entry.id) if made.key.session < session])
+    history = TradingHistory()
+    history.remember([row for row in reader.outcomes(entry.id) if row.session <= session])
+    history.decided([made for made in reader.decisions(entry.id) if made.key.session < session])
     orders = [one for one in reader.orders(entry.id, session=session) if one.cycle == 1]
     return RecordedTurn(
         run=entry,
@@ -92,90 +99,111 @@ def occasion_of_backtest(
         symbols=spec.symbols,
         portfolio=points[-1].portfolio if points else Portfolio(begun[part], money_step=rules.money_step),
         closed=points[-1].session if points else None,
-        notebook=notebook,
+        history=history,
         orders=tuple(one.order for one in orders),
         hindsight_until=None if until is None else decision_time(calendar, until),
     )
 
 
-def occasion_of_desk(
-    reader: JournalReader, entry: RunEntry, session: date, cycle: int, desk: str, seen: TurnInputs | None
+def desk_turn(
+    reader: JournalReader, entry: RunEntry, session: date, cycle: int, desk: str, inputs: TurnInputs | None
 ) -> RecordedTurn:
     """The occasion of a desk's decisions of a session: what its runs had written by then, and what this one has kept
     of its inputs (None: a run of before they were kept, whose books are those at the close). What an earlier decision
     earned counts as known where a run up to this one has written it down. Raises MissingData for a journal without
     books of that session."""
     points = [point for point in reader.equity() if point.session == session]
-    if not points and seen is None:
+    if not points and inputs is None:
         raise MissingData(f"the journal {reader.path} has no books of {session}, with which it was decided")
-    notebook = TradingHistory()
+    history = TradingHistory()
     for run in reader.runs():
         if run.session is not None and run.session <= session:
-            notebook.remember(reader.outcomes(run.id))
-    notebook.decided([made for made in reader.decisions() if made.key.session < session])
+            history.remember(reader.outcomes(run.id))
+    history.decided([made for made in reader.decisions() if made.key.session < session])
     orders = [one for one in reader.orders(entry.id, session=session) if one.cycle == cycle]
-    occasion = RecordedTurn(
+    recorded = RecordedTurn(
         run=entry,
         desk=desk,
         session=session,
         cycle=cycle,
         symbols=entry.symbols,
-        portfolio=points[-1].portfolio if seen is None else seen.portfolio,
+        portfolio=points[-1].portfolio if inputs is None else inputs.portfolio,
         closed=session,
-        notebook=notebook,
+        history=history,
         orders=tuple(one.order for one in orders),
     )
-    if seen is None:
-        return occasion
+    if inputs is None:
+        return recorded
     return replace(
-        occasion,
-        symbols=seen.symbols,
-        reserved=seen.reserved,
-        queued=seen.queued,
-        whole_shares=seen.whole_shares,
-        now=seen.now,
-        news_after=seen.news_after,
-        prices=seen.prices,
+        recorded,
+        symbols=inputs.symbols,
+        reserved=inputs.reserved,
+        queued=inputs.queued,
+        whole_shares=inputs.whole_shares,
+        now=inputs.now,
+        news_after=inputs.news_after,
+        prices=inputs.prices,
     )
 
 
-def turn_of(occasion: RecordedTurn, market: Market, calendar: Calendar) -> Turn:
-    """The whole batch's turn on a market that is on the price basis of its run; `calendar` is what the run decided
-    on. Its notebook is the occasion's, to which deciding adds."""
-    session, now = occasion.session, occasion.now or decision_time(calendar, occasion.session)
-    known, portfolio, prices = market.at(now), occasion.portfolio, occasion.prices
-    within = occasion.cycle > 1
-    return Turn(
-        run=occasion.run.id,
-        desk=occasion.desk,
+def step_of(recorded: RecordedTurn, calendar: Calendar) -> float:
+    """The time of memory at which a recorded turn was decided."""
+    if recorded.cycle == 1:
+        return calendar.number(recorded.session)
+    return step_at(calendar, recorded.session, recorded.now or decision_time(calendar, recorded.session))
+
+
+async def decide_again(
+    recorded: RecordedTurn, market: Market, calendar: Calendar, cycle: Cycle, *, symbol: Symbol | None = None
+) -> SessionResult:
+    """The session loop on a recorded turn: for the whole batch, or for one symbol beside the orders that the symbols
+    before it in the batch had got. `market` is on the price basis of the run, `calendar` what it decided on. Nothing is
+    written or sent; decisions are added to the recorded history."""
+    session, now = recorded.session, recorded.now or decision_time(calendar, recorded.session)
+    power = BuyingPower(recorded.portfolio.cash, recorded.reserved, queued=recorded.queued)
+    context = SessionContext(
+        run=recorded.run.id,
+        desk=recorded.desk,
+        symbols=recorded.symbols,
+        market=market,
+        calendar=calendar,
+        cycle=cycle,
+        venue=RecordedVenue(recorded.portfolio, power, recorded.whole_shares),
+        orders=NoSubmission(),
+        recorder=Silent(),
+        clock=BacktestClock(now),
+        publish=lambda event: None,
+    )
+    moment = Moment(
         session=session,
-        number=occasion.cycle,
-        symbols=occasion.symbols,
-        market=known,
-        news_after=occasion.news_after or decision_time(calendar, previous_session(calendar, session)),
-        portfolio=portfolio,
-        value=portfolio.value({s: prices[s] if s in prices else known.close(s) for s in portfolio.positions}),
-        notebook=occasion.notebook,
-        reserved=occasion.reserved,
-        queued=occasion.queued,
-        whole_shares=occasion.whole_shares,
-        step=step_at(calendar, session, now) if within else calendar.number(session),
-        prices=prices,
-        hindsight_until=occasion.hindsight_until,
+        cycle=recorded.cycle,
+        now=now,
+        news_after=recorded.news_after or decision_time(calendar, previous_session(calendar, session)),
+        symbols=None if symbol is None else (symbol,),
+        hindsight_until=recorded.hindsight_until,
+        prices=recorded.prices,
+        taken=ZERO if symbol is None else taken_before(recorded, symbol, market.at(now)),
+    )
+    return await run_session(context, moment, RunState(recorded.history))
+
+
+def taken_before(recorded: RecordedTurn, symbol: Symbol, known: MarketAsOf) -> Decimal:
+    """The cash, in the quote currency, that buys of symbols before one in the batch had taken."""
+    before = recorded.symbols[: recorded.symbols.index(symbol)]
+    prices = recorded.prices
+    return sum(
+        (
+            cost(order, prices[order.symbol] if order.symbol in prices else known.close(order.symbol))
+            for order in recorded.orders
+            if order.symbol in before and order.side is Side.BUY
+        ),
+        ZERO,
     )
 
 
-def opened(occasion: RecordedTurn, market: Market, rules: ExecutionRules) -> RecordedTurn:
-    """The occasion of a decision that is taken at the close of a session which it trades in: splits and dividends of
-    that session are in its books."""
-    broker = SimulatedBroker(rules, occasion.portfolio, market.histories, market.actions, closed=occasion.closed)
-    broker.open_session(occasion.session)
-    return replace(occasion, portfolio=broker.portfolio)
-
-
-def part_of(turn: Turn, symbol: Symbol, orders: Sequence[Order]) -> Turn:
-    """The same turn for one symbol alone, beside the orders that the symbols before it in the batch had got."""
-    before = turn.symbols[: turn.symbols.index(symbol)]
-    bought = [order for order in orders if order.symbol in before and order.side is Side.BUY]
-    taken = sum((cost(order, turn.price(order.symbol)) for order in bought), ZERO)
-    return replace(turn, symbols=(symbol,), taken=taken)
+def opened(recorded: RecordedTurn, market: Market, rules: ExecutionRules) -> RecordedTurn:
+    """The turn of a decision that is taken at the close of a session which it trades in: splits and dividends of that
+    session are in its books."""
+    broker = SimulatedBroker(rules, recorded.portfolio, market.histories, market.actions, closed=recorded.closed)
+    broker.open_session(recorded.session)
+    return replace(recorded, portfolio=broker.portfolio)

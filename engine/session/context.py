@@ -1,79 +1,138 @@
-"""What a daily run is given, and what it comes to."""
+"""The context of a run's sessions, made once, and the moment that one of them is decided at."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import date
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Protocol
 
 from engine.cycle.cycle import Cycle
-from engine.domain.decision import Decision
+from engine.cycle.turn import CycleResult, TradingHistory, Turn
+from engine.domain.decision import Decision, Outcome
 from engine.domain.market import Symbol
 from engine.domain.order import Fill, Order
-from engine.domain.run import CashFlow, EquityPoint, ModelUse, RunKind, RunOutcome, TradingMode
+from engine.domain.portfolio import ZERO
 from engine.execution.controls import Halted
-from engine.execution.venue import Venue
-from engine.journal.writer import JournalWriter
+from engine.execution.submission import SubmissionResult
+from engine.execution.venue import SessionVenue, SettledSession
 from engine.market.as_of import Market
 from engine.messages.events import Event
-from engine.ports import Calendar, Clock, Pause
-from engine.session.cost_meter import CostMeter
-from engine.session.schedule import DAILY
+from engine.ports import Calendar, Clock
+
+Quotes = Callable[[Sequence[Symbol]], Awaitable[Mapping[Symbol, Decimal]]]
+"""The prices of this moment, of those symbols that have one."""
+
+
+class Recorder(Protocol):
+    """The record of a run: what it keeps of each step, and what it kept before it was killed."""
+
+    def recorded(self) -> CycleResult | None:
+        """The result of this cycle where it was decided before; None where it has to be decided."""
+        ...
+
+    def new_fills(self, settled: SettledSession) -> Sequence[Fill]:
+        """The fills of a closed session that no earlier run has published."""
+        ...
+
+    def decided(self, turn: Turn, result: CycleResult) -> None:
+        """Keep a cycle's decisions, what was recalled for them, and its intended orders, as one."""
+        ...
+
+    def learned(self, rows: Sequence[Outcome]) -> None:
+        """Keep outcomes that became known."""
+        ...
+
+
+class OrderRoute(Protocol):
+    """The way of a run's orders to its venue."""
+
+    def halt(self) -> Halted | None:
+        """The halt that a person has set; None where orders may be sent."""
+        ...
+
+    async def submit(
+        self, orders: Sequence[Order], price: Callable[[Symbol], Decimal], until: datetime | None
+    ) -> SubmissionResult:
+        """Send every order that was not sent yet; none from `until` on. `price` is what was decided on."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionContext:
-    """What a run of a desk needs, all of it given. `wall` tells when things are written; decisions are dated by the
-    session. `market` reaches `session` and, of shares, not beyond. `mode` and `broker` are configured; `number` is the
-    cycle's: the daily run is the first that rests on a session, those within the next count on."""
+    """Everything that is the same for all sessions of a run.
+
+    run: id of the run
+    desk: name of the desk
+    symbols: in the order in which they are decided
+    market: all data of the run; a session sees it as of its moment
+    calendar: the sessions that decisions rest on
+    cycle: the agents' round of decisions
+    venue: who keeps the books and fills the orders
+    orders: how orders reach the venue
+    recorder: what is kept of each step
+    clock: when things are written; UTC
+    publish: hears every event
+    """
 
     run: str
     desk: str
-    session: date
     symbols: tuple[Symbol, ...]
     market: Market
     calendar: Calendar
     cycle: Cycle
-    name: str
-    label: str
-    meter: CostMeter
-    journal: JournalWriter
-    venue: Venue
-    wall: Clock
+    venue: SessionVenue
+    orders: OrderRoute
+    recorder: Recorder
+    clock: Clock
     publish: Callable[[Event], None]
-    pause: Pause
-    mode: TradingMode = TradingMode.AUTO
-    broker: str = "simulated"
-    number: int = DAILY
-
-    @property
-    def kind(self) -> RunKind:
-        """What kind of run it is."""
-        return RunKind.DAILY if self.number == DAILY else RunKind.INTRADAY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DeskRunResult:
-    """What a run came to: `books` are those at the last close. `outcome` is DONE, WAITING (orders in `waiting` need
-    approval) or HALTED (by a person, see `halted`); `skipped` are sessions that passed without a run: they are never
-    traded late."""
+class Moment:
+    """The moment of one cycle of decisions.
 
-    run: str
+    session: last completed session, whose data is read
+    cycle: 1 for the cycle after the close; those within the next session count on
+    now: data is read as of this moment, UTC; None: the clock's, once prices have been asked for
+    news_after: news up to here was read by earlier cycles, UTC
+    symbols: the batch; None for all of the run
+    until: nothing is sent from here on, UTC
+    hindsight_until: in training, reflections see moves known by then, UTC; None in the test
+    quotes: asks for prices within a session
+    prices: prices of the moment, in the quote currency, where they are known already
+    taken: cash that orders of symbols outside the batch have taken, in the quote currency
+    """
+
     session: date
-    books: EquityPoint
-    decisions: tuple[Decision, ...]
-    orders: tuple[Order, ...]
-    fills: tuple[Fill, ...]
-    cash_flows: tuple[CashFlow, ...]
-    skipped: tuple[date, ...]
-    model: ModelUse
-    outcome: RunOutcome = RunOutcome.DONE
-    waiting: tuple[Order, ...] = ()
-    halted: Halted | None = None
+    cycle: int = 1
+    now: datetime | None
+    news_after: datetime
+    symbols: tuple[Symbol, ...] | None = None
+    until: datetime | None = None
+    hindsight_until: datetime | None = None
+    quotes: Quotes | None = None
+    prices: Mapping[Symbol, Decimal] = field(default_factory=dict)
+    taken: Decimal = ZERO
 
 
-def run_id(desk: str, session: date, number: int = DAILY) -> str:
-    """The id of a desk's run: the same session and cycle, the same run."""
-    if number == DAILY:
-        return f"{RunKind.DAILY}-{desk}-{session:%Y%m%d}"
-    return f"{RunKind.INTRADAY}-{desk}-{session:%Y%m%d}-{number}"
+@dataclass(frozen=True, slots=True)
+class RunState:
+    """What a run knows of its past: decisions and outcomes, the decisions whose outcome is awaited, and stretches that
+    were settled and not learned from, because an earlier run was killed in between."""
+
+    history: TradingHistory
+    awaiting: tuple[Decision, ...] = ()
+    unlearned: tuple[SettledSession, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SessionResult:
+    """One session: what was settled, the turn and its result, what came of the orders, and the state afterwards."""
+
+    settled: tuple[SettledSession, ...]
+    turn: Turn
+    result: CycleResult
+    submitted: SubmissionResult
+    state: RunState

@@ -48,7 +48,7 @@ class TurnInputs:
     prices: Mapping[Symbol, Decimal] = field(default_factory=dict)
 
 
-def parts_of(turn: Turn, market: Market, bars: int) -> Inputs:
+def input_parts(turn: Turn, market: Market, bars: int) -> Inputs:
     """What a turn can read: of every symbol that is decided or held the last `bars` visible bars and those of the
     month in which they begin, its corporate actions since, new news, and a year's filings; figures of the economy."""
     now = turn.market.now
@@ -68,8 +68,8 @@ def parts_of(turn: Turn, market: Market, bars: int) -> Inputs:
     return parts
 
 
-def seen_in(inputs: Inputs, calendar_of: Callable[[Symbol], Calendar]) -> TurnInputs:
-    """The inputs that `parts_of` made parts of."""
+def read_inputs(inputs: Inputs, calendar_of: Callable[[Symbol], Calendar]) -> TurnInputs:
+    """The inputs that `input_parts` made parts of."""
     books = json.loads(inputs[_TURN][0])
     histories = {symbol: _history(symbol, parts) for symbol, parts in _named(inputs, "bars").items()}
     actions = {symbol: _all(CorporateAction, parts) for symbol, parts in _named(inputs, "actions").items()}

@@ -1,105 +1,137 @@
-"""What earlier decisions earned, worked out from the books as soon as their session is closed."""
+"""Outcomes of decisions: what each has earned, worked out from the books as soon as its stretch is settled.
+
+Source: FinVision §3.4, the reward agent [V7].
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import date
+from decimal import Decimal
+from types import MappingProxyType
 
-from engine.account.time_weighted import EXTERNAL, NetDeposit, brought_in
-from engine.cycle.turn import TradingHistory
-from engine.domain.order import Fill
-from engine.domain.portfolio import ZERO
-from engine.domain.run import Adoption, CashFlow, EquityPoint
+from engine.account.time_weighted import EXTERNAL, brought_in
+from engine.domain.decision import Decision, Outcome
+from engine.domain.market import Symbol
+from engine.domain.order import Side
+from engine.domain.portfolio import ZERO, Portfolio
+from engine.domain.run import CashFlow, EquityPoint
 from engine.execution.venue import SettledSession
-from engine.journal.reader import JournalReader
-from engine.messages.events import OrderFilled, SessionSettled
-from engine.session.context import SessionContext
-from engine.session.reward import known_books, outcomes
+from engine.market.as_of import Market
+from engine.market.trading_hours import decision_time
+from engine.ports import Calendar
+from engine.session.context import RunState, SessionContext
+
+STEP = Decimal("0.00000001")
 
 
-def learn(setting: SessionContext, settled: Sequence[SettledSession]) -> TradingHistory:
-    """What earlier decisions earned, the sessions that were just settled included."""
-    notebook = TradingHistory()
-    with JournalReader(setting.journal.path) as reader:
-        notebook.remember(reader.outcomes())
-        decided = reader.decisions()
-        adopted, own = reader.adoptions(), frozenset(reader.fills(run=setting.run))
-    notebook.decided(sorted(decided, key=lambda made: made.key.cycle))
-    for one in settled:
-        for fill in one.fills:
-            if fill in own:  # others were told of by the cycle within the session that booked them
-                setting.publish(filled(setting, fill))
-        _publish_books(setting, one, adopted)
-    known = {(row.decision_session, row.symbol, row.owner) for rows in notebook.outcomes.values() for row in rows}
-    # A session's reward is its last decision's: the cycles before it were overtaken.
-    last = {(d.key.session, d.key.symbol, d.key.owner): d for d in sorted(decided, key=lambda d: d.key.cycle)}
-    waiting = [d for key, d in last.items() if key not in known]
-    # All closes, not only those that were just settled: a run may have been killed between settling and this.
-    with JournalReader(setting.journal.path) as reader:
-        points, fills, flows = reader.equity(), reader.fills(), reader.cash_flows()
-    for before, after in pairwise(points):
-        due = [d for d in waiting if d.key.session == before.session]
+def learn(context: SessionContext, state: RunState, settled: Iterable[SettledSession]) -> RunState:
+    """The state after the outcomes of settled stretches became known: journalled, kept for later reflections, and given
+    to the memory as feedback. A session's reward is that of its last decision: earlier cycles were overtaken."""
+    awaiting = state.awaiting
+    for one in (*state.unlearned, *settled):
+        due = [made for made in awaiting if made.key.session == one.before.session]
         if not due:
             continue
-        books = _as_seen(setting, before), _as_seen(setting, after)
-        moved = [f for f in flows if before.session < f.session <= after.session]
-        taken = [a for a in adopted if before.session < a.session <= after.session]
-        rows = outcomes(
-            due,
-            *books,
-            [f for f in fills if before.session < f.session <= after.session],
-            [*(f for f in moved if f.kind != EXTERNAL), *_paid_for(brought_in(books, moved, taken))],
-            notebook.outcomes,
+        awaiting = tuple(made for made in awaiting if made.key.session != one.before.session)
+        rows = outcomes(due, _as_seen(context, one), state.history.outcomes)
+        context.cycle.learn(state.history, rows)
+        context.recorder.learned(rows)
+    return replace(state, awaiting=awaiting, unlearned=())
+
+
+def deposits_in(settled: SettledSession) -> Decimal:
+    """The money and shares that were deposited (negative: withdrawn) in a stretch, at its last prices."""
+    moved = brought_in((settled.before, settled.after), settled.cash_flows, settled.adoptions)
+    return sum((one.amount for one in moved), ZERO)
+
+
+def books_as_seen(
+    market: Market,
+    calendar: Calendar,
+    symbols: Iterable[Symbol],
+    session: date,
+    portfolio: Portfolio,
+    *,
+    prices: Mapping[Symbol, Decimal] = MappingProxyType({}),
+) -> EquityPoint:
+    """The books at the closes that can be seen when a session's decision is taken, held or not: a coin's UTC day may
+    still be going on. `prices` are for what is held and no longer among the symbols."""
+    known = market.at(decision_time(calendar, session))
+    seen = dict(prices) | {symbol: known.close(symbol) for symbol in symbols if known.count(symbol)}
+    return EquityPoint(session, portfolio.value(seen), portfolio, seen)
+
+
+def outcomes(
+    decisions: Iterable[Decision],
+    settled: SettledSession,
+    earlier: Mapping[tuple[Symbol, str], Sequence[Outcome]],
+) -> list[Outcome]:
+    """One row per decision: profit of the symbol over a stretch, trades, fees and dividends included, over the
+    portfolio's value before. `earlier` gives the rows so far by symbol and owner, for the cumulative return."""
+    before, after, profit = settled.before, settled.after, _profits(settled)
+    rows = []
+    for decision in decisions:
+        key = decision.key
+        past = earlier.get((key.symbol, key.owner), ())
+        reward = (profit.get(key.symbol, ZERO) / before.value).quantize(STEP) if before.value > 0 else ZERO
+        so_far = past[-1].cumulative if past else ZERO
+        rows.append(
+            Outcome(
+                decision_session=key.session,
+                session=after.session,
+                symbol=key.symbol,
+                owner=key.owner,
+                action=decision.action,
+                size=decision.size,
+                close=after.prices.get(key.symbol, before.prices.get(key.symbol, ZERO)),
+                reward=reward,
+                cumulative=((1 + so_far) * (1 + reward) - 1).quantize(STEP),
+                key_factors=_key_factors(decision),
+            )
         )
-        setting.cycle.learn(notebook, rows)
-        for row in rows:
-            setting.journal.outcome(setting.run, row)
-    return notebook
+    return rows
 
 
-def _as_seen(setting: SessionContext, books: EquityPoint) -> EquityPoint:
-    return known_books(setting.market, setting.calendar, setting.symbols, books.session, books.portfolio, books.prices)
+def _profits(settled: SettledSession) -> dict[Symbol, Decimal]:
+    """Profit by symbol over a stretch, in the quote currency. Shares that a person deposited or took over were not
+    earned: they count as if they had been paid for at the close."""
+    before, after = settled.before, settled.after
+    profit: dict[Symbol, Decimal] = {}
+    for symbol in before.portfolio.positions.keys() | after.portfolio.positions.keys():
+        held = before.portfolio.quantity(symbol) * before.prices.get(symbol, ZERO)
+        holds = after.portfolio.quantity(symbol) * after.prices.get(symbol, ZERO)
+        profit[symbol] = holds - held
+    for fill in settled.fills:
+        amount = fill.quantity * fill.price
+        cash = -amount if fill.side is Side.BUY else amount
+        profit[fill.symbol] = profit.get(fill.symbol, ZERO) + cash - fill.fee
+    for flow in _earned(settled):
+        profit[flow.symbol] = profit.get(flow.symbol, ZERO) + flow.amount
+    return profit
 
 
-def filled(setting: SessionContext, fill: Fill) -> OrderFilled:
-    """That a trade happened, as an event of the run that has booked it."""
-    now, side = setting.wall.now(), fill.side.value
-    return OrderFilled(
-        run=setting.run,
-        time=now,
-        order_id=fill.order_id,
-        session=fill.session,
-        symbol=fill.symbol,
-        side=side,
-        quantity=fill.quantity,
-        price=fill.price,
-        fee=fill.fee,
-    )
-
-
-def _publish_books(setting: SessionContext, settled: SettledSession, adopted: Iterable[Adoption]) -> None:
-    before, books = settled.before, settled.after
-    held = tuple((s, p.quantity, books.prices[s]) for s, p in books.portfolio.positions.items())
-    taken = [one for one in adopted if before.session < one.session <= books.session]
-    brought = sum((one.amount for one in brought_in((before, books), settled.cash_flows, taken)), ZERO)
-    cash, now = books.portfolio.cash, setting.wall.now()
-    setting.publish(
-        SessionSettled(
-            run=setting.run,
-            time=now,
-            session=books.session,
-            value=books.value,
-            cash=cash,
-            positions=held,
-            brought=brought,
-        )
-    )
-
-
-def _paid_for(brought: Iterable[NetDeposit]) -> list[CashFlow]:
-    """Shares that a person brought in or took over were not earned: as if they had been paid for at the close."""
-    return [
+def _earned(settled: SettledSession) -> list[CashFlow]:
+    deposits = brought_in((settled.before, settled.after), settled.cash_flows, settled.adoptions)
+    paid = [
         CashFlow(session=one.session, symbol=one.symbol, kind=EXTERNAL, amount=-one.amount)
-        for one in brought
+        for one in deposits
         if one.symbol
     ]
+    return [*(flow for flow in settled.cash_flows if flow.kind != EXTERNAL), *paid]
+
+
+def _as_seen(context: SessionContext, settled: SettledSession) -> SettledSession:
+    before, after = (
+        books_as_seen(
+            context.market, context.calendar, context.symbols, books.session, books.portfolio, prices=books.prices
+        )
+        for books in (settled.before, settled.after)
+    )
+    return replace(settled, before=before, after=after)
+
+
+def _key_factors(decision: Decision) -> str:
+    rule = decision.proposal.rule or "no rule"
+    return f"{rule}: {decision.reason}"[:240]

@@ -1,4 +1,4 @@
-"""Writes what a run of agents does into its journal, as it happens."""
+"""The record of a run of agents, written as it happens."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from datetime import datetime
 from decimal import Decimal
 
 from engine.agents.ask import AnswerRecord
-from engine.cycle.turn import CycleResult
+from engine.cycle.turn import CycleResult, Turn
 from engine.domain.decision import DecisionKey, Outcome
-from engine.domain.order import Order, OrderState, OrderUpdate, is_final
+from engine.domain.order import Fill, Order, OrderState, OrderUpdate, is_final
 from engine.domain.run import EquityPoint
+from engine.execution.venue import SettledSession
 from engine.journal.entries import AnswerEntry, OrderEntry
 from engine.journal.writer import JournalWriter
 from engine.ports import Clock
@@ -18,75 +19,84 @@ from engine.simulation.simulated_broker import MarketActivity
 
 
 class JournalRecorder:
-    """The journal's view of one run; `clock` gives the times that are written. Orders go through every state that
+    """The record of one run in a journal; `clock` gives the times that are written. Orders go through every state that
     the broker reported."""
 
     def __init__(self, journal: JournalWriter, run: str, desk: str, clock: Clock) -> None:
-        self._journal = journal
-        self._run = run
-        self._desk = desk
-        self._clock = clock
+        self.journal = journal
+        self.run = run
+        self.desk = desk
+        self.clock = clock
         self._open: dict[str, Order] = {}
 
-    def began(self, part: str, initial_value: Decimal) -> None:
-        """A part of the run (warm-up or test) starts with fresh books."""
-        self._journal.stretch_started(self._run, part, initial_value)
-
     def heard(self, record: AnswerRecord, cycle: int = 1) -> None:
-        """A model was called."""
-        self._journal.answer(answer_entry(record, self._run, cycle, self._clock.now()))
+        """Keep a call of a model."""
+        self.journal.answer(answer_entry(record, self.run, cycle, self.clock.now()))
 
-    def decided(self, verdict: CycleResult, cycle: int = 1) -> None:
-        """A cycle's decisions stand, with what was recalled for them; its orders are intended and handed over."""
-        now = self._clock.now()
-        for decision in verdict.decisions:
-            self._journal.decision(decision)
-            self._journal.recalled(decision, verdict.recollections.get(decision.key, ()))
-        for order in verdict.orders:
-            self._journal.order_intended(OrderEntry(order, self._run, self._desk, cycle, now))
+    def recorded(self) -> CycleResult | None:
+        """None: a run whose journal is new decides everything."""
+        return None
+
+    def new_fills(self, settled: SettledSession) -> Sequence[Fill]:
+        """All fills: no other run trades in these books."""
+        return settled.fills
+
+    def began(self, part: str, initial_value: Decimal) -> None:
+        """Keep that a part of the run (warm-up or test) starts with fresh books."""
+        self.journal.stretch_started(self.run, part, initial_value)
+
+    def opened(self, books: EquityPoint) -> None:
+        """Nothing: a part's first books are told by `began`."""
+
+    def decided(self, turn: Turn, result: CycleResult) -> None:
+        """Keep a cycle's decisions, what was recalled for them, and its intended orders."""
+        now = self.clock.now()
+        for decision in result.decisions:
+            self.journal.decision(decision)
+            self.journal.recalled(decision, result.recollections.get(decision.key, ()))
+        for order in result.orders:
+            self.journal.order_intended(OrderEntry(order, self.run, self.desk, turn.number, now))
             self._open[order.id] = order
 
     def resumed(self, order: Order) -> None:
-        """An order that the journal has already is gone on with, from the state that it stands in."""
+        """Go on with an order that the journal has already, from its present state."""
         self._open[order.id] = order
 
     def ordered(self, update: OrderUpdate) -> None:
-        """The broker said how an order stands."""
+        """Keep the state of an order that the broker reported."""
         order = self._open.get(update.order_id)
         if order is None:
             return
-        now = self._clock.now()
+        now = self.clock.now()
         if order.state is OrderState.INTENDED:
             order = order.moved(OrderState.SUBMITTING)
-            self._journal.order_moved(order, now)
+            self.journal.order_moved(order, now)
         if order.state is OrderState.SUBMITTING and update.state is not OrderState.REJECTED:
             order = order.moved(OrderState.ACKNOWLEDGED)
-            self._journal.order_moved(order, now)
+            self.journal.order_moved(order, now)
         if order.state is not update.state:
             order = order.moved(update.state)
-            self._journal.order_moved(order, now, filled=update.filled_quantity, detail=update.detail)
+            self.journal.order_moved(order, now, filled=update.filled_quantity, detail=update.detail)
         if is_final(order.state):
             del self._open[order.id]
         else:
             self._open[order.id] = order
 
-    def traded(self, happened: MarketActivity) -> None:
-        """A session's open or close brought fills and cash."""
-        for update in happened.updates:
-            self.ordered(update)
-        for fill in happened.fills:
-            self._journal.fill(self._run, fill)
-        for flow in happened.cash_flows:
-            self._journal.cash_flow(self._run, flow)
-
-    def settled(self, books: EquityPoint) -> None:
-        """A session's books are closed."""
-        self._journal.session_settled(self._run, books)
+    def settled(self, books: EquityPoint, activities: Sequence[MarketActivity]) -> None:
+        """Keep a closed session: what was filled and paid in it, and its books."""
+        for activity in activities:
+            for update in activity.updates:
+                self.ordered(update)
+            for fill in activity.fills:
+                self.journal.fill(self.run, fill)
+            for flow in activity.cash_flows:
+                self.journal.cash_flow(self.run, flow)
+        self.journal.session_settled(self.run, books)
 
     def learned(self, rows: Sequence[Outcome]) -> None:
-        """What decisions earned is known."""
+        """Keep outcomes that became known."""
         for row in rows:
-            self._journal.outcome(self._run, row)
+            self.journal.outcome(self.run, row)
 
 
 def answer_entry(record: AnswerRecord, run: str, cycle: int, time: datetime) -> AnswerEntry:
@@ -112,21 +122,29 @@ def answer_entry(record: AnswerRecord, run: str, cycle: int, time: datetime) -> 
 
 
 class Silent:
-    """Keeps nothing: for audits."""
+    """A record of nothing: for audits and forecasts."""
+
+    def recorded(self) -> CycleResult | None:
+        """None."""
+        return None
+
+    def new_fills(self, settled: SettledSession) -> Sequence[Fill]:
+        """All fills."""
+        return settled.fills
 
     def began(self, part: str, initial_value: Decimal) -> None:
         """Nothing."""
 
-    def decided(self, verdict: CycleResult, cycle: int = 1) -> None:
+    def opened(self, books: EquityPoint) -> None:
+        """Nothing."""
+
+    def decided(self, turn: Turn, result: CycleResult) -> None:
         """Nothing."""
 
     def ordered(self, update: OrderUpdate) -> None:
         """Nothing."""
 
-    def traded(self, happened: MarketActivity) -> None:
-        """Nothing."""
-
-    def settled(self, books: EquityPoint) -> None:
+    def settled(self, books: EquityPoint, activities: Sequence[MarketActivity]) -> None:
         """Nothing."""
 
     def learned(self, rows: Sequence[Outcome]) -> None:

@@ -1,69 +1,91 @@
-"""The simulated broker of a desk that runs day by day: its books live in the journal, between one run and the next.
+"""The simulated market as the venue of a run: of a backtest, or of a desk whose books live in its journal.
 
-Orders wait in the journal for the next open. Settling plays the sessions that have passed since the books were last
-closed; each is written whole or not at all, so a killed run goes on from the last closed session.
+Orders wait for the next open, or fill at the close that they were decided on, as the execution rules say. A desk's
+open orders wait in the journal between one run and the next.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, timedelta
 from decimal import Decimal
+from typing import Protocol
 
-from engine.domain.execution import ExecutionRules
-from engine.domain.market import Symbol
-from engine.domain.order import Order, OrderState, OrderUpdate, Side
+from engine.domain.execution import ExecutionRules, FillAt
+from engine.domain.market import PriceHistory, Symbol
+from engine.domain.order import Fill, Order, OrderState, OrderUpdate, Side
 from engine.domain.portfolio import ZERO, Portfolio
 from engine.domain.run import EquityPoint
-from engine.execution.venue import BuyingPower, SettledSession
+from engine.execution.venue import BuyingPower, SettledSession, Settlement
 from engine.journal.reader import JournalReader
-from engine.journal.writer import JournalWriter
-from engine.market.as_of import Market
-from engine.ports import Calendar, Clock
-from engine.session.recorder import JournalRecorder
-from engine.simulation.simulated_broker import SimulatedBroker
+from engine.ports import Calendar
+from engine.session.desk_recorder import DeskRecorder
+from engine.simulation.simulated_broker import Actions, MarketActivity, SimulatedBroker
+
+Awaited = tuple[EquityPoint, tuple[Fill, ...]]
+"""The mark before orders filled at the close that they were decided on, and those fills."""
+
+
+class VenueRecorder(Protocol):
+    """What a simulated venue keeps of its sessions."""
+
+    def opened(self, books: EquityPoint) -> None:
+        """Keep the first books."""
+        ...
+
+    def settled(self, books: EquityPoint, activities: Sequence[MarketActivity]) -> None:
+        """Keep a closed session."""
+        ...
 
 
 class SimulatedVenue:
-    """The simulated market behind a desk's daily runs (Venue)."""
+    """The simulated market behind the sessions of a run (Venue). Its market is history: whatever session is asked for
+    can still be traded."""
 
     real_time = False
-    """Its market is history: whatever session is asked for can still be traded."""
 
     def __init__(
         self,
-        journal: JournalWriter,
-        run: str,
-        desk: str,
-        market: Market,
-        calendar: Calendar,
         rules: ExecutionRules,
+        histories: Mapping[Symbol, PriceHistory],
+        actions: Actions,
+        *,
+        calendar: Calendar,
+        recorder: VenueRecorder,
         cash: Decimal,
-        clock: Clock,
+        books: EquityPoint | None = None,
+        last: date | None = None,
+        mark: Callable[[date, Portfolio], EquityPoint] | None = None,
+        awaited: Awaited | None = None,
     ) -> None:
-        """`cash` is what the desk begins with where its journal has no books yet."""
-        self._journal = journal
-        self._recorder = JournalRecorder(journal, run, desk, clock)
-        self._run = run
-        self._clock = clock
-        self._market = market
-        self._calendar = calendar
+        """`cash` is what the books open with where there are none; `last` is the last session of a backtest's window,
+        where symbols whose bars end earlier stop trading. `mark` values the books at the prices that can be seen when a
+        session's decision is taken: only rules that fill at the same close need it."""
         self._rules = rules
-        with JournalReader(journal.path) as reader:
-            points = reader.equity()
-            self.waiting = tuple(entry.order for entry in reader.orders(open_only=True))
-        self.books = points[-1] if points else None
-        self._placed: dict[str, Order] = {}
+        self._histories = histories
+        self._actions = actions
+        self._calendar = calendar
+        self._recorder = recorder
         self._cash = cash
+        self._last = last
+        self._mark = mark
+        self._same_close = rules.fill_at is FillAt.SAME_CLOSE
+        self.books = books
+        self.awaited = awaited
+        self._broker = None if books is None else self._market(books.portfolio, books.session)
+        self._open: tuple[EquityPoint, MarketActivity] | None = None
+        self._placed: dict[str, Order] = {}
 
     @property
     def portfolio(self) -> Portfolio:
-        """Cash and positions at the last close that was settled."""
-        return Portfolio(self._cash) if self.books is None else self.books.portfolio
+        """Cash and positions by now."""
+        if self._broker is not None:
+            return self._broker.portfolio
+        return Portfolio(self._cash, money_step=self._rules.money_step)
 
     @property
-    def means(self) -> BuyingPower:
+    def buying_power(self) -> BuyingPower:
         """Cash and shares, less what the orders placed since settling may take."""
         reserved, queued = ZERO, dict[Symbol, Decimal]()
         for order in self._placed.values():
@@ -73,56 +95,149 @@ class SimulatedVenue:
         held = {symbol: position.quantity for symbol, position in self.portfolio.positions.items()}
         return BuyingPower(self.portfolio.cash, reserved, held, queued)
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Remarks on positions that were closed because their symbol stopped trading."""
+        return () if self._broker is None else self._broker.notes
+
     async def refresh(self) -> BuyingPower:
-        """The same: nothing happens here by itself."""
-        return self.means
+        """The same buying power: nothing happens here by itself."""
+        return self.buying_power
 
     async def whole_shares(self, symbols: Iterable[Symbol]) -> frozenset[Symbol]:
         """None: the execution rules say what fills."""
         return frozenset()
 
-    async def objection(self, symbol: Symbol) -> str:
+    async def restriction(self, symbol: Symbol) -> str:
         """None before the open: what does not trade is found when it fills."""
         return ""
 
     async def lookup(self, order_id: str) -> OrderUpdate | None:
-        """None: an order whose handing over was cut short was not taken."""
+        """None: an order whose submission was cut short was not taken."""
         return None
 
-    async def settle(self, session: date) -> Sequence[SettledSession]:
-        """Plays every session after the last closed one up to `session`. The first run of a desk only opens its
-        books."""
-        taken = OrderState.ACKNOWLEDGED
-        self._placed = {o.id: o for o in self.waiting if o.session == session and o.state is taken}
+    async def settle(self, session: date) -> Settlement:
+        """Play every session after the last closed one up to `session`; where orders fill at the same close, up to the
+        open of `session`."""
+        self._placed = {}
+        if self._same_close:
+            return self._to_the_close_of(session)
         if self.books is None:
-            self.books = EquityPoint(session, self._cash, Portfolio(self._cash), {})
-            self._recorder.settled(self.books)
-            return ()
-        broker = SimulatedBroker(
-            self._rules, self.books.portfolio, self._market.histories, self._market.actions, closed=self.books.session
-        )
-        for order in self.waiting:
-            if order.state is OrderState.SUBMITTING and order.session < session:
-                expired = order.moved(OrderState.EXPIRED)
-                self._journal.order_moved(expired, self._clock.now(), detail="its handing over was cut short")
-            elif order.state is OrderState.ACKNOWLEDGED:
-                broker.submit(replace(order, state=OrderState.INTENDED))
-                self._recorder.resumed(order)
-        played = []
-        for day in self._calendar.sessions(self.books.session + timedelta(days=1), session):
-            before = self.books
-            opened = broker.open_session(day)
-            after, closed = broker.close_session(day)
-            with self._journal.together():
-                self._recorder.traded(opened)
-                self._recorder.traded(closed)
-                self._recorder.settled(after)
-            fills, flows = opened.fills + closed.fills, opened.cash_flows + closed.cash_flows
-            played.append(SettledSession(before, after, fills, flows))
-            self.books = after
-        return played
+            self.books = EquityPoint(session, self._cash, self.portfolio, {})
+            self._broker = self._market(self.books.portfolio, session)
+            self._recorder.opened(self.books)
+            return Settlement()
+        first = self.books.session + timedelta(days=1)
+        return Settlement.of([self._play(day) for day in self._calendar.sessions(first, session)])
 
     async def place(self, order: Order) -> OrderUpdate:
-        """Takes an order for the next open."""
+        """Take an order."""
+        assert self._broker is not None  # settling comes first
         self._placed[order.id] = order
-        return OrderUpdate(order.id, OrderState.ACKNOWLEDGED)
+        return self._broker.submit(order)
+
+    def finish(self) -> Settlement:
+        """Close a session that is still open at its close."""
+        return Settlement() if self._open is None else Settlement((self._close_open(),))
+
+    def take_over(self, waiting: Iterable[Order], session: date) -> None:
+        """Take orders that an earlier run has placed: those of `session` count against the buying power."""
+        assert self._broker is not None  # a desk with orders has books
+        for order in waiting:
+            self._broker.submit(replace(order, state=OrderState.INTENDED))
+            if order.session == session:
+                self._placed[order.id] = order
+
+    def _market(self, portfolio: Portfolio, closed: date | None) -> SimulatedBroker:
+        return SimulatedBroker(self._rules, portfolio, self._histories, self._actions, closed=closed, last=self._last)
+
+    def _play(self, session: date) -> SettledSession:
+        """One session from its open to its close."""
+        assert self._broker is not None and self.books is not None  # settling has opened them
+        before = self.books
+        opened = self._broker.open_session(session)
+        return self._close(session, before, opened)
+
+    def _close(self, session: date, before: EquityPoint, opened: MarketActivity) -> SettledSession:
+        assert self._broker is not None
+        books, closed = self._broker.close_session(session)
+        self._recorder.settled(books, (opened, closed))
+        self.books = books
+        return SettledSession(before, books, opened.fills + closed.fills, opened.cash_flows + closed.cash_flows)
+
+    def _to_the_close_of(self, session: date) -> Settlement:
+        """Close the session that is open, open the next one, and mark the books before its orders fill."""
+        assert self._mark is not None  # rules that fill at the same close come with it
+        ended = self.finish().sessions
+        if self._broker is None:
+            self._broker = self._market(self.portfolio, None)
+        opened = self._broker.open_session(session)
+        now = self._mark(session, self._broker.portfolio)
+        self._open = (now, opened)
+        if self.awaited is None:
+            return Settlement(ended)
+        before, fills = self.awaited
+        return Settlement(ended, (SettledSession(before, now, fills, opened.cash_flows),))
+
+    def _close_open(self) -> SettledSession:
+        assert self._open is not None
+        mark, opened = self._open
+        ended = self._close(mark.session, self.books or mark, opened)
+        self._open, self.awaited = None, (mark, ended.fills[len(opened.fills) :])
+        return ended
+
+
+class DeskVenue(SimulatedVenue):
+    """The simulated market behind a desk's runs, each of which goes on from the books and orders of the journal."""
+
+    def __init__(
+        self,
+        rules: ExecutionRules,
+        histories: Mapping[Symbol, PriceHistory],
+        actions: Actions,
+        *,
+        calendar: Calendar,
+        recorder: DeskRecorder,
+        reader: JournalReader,
+        cash: Decimal,
+    ) -> None:
+        """`cash` is what the desk begins with where its journal has no books yet."""
+        points = reader.equity()
+        self._reader = reader
+        self._desk_recorder = recorder
+        super().__init__(
+            rules,
+            histories,
+            actions,
+            calendar=calendar,
+            recorder=recorder,
+            cash=cash,
+            books=points[-1] if points else None,
+        )
+
+    async def settle(self, session: date) -> Settlement:
+        """Play every session after the last closed one up to `session`, with the orders that wait in the journal. The
+        first run of a desk only opens its books."""
+        waiting = [] if self.books is None else self._waiting(session)
+        due = [order for order in waiting if order.session < session]
+        for order in due:
+            self._desk_recorder.resumed(order)
+        if due:
+            self.take_over(due, session)
+        settlement = await super().settle(session)
+        later = [order for order in waiting if order not in due]
+        if later:
+            self.take_over(later, session)
+        return settlement
+
+    def _waiting(self, session: date) -> list[Order]:
+        """Orders that the market has taken and not filled; what was cut short on its way there in an earlier session
+        expires."""
+        found = []
+        for entry in self._reader.orders(open_only=True):
+            order = entry.order
+            if order.state is OrderState.SUBMITTING and order.session < session:
+                self._desk_recorder.expire(order, "its handing over was cut short")
+            elif order.state is OrderState.ACKNOWLEDGED:
+                found.append(order)
+        return found

@@ -36,7 +36,7 @@ from connectors.sandbox.wire import Request
 from connectors.wiring.sandbox import build_sandbox
 from connectors.wiring.sources import calendars
 from engine import places
-from engine.account.reconciliation import what_is_kept
+from engine.account.reconciliation import journal_snapshot
 from engine.domain.order import OrderState
 from engine.domain.run import DataSpec, RunKind
 from engine.journal.integrity import quick_check
@@ -372,7 +372,7 @@ class Killing:
                 OrderState.UNKNOWN,
             ):
                 wrong.append(f"{order.id} is still {order.state}")
-        ours = what_is_kept(journal).portfolio()
+        ours = journal_snapshot(journal).portfolio()
         held = {symbol: position.quantity for symbol, position in ours.positions.items()}
         if ours.cash != Decimal(state["cash"]):
             wrong.append(f"cash: {ours.cash} in the journal and {state['cash']} at the broker")

@@ -13,7 +13,7 @@ from typing import Any
 from engine.agents.ask import AnswerRecord, Asker
 from engine.clock import BacktestClock
 from engine.cycle.cycle import Cycle
-from engine.cycle.turn import CycleResult
+from engine.cycle.turn import CycleResult, Turn
 from engine.domain.execution import ExecutionRules
 from engine.domain.market import ActionKind, Bar, CorporateAction, Filing, NewsItem, PriceHistory, is_crypto
 from engine.domain.model_call import FailureKind, ModelFailure, ModelRequest, ModelResult
@@ -146,8 +146,8 @@ class Kept(Silent):
     def began(self, part: str, initial_value: Decimal) -> None:
         self.parts.append(part)
 
-    def decided(self, verdict: CycleResult, cycle: int = 1) -> None:
-        self.verdicts.append(verdict)
+    def decided(self, turn: Turn, result: CycleResult) -> None:
+        self.verdicts.append(result)
 
     def learned(self, rows: Sequence[Any]) -> None:
         self.outcomes += rows

@@ -45,7 +45,7 @@ class _Journal:
     def has(self, run: RunEntry) -> bool:
         """Whether a run belongs into this journal."""
         from engine.domain.run import RunKind
-        from engine.session.context import run_id
+        from engine.session.desk_context import run_id
 
         if self.run is not None:
             return run.id == self.run

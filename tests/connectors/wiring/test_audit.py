@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any, ClassVar
@@ -19,9 +19,11 @@ from engine.cycle.recall import TradingMemory
 from engine.domain.briefing import Briefing, ExpertNote
 from engine.domain.market import PriceHistory, from_nano
 from engine.domain.run import DataSpec, RunSpec
-from engine.lab import audit_rules, backtest, rule_backtest
+from engine.lab import audit_rules, rule_backtest
 from engine.lab.audit import Certificate
 from engine.market.as_of import MarketAsOf
+from engine.market.trading_hours import decision_time
+from engine.session import loop, turn_builder
 from engine.strategies.strategy import Signal, Signals
 from memory.layer_rows import LayerRows
 
@@ -203,13 +205,15 @@ def test_a_door_that_is_off_by_one_is_caught(
 
 
 def test_a_leak_through_the_books_is_caught_though_the_door_is_sound(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = backtest._Player._marked
+    honest = turn_builder.build_turn
 
-    def a_session_late(player: Any, session: date, portfolio: Any) -> Any:
-        following = player._setting.calendar.sessions(session, date(2025, 3, 7))[1]
-        return honest(player, following, portfolio)
+    async def a_session_late(context: Any, moment: Any, history: Any) -> Any:
+        turn = await honest(context, moment, history)
+        following = context.calendar.sessions(moment.session, date(2025, 3, 7))[1]
+        known = context.market.at(decision_time(context.calendar, following))
+        return replace(turn, value=turn.portfolio.value({s: known.close(s) for s in turn.portfolio.positions}))
 
-    monkeypatch.setattr(backtest._Player, "_marked", a_session_late)
+    monkeypatch.setattr(loop, "build_turn", a_session_late)
     found = certificate()
     assert found.verdict == "leak"
     assert found.differing > 0

@@ -20,7 +20,7 @@ from connectors.wiring.desk_session import Finished
 from connectors.wiring.sandbox import loader
 from connectors.wiring.sources import calendars
 from engine import places
-from engine.account.reconciliation import what_is_kept
+from engine.account.reconciliation import journal_snapshot
 from engine.clock import LiveClock
 from engine.config import Config
 from engine.domain.execution import ExecutionRules
@@ -29,7 +29,7 @@ from engine.domain.order import OrderState
 from engine.domain.run import DataSpec
 from engine.journal.integrity import quick_check
 from engine.journal.reader import JournalReader
-from engine.session.context import DeskRunResult
+from engine.session.desk_context import DeskRunResult
 from tests.engine.desks import hold, trade
 
 COIN, SMALL = "WRNN-USD", "MITE-USD"
@@ -109,7 +109,7 @@ def run(config: Config, symbols: Sequence[str]) -> DeskRunResult | Finished:
 
 def assert_equal_books(sandbox: SandboxServer, last: DeskRunResult) -> None:
     """Journal and broker, to the cent and the last decimal: all but what the last run's coins have come to since."""
-    book, kept = sandbox.exchange.book, what_is_kept(places.desk_journal("paper"))
+    book, kept = sandbox.exchange.book, journal_snapshot(places.desk_journal("paper"))
     ours = kept.portfolio()
     cash, held = ours.cash, {symbol: position.quantity for symbol, position in ours.positions.items()}
     mine = {order.id for order in last.orders}

@@ -19,14 +19,14 @@ from connectors.wiring.desk_session import Finished
 from connectors.wiring.sandbox import build_sandbox
 from connectors.wiring.sources import calendars
 from engine import places
-from engine.account.reconciliation import what_is_kept
+from engine.account.reconciliation import journal_snapshot
 from engine.config import Config
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.domain.order import OrderState
 from engine.domain.run import DataSpec
 from engine.journal.integrity import quick_check
 from engine.journal.reader import JournalReader
-from engine.session.context import DeskRunResult
+from engine.session.desk_context import DeskRunResult
 from tests.engine.desks import hold, trade
 
 SYMBOLS = ["ORVL", "PLWY", "TMBK"]
@@ -89,7 +89,7 @@ def run(config: Config, model: Trader, asked: date | None = None) -> DeskRunResu
 def assert_equal_books(sandbox: SandboxServer) -> None:
     """Journal (books and everything later) and broker, to the cent and the billionth of a share."""
     state = sandbox.state()
-    ours = what_is_kept(places.desk_journal("paper")).portfolio()
+    ours = journal_snapshot(places.desk_journal("paper")).portfolio()
     assert ours.cash == Decimal(state["cash"])
     theirs = {symbol: Decimal(quantity) for symbol, quantity in state["positions"].items()}
     assert {s: p.quantity for s, p in ours.positions.items()} == theirs

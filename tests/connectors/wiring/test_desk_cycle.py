@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from engine.session.intraday import GOES_ON
 
 from connectors.alpaca.broker import AlpacaBroker
 from connectors.sandbox import SandboxServer
@@ -34,9 +35,8 @@ from engine.journal.results import trail
 from engine.market.trading_hours import decision_time, exchange_calendar
 from engine.messages.events import Event, Noticed
 from engine.ports import LanguageModel
-from engine.session.context import DeskRunResult
-from engine.session.inputs import seen_in
-from engine.session.intraday import GOES_ON
+from engine.session.desk_context import DeskRunResult
+from engine.session.inputs import read_inputs
 from tests.connectors.wiring.test_desk_at_broker import SYMBOLS, assert_equal_books, desk, written
 from tests.engine.desks import hold, trade
 
@@ -156,7 +156,7 @@ def test_cycles_of_a_session_trade_at_the_prices_of_the_moment_and_one_reward_fo
             ("daily", 1, "done"),
         ]
         # Every cycle reads the news since the one before it, each once.
-        seen = [seen_in(reader.inputs(run.id, run.cycle), calendars()) for run in reader.runs()]
+        seen = [read_inputs(reader.inputs(run.id, run.cycle), calendars()) for run in reader.runs()]
         assert [one.news_after for one in seen[1:]] == [one.now for one in seen[:-1]]
         assert seen[0].now == decision_time(XNYS, T)
         replayed = check_parity(reader, T, config, "session-paper-20210316-3")

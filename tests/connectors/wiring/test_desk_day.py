@@ -27,7 +27,7 @@ from engine.journal.reader import JournalReader
 from engine.journal.store import RowStore
 from engine.messages.events import Event, Noticed, RunFinished
 from engine.ports import LanguageModel
-from engine.session.context import DeskRunResult
+from engine.session.desk_context import DeskRunResult
 from tests.engine.desks import trade
 
 SYMBOLS = ["ORVL", "TMBK"]

@@ -34,8 +34,8 @@ from engine.execution import controls
 from engine.journal.reader import JournalReader
 from engine.lab.parity import Parity
 from engine.ports import LanguageModel
-from engine.session.context import DeskRunResult
-from engine.session.inputs import TurnInputs, seen_in
+from engine.session.desk_context import DeskRunResult
+from engine.session.inputs import TurnInputs, read_inputs
 
 SYMBOLS = ["ORVL", "PLWY", "TMBK", "WRNN-USD"]
 WHOLE, COIN = "PLWY", "WRNN-USD"
@@ -173,7 +173,7 @@ def parity(config: Config, session: date) -> Parity:
 def seen(session: date) -> TurnInputs:
     with JournalReader(places.desk_journal("paper")) as reader:
         (entry,) = [one for one in reader.runs(RunKind.DAILY) if one.session == session]
-        return seen_in(reader.inputs(entry.id), calendars())
+        return read_inputs(reader.inputs(entry.id), calendars())
 
 
 def test_days_in_an_account_replay_to_the_same_whatever_happened(sandbox: SandboxServer, folder: Path) -> None:

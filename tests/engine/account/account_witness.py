@@ -16,12 +16,12 @@ from typing import Any
 
 from connectors.sandbox.orders import SandboxOrder
 from connectors.sandbox.wire import Request
-from engine.account.reconciliation import what_is_kept
+from engine.account.reconciliation import journal_snapshot
 from engine.domain.order import Side, is_final
 from engine.domain.portfolio import CENT, ZERO
 from engine.journal.integrity import quick_check
 from engine.journal.reader import JournalReader
-from engine.session.context import DeskRunResult
+from engine.session.desk_context import DeskRunResult
 from tests.connectors.alpaca.sandbox_markets import SPLIT_ON
 from tests.engine.account.accounts import XNYS, Desk
 
@@ -157,7 +157,7 @@ class Witness:
 
     def agree(self, result: DeskRunResult) -> None:
         """Journal and broker, to the cent: all but what this run's own orders have filled since."""
-        book, kept = self.desk.local.exchange.book, what_is_kept(self.desk.journal)
+        book, kept = self.desk.local.exchange.book, journal_snapshot(self.desk.journal)
         cash, held = kept.portfolio().cash, {s: p.quantity for s, p in kept.portfolio().positions.items()}
         mine = {o.id for o in result.orders}
         for order in kept.orders.values():

@@ -22,24 +22,25 @@ from connectors.sandbox.wire import Request, encoded
 from engine.account.booking import Booking
 from engine.account.broker_venue import BrokerVenue
 from engine.account.claim import claim_account
-from engine.account.reconciliation import Reconciler, what_is_kept
+from engine.account.reconciliation import Reconciler, journal_snapshot
 from engine.agents.ask import Asker
-from engine.cycle.cycle import Cycle
+from engine.cycle.cycle import INDICATOR_ROWS, Cycle
 from engine.domain.brokerage import Activity, Asset, BrokerAccount, BrokerClock, BrokerOrder, SessionHours
 from engine.domain.market import is_crypto
 from engine.domain.model_call import ModelRequest
 from engine.domain.order import Order, OrderState, OrderUpdate
 from engine.domain.run import TradingMode
 from engine.errors import CredentialsRefused, TryAgainLater
+from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
 from engine.market.as_of import Market
 from engine.market.trading_hours import decision_time, exchange_calendar, session_to_decide
 from engine.messages.events import Event
 from engine.preset import Preset
-from engine.session.context import DeskRunResult, SessionContext, run_id
 from engine.session.cost_meter import CostMeter
-from engine.session.daily import run_daily
-from engine.session.recorder import JournalRecorder
+from engine.session.desk_context import DeskRun, DeskRunResult, run_id
+from engine.session.desk_recorder import DeskRecorder
+from engine.session.desk_run import run_daily
 from tests.connectors.alpaca.sandbox_markets import FREE, START, loading, market_data
 from tests.engine.desks import DECISION_ONLY, ScriptedModel, hold, trade
 
@@ -209,8 +210,17 @@ class Desk:
         """One daily run."""
         session = session or self.session
         clock, identity = BrokerClockOf(self.local), run_id(self.name, session)
-        with JournalWriter(self.journal) as journal:
-            recorder, meter = JournalRecorder(journal, identity, self.name, clock), CostMeter("scripted")
+        with JournalWriter(self.journal) as journal, JournalReader(self.journal) as reader:
+            meter = CostMeter("scripted")
+            recorder = DeskRecorder(
+                journal,
+                identity,
+                self.name,
+                clock,
+                reader=reader,
+                market=self.market,
+                bars=self.preset.windows.chart + INDICATOR_ROWS,
+            )
 
             def tell(event: Event) -> None:
                 journal.event(event)
@@ -228,7 +238,7 @@ class Desk:
                 lambda account: claim_account(self.folder / f"{account}.account", self.name, account),
                 self.name,
             )
-            setting = SessionContext(
+            run = DeskRun(
                 run=identity,
                 desk=self.name,
                 session=session,
@@ -241,18 +251,20 @@ class Desk:
                 meter=meter,
                 journal=journal,
                 venue=venue,
-                wall=clock,
+                clock=clock,
+                reader=reader,
+                recorder=recorder,
                 publish=tell,
                 pause=self.pause,
                 mode=self.mode,
                 broker="alpaca",
             )
-            return asyncio.run(run_daily(setting))
+            return asyncio.run(run_daily(run))
 
 
 def assert_equal(desk: Desk) -> None:
     """Journal (books and everything later) and broker: cash to the cent, positions exactly."""
-    state, ours = desk.local.state(), what_is_kept(desk.journal).portfolio()
+    state, ours = desk.local.state(), journal_snapshot(desk.journal).portfolio()
     assert ours.cash == Decimal(state["cash"])
     assert {s: p.quantity for s, p in ours.positions.items()} == {
         s: Decimal(quantity) for s, quantity in state["positions"].items()

@@ -18,7 +18,7 @@ from engine.account.adoption import adopt, ended_at_the_broker
 from engine.account.booking import Booking
 from engine.account.claim import claim_account
 from engine.account.comparison import BooksDisagree, compare
-from engine.account.reconciliation import ReconciliationReport, what_is_kept
+from engine.account.reconciliation import ReconciliationReport, journal_snapshot
 from engine.domain.brokerage import Activity, ActivityKind, BrokerAccount, Difference
 from engine.domain.ledger import carried_forward
 from engine.domain.order import Order, OrderState, OrderUpdate, Side
@@ -28,7 +28,7 @@ from engine.errors import ConfigError, CredentialsRefused
 from engine.journal.integrity import quick_check
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
-from engine.session.context import run_id
+from engine.session.desk_context import run_id
 from tests.engine.account.accounts import DAYS, XNYS, BrokerClockOf, Desk, assert_equal
 from tests.engine.desks import hold, trade
 
@@ -384,7 +384,7 @@ def test_parts_of_cents_are_booked_under_their_name(tmp_path: Path) -> None:
     theirs = D(desk.local.state()["cash"]) - D("0.006") * len(fills)
     assert rests
     assert sum(flow.amount for flow in rests) == (theirs - D(desk.local.state()["cash"])).quantize(D("0.01"))
-    assert abs(what_is_kept(desk.journal).portfolio().cash - theirs) <= D("0.005")
+    assert abs(journal_snapshot(desk.journal).portfolio().cash - theirs) <= D("0.005")
 
 
 # Whose history lags behind its cash

@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.account.booking import ROUNDING, Booking
-from engine.account.reconciliation import Reconciler, what_is_kept
+from engine.account.reconciliation import Reconciler, journal_snapshot
 from engine.domain.brokerage import Activity, ActivityKind, BrokerAccount, BrokerOrder
 from engine.domain.market import Bar, PriceHistory
 from engine.domain.order import Order, OrderState, Side
@@ -254,7 +254,7 @@ def _lives(journal: Path, calendar: Calendar, days: list[list[Trade]]) -> None:
                 booking.lines(found)
                 rounding += found.rounding
                 booking.closed(found.kept.books, session)  # type: ignore[arg-type]
-            kept = what_is_kept(journal)
+            kept = journal_snapshot(journal)
             assert kept.books is not None and kept.books.session == session
             ours = kept.portfolio()
             assert ours.cash == account.cash.quantize(CENT, ROUND_HALF_EVEN)

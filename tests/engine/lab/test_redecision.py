@@ -13,11 +13,12 @@ import pytest
 
 from engine.agents.ask import Asker
 from engine.cycle.cycle import Cycle
-from engine.cycle.turn import TradingHistory, Turn
+from engine.cycle.turn import CycleResult, TradingHistory
 from engine.domain.decision import Action
 from engine.domain.model_call import ModelRequest
 from engine.domain.portfolio import Portfolio, Position
-from engine.lab.redecision import part_of
+from engine.journal.entries import RunEntry
+from engine.lab.redecision import RecordedTurn, decide_again
 from engine.market.trading_hours import decision_time
 from tests.engine.desks import DECISION_ONLY, WEEKDAYS, ScriptedModel, bars, hold, market_of, trade
 
@@ -42,40 +43,43 @@ def cycle() -> Cycle:
     return Cycle(DECISION_ONLY, asker, MARKET.calendars)
 
 
-def turn(cash: str) -> Turn:
+def recorded(cash: str) -> RecordedTurn:
     session = DAYS[-1]
     portfolio = Portfolio(Decimal(cash), {"BBB": Position(Decimal(100_000 - int(cash)) / 100, Decimal(90))})
-    return Turn(
-        run="run",
+    return RecordedTurn(
+        run=RunEntry(id="run", kind="daily", name="test", started=decision_time(WEEKDAYS, session)),
         desk="test",
         session=session,
-        number=1,
+        cycle=1,
         symbols=SYMBOLS,
-        market=MARKET.at(decision_time(WEEKDAYS, session)),
-        news_after=decision_time(WEEKDAYS, DAYS[-2]),
         portfolio=portfolio,
-        value=Decimal(100_000),
-        notebook=TradingHistory(),
+        closed=session,
+        history=TradingHistory(),
+        orders=(),
     )
+
+
+def decided(turn: RecordedTurn, symbol: str | None = None) -> CycleResult:
+    return asyncio.run(decide_again(turn, MARKET, WEEKDAYS, cycle(), symbol=symbol)).result
 
 
 @pytest.mark.parametrize("cash", ["22000", "26000", "33000", "90000"])
 def test_a_symbol_alone_is_decided_as_in_its_batch(cash: str) -> None:
-    whole = asyncio.run(cycle().run(turn(cash)))
+    whole = decided(recorded(cash))
     orders = {order.symbol: order for order in whole.orders}
     for made in whole.decisions:
         symbol = made.key.symbol
-        alone = asyncio.run(cycle().run(part_of(replace(turn(cash), notebook=TradingHistory()), symbol, whole.orders)))
+        alone = decided(replace(recorded(cash), orders=whole.orders), symbol)
         assert alone.decisions == (made,)
         assert alone.orders == ((orders[symbol],) if symbol in orders else ())
 
 
 def test_what_the_others_had_taken_is_what_makes_it_so() -> None:
     """With 22 % in cash the first purchase leaves 3 % above the floor: the second is cut to it, the third refused."""
-    whole = asyncio.run(cycle().run(turn("22000")))
+    whole = decided(recorded("22000"))
     by_symbol = {made.key.symbol: made for made in whole.decisions}
     assert by_symbol["AAA"].size == 9
     assert by_symbol["CCC"].size == 3
     assert by_symbol["DDD"].action is Action.HOLD
-    unaware = asyncio.run(cycle().run(replace(turn("22000"), symbols=("CCC",))))
+    unaware = decided(replace(recorded("22000"), symbols=("CCC",)))
     assert unaware.decisions[0].size == 7

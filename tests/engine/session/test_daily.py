@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from engine.agents.ask import Asker
-from engine.cycle.cycle import Cycle
+from engine.cycle.cycle import INDICATOR_ROWS, Cycle
 from engine.domain.decision import Action
 from engine.domain.execution import ExecutionRules
 from engine.domain.model_call import ModelRequest
@@ -27,11 +27,11 @@ from engine.journal.store import RowStore
 from engine.journal.writer import JournalWriter
 from engine.market.as_of import Market
 from engine.messages.events import Event, OrderFilled, RunFinished, SessionSettled
-from engine.session.context import DeskRunResult, SessionContext, run_id
 from engine.session.cost_meter import CostMeter
-from engine.session.daily import run_daily
-from engine.session.recorder import JournalRecorder
-from engine.session.simulated_venue import SimulatedVenue
+from engine.session.desk_context import DeskRun, DeskRunResult, run_id
+from engine.session.desk_recorder import DeskRecorder
+from engine.session.desk_run import run_daily
+from engine.session.simulated_venue import DeskVenue
 from tests.engine.desks import (
     DECISION_ONLY,
     FREE,
@@ -91,9 +91,18 @@ class Daily:
         self.events: list[Event] = []
 
     def run(self, session: date) -> DeskRunResult:
-        with JournalWriter(self.path) as journal:
+        with JournalWriter(self.path) as journal, JournalReader(self.path) as reader:
             wall, identity = Wall(session), run_id("desk", session)
-            recorder, meter = JournalRecorder(journal, identity, "desk", wall), CostMeter("scripted")
+            meter = CostMeter("scripted")
+            recorder = DeskRecorder(
+                journal,
+                identity,
+                "desk",
+                wall,
+                reader=reader,
+                market=self.market,
+                bars=DECISION_ONLY.windows.chart + INDICATOR_ROWS,
+            )
 
             def tell(event: Event) -> None:
                 journal.event(event)
@@ -105,8 +114,16 @@ class Daily:
 
             asker = Asker({"default": self.model}, {}, heard, lambda asked, text: None)
             cycle = Cycle(DECISION_ONLY, asker, self.market.calendars, tell)
-            broker = SimulatedVenue(journal, identity, "desk", self.market, WEEKDAYS, self.rules, CASH, wall)
-            setting = SessionContext(
+            venue = DeskVenue(
+                self.rules,
+                self.market.histories,
+                self.market.actions,
+                calendar=WEEKDAYS,
+                recorder=recorder,
+                reader=reader,
+                cash=CASH,
+            )
+            desk = DeskRun(
                 run=identity,
                 desk="desk",
                 session=session,
@@ -118,12 +135,14 @@ class Daily:
                 label="a script",
                 meter=meter,
                 journal=journal,
-                venue=broker,
-                wall=wall,
+                venue=venue,
+                reader=reader,
+                recorder=recorder,
+                clock=wall,
                 publish=tell,
                 pause=asyncio.sleep,
             )
-            return asyncio.run(run_daily(setting))
+            return asyncio.run(run_daily(desk))
 
 
 def books(path: Path) -> dict[str, Any]:
@@ -380,7 +399,7 @@ def test_killed_and_not_gone_on_with_its_intentions_expire(journal: Path, copies
 def test_what_an_unfinished_run_meant_to_trade_does_not_stay_open(outcome: RunOutcome | None, journal: Path) -> None:
     """A run that ended with an error is as abandoned as one that was killed."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(SimulatedVenue, "place", _refuse)
+        patch.setattr(DeskVenue, "place", _refuse)
         with pytest.raises(Killed):
             Daily(journal).run(DAYS[0])
     if outcome is not None:
@@ -395,13 +414,13 @@ def test_what_an_unfinished_run_meant_to_trade_does_not_stay_open(outcome: RunOu
         assert reader.runs()[0].outcome == "failed"
 
 
-async def _refuse(self: SimulatedVenue, order: object) -> None:
+async def _refuse(self: DeskVenue, order: object) -> None:
     raise Killed
 
 
 def test_a_failed_run_goes_on_in_its_own_session(journal: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(SimulatedVenue, "place", _refuse)
+        patch.setattr(DeskVenue, "place", _refuse)
         with pytest.raises(Killed):
             Daily(journal).run(DAYS[0])
     with JournalWriter(journal) as writer:

@@ -12,7 +12,7 @@ from engine.domain.portfolio import Portfolio, Position
 from engine.market.as_of import Market
 from engine.market.trading_hours import AroundTheClock, decision_time, previous_session
 from engine.ports import Calendar
-from engine.session.inputs import TurnInputs, parts_of, seen_in
+from engine.session.inputs import TurnInputs, input_parts, read_inputs
 from tests.engine.desks import WEEKDAYS, market_of, split
 
 DAYS = WEEKDAYS.sessions(date(2023, 6, 1), date(2024, 6, 28))
@@ -103,7 +103,7 @@ def turn(session: date) -> Turn:
 
 
 def read_again(session: date) -> TurnInputs:
-    return seen_in(parts_of(turn(session), MARKET, BARS), calendar_of)
+    return read_inputs(input_parts(turn(session), MARKET, BARS), calendar_of)
 
 
 def columns(bars: PriceHistory) -> list[list[object]]:
@@ -140,8 +140,8 @@ def test_nothing_later_is_kept() -> None:
 
 
 def test_a_day_adds_little_to_the_day_before() -> None:
-    whole = {part for parts in parts_of(turn(DAYS[220]), MARKET, BARS).values() for part in parts}
-    added = {part for parts in parts_of(turn(DAYS[221]), MARKET, BARS).values() for part in parts} - whole
+    whole = {part for parts in input_parts(turn(DAYS[220]), MARKET, BARS).values() for part in parts}
+    added = {part for parts in input_parts(turn(DAYS[221]), MARKET, BARS).values() for part in parts} - whole
     # The books, the news, and the month that goes on, once for three symbols whose bars are alike.
     assert len(added) == 3
     assert sum(map(len, added)) * 8 < sum(map(len, whole))

@@ -9,7 +9,8 @@ from engine.domain.decision import Action, Decision, DecisionKey, Outcome, Propo
 from engine.domain.order import Fill, Side
 from engine.domain.portfolio import Portfolio, Position
 from engine.domain.run import CashFlow, EquityPoint
-from engine.session.reward import outcomes
+from engine.execution.venue import SettledSession
+from engine.session.outcomes import outcomes
 
 MONDAY, TUESDAY = date(2024, 3, 4), date(2024, 3, 5)
 
@@ -47,7 +48,9 @@ def test_the_reward_is_the_symbols_part_of_the_portfolios_change() -> None:
     after = books(TUESDAY, "7134", {"AAA": ("140", "22"), "BBB": ("0", "49")})
     trades = [fill("AAA", Side.BUY, "40", "21", "5"), fill("BBB", Side.SELL, "10", "48", "1")]
 
-    rows = outcomes([decision("AAA"), decision("BBB"), decision("CCC")], before, after, trades, [], {})
+    rows = outcomes(
+        [decision("AAA"), decision("BBB"), decision("CCC")], SettledSession(before, after, tuple(trades)), {}
+    )
 
     assert before.value == 10_000
     assert [(r.symbol, r.reward, r.cumulative) for r in rows] == [
@@ -71,7 +74,7 @@ def test_a_split_is_no_profit_and_a_dividend_is_one() -> None:
         CashFlow(session=TUESDAY, symbol="AAA", kind="dividend", amount=Decimal("15.10")),
     ]
 
-    (row,) = outcomes([decision("AAA")], before, after, [], flows, {})
+    (row,) = outcomes([decision("AAA")], SettledSession(before, after, (), tuple(flows)), {})
 
     assert before.value == 10_000
     assert row.reward == Decimal("0.00151")
@@ -94,8 +97,8 @@ def test_the_cumulative_return_compounds_from_the_rows_so_far() -> None:
     )
     other = {("AAA", "someone else"): [so_far]}
 
-    (first,) = outcomes([decision("AAA")], before, after, [], [], other)
-    (second,) = outcomes([decision("AAA")], before, after, [], [], {("AAA", "desk"): [so_far]})
+    (first,) = outcomes([decision("AAA")], SettledSession(before, after), other)
+    (second,) = outcomes([decision("AAA")], SettledSession(before, after), {("AAA", "desk"): [so_far]})
 
     assert (first.reward, first.cumulative) == (Decimal("0.1"), Decimal("0.1"))
     assert (second.reward, second.cumulative) == (Decimal("0.1"), Decimal("0.32"))
@@ -104,7 +107,7 @@ def test_the_cumulative_return_compounds_from_the_rows_so_far() -> None:
 def test_an_abstention_tells_its_reason_and_money_lost_is_no_division_by_zero() -> None:
     nothing = books(MONDAY, "0", {})
 
-    (row,) = outcomes([decision("AAA", Action.ABSTAIN, "timed out: no answer")], nothing, nothing, [], [], {})
+    (row,) = outcomes([decision("AAA", Action.ABSTAIN, "timed out: no answer")], SettledSession(nothing, nothing), {})
 
     assert (row.action, row.reward) == (Action.ABSTAIN, 0)
     assert row.key_factors == "no rule: timed out: no answer"

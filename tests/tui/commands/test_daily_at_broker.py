@@ -23,7 +23,7 @@ from connectors.sandbox import SandboxServer
 from connectors.wiring.sandbox import build_sandbox
 from connectors.wiring.sources import calendars
 from engine import places
-from engine.account.reconciliation import what_is_kept
+from engine.account.reconciliation import journal_snapshot
 from engine.domain.order import OrderState
 from engine.domain.run import DataSpec
 from engine.journal.integrity import quick_check
@@ -250,7 +250,7 @@ def test_killed_by_signal_while_the_broker_fails_it_trades_everything_once(
     there = [order["client_order_id"] for order in state["orders"]]
     assert len(there) == len(set(there))
     assert sorted(there) == sorted(order.id for order in sent)
-    ours = what_is_kept(journal).portfolio()
+    ours = journal_snapshot(journal).portfolio()
     assert ours.cash == Decimal(state["cash"])
     held = {symbol: position.quantity for symbol, position in ours.positions.items()}
     assert held == {symbol: Decimal(quantity) for symbol, quantity in state["positions"].items()}

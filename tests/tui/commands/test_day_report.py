@@ -18,7 +18,7 @@ from engine.errors import DataError
 from engine.journal.entries import RunEntry
 from engine.journal.writer import JournalWriter
 from engine.reports.day_markdown import day_markdown
-from engine.session.context import run_id
+from engine.session.desk_context import run_id
 from tests.tui.commands.conftest import SESSIONS, Run
 
 

@@ -1,0 +1,229 @@
+"""One run of a desk: the daily run after a close, or a cycle within the session that follows it.
+
+A run that was killed goes on where it stopped: closed sessions are closed, decisions that stand are not asked for
+again, orders that were sent are not sent twice. Source: papers.md D2, D4; TradingGPT §3 [G7].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import date, datetime
+
+from engine.domain.order import OrderState
+from engine.domain.run import RunOutcome
+from engine.errors import NetworkError, StaleData, TryAgainLater, UsageError
+from engine.execution.controls import Halted
+from engine.execution.submission import Submission, SubmissionResult, SubmissionTerms
+from engine.journal.entries import RunEntry
+from engine.market.trading_hours import decision_time, previous_session, session_after, session_to_decide
+from engine.messages.events import RunFinished, RunStarted
+from engine.session.context import Moment, Quotes, SessionContext, SessionResult
+from engine.session.desk_context import DeskRun, DeskRunResult
+from engine.session.desk_state import desk_state
+from engine.session.earlier_runs import close_abandoned, decided_until, skip_missed
+from engine.session.loop import order_filled, run_session
+from engine.session.recorded_venue import on_recorded_inputs
+from engine.session.schedule import DAILY
+
+TAKEN = (OrderState.ACKNOWLEDGED, OrderState.PARTIALLY_FILLED, OrderState.FILLED)
+FILLS_WITHIN = 1.0
+"""Seconds in which an order fills while the market is open, as a rule."""
+
+
+async def run_daily(desk: DeskRun) -> DeskRunResult:
+    """One daily run. Raises UsageError for a session that the books, or the time, have passed, StaleData where a
+    symbol's bars do not reach the session, and what the venue raises: BooksDisagree, TryAgainLater, NetworkError,
+    CredentialsRefused, ConfigError."""
+    _check(desk)
+    close_abandoned(desk)
+    skipped = skip_missed(desk)
+    _begin(desk)
+    moment = Moment(
+        session=desk.session,
+        now=decision_time(desk.calendar, desk.session),
+        news_after=decided_until(desk, previous_session(desk.calendar, desk.session)),
+    )
+    done = await run_session(_context(desk), moment, desk_state(desk.reader))
+    return _end(desk, done, skipped)
+
+
+async def run_within(desk: DeskRun, quotes: Quotes) -> DeskRunResult:
+    """One cycle within the session after `desk.session`, at the prices of the moment. Raises StaleData where that is
+    not open at this moment, or the inputs of a killed cycle are too old to go on with, and what the venue raises."""
+    until = _open_until(desk)
+    close_abandoned(desk)
+    _begin(desk)
+    context = _context(desk)
+    moment = Moment(
+        session=desk.session,
+        cycle=desk.number,
+        now=None,
+        news_after=decided_until(desk, desk.session),
+        until=until,
+        quotes=quotes,
+    )
+    inputs = desk.reader.inputs(desk.run, desk.number)
+    if inputs:
+        # A killed cycle: the same questions have the same answers, which are paid already.
+        context, moment = on_recorded_inputs(context, moment, inputs)
+    done = await run_session(context, moment, desk_state(desk.reader))
+    await _book_fills(desk, done.submitted)
+    fills = desk.reader.fills(run=desk.run)
+    for fill in fills:
+        desk.publish(order_filled(desk.run, desk.clock.now(), fill))
+    return replace(_end(desk, done), fills=fills)
+
+
+def _context(desk: DeskRun) -> SessionContext:
+    sizing = desk.cycle.preset.sizing
+    terms = SubmissionTerms(
+        run=desk.run,
+        session=desk.session,
+        symbols=desk.symbols,
+        mode=desk.mode,
+        cash_floor=sizing.cash_floor,
+        allow_short=sizing.allow_short,
+    )
+    return SessionContext(
+        run=desk.run,
+        desk=desk.desk,
+        symbols=desk.symbols,
+        market=desk.market,
+        calendar=desk.calendar,
+        cycle=desk.cycle,
+        venue=desk.venue,
+        orders=Submission(
+            terms,
+            desk.venue,
+            journal=desk.journal,
+            reader=desk.reader,
+            calendar=desk.calendar,
+            clock=desk.clock,
+            pause=desk.pause,
+            publish=desk.publish,
+        ),
+        recorder=desk.recorder,
+        clock=desk.clock,
+        publish=desk.publish,
+    )
+
+
+def _check(desk: DeskRun) -> None:
+    session, books = desk.session, desk.venue.books
+    if books is not None and books.session > session:
+        raise UsageError(
+            f"the books of {desk.desk} are closed up to {books.session}: {session} can no longer be decided"
+        )
+    if desk.venue.real_time:
+        latest = session_to_decide(desk.calendar, desk.symbols, None, desk.clock.now())
+        if latest != session:
+            raise UsageError(
+                f"--session {session} has passed at the broker: {latest} is the last completed session, and the only "
+                "one that can be traded"
+            )
+    for symbol in desk.symbols:
+        history = desk.market.histories[symbol]
+        if not len(history) or history.session(-1) < session:
+            ends = f"end on {history.session(-1)}" if len(history) else "are none"
+            raise StaleData(
+                f"{symbol}: its bars {ends}, and {session} is to be decided: fetch newer ones and run again"
+            )
+
+
+def _open_until(desk: DeskRun) -> datetime:
+    """The close of the session that is open now."""
+    now, calendar, session = desk.clock.now(), desk.calendar, desk.session
+    following = session_after(calendar, session)
+    opens, closes = calendar.opens_at(following), calendar.closes_at(following)
+    if not opens <= now < closes or session_to_decide(calendar, desk.symbols, None, now) != session:
+        raise StaleData(f"the session after {session} is not open at {now:%Y-%m-%d %H:%M} UTC: no cycle within it")
+    return closes
+
+
+def _begin(desk: DeskRun) -> None:
+    """Write down, and publish, that a run has begun or goes on."""
+    now = desk.clock.now()
+    desk.journal.run_started(
+        RunEntry(
+            id=desk.run,
+            kind=desk.kind,
+            name=desk.name,
+            started=now,
+            label=desk.label,
+            spec=None,
+            symbols=desk.symbols,
+            session=desk.session,
+            cycle=desk.number,
+        )
+    )
+    desk.publish(
+        RunStarted(
+            run=desk.run,
+            time=now,
+            kind=desk.kind,
+            name=desk.name,
+            label=desk.label,
+            symbols=desk.symbols,
+            first=desk.session,
+            last=desk.session,
+            sessions=1,
+            steps=desk.cycle.preset.questions,
+        )
+    )
+
+
+async def _book_fills(desk: DeskRun, submitted: SubmissionResult) -> None:
+    """Book what has filled by now, so that the journal has the desk's present positions; the rest is the next run's."""
+    if any(order.state in TAKEN for order in submitted.orders):
+        await desk.pause(FILLS_WITHIN)
+        with suppress(TryAgainLater, NetworkError):
+            await desk.venue.settle(desk.session)
+
+
+def _end(desk: DeskRun, done: SessionResult, skipped: Sequence[date] = ()) -> DeskRunResult:
+    """Write down, and publish, that the run has ended, and its result."""
+    submitted, books = done.submitted, desk.venue.books
+    assert books is not None  # settling has opened them
+    outcome = _outcome(submitted)
+    portfolio, detail = desk.venue.portfolio, _halt_detail(submitted.halted)
+    value = portfolio.value({symbol: done.turn.price(symbol) for symbol in portfolio.positions})
+    if desk.number == DAILY:
+        value = books.value
+    desk.journal.run_finished(
+        desk.run,
+        outcome,
+        desk.clock.now(),
+        value=value,
+        detail=detail,
+        model=desk.meter.use,
+        extra={"broker": desk.broker, "mode": desk.mode},
+    )
+    desk.publish(RunFinished(run=desk.run, time=desk.clock.now(), outcome=outcome, value=value, detail=detail))
+    return DeskRunResult(
+        run=desk.run,
+        session=desk.session,
+        books=books,
+        decisions=done.result.decisions,
+        orders=submitted.orders,
+        fills=tuple(fill for one in done.settled for fill in one.fills),
+        cash_flows=tuple(flow for one in done.settled for flow in one.cash_flows),
+        skipped=tuple(skipped),
+        model=desk.meter.use,
+        outcome=outcome,
+        waiting=submitted.waiting,
+        halted=submitted.halted,
+    )
+
+
+def _outcome(submitted: SubmissionResult) -> RunOutcome:
+    if submitted.halted:
+        return RunOutcome.HALTED
+    return RunOutcome.WAITING if submitted.waiting else RunOutcome.DONE
+
+
+def _halt_detail(halt: Halted | None) -> str:
+    if halt is None:
+        return ""
+    return f"halted since {halt.since:%Y-%m-%d %H:%M} UTC" + (f": {halt.reason}" if halt.reason else "")

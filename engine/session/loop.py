@@ -1,0 +1,95 @@
+"""One session of a run, live or replayed: settle, learn, decide, submit.
+
+A backtest, the daily run, a cycle within a session, a redecision and a parity check differ in the venue, the clock and
+the recorder that they give to it, in nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import date, datetime, timedelta
+
+from engine.cycle.turn import CycleResult, Turn
+from engine.domain.order import Fill
+from engine.errors import StaleData
+from engine.execution.submission import SubmissionResult
+from engine.execution.venue import SettledSession
+from engine.messages.events import OrderFilled, SessionSettled
+from engine.session.context import Moment, RunState, SessionContext, SessionResult
+from engine.session.outcomes import deposits_in, learn
+from engine.session.turn_builder import build_turn
+
+RESUMED_WITHIN = timedelta(minutes=15)
+"""How old the data of a killed cycle within a session may be when it goes on with it."""
+
+
+async def run_session(context: SessionContext, moment: Moment, state: RunState) -> SessionResult:
+    """Settle, learn, decide and submit at one moment. What a killed run had decided is not asked for again, and a desk
+    that a person has halted decides nothing. Raises what the venue and the models raise."""
+    settled, state = await settle(context, moment.session, state)
+    turn = await build_turn(context, moment, state.history)
+    halt, result = context.orders.halt(), context.recorder.recorded()
+    if result is None and halt is None:
+        result = await _decide(context, turn)
+        state = replace(state, awaiting=(*state.awaiting, *result.decisions))
+    result = result or CycleResult((), ())
+    if halt is not None:
+        submitted = SubmissionResult(result.orders, halted=halt)
+    else:
+        submitted = await context.orders.submit(result.orders, turn.price, moment.until)
+    return SessionResult(settled, turn, result, submitted, state)
+
+
+async def settle(
+    context: SessionContext, session: date, state: RunState
+) -> tuple[tuple[SettledSession, ...], RunState]:
+    """Close the books up to a session, publish what happened, and learn from it."""
+    settlement = await context.venue.settle(session)
+    _publish(context, settlement.sessions)
+    return settlement.sessions, learn(context, state, settlement.stretches)
+
+
+async def _decide(context: SessionContext, turn: Turn) -> CycleResult:
+    if turn.within_session and context.clock.now() - turn.market.now > RESUMED_WITHIN:
+        raise StaleData(
+            f"cycle {turn.number} after {turn.session} was cut short at {turn.market.now:%H:%M} UTC: nothing "
+            "is decided on what was so then"
+        )
+    result = await context.cycle.run(turn)
+    context.recorder.decided(turn, result)
+    return result
+
+
+def _publish(context: SessionContext, sessions: Iterable[SettledSession]) -> None:
+    for one in sessions:
+        now, books = context.clock.now(), one.after
+        for fill in context.recorder.new_fills(one):
+            context.publish(order_filled(context.run, now, fill))
+        held = tuple((symbol, p.quantity, books.prices[symbol]) for symbol, p in books.portfolio.positions.items())
+        context.publish(
+            SessionSettled(
+                run=context.run,
+                time=now,
+                session=books.session,
+                value=books.value,
+                cash=books.portfolio.cash,
+                positions=held,
+                brought=deposits_in(one),
+            )
+        )
+
+
+def order_filled(run: str, now: datetime, fill: Fill) -> OrderFilled:
+    """The event of a trade, published by the run that has booked it."""
+    return OrderFilled(
+        run=run,
+        time=now,
+        order_id=fill.order_id,
+        session=fill.session,
+        symbol=fill.symbol,
+        side=fill.side.value,
+        quantity=fill.quantity,
+        price=fill.price,
+        fee=fill.fee,
+    )
