@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from engine.session.intraday import GOES_ON
 
 from connectors.alpaca.broker import AlpacaBroker
 from connectors.sandbox import SandboxServer
@@ -37,6 +36,7 @@ from engine.messages.events import Event, Noticed
 from engine.ports import LanguageModel
 from engine.session.desk_context import DeskRunResult
 from engine.session.inputs import read_inputs
+from engine.session.loop import RESUMED_WITHIN
 from tests.connectors.wiring.test_desk_at_broker import SYMBOLS, assert_equal_books, desk, written
 from tests.engine.desks import hold, trade
 
@@ -190,7 +190,7 @@ def test_what_was_seen_too_long_ago_is_not_decided_on(sandbox: SandboxServer, wr
     sandbox.advance(OPEN + timedelta(hours=2))
     with pytest.raises(KeyboardInterrupt):
         cycle(config, 2, Buyer(dies_at=1))
-    sandbox.advance(OPEN + timedelta(hours=2) + GOES_ON + timedelta(minutes=1))
+    sandbox.advance(OPEN + timedelta(hours=2) + RESUMED_WITHIN + timedelta(minutes=1))
     with pytest.raises(StaleData, match="cut short"):
         cycle(config, 2, Buyer())
     result = cycle(config, 3, Buyer())
