@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from engine.domain.run import TradingMode
 from engine.errors import ConfigError
-from engine.preset import AgentSettings, complaint
+from engine.settings import AgentSettings, complaint
 
 PREFIX = "PAPERDESK_"
 NOT_CONFIG = frozenset({"PAPERDESK_HOME", "PAPERDESK_TEST_DATA", "PAPERDESK_CONFIG"})

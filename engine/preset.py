@@ -12,55 +12,16 @@ from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator, model_validator
+from pydantic import Field, StringConstraints, ValidationError, field_validator, model_validator
 
+from engine.agents.agent import Agent
+from engine.agents.registry import Agents, ablations, registered, step_groups, steps_of
 from engine.domain.briefing import Briefing, ExpertNote
-from engine.domain.decision import SizingRule
 from engine.domain.five_level import TradeValues
 from engine.errors import ConfigError, UsageError
-
-STEPS = (
-    "news",
-    "intelligence",
-    "macro",
-    "memory",
-    "diversified",
-    "past",
-    "vision",
-    "chart",
-    "tools",
-    "low-level",
-    "high-level",
-    "performance-reflection",
-    "signal-reflection",
-    "extended",
-    "immediate",
-)
-"""What a preset may have and an ablation may leave out, in the order of the cycle. `macro` hands figures of the
-economy to intelligence and to memory, `diversified` asks memory once per retrieval type, `vision` lets models that see
-look at charts; the rest are steps."""
-
-_QUESTIONS = {
-    "news": ("news",),
-    "intelligence": ("market-intelligence",),
-    "past": ("past-intelligence",),
-    "chart": ("chart",),
-    "low-level": ("low-level-reflection",),
-    "high-level": ("high-level-reflection",),
-    "performance-reflection": ("short-term reflection", "medium-term reflection"),
-    "signal-reflection": ("signal-reflection",),
-    "extended": ("extended-reflection",),
-    "immediate": ("immediate-reflection",),
-}
-"""The questions that a step asks, by the names under which events tell of them."""
-
-GROUPS = {
-    "reflections": ("performance-reflection", "signal-reflection", "low-level", "high-level", "extended"),
-    "memory": ("memory", "diversified", "past"),
-}
-"""Names under which an ablation leaves out several."""
+from engine.settings import AgentSettings, Frozen, Sizing, complaint
 
 HIDDEN = frozenset({"leaky-test"})
 """Presets that exist to be caught."""
@@ -75,45 +36,7 @@ OwnerName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,
 """Part of order ids, which brokers limit."""
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
-
-
-class Band(_Frozen):
-    """The sizes that a rule allows, in percent of the portfolio, and what must hold for it."""
-
-    smallest: Decimal = Field(ge=0, le=100)
-    largest: Decimal = Field(gt=0, le=100)
-    cash_above: Decimal | None = Field(None, ge=0, le=1)
-    """Cash that there must be before the trade, as a fraction of the portfolio's value."""
-
-    @model_validator(mode="after")
-    def _in_order(self) -> Band:
-        if self.smallest > self.largest:
-            raise ValueError(f"smallest {self.smallest} is above largest {self.largest}")
-        return self
-
-
-class Sizing(_Frozen):
-    """How much may be traded. Source: FinVision table 5 [V6]."""
-
-    cash_floor: Decimal = Field(Decimal("0.10"), ge=0, le=1)
-    """The fraction of the portfolio's value that stays cash, checked when deciding."""
-    allow_short: bool = False
-    gain_over_cost: Decimal = Decimal("0.05")
-    """The gain over average cost from which the rule `gain over 5 %` may be named."""
-    gains_in_a_row: int = Field(3, ge=0)
-    """Sessions of gains from which the rule `gains three sessions running` may be named."""
-    buy: dict[SizingRule, Band] = {}
-    sell: dict[SizingRule, Band] = {}
-    whole: bool = False
-    """Every buy takes all cash above the floor and every sale all that is held: for papers whose actions have no
-    size."""
-    unruled: Band | None = None
-    """The band of a proposal that names no rule, as advice in levels does; none: it is refused."""
-
-
-class Windows(_Frozen):
+class Windows(Frozen):
     """How far back each agent sees, in sessions."""
 
     chart: int = Field(60, ge=5, le=400)
@@ -123,16 +46,7 @@ class Windows(_Frozen):
     history: int = Field(10, ge=1, le=250)
 
 
-class AgentSettings(_Frozen):
-    """How one agent asks its model: the temperature is a wish, dropped where a model takes none."""
-
-    model: str | None = None
-    temperature: float | None = None
-    max_output_tokens: int = Field(2048, ge=64, le=64000)
-    timeout: float = Field(120.0, gt=0)
-
-
-class Owner(_Frozen):
+class Owner(Frozen):
     """One of those who decide: what it sets of its own. What it leaves out is the preset's."""
 
     weight: Decimal = Field(Decimal(1), gt=0, le=1000)
@@ -151,7 +65,7 @@ class Owner(_Frozen):
     """What it knows of its assets, told before the profile of the asset that it decides on."""
 
 
-class Preset(_Frozen):
+class Preset(Frozen):
     """One way of running the cycle."""
 
     name: str
@@ -181,6 +95,8 @@ class Preset(_Frozen):
     """What experts wrote; a tool among the tools. Source: FinAgent §4.4 [A7]."""
     sizing: Sizing
     windows: Windows = Windows()
+    load: tuple[str, ...] = ()
+    """Agents of the user's own, as `FILE.py:NAME`, the file relative to the preset's; `steps` names their steps."""
     agents: dict[str, AgentSettings] = {}
     owners: dict[OwnerName, Owner] = Field({DESK: Owner()}, min_length=1)
     """Those who decide, in order: a list of names, or a table `[owners.NAME]` for each."""
@@ -216,21 +132,35 @@ class Preset(_Frozen):
         return own.model_copy(update={"risk": own.risk or self.risk, "preference": own.preference or self.preference})
 
     @property
+    def registered(self) -> Agents:
+        """All agents that it can ask, by name."""
+        return registered(self.load)
+
+    @property
+    def asked(self) -> tuple[Agent[Any, Any], ...]:
+        """The agents that it asks, in the order of the cycle."""
+        return tuple(agent for agent in self.registered.values() if agent.asked_by(self.steps, self.decision))
+
+    @property
     def questions(self) -> tuple[str, ...]:
         """What its agents are asked about a symbol, in order, as the events of the cycle name it."""
-        asked = [name for step in STEPS if step in self.steps for name in _QUESTIONS.get(step, ())]
-        return (*asked, "decision") if self.decision in ("sized", "evidence") else tuple(asked)
+        return tuple(question for agent in self.asked for question in agent.questions)
+
+    @property
+    def decider(self) -> Agent[Any, Any]:
+        """The agent whose answer is the decision."""
+        return next(agent for agent in self.registered.values() if self.decision in agent.decides)
 
     def without(self, steps: tuple[str, ...]) -> Preset:
         """The ablation that leaves some steps out; raises UsageError for a step that does not exist."""
-        known = (*STEPS, *(group for group in GROUPS if group not in STEPS))
+        groups, known = step_groups(self.registered), ablations(self.registered)
         gone: set[str] = set()
         for step in steps:
             if step not in known:
                 near = difflib.get_close_matches(step, known, 1)
                 hint = f"; did you mean {near[0]}?" if near else ""
                 raise UsageError(f"--without {step}: no such step (there are {', '.join(known)}){hint}")
-            gone.update(GROUPS.get(step, (step,)))
+            gone.update(groups.get(step, (step,)))
         left = tuple(s for s in self.steps if s not in gone)
         return self.model_copy(update={"steps": left, "expected": self.expected or self.steps})
 
@@ -267,33 +197,14 @@ def load_preset(name: str) -> Preset:
         preset = Preset.model_validate(plain)
     except ValidationError as error:
         raise ConfigError(f"preset {name}: {complaint(Preset, error)}") from None
-    unknown = [step for step in preset.steps if step not in STEPS]
-    if unknown:
-        raise ConfigError(f"preset {name}: steps: no such step: {unknown[0]} (there are {', '.join(STEPS)})")
     try:
+        known = steps_of(preset.registered)
+        unknown = [step for step in preset.steps if step not in known]
+        if unknown:
+            raise UsageError(f"steps: no such step: {unknown[0]} (there are {', '.join(known)})")
         return preset.without(removed)
-    except UsageError as error:
+    except (ConfigError, UsageError) as error:
         raise ConfigError(f"preset {name}: {error}") from None
-
-
-def complaint(model: type[BaseModel], error: ValidationError) -> str:
-    """The first fault of settings on one line; an unknown key with the nearest known one."""
-    first = error.errors()[0]
-    where = ".".join(str(part) for part in first["loc"])
-    if first["type"] != "extra_forbidden":
-        return f"{where}: {first['msg'].removeprefix('Value error, ')}".removeprefix(": ")
-    known = sorted(_model_at(model, first["loc"][:-1]).model_fields)
-    near = difflib.get_close_matches(str(first["loc"][-1]), known, 1)
-    return f"unknown key {where}; " + (f"did you mean {near[0]}?" if near else f"there are: {', '.join(known)}")
-
-
-def _model_at(model: type[BaseModel], path: tuple[int | str, ...]) -> type[BaseModel]:
-    """The model of the table at a path; parts that name no field are the names of tables of one kind."""
-    for part in path:
-        field = model.model_fields.get(str(part))
-        kinds = () if field is None else (field.annotation, *get_args(field.annotation))
-        model = next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)), model)
-    return model
 
 
 def _read(name: str, extended_by: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -319,6 +230,9 @@ def _read(name: str, extended_by: tuple[str, ...] = ()) -> dict[str, Any]:
             else ""
         )
         raise ConfigError(f"preset {name}: not TOML: {error}{hint}") from None
+    if isinstance(own := plain.get("load"), list):
+        folder = Path(str(entry)).resolve().parent
+        plain["load"] = [str(folder / reference) for reference in own]
     parent = plain.pop("extends", None)
     return plain if parent is None else _merged(_read(str(parent), (*extended_by, name)), plain)
 

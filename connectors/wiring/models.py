@@ -22,30 +22,8 @@ from engine.domain.model_spec import ModelKind, ModelSpec, ReplayMode, parse_mod
 from engine.errors import ConfigError
 from engine.offline.model import OfflineModel
 from engine.ports import LanguageModel
-from engine.preset import AgentSettings, Preset
-
-AGENTS = (
-    "news",
-    "market-intelligence",
-    "past-intelligence",
-    "chart",
-    "low-level-reflection",
-    "high-level-reflection",
-    "performance-reflection",
-    "signal-reflection",
-    "extended-reflection",
-    "immediate-reflection",
-    "decision",
-    "evidence-decision",
-)
-"""Every agent that a preset may have."""
-
-_DECIDING = {
-    "sized": "decision",
-    "evidence": "evidence-decision",
-    "three-way": "immediate-reflection",
-    "five-level": "immediate-reflection",
-}
+from engine.preset import Preset
+from engine.settings import AgentSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,14 +65,13 @@ def build_models(
         opened = {text: _Unseeing(model) for text, model in opened.items()}
     spec = ", ".join(dict.fromkeys(model.spec for model in opened.values()))
     insisted = frozenset(a for a, own in config.models.agents.items() if "temperature" in own.model_fields_set)
-    decides = _DECIDING[preset.decision]
     return ModelSet(
         spec=spec,
         models={agent: opened[text] for agent, text in specs.items()},
         settings=settings,
         insisted=insisted,
         workshop=workshop,
-        decides=decides,
+        decides=preset.decider.name,
     )
 
 
@@ -107,12 +84,12 @@ def chosen_models(
         ("models.agents", config.models.agents),
         (f"preset {preset.name}: agents", preset.agents),
     ):
-        unknown = sorted(set(named) - set(AGENTS))
+        unknown = sorted(set(named) - set(preset.registered))
         if unknown:
-            raise ConfigError(f"{where}.{unknown[0]}: no such agent; there are {', '.join(AGENTS)}")
+            raise ConfigError(f"{where}.{unknown[0]}: no such agent; there are {', '.join(preset.registered)}")
     settings: dict[str, AgentSettings] = {}
     specs: dict[str, str] = {}
-    for agent in AGENTS:
+    for agent in preset.registered:
         wished = preset.agents.get(agent, AgentSettings())
         own = config.models.agents.get(agent)
         changes = {} if own is None else own.model_dump(exclude_unset=True)

@@ -14,7 +14,8 @@ from engine.domain.model_call import Capabilities
 from engine.domain.model_price import ModelPrice, PriceTable
 from engine.domain.model_spec import ModelKind, ModelSpec, ReplayMode, parse_model_spec
 from engine.errors import CredentialsRefused, PaperdeskError
-from engine.preset import AgentSettings, load_preset
+from engine.preset import load_preset
+from engine.settings import AgentSettings
 
 KEYS = {ModelKind.OPENAI: "OPENAI_API_KEY", ModelKind.ANTHROPIC: "ANTHROPIC_API_KEY"}
 """Where each vendor's key comes from."""

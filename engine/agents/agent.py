@@ -1,4 +1,4 @@
-"""An analyst as one value: what it may see, what it must answer, its prompt, and the rule that answers without a model.
+"""The registration of an agent: what it may see, what it must answer, its prompt, its rule, and what it reads.
 
 Everything that counts, orders or names agents is derived from these values (`engine.agents.registry`). A list of agents
 elsewhere would be a second registration, and the two would differ some day.
@@ -6,17 +6,15 @@ elsewhere would be a second registration, and the two would differ some day.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container
 from dataclasses import dataclass
-from datetime import date
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
-from pydantic import BaseModel, ConfigDict
-
-from engine.domain.chart import ChartSpec
-from engine.domain.market import Symbol
+from engine.agents.inputs import Inputs
+from engine.agents.view import A, View
+from engine.domain.model_call import Rule
 
 PROMPTS = Path(__file__).parent / "prompts"
 """Folder of the prompts that ship with the package."""
@@ -31,67 +29,12 @@ class Reads(StrEnum):
     MEMORY = "memory"
 
 
+DECIDING = "decision"
+"""Step of the agents whose answer is the decision; a preset's `decision` chooses among them."""
 MARKET_ALONE = frozenset({Reads.MARKET})
 
 
-@dataclass(frozen=True, slots=True)
-class View:
-    """All that an agent may see, as a frozen value; each agent's own View adds its fields."""
-
-    symbol: Symbol
-    session: date
-    owner: str
-
-    @property
-    def question(self) -> str:
-        """The name of the question in events, where an agent asks several; empty: the agent's own."""
-        return ""
-
-    @property
-    def charts(self) -> tuple[ChartSpec, ...]:
-        """Pictures for a model that sees."""
-        return ()
-
-    def summary(self) -> str:
-        """A few words for the record."""
-        raise NotImplementedError
-
-
-@dataclass(frozen=True, slots=True)
-class ChartedView(View):
-    """A view with one picture; a model that does not see reads `figures` instead."""
-
-    chart: ChartSpec
-
-    @property
-    def charts(self) -> tuple[ChartSpec, ...]:
-        """The picture."""
-        return (self.chart,)
-
-    def figures(self) -> str:
-        """The picture's figures as text, a line per session."""
-        raise NotImplementedError
-
-
-class Part(BaseModel):
-    """A part of an answer: frozen, and closed to fields that nobody asked for."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Answer(Part):
-    """What an agent must answer. Field descriptions are its instructions; the class docstring is for programmers."""
-
-    def check(self, view: Any) -> None:
-        """Raise ValueError for an answer that its view does not allow."""
-
-    def lines(self) -> tuple[str, ...]:
-        """The answer for a reader, one line per field unless a class words it better."""
-        return tuple(f"{name.replace('_', ' ').capitalize()}: {value}" for name, value in self)
-
-
 V = TypeVar("V", bound=View)
-A = TypeVar("A", bound=Answer)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,9 +44,11 @@ class Agent(Generic[V, A]):
     `name`: key of its model and settings, and its name in the journal.
     `step`: entry in a preset's steps that asks it, and that an ablation leaves out.
     `view`: class of what it may see.
+    `see`: function from what the cycle has found out to the view, or to the reason why there is nothing to ask; None
+    where the cycle has a step of its own for the agent.
     `answer`: class of what it must answer; `answer_to` names a subclass where that depends on the view.
     `prompt`: its template, with one block for the system part and one for the user part.
-    `rule`: function of the view that answers without a model, or `MODULE:FUNCTION` for one of engine.offline.
+    `rule`: what answers without a model, as plain JSON.
     `reads`: sources of what it reads besides other agents' answers, which its view's fields name.
     `questions`: names of its questions in events and panes, in order; its own name where empty.
     `group`: name under which an ablation leaves it out together with others.
@@ -116,8 +61,9 @@ class Agent(Generic[V, A]):
     view: type[V]
     answer: type[A]
     prompt: Path
-    rule: Callable[[Any], Mapping[str, Any]] | str
+    rule: Rule
     reads: frozenset[Reads]
+    see: Callable[[Inputs], V | str] | None = None
     answer_to: Callable[[V], type[A]] | None = None
     questions: tuple[str, ...] = ()
     group: str = ""
@@ -126,6 +72,10 @@ class Agent(Generic[V, A]):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "questions", self.questions or (self.name,))
+
+    def asked_by(self, steps: Container[str], decision: str) -> bool:
+        """Whether a preset with these steps, and decisions of this kind, asks it."""
+        return self.step in steps or (self.step == DECIDING and decision in self.decides)
 
     def expects(self, view: V) -> type[A]:
         """The class of the answer to a view."""

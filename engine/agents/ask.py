@@ -12,15 +12,16 @@ from typing import Any, Generic, Literal
 
 from pydantic import ValidationError
 
-from engine.agents.agent import A, Agent, Answer, V, View
+from engine.agents.agent import Agent, V
 from engine.agents.rendering import render
 from engine.agents.text import plain
+from engine.agents.view import A, Answer, View
 from engine.domain.chart import ChartSpec
 from engine.domain.market import Symbol
 from engine.domain.model_call import FailureKind, Message, ModelRequest, ModelResult, ModelSettings
 from engine.errors import ConfigError
 from engine.ports import LanguageModel
-from engine.preset import AgentSettings
+from engine.settings import AgentSettings
 
 DEFAULT = "default"
 """The key under which a model or settings serve every agent that has none of its own."""
@@ -144,7 +145,7 @@ class Asker:
         system, user = render(agent.prompt, view, answer, seen)
         messages: tuple[Message, ...] = (Message("user", user, charts if seen else ()),)
         for attempt in (1, 2):
-            request = self._request(asked, system, messages, view, answer)
+            request = self._request(asked, system, messages, agent, view)
             result = await model.answer(request, lambda text: self._on_delta(asked, text))
             checked, complaint = _checked(result, answer, view)
             retry = checked is None and attempt == 1 and _may_be_repaired(result)
@@ -175,8 +176,9 @@ class Asker:
         return Reply(checked, complaint, result, attempt, f"{system}\n\n{user}")
 
     def _request(
-        self, asked: Asked, system: str, messages: tuple[Message, ...], view: View, answer: type[Answer]
+        self, asked: Asked, system: str, messages: tuple[Message, ...], agent: Agent[V, A], view: V
     ) -> ModelRequest:
+        answer = agent.expects(view)
         wish = self._settings.get(asked.agent) or self._settings.get(DEFAULT) or AgentSettings()
         return ModelRequest(
             purpose=asked.agent,
@@ -192,6 +194,7 @@ class Asker:
                 wish.temperature, wish.max_output_tokens, wish.timeout, asked.agent in self._insisted
             ),
             sample=asked.sample,
+            rule=agent.rule,
         )
 
 

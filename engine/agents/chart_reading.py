@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from pydantic import Field
 
-from engine.agents.agent import MARKET_ALONE, PROMPTS, Agent, Answer, ChartedView, Part
+from engine.agents.agent import MARKET_ALONE, PROMPTS, Agent
 from engine.agents.text import TenWords
-from engine.market.chart_specs import IndicatorTable
+from engine.agents.view import Answer, ChartedView, Part
+from engine.domain.chart import IndicatorTable
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,38 +4,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from decimal import Decimal
 from typing import Annotated, Literal
 
 from pydantic import Field
 
-from engine.agents.agent import PROMPTS, Agent, Answer, Reads, View
+from engine.agents.agent import PROMPTS, Agent, Reads
 from engine.agents.chart_reading import ChartReading
+from engine.agents.inputs import Holding
 from engine.agents.news_digest import NewsDigest
 from engine.agents.performance_reflection import PerformanceReflection
 from engine.agents.signal_reflection import SignalReflection
 from engine.agents.text import Prose, plain
+from engine.agents.view import Answer, View
 from engine.domain.decision import Outcome, SizingRule
-from engine.preset import Sizing
+from engine.settings import Sizing
 
 HOLD_RULES = (SizingRule.UPTREND_GOES_ON, SizingRule.UNCERTAINTY)
 """The rules that a HOLD may rest on; the preset names those of BUY and SELL. Source: FinVision table 5 [V6].
 """
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Holding:
-    """What is held of the symbol and what cash there is: prices and amounts in the quote currency, `value` of
-    the whole portfolio, fractions of 1; `unrealized` is the gain over average cost."""
-
-    shares: Decimal
-    price: Decimal
-    average_cost: Decimal
-    value: Decimal
-    cash: Decimal
-    cash_fraction: Decimal
-    unrealized: Decimal
-    unrealized_fraction: Decimal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

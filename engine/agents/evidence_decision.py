@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from engine.agents.agent import PROMPTS, Agent, Answer, Reads
+from engine.agents.agent import PROMPTS, Agent, Reads
 from engine.agents.citing import check_cited
 from engine.agents.decision import DecisionView, TradeAnswer
 from engine.agents.extended_reflection import ExtendedReflection
@@ -18,6 +18,7 @@ from engine.agents.market_intelligence import MarketIntelligence
 from engine.agents.past_intelligence import PastSummary
 from engine.agents.text import Sentence
 from engine.agents.tools import ToolSignal
+from engine.agents.view import Answer
 from engine.domain.lesson import Recollection
 
 _PARTS = ("intelligence", "past", "low_level", "high_level", "immediate", "extended")

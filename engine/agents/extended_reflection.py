@@ -8,8 +8,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from engine.agents.agent import PROMPTS, Agent, Answer, Reads, View
+from engine.agents.agent import PROMPTS, Agent, Reads
 from engine.agents.text import Sentence
+from engine.agents.view import Answer, View
 from engine.domain.decision import Action, Outcome
 from engine.domain.lesson import Recollection
 

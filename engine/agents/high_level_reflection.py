@@ -9,10 +9,11 @@ from typing import Annotated
 
 from pydantic import Field
 
-from engine.agents.agent import PROMPTS, Agent, Answer, ChartedView, Part, Reads
+from engine.agents.agent import PROMPTS, Agent, Reads
 from engine.agents.market_intelligence import MarketIntelligence
 from engine.agents.news_digest import NewsDigest
 from engine.agents.text import Sentence, plain
+from engine.agents.view import Answer, ChartedView, Part
 from engine.domain.decision import Action, Outcome
 from engine.domain.lesson import Recollection
 from engine.errors import InvariantBroken

@@ -9,11 +9,12 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from engine.agents.agent import PROMPTS, Agent, Answer, Part, Reads, View
+from engine.agents.agent import PROMPTS, Agent, Reads
 from engine.agents.character import character, risk_of
 from engine.agents.citing import by_layer, check_cited
 from engine.agents.extended_reflection import ExtendedReflection
 from engine.agents.text import Prose
+from engine.agents.view import Answer, Part, View
 from engine.domain.decision import Outcome
 from engine.domain.five_level import Advice
 from engine.domain.lesson import LAYERS, Recollection

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 
 from pydantic import Field
 
-from engine.agents.agent import PROMPTS, Agent, Answer, ChartedView, Reads
+from engine.agents.agent import PROMPTS, Agent, Reads
 from engine.agents.market_intelligence import MarketIntelligence
 from engine.agents.news_digest import NewsDigest
 from engine.agents.past_intelligence import PastSummary
 from engine.agents.text import Sentence
+from engine.agents.view import Answer, ChartedView
+from engine.domain.chart import IndicatorTable
 from engine.domain.lesson import Recollection
-from engine.market.chart_specs import IndicatorTable
 from engine.market.moves import PriceMove
 
 

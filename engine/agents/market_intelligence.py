@@ -9,10 +9,11 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from engine.agents.agent import MARKET_ALONE, PROMPTS, Agent, Answer, Part, View
+from engine.agents.agent import MARKET_ALONE, PROMPTS, Agent
 from engine.agents.citing import check_cited
 from engine.agents.news_digest import TOTAL_LIMIT, NewsLine
 from engine.agents.text import Prose, Sentence, plain
+from engine.agents.view import Answer, Part, View
 from engine.domain.macro import MacroRelease
 from engine.domain.market import Filing, NewsItem, Symbol
 from engine.market.moves import SessionMove

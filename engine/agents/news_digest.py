@@ -9,8 +9,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from engine.agents.agent import MARKET_ALONE, PROMPTS, Agent, Answer, View
+from engine.agents.agent import MARKET_ALONE, PROMPTS, Agent
 from engine.agents.text import Sentence, plain
+from engine.agents.view import Answer, View
 from engine.domain.market import NewsItem, Symbol
 
 HEADLINE_LIMIT = 300

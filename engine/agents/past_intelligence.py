@@ -7,9 +7,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from engine.agents.agent import PROMPTS, Agent, Answer, Reads, View
+from engine.agents.agent import PROMPTS, Agent, Reads
 from engine.agents.citing import check_cited
 from engine.agents.text import Prose, plain
+from engine.agents.view import Answer, View
 from engine.domain.lesson import Recollection
 
 

@@ -7,8 +7,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from engine.agents.agent import PROMPTS, Agent, Answer, Reads, View
+from engine.agents.agent import PROMPTS, Agent, Reads
 from engine.agents.text import FourteenWords
+from engine.agents.view import Answer, View
 from engine.domain.decision import Outcome
 
 

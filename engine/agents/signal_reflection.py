@@ -8,8 +8,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from engine.agents.agent import PROMPTS, Agent, Answer, ChartedView, Reads
+from engine.agents.agent import PROMPTS, Agent, Reads
 from engine.agents.text import Sentence
+from engine.agents.view import Answer, ChartedView
 
 
 @dataclass(frozen=True, slots=True)

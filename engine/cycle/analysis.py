@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from engine.agents.agent import A
 from engine.agents.ask import Asker, Reply
 from engine.agents.chart_reading import ChartReading
 from engine.agents.extended_reflection import ExtendedReflection
@@ -24,6 +23,7 @@ from engine.agents.past_intelligence import PastSummary
 from engine.agents.performance_reflection import PerformanceReflection
 from engine.agents.signal_reflection import SignalReflection
 from engine.agents.tools import Rule, ToolSignal
+from engine.agents.view import A
 from engine.cycle.recall import MemoryScope, TradingMemory
 from engine.cycle.turn import Observed
 from engine.domain.decision import Outcome

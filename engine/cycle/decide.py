@@ -5,10 +5,11 @@ from __future__ import annotations
 from engine.agents.ask import Reply
 from engine.agents.character import character, risk_of
 from engine.agents.citing import cited_ids
-from engine.agents.decision import DECISION, DecisionView, Holding, TradeAnswer
+from engine.agents.decision import DECISION, DecisionView, TradeAnswer
 from engine.agents.evidence_decision import EVIDENCE_DECISION, EvidencedTrade, EvidenceView
 from engine.agents.figures import unresolved_figures
 from engine.agents.immediate_reflection import FiveLevelReflection, ThreeWayReflection
+from engine.agents.inputs import Holding
 from engine.cycle.analysis import Analysis
 from engine.cycle.turn import Formed, Observed
 from engine.domain.decision import Action, Proposal, SizingRule

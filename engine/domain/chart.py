@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any
@@ -97,3 +98,35 @@ def _fingerprint(itself: _Itself) -> str:
 def _fields_of(part: Any) -> dict[str, Any]:
     """One level of a chart's part. `asdict` would copy every number of every series, ten times as slow."""
     return {field.name: getattr(part, field.name) for field in fields(part)}
+
+
+@dataclass(frozen=True, slots=True)
+class IndicatorTable:
+    """The figures of the Kline chart over its last sessions, oldest first: a row per session (ISO date), a
+    value per column, None where it is not defined. Prices in the quote currency, volume in shares,
+    oscillators 0 to 100."""
+
+    columns: tuple[str, ...]
+    sessions: tuple[str, ...]
+    rows: tuple[tuple[float | None, ...], ...]
+
+    @property
+    def latest(self) -> Mapping[str, float | None]:
+        """The last row's values by column; empty where there are no rows."""
+        return dict(zip(self.columns, self.rows[-1], strict=True)) if self.rows else {}
+
+    @property
+    def text(self) -> str:
+        """The table for a reader without eyes: a heading, then a line per session."""
+        lines = [" | ".join(("session", *self.columns))]
+        for session, row in zip(self.sessions, self.rows, strict=True):
+            lines.append(" | ".join((session, *map(_figure, row))))
+        return "\n".join(lines)
+
+
+def _figure(value: float | None) -> str:
+    """Two digits after the point, four significant ones below 1, whole numbers from a million on."""
+    if value is None:
+        return "-"
+    size = abs(value)
+    return f"{value:.0f}" if size >= 1e6 else f"{value:.4g}" if 0 < size < 1 else f"{value:.2f}"

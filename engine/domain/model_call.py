@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
@@ -10,6 +10,9 @@ from enum import StrEnum
 from typing import Any, Literal
 
 from engine.domain.chart import ChartSpec
+
+Rule = Callable[[Any], Mapping[str, Any]] | str
+"""A function of a view that answers without a model, or `MODULE:FUNCTION` for one that is imported when it is used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +37,8 @@ class Message:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRequest:
-    """One question. `view` is the frozen value that the prompt was rendered from; `schema` the JSON schema that the
-    answer must satisfy; `sample` tells repeats of the same question apart."""
+    """One question. `view` is the frozen value that the prompt was rendered from, `rule` answers it where no model is
+    asked; `schema` is the JSON schema that the answer must satisfy; `sample` tells repeats of a question apart."""
 
     purpose: str
     symbol: str
@@ -48,6 +51,7 @@ class ModelRequest:
     schema: Mapping[str, Any]
     settings: ModelSettings = ModelSettings()
     sample: int = 0
+    rule: Rule | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from engine.domain.market import Symbol
 from engine.domain.order import Order, Side, order_id
 from engine.domain.portfolio import CENT, SHARE_STEP, ZERO
 from engine.execution.sizing import PositionContext, Sized
-from engine.preset import Sizing
+from engine.settings import Sizing
 
 SMALLEST_ORDER = Decimal(1)
 """Brokers take no order under a dollar."""

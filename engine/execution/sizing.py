@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from engine.domain.decision import Action, Cut, Proposal, SizingRule
-from engine.preset import Band, Sizing
+from engine.settings import Band, Sizing
 
 ZERO = Decimal(0)
 HUNDRED = Decimal(100)

@@ -4,7 +4,6 @@ the trading chart."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from functools import lru_cache
@@ -12,7 +11,7 @@ from itertools import compress
 
 import numpy as np
 
-from engine.domain.chart import Candles, ChartSpec, Line, Marker, Panel, Series
+from engine.domain.chart import Candles, ChartSpec, IndicatorTable, Line, Marker, Panel, Series
 from engine.domain.decision import Action
 from engine.domain.market import PriceHistory, Symbol
 from engine.market.indicators import Floats, bollinger, kdj, macd, prices, rsi, sma
@@ -39,30 +38,6 @@ _COLUMNS = (
     "D",
     "J",
 )
-
-
-@dataclass(frozen=True, slots=True)
-class IndicatorTable:
-    """The figures of the Kline chart over its last sessions, oldest first: a row per session (ISO date), a
-    value per column, None where it is not defined. Prices in the quote currency, volume in shares,
-    oscillators 0 to 100."""
-
-    columns: tuple[str, ...]
-    sessions: tuple[str, ...]
-    rows: tuple[tuple[float | None, ...], ...]
-
-    @property
-    def latest(self) -> Mapping[str, float | None]:
-        """The last row's values by column; empty where there are no rows."""
-        return dict(zip(self.columns, self.rows[-1], strict=True)) if self.rows else {}
-
-    @property
-    def text(self) -> str:
-        """The table for a reader without eyes: a heading, then a line per session."""
-        lines = [" | ".join(("session", *self.columns))]
-        for session, row in zip(self.sessions, self.rows, strict=True):
-            lines.append(" | ".join((session, *map(_figure, row))))
-        return "\n".join(lines)
 
 
 def kline_chart(symbol: Symbol, bars: PriceHistory, show: int) -> ChartSpec:
@@ -195,11 +170,3 @@ def _series(values: Floats) -> Series:
 
 def _dates(bars: PriceHistory, first: int) -> tuple[str, ...]:
     return tuple(date.fromordinal(day).isoformat() for day in bars.sessions[first:])
-
-
-def _figure(value: float | None) -> str:
-    """Two digits after the point, four significant ones below 1, whole numbers from a million on."""
-    if value is None:
-        return "-"
-    size = abs(value)
-    return f"{value:.0f}" if size >= 1e6 else f"{value:.4g}" if 0 < size < 1 else f"{value:.2f}"

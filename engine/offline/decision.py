@@ -11,7 +11,7 @@ from engine.agents.decision import DecisionView
 from engine.agents.rendering import money, percent
 from engine.domain.decision import Action, SizingRule
 from engine.offline.leaning import ChartLeaning, Lessons, of_chart, of_reflections
-from engine.preset import Band
+from engine.settings import Band
 
 REST = 3
 """Sessions without a further partial sale after one."""

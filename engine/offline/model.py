@@ -9,21 +9,17 @@ from decimal import Decimal
 from importlib import import_module
 from typing import Any
 
-from engine.agents.agent import Agent
 from engine.agents.ask import prompt_hash
-from engine.agents.registry import BUILT_IN
-from engine.domain.model_call import FailureKind, ModelFailure, ModelRequest, ModelResult
-
-Rule = Callable[[Any], Mapping[str, Any]]
+from engine.domain.model_call import FailureKind, ModelFailure, ModelRequest, ModelResult, Rule
 
 
-def rule_of(agent: Agent[Any, Any]) -> Rule:
-    """The rule that an agent's registration names."""
-    if not isinstance(agent.rule, str):
-        return agent.rule
-    module, _, function = agent.rule.partition(":")
-    rule: Rule = getattr(import_module(module), function)
-    return rule
+def answer_by(rule: Rule, view: Any) -> Mapping[str, Any]:
+    """The answer of a rule, as plain JSON."""
+    if isinstance(rule, str):
+        module, _, name = rule.partition(":")
+        rule = getattr(import_module(module), name)
+        assert callable(rule)
+    return rule(view)
 
 
 class OfflineModel:
@@ -34,18 +30,14 @@ class OfflineModel:
     # Charts reach it as values inside the view, so it needs no table in their place.
     sees = True
 
-    def __init__(self, agents: Mapping[str, Agent[Any, Any]] = BUILT_IN) -> None:
-        self._agents = agents
-
     async def answer(self, request: ModelRequest, on_delta: Callable[[str], None] | None = None) -> ModelResult:
-        """The rules' answer, at no cost; a failure where there is no rule for the agent and its view."""
+        """The rules' answer, at no cost; a failure for a question without a rule."""
         name = hashlib.sha256(f"{prompt_hash(request.system, request.messages)}/{request.sample}".encode()).hexdigest()
-        agent = self._agents.get(request.purpose)
-        if agent is None or not isinstance(request.view, agent.view):
-            detail = f"the rules know no answer of {request.purpose} to this view; choose a language model for it"
+        if request.rule is None:
+            detail = f"the rules know no answer of {request.purpose}; choose a language model for it"
             failure = ModelFailure(FailureKind.NOT_CONFIGURED, detail)
             return ModelResult(model=self.spec, failure=failure, cost=Decimal(0), request_hash=name)
-        answer = rule_of(agent)(request.view)
+        answer = answer_by(request.rule, request.view)
         text = json.dumps(answer, ensure_ascii=False)
         if on_delta is not None:
             on_delta(text)

@@ -20,7 +20,7 @@ from connectors.llm.anthropic_model import AnthropicModel
 from connectors.llm.openai_model import OpenAIModel
 from connectors.llm.pricing import load_prices
 from connectors.llm.replay import ReplayModel
-from engine.agents.news_digest import NewsLine, NewsView
+from engine.agents.news_digest import NEWS, NewsLine, NewsView
 from engine.domain.model_call import Message, ModelRequest
 from engine.domain.model_spec import ReplayMode
 from engine.offline.model import OfflineModel
@@ -93,7 +93,7 @@ async def replay_with_nothing_recorded(folder: Path) -> AsyncIterator[Subject]:
 @subject
 async def offline(folder: Path) -> AsyncIterator[Subject]:
     items = (NewsLine(date(2023, 6, 1), "", "Microsoft raised its guidance."),)
-    yield OfflineModel(), replace(question(), purpose="news", view=NewsView("MSFT", date(2023, 6, 1), "desk", items))
+    yield OfflineModel(), replace(question(), view=NewsView("MSFT", date(2023, 6, 1), "desk", items), rule=NEWS.rule)
 
 
 @pytest.fixture(params=sorted(SUBJECTS))

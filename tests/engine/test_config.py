@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from engine.config import Config, EndpointConfig, load_config
 from engine.errors import ConfigError
-from engine.preset import AgentSettings
+from engine.settings import AgentSettings
 
 EXAMPLE = Path(__file__).parents[2] / "config.example.toml"
 

@@ -11,15 +11,17 @@ from typing import Any
 
 import pytest
 
-from connectors.wiring.models import AGENTS, Workshop, build_models
+from connectors.wiring.models import Workshop, build_models
 from connectors.wiring.runs import run_backtest
 from engine import places
+from engine.agents.registry import BUILT_IN
 from engine.config import Config
 from engine.domain.decision import Action
 from engine.domain.run import DataSpec, RunSpec
 from engine.errors import ConfigError, CredentialsRefused, MissingData, UsageError
 from engine.journal.reader import JournalReader
-from engine.preset import AgentSettings, load_preset
+from engine.preset import load_preset
+from engine.settings import AgentSettings
 from tests.servers.fake_llm_server import Fail, FakeLLMServer, Say, fake_llm_server
 
 FINVISION = load_preset("finvision")
@@ -77,7 +79,7 @@ def test_the_presets_wishes_are_changed_by_the_configuration_agent_by_agent() ->
     assert (models.settings["chart"].timeout, models.settings["decision"].max_output_tokens) == (5, 8192)
     # Only what the user set himself is insisted on.
     assert models.insisted == {"news"}
-    assert set(models.models) == set(AGENTS)
+    assert set(models.models) == set(BUILT_IN)
     assert (models.spec, models.label) == ("offline", "rules, not a language model")
 
 

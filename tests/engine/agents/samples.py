@@ -9,7 +9,8 @@ from decimal import Decimal
 from typing import Any
 
 from engine.agents.ask import AnswerRecord, Asked, Asker
-from engine.agents.decision import DecisionView, Holding
+from engine.agents.decision import DecisionView
+from engine.agents.inputs import Holding
 from engine.domain.decision import Action, Outcome
 from engine.domain.model_call import FailureKind, ModelFailure, ModelRequest, ModelResult
 from engine.preset import load_preset

@@ -11,11 +11,10 @@ import pytest
 from engine.agents.ask import Asker
 from engine.agents.chart_reading import CHART, ChartReading, ChartView
 from engine.agents.decision import DECISION, TradeAnswer
-from engine.domain.chart import Candles, ChartSpec, Line
+from engine.domain.chart import Candles, ChartSpec, IndicatorTable, Line
 from engine.domain.model_call import FailureKind, ModelSettings
 from engine.errors import ConfigError
-from engine.market.chart_specs import IndicatorTable
-from engine.preset import AgentSettings
+from engine.settings import AgentSettings
 from tests.engine.agents.samples import TRADE, Desk, ListedModel, answered, decision_view, failed
 
 PICTURE = ChartSpec(

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from engine.agents.agent import View
 from engine.agents.chart_reading import ChartView
 from engine.agents.decision import rules_for
 from engine.agents.news_digest import NewsDigest, NewsLine, NewsView
@@ -15,9 +14,9 @@ from engine.agents.performance_reflection import PerformanceView
 from engine.agents.registry import BUILT_IN
 from engine.agents.rendering import render
 from engine.agents.signal_reflection import SignalView
-from engine.domain.chart import ChartSpec, Line, Marker
+from engine.agents.view import View
+from engine.domain.chart import ChartSpec, IndicatorTable, Line, Marker
 from engine.domain.decision import Action, SizingRule
-from engine.market.chart_specs import IndicatorTable
 from engine.preset import load_preset
 from tests.engine.agents.samples import DAY, decision_view, holding, outcome
 

@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.agents.chart_reading import CHART, ChartReading, ChartView, Reading
-from engine.agents.decision import DECISION, DecisionView, Holding
+from engine.agents.decision import DECISION, DecisionView
 from engine.agents.figures import unresolved_figures
+from engine.agents.inputs import Holding
 from engine.agents.news_digest import NEWS, NewsDigest, NewsLine, NewsView
 from engine.agents.performance_reflection import (
     PERFORMANCE,

@@ -1,0 +1,80 @@
+"""Settings that several readers share: sizing rules, how an agent asks its model; and what is wrong with settings."""
+
+from __future__ import annotations
+
+import difflib
+from decimal import Decimal
+from typing import get_args
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from engine.domain.decision import SizingRule
+
+
+class Frozen(BaseModel):
+    """Settings that cannot change and know no other keys."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
+class Band(Frozen):
+    """The sizes that a rule allows, in percent of the portfolio, and what must hold for it."""
+
+    smallest: Decimal = Field(ge=0, le=100)
+    largest: Decimal = Field(gt=0, le=100)
+    cash_above: Decimal | None = Field(None, ge=0, le=1)
+    """Cash that there must be before the trade, as a fraction of the portfolio's value."""
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Band:
+        if self.smallest > self.largest:
+            raise ValueError(f"smallest {self.smallest} is above largest {self.largest}")
+        return self
+
+
+class Sizing(Frozen):
+    """How much may be traded. Source: FinVision table 5 [V6]."""
+
+    cash_floor: Decimal = Field(Decimal("0.10"), ge=0, le=1)
+    """The fraction of the portfolio's value that stays cash, checked when deciding."""
+    allow_short: bool = False
+    gain_over_cost: Decimal = Decimal("0.05")
+    """The gain over average cost from which the rule `gain over 5 %` may be named."""
+    gains_in_a_row: int = Field(3, ge=0)
+    """Sessions of gains from which the rule `gains three sessions running` may be named."""
+    buy: dict[SizingRule, Band] = {}
+    sell: dict[SizingRule, Band] = {}
+    whole: bool = False
+    """Every buy takes all cash above the floor and every sale all that is held: for papers whose actions have no
+    size."""
+    unruled: Band | None = None
+    """The band of a proposal that names no rule, as advice in levels does; none: it is refused."""
+
+
+class AgentSettings(Frozen):
+    """How one agent asks its model: the temperature is a wish, dropped where a model takes none."""
+
+    model: str | None = None
+    temperature: float | None = None
+    max_output_tokens: int = Field(2048, ge=64, le=64000)
+    timeout: float = Field(120.0, gt=0)
+
+
+def complaint(model: type[BaseModel], error: ValidationError) -> str:
+    """The first fault of settings on one line; an unknown key with the nearest known one."""
+    first = error.errors()[0]
+    where = ".".join(str(part) for part in first["loc"])
+    if first["type"] != "extra_forbidden":
+        return f"{where}: {first['msg'].removeprefix('Value error, ')}".removeprefix(": ")
+    known = sorted(_model_at(model, first["loc"][:-1]).model_fields)
+    near = difflib.get_close_matches(str(first["loc"][-1]), known, 1)
+    return f"unknown key {where}; " + (f"did you mean {near[0]}?" if near else f"there are: {', '.join(known)}")
+
+
+def _model_at(model: type[BaseModel], path: tuple[int | str, ...]) -> type[BaseModel]:
+    """The model of the table at a path; parts that name no field are the names of tables of one kind."""
+    for part in path:
+        field = model.model_fields.get(str(part))
+        kinds = () if field is None else (field.annotation, *get_args(field.annotation))
+        model = next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)), model)
+    return model

@@ -1,0 +1,92 @@
+"""One registration per agent: what follows from it, and that it is true."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import get_type_hints
+
+import pytest
+
+from engine.agents.agent import Reads
+from engine.agents.graph import waits_for
+from engine.agents.inputs import Holding
+from engine.agents.registry import BUILT_IN
+from engine.domain.decision import Outcome
+from engine.domain.lesson import Recollection
+from engine.errors import ConfigError
+from engine.preset import load_preset
+
+SHOWS = {Recollection: Reads.MEMORY, Outcome: Reads.HISTORY, Holding: Reads.HISTORY}
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_an_agent_reads_no_more_than_it_is_registered_for(name: str) -> None:
+    agent = BUILT_IN[name]
+    hints = " ".join(map(str, get_type_hints(agent.view).values()))
+    seen = {source for kind, source in SHOWS.items() if f"{kind.__module__}.{kind.__qualname__}" in hints}
+    assert seen <= agent.reads
+    assert agent.prompt.is_file()
+
+
+def test_who_waits_for_whom_is_read_off_the_views() -> None:
+    graph = {name: set(waits_for(agent, BUILT_IN)) for name, agent in BUILT_IN.items()}
+    assert [name for name, waited in graph.items() if not waited] == [
+        "news",
+        "market-intelligence",
+        "chart",
+        "performance-reflection",
+        "signal-reflection",
+    ]
+    assert graph["past-intelligence"] == {"news", "market-intelligence"}
+    assert graph["decision"] == {"news", "chart", "performance-reflection", "signal-reflection"}
+    others = set(BUILT_IN) - {"decision", "evidence-decision"}
+    assert graph["evidence-decision"] == others
+
+
+OWN = """
+from pathlib import Path
+from engine.agents.agent import MARKET_ALONE, Agent
+from engine.agents.view import Answer, View
+
+WRONG = 1
+def agent(name, step, see=lambda inputs: "nothing"):
+    return Agent(name=name, step=step, view=View, see=see, answer=Answer, prompt=Path("x.md"), rule=dict,
+                 reads=MARKET_ALONE)
+TAKEN = agent("chart", "mine")
+STEP = agent("mine", "tools")
+BLIND = agent("mine", "mine", None)
+MINE = agent("mine", "mine")
+"""
+
+
+@pytest.mark.parametrize(
+    ("reference", "complaint"),
+    [
+        ("own.py:TAKEN", "the agent chart is taken"),
+        ("own.py:STEP", "the step tools is taken"),
+        ("own.py:BLIND", "says by `see` what it sees"),
+        ("own.py:WRONG", "not an Agent"),
+        ("own.py:ABSENT", "the file defines no ABSENT"),
+        ("none.py:MINE", "there is no file"),
+        ("own.py", "not of the form FILE.py:NAME"),
+        ("broken.py:MINE", "ZeroDivisionError: division by zero"),
+    ],
+)
+def test_what_is_no_agent_is_a_configuration_error(reference: str, complaint: str, tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(OWN)
+    (tmp_path / "broken.py").write_text("1 / 0\n")
+    preset = tmp_path / "mine.toml"
+    preset.write_text(f'extends = "finvision"\nload = ["{reference}"]\n')
+    with pytest.raises(ConfigError, match=complaint) as caught:
+        load_preset(str(preset))
+    assert str(preset) in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_an_agent_of_ones_own_is_a_step_of_the_preset_that_loads_it(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(OWN)
+    file = tmp_path / "mine.toml"
+    file.write_text('extends = "finvision"\nsteps = ["news", "chart", "mine"]\nload = ["own.py:MINE"]\n')
+    preset = load_preset(str(file))
+    assert preset.questions == ("news", "chart", "mine", "decision")
+    assert preset.without(("mine",)).questions == ("news", "chart", "decision")
+    assert "mine" not in load_preset("finvision").registered
