@@ -1,6 +1,6 @@
 """The configuration as frozen models: config.example.toml explains every key, and an unknown one is an error.
 
-Precedence is flag, environment (`PAPERDESK_SECTION__KEY`), file, default. Keys of services never stand here.
+Precedence is flag, environment (`PAPERDESK_SECTION__KEY`), file, default. Keys of services are never part of it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from engine.settings import AgentSettings, complaint
 
 PREFIX = "PAPERDESK_"
 NOT_CONFIG = frozenset({"PAPERDESK_HOME", "PAPERDESK_TEST_DATA", "PAPERDESK_CONFIG"})
-"""Variables with our prefix that are no setting."""
+"""Variables with the prefix that are no configuration keys."""
 LISTS = frozenset({"symbols", "forms", "series", "command", "tools"})
 """Keys whose value in the environment is a list, with commas."""
 
@@ -32,7 +32,7 @@ class _Section(BaseModel):
 
 
 class DeskConfig(_Section):
-    """Who trades what."""
+    """The desk: symbols, preset, cash and briefing."""
 
     name: str = Field("demo", description="Name of the desk: its journal and its orders carry it.")
     symbols: tuple[str, ...] = Field(
@@ -71,7 +71,7 @@ class DeskConfig(_Section):
 
 
 class DataConfig(_Section):
-    """Where market data comes from."""
+    """Sources of market data."""
 
     folder: str | None = Field(
         None,
@@ -87,7 +87,7 @@ class DataConfig(_Section):
 
 
 class BrokerConfig(_Section):
-    """Where orders go: the simulated market, or a paper account at a broker."""
+    """The venue of orders: the simulated market, or an account at a broker."""
 
     kind: str = Field(
         "simulated",
@@ -112,7 +112,7 @@ class BrokerConfig(_Section):
 
 
 class WatchConfig(_Section):
-    """When a desk that watches works."""
+    """Schedule of a desk that watches."""
 
     after_close: int = Field(20, ge=1, le=600, description="Minutes after a close at which its session is decided.")
     every: int = Field(
@@ -129,7 +129,7 @@ class WatchConfig(_Section):
 
 
 class NotifyConfig(_Section):
-    """Who is told when a daily run has ended."""
+    """Notifications of ended runs."""
 
     command: tuple[str, ...] = Field(
         (), description="Program with its arguments that gets the run's summary (JSON) on standard input."
@@ -154,14 +154,14 @@ class ExecutionConfig(_Section):
 
 
 class MetricsConfig(_Section):
-    """How results are measured."""
+    """Metrics of results."""
 
     convention: str = Field("desk", description="Set of formulas: desk, or a paper's name.")
     risk_free: float = Field(0.0, description="Risk-free rate per year of the desk convention (0.02 is 2 %).")
 
 
 class ModelsConfig(_Section):
-    """Which model answers which agent."""
+    """Models by agent."""
 
     default: str = Field(
         "offline",
@@ -179,7 +179,7 @@ class ModelsConfig(_Section):
 
 
 class FilingsConfig(_Section):
-    """How SEC EDGAR is asked for filings."""
+    """Requests to SEC EDGAR for filings."""
 
     user_agent: str | None = Field(
         None, description="Your name and e-mail address, which the SEC demands of whoever asks; none: no fetching."
@@ -195,7 +195,7 @@ class FilingsConfig(_Section):
 
 
 class MacroConfig(_Section):
-    """How FRED is asked for figures of the economy."""
+    """Requests to FRED for macro series."""
 
     series: tuple[str, ...] = Field(
         ("ICSA", "AWHMAN"), description="Series by FRED id: initial claims, weekly hours in manufacturing, ..."
@@ -212,7 +212,7 @@ class MacroConfig(_Section):
 
 
 class MemoryConfig(_Section):
-    """How the layered memory works."""
+    """Settings of the layered memory."""
 
     embedder: str = Field(
         "hash-384",
@@ -231,7 +231,7 @@ class EndpointConfig(_Section):
 
 
 class Config(_Section):
-    """Everything that can be configured."""
+    """All configuration keys."""
 
     desk: DeskConfig = DeskConfig()
     data: DataConfig = DataConfig()
@@ -249,7 +249,7 @@ class Config(_Section):
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A configuration with where every value that is not a default came from (`section.key` to origin)."""
+    """A configuration with the origin of every value that is not a default (`section.key` to origin)."""
 
     config: Config
     origins: Mapping[str, str]

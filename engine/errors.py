@@ -1,4 +1,4 @@
-"""Every error that Paperdesk raises on purpose, with the exit code that it ends a command with.
+"""Errors that Paperdesk raises on purpose, with the exit code that each ends a command with.
 
     PaperdeskError
     |-- UsageError            2   a command was called in a way that cannot mean anything
@@ -8,7 +8,7 @@
     |   `-- StaleData             data ends before the session that it is needed for
     |-- InvariantBroken      70   a bug: the books do not add up
     |-- NetworkError         74   a service cannot be reached
-    |   `-- NotToldError            whoever wanted to hear of a run could not be told; never ends one
+    |   `-- NotificationFailed    a program or webhook could not be notified of a run; never ends one
     |-- TryAgainLater        75   a lock is held, or an outcome at the broker is unknown
     |-- CredentialsRefused   77   a key is missing or was refused
     |-- ConfigError          78   config, preset or environment says something impossible
@@ -25,7 +25,7 @@ from typing import ClassVar
 
 
 class PaperdeskError(Exception):
-    """Base of all errors; `exit_code` is what a command ends with."""
+    """Base of all errors; `exit_code` is that of the command."""
 
     exit_code: ClassVar[int] = 70
 
@@ -43,7 +43,7 @@ class DataError(PaperdeskError):
 
 
 class MissingData(DataError):
-    """No such folder, symbol or session."""
+    """A folder, symbol or session that does not exist."""
 
 
 class MalformedData(DataError):
@@ -66,8 +66,8 @@ class NetworkError(PaperdeskError):
     exit_code = 74
 
 
-class NotToldError(NetworkError):
-    """A program or address that is told of runs could not be."""
+class NotificationFailed(NetworkError):
+    """A program or webhook that could not be notified of a run."""
 
 
 class TryAgainLater(PaperdeskError):
@@ -89,7 +89,7 @@ class ConfigError(PaperdeskError):
 
 
 class DeskHalted(PaperdeskError):
-    """Broker and journal disagree; a person has to look."""
+    """A disagreement of broker and journal, which a person has to resolve."""
 
     exit_code = 79
 

@@ -1,7 +1,7 @@
-"""Where everything lies on this machine: every path of the program is made here.
+"""Paths of the program on this machine, all made here.
 
-The platform's conventions (platformdirs) decide, unless `PAPERDESK_HOME` names one folder for all of it. Nothing
-is created here: who writes makes the folder.
+The platform's conventions (platformdirs) decide, unless `PAPERDESK_HOME` names one folder for everything. Nothing is
+created here: the writer makes the folder.
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 def home() -> Path | None:
-    """The folder that `PAPERDESK_HOME` names, absolute; None where the platform's folders are used. Raises
-    ConfigError where it names something that is no folder."""
+    """The folder that `PAPERDESK_HOME` names, absolute; None where the platform's folders are used.
+
+    Raises ConfigError where it names a file.
+    """
     named = os.environ.get(HOME, "").strip()
     if not named:
         return None
@@ -30,7 +32,7 @@ def home() -> Path | None:
 
 
 def config_file() -> Path:
-    """The configuration that is read where no flag names another."""
+    """The default configuration file."""
     return _folder("config", "") / "config.toml"
 
 
@@ -40,17 +42,17 @@ def keys_file() -> Path:
 
 
 def data_dir() -> Path:
-    """What must not be lost: journals, recorded answers, memory."""
+    """Folder of data that must not be lost: journals, recorded answers, memory."""
     return _folder("data", "data")
 
 
 def cache_dir() -> Path:
-    """What can be made again: painted charts, probed capabilities."""
+    """Folder of data that can be made again: painted charts, probed capabilities."""
     return _folder("cache", "cache")
 
 
 def logs_dir() -> Path:
-    """The rotating logs."""
+    """Folder of the rotating logs."""
     return _folder("log", "logs")
 
 
@@ -71,13 +73,15 @@ def desk_reports(desk: str) -> Path:
 
 
 def lock_file(desk: str) -> Path:
-    """What the one process that trades for a desk holds; beside its journal."""
+    """Lock of the one process that trades for a desk; beside its journal."""
     return data_dir() / "desks" / f"{_part('desk', desk)}.lock"
 
 
 def account_file(account: str) -> Path:
-    """Which desk trades in an account at a broker; beside the journals. Raises ConfigError for an id that cannot be
-    part of a file's name."""
+    """Record of the desk that trades in an account at a broker; beside the journals.
+
+    Raises ConfigError for an id that cannot be part of a file's name.
+    """
     return data_dir() / "desks" / f"{_part('account', account)}.account"
 
 
@@ -92,12 +96,12 @@ def run_journal(run: str) -> Path:
 
 
 def run_memory(run: str) -> Path:
-    """The folder of what a backtest remembered; beside its journal. Raises ConfigError as `run_journal` does."""
+    """Folder of a backtest's memory; beside its journal. Raises ConfigError as `run_journal` does."""
     return runs_dir() / f"{_part('run', run)}.memory"
 
 
 def sandbox_books() -> Path:
-    """The books of the local broker whose sessions a desk plays."""
+    """Book of the local broker whose sessions a desk plays."""
     return data_dir() / "sandbox.db"
 
 
@@ -117,7 +121,7 @@ def edgar_responses() -> Path:
 
 
 def market_folder() -> Path:
-    """The data folder of a desk at a broker that names none: what is fetched goes there."""
+    """Data folder of a desk at a broker that names none; fetched data goes there."""
     return data_dir() / "market"
 
 

@@ -1,7 +1,7 @@
-"""All that the desk needs from outside, on one page; each port is one or two questions.
+"""Ports: everything that the desk needs from outside, on one page; each port has one to a few methods.
 
-Adapters stand in `connectors`; one contract suite per port (tests/contracts) runs over every one of them.
-Times are aware UTC datetimes, sessions are dates of the symbol's trading calendar, money is Decimal.
+Adapters are in `connectors`; one contract suite per port (tests/contracts) runs over all of them. Times are aware UTC
+datetimes, sessions are dates of the symbol's trading calendar, money is Decimal.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from engine.domain.model_call import ModelRequest, ModelResult
 from engine.domain.order import Order, OrderUpdate
 
 Pause = Callable[[float], Awaitable[None]]
-"""Waits so many seconds; tests pass one that does not."""
+"""A coroutine that waits for seconds; tests pass one that does not."""
 
 
 class Clock(Protocol):
-    """Tells the time; nothing else in the desk does."""
+    """The only source of time in the desk."""
 
     def now(self) -> datetime:
         """The current moment, aware, UTC."""
@@ -45,7 +45,7 @@ class Calendar(Protocol):
 
     @property
     def name(self) -> str:
-        """Such as XNYS or 24/7."""
+        """Name of the calendar, such as XNYS or 24/7."""
         ...
 
     def sessions(self, first: date, last: date) -> Sequence[date]:
@@ -53,11 +53,11 @@ class Calendar(Protocol):
         ...
 
     def opens_at(self, session: date) -> datetime:
-        """When a session opens, UTC."""
+        """Open of a session, UTC."""
         ...
 
     def closes_at(self, session: date) -> datetime:
-        """When a session closes, UTC (early closes included)."""
+        """Close of a session, UTC (early closes included)."""
         ...
 
     def last_closed(self, now: datetime) -> date:
@@ -65,7 +65,7 @@ class Calendar(Protocol):
         ...
 
     def number(self, session: date) -> int:
-        """The place of a session in the count of all sessions: the step of an agent's clock."""
+        """Ordinal of a session in the count of all sessions: the step of an agent's clock."""
         ...
 
     def session_at(self, number: int) -> date:
@@ -77,7 +77,7 @@ class BarSource(Protocol):
     """Daily prices and corporate actions."""
 
     async def symbols(self) -> Sequence[Symbol]:
-        """Every symbol that the source has prices for, sorted."""
+        """All symbols with prices, sorted."""
         ...
 
     async def history(self, symbol: Symbol) -> PriceHistory:
@@ -85,8 +85,10 @@ class BarSource(Protocol):
         ...
 
     async def actions(self, symbol: Symbol) -> Sequence[CorporateAction] | None:
-        """Corporate actions by ex-date, or None where the source does not know of any file of them (then closes
-        are taken as traded and no dividends are paid)."""
+        """Corporate actions by ex-date.
+
+        None where the source has no file of them; then closes are taken as traded and no dividends are paid.
+        """
         ...
 
 
@@ -107,37 +109,41 @@ class FilingSource(Protocol):
 
 
 class MacroSource(Protocol):
-    """Figures of the economy, with every vintage."""
+    """Macro series, with all vintages."""
 
     async def series(self, name: str) -> MacroSeries:
-        """All vintages of a series by its FRED id or its file's name. Raises MissingData for an unknown one, or for
-        one of which nobody kept what was known when."""
+        """All vintages of a series by its FRED id or its file's name.
+
+        Raises MissingData for an unknown one, or for one without vintages.
+        """
         ...
 
 
 class LanguageModel(Protocol):
-    """Something that answers an agent's question: a vendor's model, recorded answers, or rules."""
+    """A provider of answers to agents' questions: a vendor's model, recorded answers, or rules."""
 
     spec: str
-    """The model spec that names it, such as `offline` or `openai:MODEL`."""
+    """The model spec, such as `offline` or `openai:MODEL`."""
 
     label: str
-    """How it is introduced wherever it speaks; the rules say that they are no language model."""
+    """Name on every display; the rules say that they are no language model."""
 
     sees: bool
-    """Whether charts reach it as pictures; without, the request's prompt has to carry the figures as text."""
+    """True where charts reach it as images; otherwise the prompt has to carry the figures as text."""
 
     async def answer(self, request: ModelRequest, on_delta: Callable[[str], None] | None = None) -> ModelResult:
-        """Answers one request; never raises for what a model or its service does wrong (that is a failure value).
-        `on_delta` receives text as it streams."""
+        """Answer one request; `on_delta` receives text as it streams.
+
+        Never raises for a fault of the model or its service, which is a failure value.
+        """
         ...
 
 
 class ChartPainter(Protocol):
-    """Turns a chart into a picture."""
+    """Renders charts as images."""
 
     version: str
-    """Changes whenever equal charts would look different."""
+    """A version that changes whenever equal charts would look different."""
 
     async def paint(self, spec: ChartSpec) -> bytes:
         """A PNG of about 1000 x 800 pixels."""
@@ -145,15 +151,15 @@ class ChartPainter(Protocol):
 
 
 class Account(Protocol):
-    """What the broker says we own, and what moved it."""
+    """The account at the broker, and its history."""
 
     async def account(self) -> BrokerAccount:
-        """Cash, positions and what blocks trading, now."""
+        """Cash, positions and trading blocks, now."""
         ...
 
     async def activities(self, after: datetime) -> Sequence[Activity]:
-        """Everything that moved cash or shares since a moment, oldest first, all pages; a line may come again that
-        was there before (its id tells), none is left out."""
+        """Account activity since a moment, oldest first, all pages. Entries may repeat earlier ones (by id), none is
+        left out."""
         ...
 
     async def equity_history(self, first: date, last: date) -> Mapping[date, Decimal]:
@@ -162,30 +168,32 @@ class Account(Protocol):
 
 
 class Orders(Protocol):
-    """The order book at the broker, by our own order ids."""
+    """Orders at the broker, by our own order ids."""
 
     async def place(self, order: Order) -> OrderUpdate:
-        """Hands an order over, once: no attempt of its own after a fault. A refusal is REJECTED with the broker's
-        words; an id that the broker has already is answered with how that order stands. Raises TryAgainLater where
-        the outcome is not known (look it up, never assume), CredentialsRefused where the keys are refused."""
+        """Submit an order once, without a retry of its own.
+
+        A refusal is REJECTED with the broker's reason; an id that the broker has already is answered with that order's
+        state. Raises TryAgainLater where the outcome is unknown (look it up, never assume), CredentialsRefused where
+        the keys are refused.
+        """
         ...
 
     async def lookup(self, order_id: str) -> BrokerOrder | None:
-        """How an order stands, or None where the broker has never seen its id."""
+        """The order of an id, or None where the broker has never seen it."""
         ...
 
     async def open_orders(self) -> Sequence[BrokerOrder]:
-        """Every order that is not final, whoever placed it, all pages."""
+        """All orders that are not final, of any origin, all pages."""
         ...
 
     async def cancel(self, order_id: str) -> None:
-        """Asks for an order to be canceled; one that is final already is left as it is. What came of it is looked
-        up."""
+        """Request an order's cancellation; a final order stays as it is. The result has to be looked up."""
         ...
 
 
 class Exchange(Protocol):
-    """What the broker says of its market."""
+    """The broker's market: clock, calendar, instruments."""
 
     async def clock(self) -> BrokerClock:
         """The broker's time."""
@@ -201,24 +209,29 @@ class Exchange(Protocol):
 
 
 class Broker(Account, Orders, Exchange, Protocol):
-    """A broker's account, whole. Every method raises NetworkError where the broker cannot be reached, TryAgainLater
-    where it asks for patience, CredentialsRefused where it refuses the keys."""
+    """A complete broker.
+
+    All methods raise NetworkError where the broker cannot be reached, TryAgainLater where it limits requests,
+    CredentialsRefused where it refuses the keys.
+    """
 
     async def aclose(self) -> None:
-        """Ends connections."""
+        """Close connections."""
         ...
 
 
 class MarketDataService(Protocol):
-    """A vendor's history, from which the data folder is filled. Every question raises CredentialsRefused, ConfigError
-    where address or feed are not the account's, MissingData for what cannot be a symbol, NetworkError and
-    TryAgainLater."""
+    """A vendor's history, from which the data folder is filled.
+
+    All requests raise CredentialsRefused, ConfigError where address or feed are not the account's, MissingData for what
+    cannot be a symbol, NetworkError and TryAgainLater.
+    """
 
     vendor: str
     """The vendor's name in messages."""
 
     feed: str
-    """Which of the vendor's prices of shares these are; bars of two feeds are not mixed in one file."""
+    """The vendor's price feed for shares; bars of two feeds are not mixed in one file."""
 
     def bars(self, symbols: Sequence[Symbol], first: date, last: date) -> AsyncIterator[tuple[Symbol, Sequence[Bar]]]:
         """Raw daily bars from one session to another, both included, shares and crypto in requests of their own. A bar
@@ -226,7 +239,7 @@ class MarketDataService(Protocol):
         ...
 
     async def actions(self, symbols: Sequence[Symbol], first: date, last: date) -> Mapping[Symbol, SymbolActions]:
-        """Splits and dividends by ex-date, both days included."""
+        """Split and dividends by ex-date, both days included."""
         ...
 
     def news(self, symbols: Sequence[Symbol], first: datetime, last: datetime) -> AsyncIterator[Sequence[NewsItem]]:
@@ -234,30 +247,32 @@ class MarketDataService(Protocol):
         ...
 
     async def aclose(self) -> None:
-        """Ends connections."""
+        """Close connections."""
         ...
 
 
 class LiveFeed(Protocol):
-    """Quotes, trades, headlines and hints of orders as they happen."""
+    """Quotes, trades, headlines and order hints in real time."""
 
-    async def follow(self, symbols: Sequence[Symbol], hear: Callable[[FeedMessage], None]) -> None:
-        """Tells `hear` of everything until it is cancelled. A feed that breaks is connected again and asked for in
-        the meantime, each told as a FeedState. Raises CredentialsRefused where the keys are refused."""
+    async def follow(self, symbols: Sequence[Symbol], on_message: Callable[[FeedMessage], None]) -> None:
+        """Pass every message to `on_message` until cancelled.
+
+        A broken feed is reconnected and polled in the meantime; each change is a FeedState. Raises CredentialsRefused
+        where the keys are refused.
+        """
         ...
 
     async def latest(self, symbols: Sequence[Symbol]) -> Sequence[FeedMessage]:
-        """The latest quotes and trades, asked for at this moment. Raises NetworkError, TryAgainLater,
-        CredentialsRefused."""
+        """The latest quotes and trades, requested now. Raises NetworkError, TryAgainLater, CredentialsRefused."""
         ...
 
 
 class Notifier(Protocol):
-    """Somebody who wants to hear what runs came to."""
+    """A recipient of the summaries of runs."""
 
     name: str
-    """How it is called in a warning, without anything secret."""
+    """Name in a warning, without secrets."""
 
-    async def tell(self, summary: Mapping[str, Any]) -> None:
-        """Tells what a run came to, as JSON's own types. Raises NotToldError."""
+    async def notify(self, summary: Mapping[str, Any]) -> None:
+        """Send a run's summary, of JSON's own types. Raises NotificationFailed."""
         ...

@@ -24,12 +24,12 @@ from memory.search import Search
 class Hit:
     """A recalled memory with its scores.
 
-    `rank`: place in its layer, from 1.
-    `recency`, `importance`: on [0, 1].
-    `relevancy`: a cosine.
-    `composite`: the score that the preset ranks by; where several queries matched, that of the best one.
-    `query_ranks`: every query type that matched, with the record's rank there.
-    `duplicates`: ids of recalled records with the same content, which are not shown.
+    rank: place in its layer, from 1.
+    recency, importance: on [0, 1].
+    relevancy: a cosine.
+    composite: the score that the preset ranks by; where several queries matched, that of the best one.
+    query_ranks: every query type that matched, with the record's rank there.
+    duplicates: ids of recalled records with the same content, which are not shown.
     """
 
     record: MemoryRecord

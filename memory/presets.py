@@ -46,14 +46,14 @@ class Reward(StrEnum):
 class LayerRule:
     """Constants of one layer.
 
-    `title`: the paper's name for it.
-    `stability`: Q of recency, in steps (trading days).
-    `alpha`: decay factor of importance per step.
-    `draws`: initial importances with their probabilities.
-    `promote_at`, `demote_below`: thresholds in the preset's measure; None: none.
-    `least_on_entry`: lowest importance of a promoted record, well above `demote_below`, so that it does not fall back
+    title: the paper's name for it.
+    stability: Q of recency, in steps (trading days).
+    alpha: decay factor of importance per step.
+    draws: initial importances with their probabilities.
+    promote_at, demote_below: thresholds in the preset's measure; None: none.
+    least_on_entry: lowest importance of a promoted record, well above `demote_below`, so that it does not fall back
         the next day (hysteresis).
-    `weights`: those of recency, relevancy, importance.
+    weights: those of recency, relevancy, importance.
     """
 
     title: str
@@ -83,15 +83,15 @@ class Birth:
 class MemoryPreset:
     """All constants of one memory.
 
-    `source`: the paper, or what it is made from.
-    `births`: initial layer and importance by kind of source.
-    `k`: records recalled per layer and query.
-    `reward_points`: importance that one reward adds or takes.
-    `purge_recency`, `purge_importance`, `purge_retention`: values below which a record is purged.
-    `multi_layer_moves`: True where a record may pass several layers in one step.
-    `importance_by_layer`: True where a layer sets the importance of whatever enters it.
-    `floor_kinds`: kinds that never sink below the layer of their birth.
-    `duplicate_similarity`: cosine from which recalled records count as duplicates; None: never.
+    source: the paper, or what it is made from.
+    births: initial layer and importance by kind of source.
+    k: records recalled per layer and query.
+    reward_points: importance that one reward adds or takes.
+    purge_recency, purge_importance, purge_retention: values below which a record is purged.
+    multi_layer_moves: True where a record may pass several layers in one step.
+    importance_by_layer: True where a layer sets the importance of whatever enters it.
+    floor_kinds: kinds that never sink below the layer of their birth.
+    duplicate_similarity: cosine from which recalled records count as duplicates; None: never.
     """
 
     name: str

@@ -23,11 +23,11 @@ _PAPER_SAYS = {0.9: 30, 0.967: 90, 0.988: 365}
 class Life:
     """Simulated life of a memory of one layer and initial importance, without citations.
 
-    `importance`: initial, 0 to 100.
-    `probability`: that of the draw; None where the preset sets the importance by kind of source.
-    `kind`: the kind of source, where it sets the importance.
-    `ends`: steps from birth to purge; inf if it stays.
-    `moves`: steps and layers in between.
+    importance: initial, 0 to 100.
+    probability: that of the draw; None where the preset sets the importance by kind of source.
+    kind: the kind of source, where it sets the importance.
+    ends: steps from birth to purge; inf if it stays.
+    moves: steps and layers in between.
     """
 
     layer: Layer

@@ -50,11 +50,11 @@ class Cause(StrEnum):
 class State:
     """State of a record from `step` on; its scores at any later step follow in closed form (memory/formulas.py).
 
-    `step`: trading day of the agent's clock, possibly a fraction.
-    `layer`: None where it is purged.
-    `importance`: the value at `importance_step`, before any scaling (0 to 100).
-    `importance_step`, `recency_step`: steps from which the two decay.
-    `access_count`: rewards, counted by the preset's rule.
+    step: trading day of the agent's clock, possibly a fraction.
+    layer: None where it is purged.
+    importance: the value at `importance_step`, before any scaling (0 to 100).
+    importance_step, recency_step: steps from which the two decay.
+    access_count: rewards, counted by the preset's rule.
     """
 
     step: float
@@ -93,15 +93,15 @@ class Touch:
 class Item:
     """An item to remember.
 
-    `symbol`: MARKET where it concerns all symbols.
-    `kind`: kind of source (`news`, `10-K` ...).
-    `source`: its origin, such as a URL.
-    `query_text`: the text to embed, if it is not `text`. Source: FinAgent §4.1, §4.2 [A2, A6].
-    `rating`: a model's own weight of it on [0, 1], if there is one.
-    `layer`, `importance`: overrule the preset.
-    `seen_until`: marks hindsight: the step of the latest close that it was written with.
-    `rests_on`: ids of the memories it was drawn from.
-    `labels`: its retrieval types.
+    symbol: MARKET where it concerns all symbols.
+    kind: kind of source (`news`, `10-K` ...).
+    source: its origin, such as a URL.
+    query_text: the text to embed, if it is not `text`. Source: FinAgent §4.1, §4.2 [A2, A6].
+    rating: a model's own weight of it on [0, 1], if there is one.
+    layer, importance: overrule the preset.
+    seen_until: marks hindsight: the step of the latest close that it was written with.
+    rests_on: ids of the memories it was drawn from.
+    labels: its retrieval types.
     """
 
     symbol: str
@@ -122,14 +122,14 @@ class Item:
 class MemoryRecord:
     """One remembered text, as it was born; it is never rewritten.
 
-    `id`: the hash made by `record_id`.
-    `born_step`: the step at which it was written.
-    `available_at`: the first step at which it may be recalled; later than `born_step` where it was written with
+    id: the hash made by `record_id`.
+    born_step: the step at which it was written.
+    available_at: the first step at which it may be recalled; later than `born_step` where it was written with
         hindsight.
-    `hindsight`: True where it was written with later prices.
-    `importance`: the initial one, before any scaling.
-    `vector`: finite, float32, of the embedder's dimension.
-    `sequence`: as in Touch.
+    hindsight: True where it was written with later prices.
+    importance: the initial one, before any scaling.
+    vector: finite, float32, of the embedder's dimension.
+    sequence: as in Touch.
     The other fields are those of Item.
     """
 

@@ -22,11 +22,11 @@ from memory.record import DEFAULT_OWNER, MARKET, Layer, MemoryRecord, State, Tou
 class ScoredRecord:
     """A live record with its scores at a step.
 
-    `layer`: its present layer.
-    `recency`: on [0, 1].
-    `importance`: before any scaling (0 to 100).
-    `access_count`: rewards, counted by the preset's rule.
-    `due`: the step of the next possible change; inf if none.
+    layer: its present layer.
+    recency: on [0, 1].
+    importance: before any scaling (0 to 100).
+    access_count: rewards, counted by the preset's rule.
+    due: the step of the next possible change; inf if none.
     """
 
     record: MemoryRecord

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from engine.domain.lesson import Recollection
+from engine.domain.recollection import Recollection
 from engine.ports import Calendar
 
 UNKNOWN = "-"

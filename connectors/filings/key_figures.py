@@ -59,7 +59,7 @@ def key_figures(facts: Mapping[str, Any], accession: str, *, annual: bool) -> Se
         for concept in concepts:
             found = list(_reported(facts, concept, unit, accession))
             if found:
-                lines.append(f"{label}: {_told(found, unit, annual)}")
+                lines.append(f"{label}: {_summary(found, unit, annual)}")
                 break
     return lines
 
@@ -78,7 +78,7 @@ def _reported(facts: Mapping[str, Any], concept: str, unit: str, accession: str)
         ) from None
 
 
-def _told(found: list[_Fact], unit: str, annual: bool) -> str:
+def _summary(found: list[_Fact], unit: str, annual: bool) -> str:
     last = max(fact.end for fact in found)
     # A 10-Q reports the quarter beside the year so far, a 10-K the year, sometimes beside its last quarter.
     choose = max if annual else min

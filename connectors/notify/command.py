@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from json import dumps
 from typing import Any
 
-from engine.errors import ConfigError, NotToldError
+from engine.errors import ConfigError, NotificationFailed
 
 SECONDS = 30.0
 """How long the program may take: a run that has ended waits for it."""
@@ -28,7 +28,7 @@ class CommandNotifier:
         self._command = tuple(command)
         self._seconds = seconds
 
-    async def tell(self, summary: Mapping[str, Any]) -> None:
+    async def notify(self, summary: Mapping[str, Any]) -> None:
         """Starts the program and waits for its end. Raises NotToldError."""
         environment = {name: value for name, value in os.environ.items() if name not in KEYS}
         try:
@@ -41,14 +41,16 @@ class CommandNotifier:
             )
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else str(error)
-            raise NotToldError(f"{self.name} cannot be started ({reason}): correct notify.command") from None
+            raise NotificationFailed(f"{self.name} cannot be started ({reason}): correct notify.command") from None
         try:
             async with asyncio.timeout(self._seconds):
                 _, said = await process.communicate(dumps(summary, allow_nan=False).encode())
         except TimeoutError:
             process.kill()
             await process.wait()
-            raise NotToldError(f"{self.name} was ended after {self._seconds:.0f} seconds") from None
+            raise NotificationFailed(f"{self.name} was ended after {self._seconds:.0f} seconds") from None
         if process.returncode:
             words = " ".join(said.decode(errors="replace").split())[-200:]
-            raise NotToldError(f"{self.name} ended with status {process.returncode}{f': {words}' if words else ''}")
+            raise NotificationFailed(
+                f"{self.name} ended with status {process.returncode}{f': {words}' if words else ''}"
+            )

@@ -8,7 +8,7 @@ from json import dumps
 from typing import Any
 from urllib.parse import urlsplit
 
-from engine.errors import ConfigError, NotToldError
+from engine.errors import ConfigError, NotificationFailed
 
 SECONDS = 10.0
 PAUSES = (1.0, 4.0)
@@ -31,7 +31,7 @@ class WebhookNotifier:
         self._seconds = seconds
         self._sleep = sleep
 
-    async def tell(self, summary: Mapping[str, Any]) -> None:
+    async def notify(self, summary: Mapping[str, Any]) -> None:
         """Posts the summary as JSON, again after a fault that may pass: whoever listens may hear it twice, and can
         tell by `run`. Raises NotToldError."""
         import httpx
@@ -52,4 +52,4 @@ class WebhookNotifier:
                         break
                 if pause is not None:
                     await self._sleep(pause)
-        raise NotToldError(f"{self.name} {trouble}: check notify.webhook")
+        raise NotificationFailed(f"{self.name} {trouble}: check notify.webhook")

@@ -14,7 +14,7 @@ from engine.app.session_report import document_of
 from engine.clock import LiveClock
 from engine.config import Config
 from engine.domain.run import RunOutcome
-from engine.errors import DeskHalted, NotToldError, PaperdeskError, UsageError
+from engine.errors import DeskHalted, NotificationFailed, PaperdeskError, UsageError
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
 from engine.messages.events import Event, Noticed, RunStarted
@@ -110,8 +110,8 @@ def _document(config: Config, asked: date | None, begun: Sequence[str], outcome:
 async def _tell(notifiers: Sequence[Notifier], said: Row, desk: str, publish: Publish, clock: Clock) -> None:
     for notifier in notifiers:
         try:
-            await notifier.tell(said)
-        except NotToldError as error:
+            await notifier.notify(said)
+        except NotificationFailed as error:
             text, run = f"not told of the run: {error}", said["run"]
             publish(Noticed(run or "", clock.now(), "warning", text))
             if run is not None:

@@ -15,7 +15,7 @@ from connectors.wiring.runs import default_symbols
 from connectors.wiring.sources import calendar_table
 from connectors.wiring.telling import run_and_tell, told
 from engine.app.desk_runner import Publish
-from engine.clock import LiveClock, MovedClock
+from engine.clock import LiveClock, SyncedClock
 from engine.config import Config
 from engine.domain.live import FeedMessage
 from engine.domain.market import is_crypto
@@ -105,7 +105,7 @@ class DeskWatch:
         if not goes_by_broker(config):
             yield asyncio.sleep
             return
-        broker, clock = open_broker(config), MovedClock(LiveClock())
+        broker, clock = open_broker(config), SyncedClock(LiveClock())
         look = LOOKS if broker_settings(config).is_local else None
 
         async def sleep(seconds: float) -> None:
@@ -113,15 +113,15 @@ class DeskWatch:
             await self._set(clock, broker)
 
         try:
-            clock.set((await broker.clock()).now)
+            clock.sync((await broker.clock()).now)
             self._clock = clock
             yield sleep
         finally:
             await broker.aclose()
 
-    async def _set(self, clock: MovedClock, broker: Broker) -> None:
+    async def _set(self, clock: SyncedClock, broker: Broker) -> None:
         with suppress(PaperdeskError):  # it goes on as it went; whoever trades asks again and is told
-            clock.set((await broker.clock()).now)
+            clock.sync((await broker.clock()).now)
 
     async def _work(self, occasion: ScheduledRun) -> None:
         async def work(through: Through) -> None:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from engine.agents.text import plain
-from engine.domain.lesson import LAYERS, Recollection
+from engine.domain.recollection import LAYERS, Recollection
 
 SHOWN = 1_500
 """Characters of a memory that an agent sees."""

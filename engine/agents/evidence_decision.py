@@ -19,7 +19,7 @@ from engine.agents.past_intelligence import PastSummary
 from engine.agents.text import Sentence
 from engine.agents.tools import ToolSignal
 from engine.agents.view import Answer
-from engine.domain.lesson import Recollection
+from engine.domain.recollection import Recollection
 
 _PARTS = ("intelligence", "past", "low_level", "high_level", "immediate", "extended")
 

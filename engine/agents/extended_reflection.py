@@ -12,7 +12,7 @@ from engine.agents.agent import PROMPTS, Agent, Reads
 from engine.agents.text import Sentence
 from engine.agents.view import Answer, View
 from engine.domain.decision import Action, Outcome
-from engine.domain.lesson import Recollection
+from engine.domain.recollection import Recollection
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from engine.agents.news_digest import NewsDigest
 from engine.agents.text import Sentence, plain
 from engine.agents.view import Answer, ChartedView, Part
 from engine.domain.decision import Action, Outcome
-from engine.domain.lesson import Recollection
+from engine.domain.recollection import Recollection
 from engine.errors import InvariantBroken
 
 REASON_LIMIT = 600

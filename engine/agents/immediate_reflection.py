@@ -17,8 +17,8 @@ from engine.agents.text import Prose
 from engine.agents.view import Answer, Part, View
 from engine.domain.decision import Outcome
 from engine.domain.five_level import Advice
-from engine.domain.lesson import LAYERS, Recollection
 from engine.domain.market import PriceHistory, from_nano
+from engine.domain.recollection import LAYERS, Recollection
 from engine.market.moves import MOMENTUM_SESSIONS, momentum
 
 

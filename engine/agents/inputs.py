@@ -9,7 +9,7 @@ from decimal import Decimal
 
 from engine.agents.view import A, Answer
 from engine.domain.decision import Outcome
-from engine.domain.lesson import Recollection
+from engine.domain.recollection import Recollection
 from engine.domain.macro import MacroRelease
 from engine.domain.market import Filing, NewsItem, PriceHistory, Symbol
 

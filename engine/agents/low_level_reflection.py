@@ -13,7 +13,7 @@ from engine.agents.past_intelligence import PastSummary
 from engine.agents.text import Sentence
 from engine.agents.view import Answer, ChartedView
 from engine.domain.chart import IndicatorTable
-from engine.domain.lesson import Recollection
+from engine.domain.recollection import Recollection
 from engine.market.moves import PriceMove
 
 

@@ -11,7 +11,7 @@ from engine.agents.agent import PROMPTS, Agent, Reads
 from engine.agents.citing import check_cited
 from engine.agents.text import Prose, plain
 from engine.agents.view import Answer, View
-from engine.domain.lesson import Recollection
+from engine.domain.recollection import Recollection
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,8 +27,8 @@ from engine.agents.view import A
 from engine.cycle.recall import MemoryScope, TradingMemory
 from engine.cycle.turn import Observed
 from engine.domain.decision import Outcome
-from engine.domain.lesson import Recollection
 from engine.domain.market import NewsItem
+from engine.domain.recollection import Recollection
 from engine.messages.events import Event, StepStarted
 from engine.preset import Preset
 

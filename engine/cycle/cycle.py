@@ -20,10 +20,10 @@ from engine.cycle.analysis import Analysis
 from engine.cycle.recall import TradingMemory
 from engine.cycle.turn import CycleResult, Formed, Observed, TradingHistory, Turn
 from engine.domain.decision import Action, Decision, DecisionKey, Opinion, Outcome, Proposal
-from engine.domain.lesson import Recollection
 from engine.domain.market import PriceHistory, Symbol
 from engine.domain.order import Order
 from engine.domain.portfolio import ZERO
+from engine.domain.recollection import Recollection
 from engine.execution.limits import Approved, Batch, limit
 from engine.execution.sizing import PositionContext, size
 from engine.messages.events import DecisionMade, Event

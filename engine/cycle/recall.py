@@ -15,9 +15,9 @@ from itertools import product
 
 from engine.agents.market_intelligence import MarketIntelligence
 from engine.domain.decision import Decision, Outcome
-from engine.domain.lesson import Recollection
 from engine.domain.macro import MacroRelease
 from engine.domain.market import Filing, NewsItem, Symbol
+from engine.domain.recollection import Recollection
 from engine.ports import Calendar
 from memory.in_memory_store import InMemoryStore
 from memory.layer_rank import Hit

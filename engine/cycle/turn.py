@@ -8,10 +8,10 @@ from datetime import date, datetime
 from decimal import Decimal
 
 from engine.domain.decision import Decision, DecisionKey, Opinion, Outcome, Proposal
-from engine.domain.lesson import Recollection
 from engine.domain.market import PriceHistory, Symbol
 from engine.domain.order import Order
 from engine.domain.portfolio import ZERO, Portfolio
+from engine.domain.recollection import Recollection
 from engine.execution.sizing import PositionContext
 from engine.market.as_of import MarketAsOf
 

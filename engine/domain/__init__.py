@@ -1,1 +1,1 @@
-"""The nouns of a trading desk as frozen values; standard library only."""
+"""Nouns of a trading desk as frozen values; standard library only."""

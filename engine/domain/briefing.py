@@ -1,4 +1,4 @@
-"""What the desk's user tells its agents beside their preset: kept with a run, so that it can be run again."""
+"""The briefing of a desk's agents: what the user adds to a preset, kept with a run so that it can be run again."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from engine.domain.market import Symbol
 
 @dataclass(frozen=True, slots=True)
 class ExpertNote:
-    """What an expert wrote about a symbol on a day. Source: FinAgent §4.4 [A7]."""
+    """An expert's note about a symbol on a day. Source: FinAgent §4.4 [A7]."""
 
     day: date
     symbol: Symbol
@@ -19,10 +19,15 @@ class ExpertNote:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Briefing:
-    """`profiles` are what is known of each asset and its sector [I6], `risk` the risk character, `preference` how a
-    trader trades [A8], `tools` the rule strategies that the decision reads, each None for the preset's own;
-    `instruction` stands over every decision with evidence, `guidance` are experts' notes, of which each decision is
-    shown those that were dated by then. Source: InvestorBench A.1 [I6]; FinAgent §4.4 [A7, A8]."""
+    """The user's additions to a preset. Source: InvestorBench A.1 [I6]; FinAgent §4.4 [A7, A8].
+
+    profiles: descriptions of assets and their sectors by symbol [I6].
+    risk: the risk character; None: the preset's.
+    preference: the trader's preference [A8]; None: the preset's.
+    tools: rule strategies that the decision reads; None: the preset's.
+    instruction: a text at the head of every decision with evidence.
+    guidance: experts' notes; each decision gets those that were dated by then.
+    """
 
     profiles: tuple[tuple[Symbol, str], ...] = ()
     risk: str | None = None

@@ -1,7 +1,7 @@
-"""What a broker says of an account, an order, an instrument and the time: values that any broker's words become.
+"""Accounts, orders, instruments and clocks as a broker has them: the values into which adapters translate any vendor's.
 
-Money and quantities are Decimal, times aware UTC datetimes, symbols are written as the desk writes them (BTC-USD).
-What a broker says that is not known here is kept as its own word and never raises: unknown is a value.
+Money and quantities are Decimal, times aware UTC datetimes, symbols in the desk's notation (BTC-USD). A vendor's value
+that is not known here is kept as text and never raises: unknown is a value.
 """
 
 from __future__ import annotations
@@ -19,8 +19,15 @@ from engine.domain.portfolio import Position
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerAccount:
-    """The account as the broker has it now. `status` is the broker's word (`ACTIVE`); `blocked` says why nothing can
-    be traded, empty where trading is possible; `equity` is cash and positions as the broker values them."""
+    """The account at the broker now.
+
+    id: the broker's.
+    status: the broker's term (`ACTIVE`).
+    blocked: the reason why nothing can be traded; empty where trading is possible.
+    currency: of all amounts.
+    cash: may be negative on margin.
+    equity: cash and positions at the broker's prices.
+    """
 
     id: str
     status: str
@@ -33,8 +40,15 @@ class BrokerAccount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerOrder:
-    """An order as the broker has it. `order_id` is ours (the client order id), `broker_id` the broker's; `detail` its
-    words where it refused. Canceled and expired orders may carry fills."""
+    """An order at the broker. Canceled and expired orders may carry fills.
+
+    order_id: ours (the client order id).
+    broker_id: the broker's.
+    quantity, notional: as ordered: shares, or an amount in the quote currency.
+    filled_average_price: None before the first fill.
+    submitted_at: UTC.
+    detail: the broker's reason for a refusal.
+    """
 
     order_id: str
     broker_id: str
@@ -50,7 +64,7 @@ class BrokerOrder:
 
 
 class ActivityKind(StrEnum):
-    """What moved cash or shares in an account."""
+    """The cause of a change of cash or shares in an account."""
 
     FILL = "fill"
     DIVIDEND = "dividend"
@@ -63,12 +77,14 @@ class ActivityKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Activity:
-    """One line of the account's history.
+    """One entry of the account's history.
 
-    A fill has `side`, `quantity` (positive), `price` and `broker_id` of its order; everything else has `amount`, the
-    signed change of cash, and, where shares moved, their signed change as `quantity`. `id` is the broker's and never
-    comes twice. `time` is exact for fills; other kinds are often dated by the day alone. `words` is what the broker
-    calls it.
+    id: the broker's; it never comes twice.
+    time: UTC; exact for fills, for other kinds often the day alone.
+    broker_id, side, price: a fill's order (the broker's id), side and price per share.
+    quantity: shares; positive for a fill, else their signed change.
+    amount: signed change of cash; zero for a fill.
+    description: the broker's name for it.
     """
 
     id: str
@@ -85,7 +101,7 @@ class Activity:
 
 @dataclass(frozen=True, slots=True)
 class BrokerClock:
-    """What time the broker has, and when its market opens and closes next."""
+    """The broker's time, and the next open and close of its market."""
 
     now: datetime
     is_open: bool
@@ -104,7 +120,10 @@ class SessionHours:
 
 @dataclass(frozen=True, slots=True)
 class Asset:
-    """An instrument as the broker lists it. `fractionable`: parts of a share may be traded, and bought by amount."""
+    """An instrument as the broker lists it.
+
+    fractionable: parts of a share may be traded, and bought by amount.
+    """
 
     symbol: Symbol
     name: str
@@ -115,8 +134,10 @@ class Asset:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One point in which the journal and the broker disagree: `what` is `cash`, a symbol, or `order ID`; both sides
-    are None where they know nothing of it (an order has `note` alone)."""
+    """A point in which the journal and the broker disagree.
+
+    `what` is `cash`, a symbol, or `order ID`. A side is None where it has no such thing; an order has `note` alone.
+    """
 
     what: str
     journal: Decimal | None
@@ -125,7 +146,7 @@ class Difference:
 
     @property
     def amount(self) -> Decimal | None:
-        """How much more the broker has; None for an order."""
+        """The broker's figure less the journal's; None for an order."""
         if self.journal is None and self.broker is None:
             return None
         return (self.broker or Decimal(0)) - (self.journal or Decimal(0))

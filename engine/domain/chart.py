@@ -1,4 +1,4 @@
-"""A chart as a value: what is drawn, not how. The engine computes it, a ChartPainter turns it into a picture."""
+"""A chart as a value: its content, without its looks. The engine computes it, a ChartPainter renders it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Candles:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A named line over the chart's sessions; `role` tells the painter its place in the palette.
+    """A named line over the chart's sessions; `role` gives the painter its place in the palette.
 
     Roles: `close`; `short` and `long` (moving averages); `upper`, `middle` and `lower` (a shaded band); `fast` and
     `signal` (an oscillator and its smoothed self, such as MACD); `k`, `d`, `j`; `benchmark`; `line` for any other.
@@ -57,7 +57,15 @@ class Marker:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChartSpec:
-    """Everything that a picture of a market shows. `sessions` are ISO dates, oldest first."""
+    """All content of a chart of a market.
+
+    kind: the kind of chart, such as `kline`.
+    sessions: ISO dates, oldest first.
+    candles: one per session.
+    lines: over the prices.
+    panels: below the prices, each with a scale of its own.
+    markers: past trades or signals.
+    """
 
     kind: str
     title: str
@@ -70,11 +78,11 @@ class ChartSpec:
 
     def fingerprint(self) -> str:
         """SHA-256 over the chart's data: equal charts, equal fingerprints."""
-        return _fingerprint(_Itself(self))
+        return _fingerprint(_ByIdentity(self))
 
 
-class _Itself:
-    """A chart that equals itself alone: 0.0 and -0.0 are equal numbers and are written apart."""
+class _ByIdentity:
+    """A key that equals itself alone: 0.0 and -0.0 are equal numbers and are written differently."""
 
     __slots__ = ("chart",)
 
@@ -85,18 +93,18 @@ class _Itself:
         return id(self.chart)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Itself) and other.chart is self.chart
+        return isinstance(other, _ByIdentity) and other.chart is self.chart
 
 
 @lru_cache(maxsize=64)
-def _fingerprint(itself: _Itself) -> str:
+def _fingerprint(itself: _ByIdentity) -> str:
     # A chart is asked for it by the prompt, the model and the journal: thousands of numbers are written once for all.
     canonical = json.dumps(itself.chart, default=_fields_of, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
 def _fields_of(part: Any) -> dict[str, Any]:
-    """One level of a chart's part. `asdict` would copy every number of every series, ten times as slow."""
+    """One level of a chart's part as a dict. `asdict` would copy every number of every series, ten times as slow."""
     return {field.name: getattr(part, field.name) for field in fields(part)}
 
 

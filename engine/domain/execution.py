@@ -1,4 +1,4 @@
-"""How orders turn into trades: the rules of a market, as a value."""
+"""Execution rules of a market as a value: how orders become trades."""
 
 from __future__ import annotations
 
@@ -10,16 +10,15 @@ from engine.domain.portfolio import CENT
 
 
 class FillAt(StrEnum):
-    """The price that an order decided after the close of t trades at."""
+    """Price of an order that was decided after the close of t."""
 
     NEXT_OPEN = "next open"
-    NEXT_CLOSE = "next close"
     SAME_CLOSE = "same close"
-    """The close that it was decided on: no one can trade so; some papers do."""
+    """The close that it was decided on: nobody can trade so; some papers do."""
 
 
 class PriceBasis(StrEnum):
-    """Which prices a run trades and values at."""
+    """Basis of the prices at which a run trades and values."""
 
     RAW = "raw"
     ADJUSTED = "adjusted"
@@ -30,11 +29,13 @@ class PriceBasis(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutionRules:
-    """Fills, costs and limits of a simulated market.
+    """Fills, costs and limits of a simulated market. Costs are on by default.
 
-    `slippage_bp` in basis points against the trader; `commission_rate` as a fraction of the amount,
-    `commission_per_order` and `commission_per_share` in the quote currency; `volume_cap` the largest fraction of a
-    bar's volume that one order may take (None: no cap). Costs are on by default.
+    slippage_bp: basis points against the trader.
+    commission_rate: fraction of the amount.
+    commission_per_order, commission_per_share: in the quote currency.
+    volume_cap: the largest fraction of a bar's volume for one order; None: no cap.
+    money_step: the unit to which amounts are rounded, in the quote currency.
     """
 
     fill_at: FillAt = FillAt.NEXT_OPEN

@@ -1,4 +1,4 @@
-"""Advice in five levels, each tied to a trade value: what it comes to as an action and a size."""
+"""Advice in five levels, each with a trade value: its action and its size."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from engine.errors import ConfigError
 
 
 class Advice(StrEnum):
-    """What to do with a position. Source: TradingGPT §4.1.2 [G4]."""
+    """Recommendation for a position. Source: TradingGPT §4.1.2 [G4]."""
 
     SIGNIFICANTLY_INCREASE = "significantly increase"
     SLIGHTLY_INCREASE = "slightly increase"
@@ -21,8 +21,10 @@ class Advice(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TradeValues:
-    """The trade value of each level that trades, in percent of the portfolio: whole numbers from 1 to 100, the
-    significant one of a side not below the slight one. Raises ConfigError for others. The paper prints none."""
+    """Trade value of each level that trades, in percent of the portfolio. The paper prints none.
+
+    Whole numbers from 1 to 100, the significant one of a side not below the slight one. Raises ConfigError for others.
+    """
 
     significantly_increase: int = 8
     slightly_increase: int = 3
@@ -40,7 +42,7 @@ class TradeValues:
 
 
 def trade_of(advice: Advice, values: TradeValues) -> tuple[Action, int]:
-    """The action and its size in percent of the portfolio, 0 for a hold."""
+    """Action and size in percent of the portfolio, 0 for a hold."""
     match advice:
         case Advice.SIGNIFICANTLY_INCREASE:
             return Action.BUY, values.significantly_increase

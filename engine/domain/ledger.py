@@ -1,4 +1,4 @@
-"""Books carried forward: what a portfolio becomes by trades, cash flows and adopted differences."""
+"""Books carried forward: a portfolio after trades, cash flows and adopted differences."""
 
 from __future__ import annotations
 
@@ -18,10 +18,13 @@ def carried_forward(
     flows: Iterable[CashFlow] = (),
     adoptions: Iterable[Adoption] = (),
 ) -> Portfolio:
-    """The portfolio after everything that happened in a session, or after it. Shares that moved without a trade come
-    first, since splits take place before the market opens, then trades, then cash; what was adopted comes last."""
-    known, changes = tuple(flows), dict[Symbol, Decimal]()
-    for flow in known:
+    """The portfolio after a session's events.
+
+    Shares that moved without a trade come first, since splits take place before the market opens. Then come trades,
+    then cash, and adoptions last.
+    """
+    flows, changes = tuple(flows), dict[Symbol, Decimal]()
+    for flow in flows:
         if flow.quantity and flow.symbol:
             # Summed up first: a split may come as the old shares that go and the new ones that come.
             changes[flow.symbol] = EXACT.add(changes.get(flow.symbol, ZERO), flow.quantity)
@@ -29,15 +32,15 @@ def carried_forward(
         portfolio = _with_shares(portfolio, symbol, change)
     for fill in fills:
         portfolio = portfolio.filled(fill)
-    paid = sum((portfolio.money(flow.amount) for flow in known), ZERO)
+    paid = sum((portfolio.money(flow.amount) for flow in flows), ZERO)
     portfolio = replace(portfolio, cash=portfolio.cash + paid)
     for adopted in adoptions:
-        portfolio = _adopting(portfolio, adopted)
+        portfolio = _with_adoption(portfolio, adopted)
     return portfolio
 
 
 def _with_shares(portfolio: Portfolio, symbol: Symbol, change: Decimal) -> Portfolio:
-    """Shares that came or went by themselves: what the whole position cost stays what it was."""
+    """The portfolio after a change of shares without a trade; the cost of the whole position is unchanged."""
     before = portfolio.positions.get(symbol, Position(ZERO, ZERO))
     held, after = dict(portfolio.positions), EXACT.add(before.quantity, change)
     held.pop(symbol, None)
@@ -46,7 +49,7 @@ def _with_shares(portfolio: Portfolio, symbol: Symbol, change: Decimal) -> Portf
     return replace(portfolio, positions=held)
 
 
-def _adopting(portfolio: Portfolio, adopted: Adoption) -> Portfolio:
+def _with_adoption(portfolio: Portfolio, adopted: Adoption) -> Portfolio:
     change = EXACT.subtract(adopted.after, adopted.before)
     if not adopted.symbol:
         return replace(portfolio, cash=portfolio.cash + change)

@@ -1,7 +1,7 @@
-"""What a live feed brings while the market moves, and how the feed itself is. A feed is a hint: what is traded or
-decided on is always asked for again.
+"""Messages of a live feed, and the feed's own state. A feed is a hint: figures for trades and decisions are requested
+again.
 
-Times are aware UTC datetimes, prices Decimal in the quote currency, symbols as the desk writes them.
+Times are aware UTC datetimes, prices Decimal in the quote currency, symbols in the desk's notation.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class LastTrade:
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """News came, or was changed."""
+    """A new or changed news item."""
 
     symbols: tuple[Symbol, ...]
     headline: str
@@ -45,7 +45,7 @@ class Headline:
 
 @dataclass(frozen=True, slots=True)
 class OrderHint:
-    """Something happened to an order: its id at the desk and the broker's word. It may come twice, or never."""
+    """An order event at the broker: the desk's order id and the broker's event name. It may come twice, or never."""
 
     order_id: str
     word: str
@@ -53,7 +53,7 @@ class OrderHint:
 
 
 class Delivery(StrEnum):
-    """How a feed arrives."""
+    """Way in which a feed arrives."""
 
     STREAM = "stream"
     POLLING = "polling"
@@ -62,7 +62,7 @@ class Delivery(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FeedState:
-    """A feed (`shares`, `coins`, `news` or `orders`) changed the way in which it arrives; `detail` says why."""
+    """A change in the delivery of a feed (`shares`, `coins`, `news` or `orders`); `detail` is the reason."""
 
     feed: str
     delivery: Delivery

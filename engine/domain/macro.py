@@ -1,5 +1,4 @@
-"""Figures of the economy with when each became known: they are revised, and a decision may see only its own day's
-vintage."""
+"""Macro series with all vintages: figures are revised, and a decision may see only those of its own day."""
 
 from __future__ import annotations
 
@@ -13,14 +12,17 @@ _MIDNIGHT_IN_ST_LOUIS = time(6, tzinfo=UTC)  # in summer an hour after it
 _A_YEAR = timedelta(days=364)  # 52 weeks; of monthly figures it finds the same month
 
 TITLES = {"ICSA": "Initial claims for unemployment insurance", "AWHMAN": "Average weekly hours in manufacturing"}
-"""What the series are called that are read unless others are chosen. Source: TradingGPT §4.1.1 [G2]."""
+"""Titles of the series that are read by default. Source: TradingGPT §4.1.1 [G2]."""
 
 
 @dataclass(frozen=True, slots=True)
 class MacroObservation:
-    """What a series said of one period. `date` is the period's day (FRED's convention: its first, for weekly claims
-    the week's last), `known_from` (UTC) when this value could first be known: a revision is an observation of the
-    same date with a later `known_from`."""
+    """A value of a series for one period.
+
+    `date` is the period's day (FRED's convention: its first, for weekly claims the week's last). `known_from` (UTC) is
+    the time from which the value could be known; a revision is an observation of the same date with a later
+    `known_from`.
+    """
 
     date: date
     value: Decimal
@@ -29,7 +31,7 @@ class MacroObservation:
 
 @dataclass(frozen=True, slots=True)
 class MacroRelease:
-    """What a series said when it last said something new, in a sentence; visible from `available_at` (UTC)."""
+    """A new figure of a series as a sentence; visible from `available_at` (UTC)."""
 
     id: str
     series: str
@@ -40,8 +42,10 @@ class MacroRelease:
 
 @dataclass(frozen=True, slots=True)
 class MacroSeries:
-    """All vintages of a series, ordered by date and then by when they became known; see `MacroSeries.of`. `moments`
-    are those at which anything became known, in order."""
+    """All vintages of a series, ordered by date and then by `known_from`; made by `MacroSeries.of`.
+
+    `moments` are the times at which a value became known, in order.
+    """
 
     name: str
     observations: tuple[MacroObservation, ...]
@@ -52,8 +56,10 @@ class MacroSeries:
 
     @classmethod
     def of(cls, name: str, observations: Iterable[MacroObservation]) -> MacroSeries:
-        """A series from observations in any order; a vintage that repeats the value before it says nothing new and is
-        left out. Raises ValueError where two values of one date became known at once."""
+        """Build a series from observations in any order. A vintage that repeats the value before it is left out.
+
+        Raises ValueError where two values of one date became known at once.
+        """
         kept: list[MacroObservation] = []
         seen: dict[tuple[date, datetime], Decimal] = {}
         for item in sorted(observations, key=lambda o: (o.date, o.known_from)):
@@ -64,22 +70,25 @@ class MacroSeries:
         return cls(name, tuple(kept))
 
     def known_at(self, moment: datetime) -> MacroObservation | None:
-        """The latest observation as it stood at a moment, or None where nothing was known yet."""
+        """The latest observation known at a moment, or None."""
         known = (item for item in self.observations if item.known_from <= moment)
         return max(known, key=lambda item: (item.date, item.known_from), default=None)
 
     def history_at(self, moment: datetime) -> tuple[MacroObservation, ...]:
-        """One observation per date, as the whole series stood at a moment, oldest first."""
+        """One observation per date as known at a moment, oldest first."""
         latest = {item.date: item for item in self.observations if item.known_from <= moment}
         return tuple(latest.values())
 
     def cut(self, moment: datetime) -> MacroSeries:
-        """The series with everything removed that became known later."""
+        """The series without observations that became known later."""
         return replace(self, observations=tuple(o for o in self.observations if o.known_from <= moment))
 
     def release(self, after: datetime | None, until: datetime) -> MacroRelease | None:
-        """What the series says at a moment, where its latest figure is another than it was `after` a moment before
-        (None: whatever it is); a revision of older figures alone is no news."""
+        """The release of the latest figure at `until`, where it differs from the latest one at `after` (None: any
+        figure).
+
+        A revision of older figures alone is no release.
+        """
         known = bisect_right(self.moments, until)
         if not known or (after is not None and bisect_right(self.moments, after) == known):
             return None
@@ -88,11 +97,11 @@ class MacroSeries:
         if after is not None and self.known_at(after) == latest:
             return None
         name = f"{self.name} {latest.date} {latest.known_from:%Y-%m-%d}"
-        return MacroRelease(name, self.name, latest.date, latest.known_from, _told(self, shown))
+        return MacroRelease(name, self.name, latest.date, latest.known_from, _summary(self, shown))
 
 
-def _told(series: MacroSeries, shown: tuple[MacroObservation, ...]) -> str:
-    """The last figure with its change against the one before and against a year before."""
+def _summary(series: MacroSeries, shown: tuple[MacroObservation, ...]) -> str:
+    """The last figure with its change against the previous one and against a year before."""
     latest = shown[-1]
     title = TITLES.get(series.name)
     parts = [f"{f'{title} ({series.name})' if title else series.name}: {latest.value:f} for {latest.date}"]
@@ -114,9 +123,9 @@ def _against(latest: MacroObservation, other: MacroObservation) -> str:
 
 
 def end_of_vintage(day: date) -> datetime:
-    """When a value is surely known of which only the day is known on which it came out (UTC).
+    """The time (UTC) from which a value is surely known, where only the day of its release is known.
 
-    Most releases come in the morning, but some are posted after the stock market's close; so a day's values count
-    from the end of the day at FRED's place and reach the next decision, never one too early.
+    Most releases come in the morning, but some after the stock market's close. So a day's values count from the end of
+    the day at FRED's place and reach the next decision, never one too early.
     """
     return datetime.combine(day + timedelta(days=1), _MIDNIGHT_IN_ST_LOUIS)

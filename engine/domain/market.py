@@ -1,7 +1,7 @@
-"""What the market shows: prices by session, corporate actions, news and filings, each with when it became known.
+"""Market data: prices by session, corporate actions, news and filings, each with the time at which it became known.
 
-Prices are kept as whole nano-units (1e-9 of the quote currency) in flat arrays: exact like Decimal, small like
-floats. Money leaves this module as Decimal.
+Prices are kept as whole nano-units (1e-9 of the quote currency) in flat arrays: exact like Decimal, small like floats.
+Money leaves this module as Decimal.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Symbol = str
 NANO = 1_000_000_000
 _NANO_DECIMAL = Decimal(NANO)
 UNKNOWN = -1
-"""What a column of nano-units holds where the figure is not known."""
+"""Value of an unknown figure in a column of nano-units."""
 
 
 def to_nano(price: Decimal) -> int:
@@ -35,7 +35,13 @@ def from_nano(nano: int) -> Decimal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bar:
-    """One session's prices in the quote currency; `adj_close` and `volume` are None where unknown."""
+    """Prices of one session in the quote currency.
+
+    session: the trading day.
+    open, high, low, close: as traded.
+    adj_close: corrected for later splits and dividends; None where unknown.
+    volume: shares; None where unknown.
+    """
 
     session: date
     open: Decimal
@@ -48,10 +54,12 @@ class Bar:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class PriceHistory:
-    """A symbol's bars by session, strictly increasing, as columns of equal length.
+    """Bars of a symbol by session, strictly increasing, as columns of equal length.
 
-    `sessions` holds proleptic ordinals (`date.toordinal`), the price columns nano-units (UNKNOWN where not known,
-    which only `adj_close` may be), `volume` shares as float (NaN where not known).
+    sessions: proleptic ordinals (`date.toordinal`).
+    open, high, low, close: nano-units.
+    adj_close: nano-units, UNKNOWN where not known.
+    volume: shares; NaN where not known.
     """
 
     symbol: Symbol
@@ -65,7 +73,7 @@ class PriceHistory:
 
     @classmethod
     def of(cls, symbol: Symbol, bars: Iterable[Bar]) -> PriceHistory:
-        """Columns from bars in order; the caller has checked them (see connectors.files)."""
+        """Build columns from bars in order; the caller has checked them (see connectors.files)."""
         rows = list(bars)
         return cls(
             symbol=symbol,
@@ -108,7 +116,7 @@ class PriceHistory:
         return row if row < len(self.sessions) and self.sessions[row] == ordinal else None
 
     def rows_through(self, session: date) -> int:
-        """How many rows are dated at or before a session."""
+        """Number of rows dated at or before a session."""
         return bisect_right(self.sessions, session.toordinal())
 
     def slice(self, start: int, stop: int) -> PriceHistory:
@@ -126,7 +134,7 @@ class PriceHistory:
 
 
 class ActionKind(StrEnum):
-    """What a company did to its shares."""
+    """Kind of a corporate action."""
 
     SPLIT = "split"
     DIVIDEND = "dividend"
@@ -134,8 +142,10 @@ class ActionKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CorporateAction:
-    """A split (`value`: new shares per old one) or a cash dividend (`value`: per share), effective at the open of
-    `ex_date`."""
+    """A split (`value`: new shares per old one) or a cash dividend (`value`: per share).
+
+    It takes effect at the open of `ex_date`.
+    """
 
     symbol: Symbol
     ex_date: date
@@ -154,8 +164,13 @@ class SymbolActions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewsItem:
-    """One item of news. `available_at` (UTC) is when the desk may first see it; `published` is None for an item
-    dated without a time; `url` is where it can be read in full."""
+    """One item of news.
+
+    date: the day of publication.
+    available_at: the time (UTC) from which the desk may see it.
+    published: UTC; None for an item dated without a time.
+    url: the full text's address.
+    """
 
     id: str
     symbol: Symbol
@@ -171,7 +186,12 @@ class NewsItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filing:
-    """A regulatory filing (10-Q, 10-K, 8-K ...) as a summary; visible from `available_at` (UTC)."""
+    """A regulatory filing as a summary.
+
+    form: 10-Q, 10-K, 8-K ...
+    date: the day of filing.
+    available_at: the time (UTC) from which the desk may see it.
+    """
 
     id: str
     symbol: Symbol
@@ -183,7 +203,7 @@ class Filing:
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """Items that could not be used, counted: which source, why, how many."""
+    """Count of a source's items that could not be used, by reason."""
 
     source: str
     reason: str
@@ -192,7 +212,7 @@ class Dropped:
 
 @dataclass(frozen=True, slots=True)
 class NewsBatch:
-    """News in order of availability, with what had to be dropped on the way."""
+    """News in order of availability, with the items dropped on the way."""
 
     items: Sequence[NewsItem] = ()
     dropped: Sequence[Dropped] = ()
@@ -200,12 +220,12 @@ class NewsBatch:
 
 @dataclass(frozen=True, slots=True)
 class FilingBatch:
-    """Filings in order of availability, with what had to be dropped on the way."""
+    """Filings in order of availability, with the items dropped on the way."""
 
     items: Sequence[Filing] = ()
     dropped: Sequence[Dropped] = ()
 
 
 def is_crypto(symbol: Symbol) -> bool:
-    """Whether a symbol trades around the clock: pairs such as BTC-USD (BTC/USD at the broker)."""
+    """True for a pair that trades around the clock, such as BTC-USD (BTC/USD at the broker)."""
     return symbol.endswith(("-USD", "/USD"))

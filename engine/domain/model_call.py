@@ -1,4 +1,4 @@
-"""A question to a language model and what came back, as values: nobody else sees more than stands in the request."""
+"""Questions to a language model and its answers, as values: a model gets nothing beyond the request."""
 
 from __future__ import annotations
 
@@ -17,8 +17,11 @@ Rule = Callable[[Any], Mapping[str, Any]] | str
 
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
-    """How an agent wants to be answered. `temperature` is a wish of the preset, dropped with a note where the model
-    takes none, unless `insist` says that the user set it. `timeout` in seconds bounds the whole call."""
+    """Settings of a question.
+
+    `temperature` is the preset's wish, dropped with a note where the model takes none; with `insist` the user has set
+    it and it is kept. `timeout` in seconds bounds the whole call.
+    """
 
     temperature: float | None = None
     max_output_tokens: int = 2048
@@ -28,7 +31,7 @@ class ModelSettings:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One turn; charts travel as specs and are painted only for a model that sees."""
+    """One turn of the conversation; charts are values, rendered only for a model with vision."""
 
     role: Literal["user", "assistant"]
     text: str
@@ -37,8 +40,15 @@ class Message:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRequest:
-    """One question. `view` is the frozen value that the prompt was rendered from, `rule` answers it where no model is
-    asked; `schema` is the JSON schema that the answer must satisfy; `sample` tells repeats of a question apart."""
+    """One question.
+
+    purpose: the agent's step.
+    session: the session that is decided.
+    view: the frozen value that the prompt was rendered from.
+    rule: answers the view where no model is asked.
+    schema: the JSON schema of the answer.
+    sample: tells repeats of the same question apart.
+    """
 
     purpose: str
     symbol: str
@@ -56,8 +66,8 @@ class ModelRequest:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of a call. `input_tokens` counts all input, `cached_input_tokens` the part of it read from the
-    provider's cache."""
+    """Tokens of a call. `input_tokens` counts all input, `cached_input_tokens` the part read from the provider's
+    cache."""
 
     input_tokens: int = 0
     cached_input_tokens: int = 0
@@ -72,7 +82,7 @@ class Usage:
 
 
 class FailureKind(StrEnum):
-    """The seven ways in which a model gives no answer, whatever its vendor calls them."""
+    """Seven ways in which a model gives no answer, whatever its vendor calls them."""
 
     RATE_LIMITED = "rate limited"
     TIMED_OUT = "timed out"
@@ -85,7 +95,7 @@ class FailureKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ModelFailure:
-    """Why there is no answer; `detail` is one line for a person and holds no key."""
+    """Reason of a missing answer; `detail` is one line for a person and holds no key."""
 
     kind: FailureKind
     detail: str
@@ -93,8 +103,16 @@ class ModelFailure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelResult:
-    """What a model gave. Exactly one of `answer` (parsed JSON, not yet checked against the agent's rules) and
-    `failure` is set. `cost` in USD, None where the price is not known; `latency` in seconds."""
+    """Result of a question: exactly one of `answer` and `failure` is set.
+
+    answer: parsed JSON, not yet checked against the agent's rules.
+    stop_reason: the vendor's.
+    cost: USD; None where the price is not known.
+    latency: seconds.
+    request_hash: the key of the recorded answer.
+    cached: True for a recorded answer.
+    notes: lines for a person, such as a dropped temperature.
+    """
 
     model: str
     answer: Mapping[str, Any] | None = None
@@ -111,14 +129,14 @@ class ModelResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
-    """Abilities of a model's service as a probe found them; all False where the first question was not answered.
+    """Abilities of a model's service as a probe reported them; all False where the first question failed.
 
     enforces_schema: its answer came under an enforced schema.
-    sees: it read a word off a picture.
+    sees: it read a word in an image.
     streams: an answer came in pieces.
     reports_usage: an answer came with its tokens counted.
     latency: seconds until the first answer was complete.
-    failure: why the first question was not answered, None where it was.
+    failure: the reason why the first question failed, or None.
     """
 
     enforces_schema: bool = False

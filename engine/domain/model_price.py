@@ -1,4 +1,4 @@
-"""Prices of models: what a call costs by the vendor's rates."""
+"""Prices of models: the cost of a call by the vendor's rates."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SNAPSHOT = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8})$")
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """USD per million tokens."""
+    """Rates in USD per million tokens."""
 
     input: Decimal
     output: Decimal
@@ -26,8 +26,11 @@ class Rates:
 
 @dataclass(frozen=True, slots=True)
 class ModelPrice:
-    """The price of one model. Calls with more input than `long_over` tokens pay the `long` rates for all of
-    it. `training_cutoff` is a month (YYYY-MM), empty where the vendor names none."""
+    """The price of one model.
+
+    Calls with more input than `long_over` tokens pay the `long` rates for all of it. `training_cutoff` is a month
+    (YYYY-MM), empty where the vendor names none.
+    """
 
     rates: Rates
     long_over: int | None = None
@@ -35,8 +38,7 @@ class ModelPrice:
     training_cutoff: str = ""
 
     def cost(self, usage: Usage, cache_write_tokens: int = 0) -> Decimal:
-        """USD for a call; `cache_write_tokens` is the part of the input that the provider wrote to its
-        cache."""
+        """USD for a call; `cache_write_tokens` is the part of the input that the provider wrote to its cache."""
         long = self.long is not None and self.long_over is not None and usage.input_tokens > self.long_over
         rates = self.long if long and self.long is not None else self.rates
         plain = usage.input_tokens - usage.cached_input_tokens - cache_write_tokens
@@ -50,18 +52,17 @@ class ModelPrice:
 
 
 class PriceTable:
-    """Prices by provider and model, as they stood on `as_of`."""
+    """Prices by provider and model, valid on `as_of`."""
 
     def __init__(self, prices: Mapping[tuple[str, str], ModelPrice], as_of: date) -> None:
         self.as_of = as_of
         self._prices = dict(prices)
 
     def find(self, provider: str, model: str) -> ModelPrice | None:
-        """The price of a model, or of the model that it is a dated snapshot of; None where it is not
-        known."""
+        """The price of a model, or of the model that it is a dated snapshot of; None where it is unknown."""
         exact = self._prices.get((provider, model))
         return exact or self._prices.get((provider, _SNAPSHOT.sub("", model)))
 
     def models(self) -> list[tuple[str, str]]:
-        """Every provider and model with a price, sorted."""
+        """All pairs of provider and model with a price, sorted."""
         return sorted(self._prices)

@@ -1,4 +1,4 @@
-"""Model specs, such as `openai:MODEL`, as values: nothing is chosen here and nobody is connected to."""
+"""Model specs, such as `openai:MODEL`, as values: nothing is chosen or connected here."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from engine.errors import UsageError
 
 
 class ModelKind(StrEnum):
-    """Who answers."""
+    """Kind of a model's provider."""
 
     OFFLINE = "offline"
     OPENAI = "openai"
@@ -30,8 +30,11 @@ class ReplayMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ModelSpec:
-    """One parsed model spec. `model` is empty for `offline` and `replay`; `endpoint` is the name of an
-    `[endpoints.NAME]` and empty for every other kind."""
+    """A parsed model spec.
+
+    `model` is empty for `offline` and `replay`; `endpoint` is the name of an `[endpoints.NAME]` and empty for every
+    other kind.
+    """
 
     kind: ModelKind
     model: str = ""
@@ -39,7 +42,7 @@ class ModelSpec:
 
     @property
     def provider(self) -> str:
-        """Who answers, as prices and recorded answers know it: the vendor or the endpoint's name."""
+        """The provider's name for prices and recorded answers: the vendor or the endpoint's name."""
         return self.endpoint or self.kind.value
 
     def __str__(self) -> str:

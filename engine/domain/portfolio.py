@@ -13,15 +13,18 @@ from engine.errors import InvariantBroken
 ZERO = Decimal(0)
 CENT = Decimal("0.01")
 SHARE_STEP = Decimal("0.000000001")
-"""The smallest part of a share: nine decimals, as brokers count them."""
+"""Smallest part of a share: nine decimals, as brokers count them."""
 EXACT = Context(prec=60)
-"""Products and sums of money are computed in this context: a share count of nine decimals times a price of nine
-decimals has more digits than the default context keeps, and would be rounded twice."""
+"""Context for products and sums of money.
+
+A share count of nine decimals times a price of nine decimals has more digits than the default context keeps, and would
+be rounded twice.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Shares held (negative: short) and what they cost per share on average, fees excluded."""
+    """Shares held (negative: short) and their average cost per share, fees excluded."""
 
     quantity: Decimal
     average_cost: Decimal
@@ -49,7 +52,7 @@ class Portfolio:
         return amount.quantize(self.money_step, ROUND_HALF_EVEN, EXACT)
 
     def market_value(self, prices: Mapping[Symbol, Decimal]) -> Decimal:
-        """What all positions are worth at given prices, rounded once."""
+        """Value of all positions at given prices, rounded once."""
         total = ZERO
         for symbol, position in self.positions.items():
             total = EXACT.fma(position.quantity, prices[symbol], total)
@@ -69,9 +72,11 @@ class Portfolio:
     def split(
         self, symbol: Symbol, ratio: Decimal, price: Decimal, step: Decimal = SHARE_STEP
     ) -> tuple[Portfolio, Decimal]:
-        """The portfolio after a split of `ratio` new shares per old one; what falls below the share step is paid in
-        cash at `price` (the first price after the split), by us where the position is short. A position of which
-        no share is left is gone. Returns the portfolio and that cash."""
+        """The portfolio after a split of `ratio` new shares per old one, and the cash in lieu of fractions.
+
+        Parts below the share step are paid in cash at `price` (the first price after the split), by us where the
+        position is short. A position of which no share is left is removed.
+        """
         position = self.positions.get(symbol)
         if position is None:
             return self, ZERO

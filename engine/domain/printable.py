@@ -1,4 +1,4 @@
-"""Text of models, news and brokers made safe to show and to keep: nothing in it steers a terminal or hides itself."""
+"""Text of models, news and brokers made safe for a terminal and for storage: no control codes, no hidden characters."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
 
 
 def printable(text: str) -> str:
-    """The text as it may reach a screen; line feeds stay, tabs become blanks, what would steer a terminal goes."""
+    """The text as it may reach a screen: line feeds stay, tabs become blanks, control codes are removed."""
     text = _ESCAPE.sub("", text).replace("\r\n", "\n").replace("\t", "    ").replace("\r", "\n")
     if text.isascii() and text.replace("\n", "").isprintable():
         return text

@@ -10,8 +10,8 @@ from typing import Any
 
 from engine.domain.chart import ChartSpec
 from engine.domain.decision import Action, Cut, Decision, DecisionKey, Outcome, Proposal, SizingRule
-from engine.domain.lesson import Recollection
 from engine.domain.model_call import FailureKind, Message, ModelFailure, ModelResult, Usage
+from engine.domain.recollection import Recollection
 from engine.domain.run import ModelUse, RunKind, RunOutcome, RunSpec
 from engine.journal.codec import Row, decimal_or_none, from_json, moment, packed, text_or_none, to_json, unpacked
 from engine.journal.entries import AnswerEntry, CallCost, Note, Recalled, RunEntry

@@ -10,9 +10,9 @@ from typing import Any
 
 from engine.domain.chart import ChartSpec
 from engine.domain.decision import Decision, DecisionKey, Outcome
-from engine.domain.lesson import Recollection
 from engine.domain.model_call import Message, ModelResult
 from engine.domain.order import Fill, Order, OrderState
+from engine.domain.recollection import Recollection
 from engine.domain.run import ModelUse, RunKind, RunOutcome, RunSpec
 
 

@@ -18,9 +18,9 @@ from typing import Any, Self
 
 from engine.domain.brokerage import Activity
 from engine.domain.decision import Decision, Outcome
-from engine.domain.lesson import Recollection
 from engine.domain.market import Dropped
 from engine.domain.order import MOVES, Fill, Order, OrderState
+from engine.domain.recollection import Recollection
 from engine.domain.run import (
     Adoption,
     CashFlow,

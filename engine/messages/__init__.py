@@ -1,1 +1,1 @@
-"""What is said inside the desk: events in the past tense, commands in the imperative, and the bus between."""
+"""Messages within the desk: events in the past tense, commands in the imperative, and the bus between."""

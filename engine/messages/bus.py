@@ -1,4 +1,4 @@
-"""A bounded line from the desk to those who watch: a slow screen loses old news, never stops trading."""
+"""Bounded event queues between a desk and its subscribers: a slow screen loses old events, never stops trading."""
 
 from __future__ import annotations
 
@@ -10,18 +10,20 @@ from engine.messages.events import Event
 
 
 class Subscription:
-    """One watcher's queue, at most `limit` events long. When it is full, the oldest event that may be lost goes
-    first (the new one where it alone may be), then the oldest; `missed` counts them. Belongs to one event loop."""
+    """A subscriber's queue, at most `limit` events long; belongs to one event loop.
+
+    When it is full, the oldest event that may be lost goes first (the new one where it alone may be), then the oldest;
+    `missed` counts them.
+    """
 
     def __init__(self, limit: int) -> None:
         self.missed = 0
         self._limit = limit
         self._waiting: deque[Event] = deque()
         self._arrived = asyncio.Event()
-        self._closed = False
 
     def put(self, event: Event) -> None:
-        """Takes an event without ever waiting."""
+        """Add an event without ever waiting."""
         if len(self._waiting) >= self._limit:
             self.missed += 1
             lossy = next((e for e in self._waiting if not e.durable), None)
@@ -34,39 +36,27 @@ class Subscription:
         self._waiting.append(event)
         self._arrived.set()
 
-    def close(self) -> None:
-        """Ends the stream once what is waiting has been read."""
-        self._closed = True
-        self._arrived.set()
-
     async def __aiter__(self) -> AsyncIterator[Event]:
         while True:
             while self._waiting:
                 yield self._waiting.popleft()
-            if self._closed:
-                return
             self._arrived.clear()
             await self._arrived.wait()
 
 
 class Bus:
-    """Hands each event to every subscription."""
+    """Publishes each event to every subscription."""
 
     def __init__(self) -> None:
         self._subscriptions: list[Subscription] = []
 
     def subscribe(self, limit: int = 2000) -> Subscription:
-        """A new watcher, who sees what is published from now on."""
+        """A new subscription, for events published from now on."""
         subscription = Subscription(limit)
         self._subscriptions.append(subscription)
         return subscription
 
-    def unsubscribe(self, subscription: Subscription) -> None:
-        """Forgets a watcher."""
-        self._subscriptions.remove(subscription)
-        subscription.close()
-
     def publish(self, event: Event) -> None:
-        """Gives an event to all watchers; never waits."""
+        """Pass an event to all subscriptions; never waits."""
         for subscription in self._subscriptions:
             subscription.put(event)

@@ -1,4 +1,4 @@
-"""What a person or a schedule asks of the desk, as plain values in the imperative."""
+"""Commands of an operator or a schedule, as plain values in the imperative."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class RunCycle(Command):
 
 @dataclass(frozen=True, slots=True)
 class PauseCycle(Command):
-    """Finish the step at hand, then wait."""
+    """Finish the present step, then wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,33 +36,33 @@ class StartBacktest(Command):
 
 @dataclass(frozen=True, slots=True)
 class StopBacktest(Command):
-    """Stop the backtest that is running; what was done is kept."""
+    """Stop the running backtest; its results so far are kept."""
 
     run: str
 
 
 @dataclass(frozen=True, slots=True)
 class Halt(Command):
-    """The kill switch: from now on nothing is sent, whoever runs; orders that wait go on waiting."""
+    """The kill switch: nothing is sent from now on, by any process; waiting orders go on waiting."""
 
     reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Resume(Command):
-    """What a halt stopped may go on."""
+    """Lift a halt."""
 
 
 @dataclass(frozen=True, slots=True)
 class Approve(Command):
-    """An order that waits may be sent."""
+    """Approve a waiting order."""
 
     order_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class Veto(Command):
-    """An order that waits must not be sent."""
+    """Refuse a waiting order."""
 
     order_id: str
     reason: str = ""
@@ -70,4 +70,4 @@ class Veto(Command):
 
 @dataclass(frozen=True, slots=True)
 class Shutdown(Command):
-    """Finish what is in flight and stop."""
+    """Finish the requests in flight and stop."""

@@ -1,6 +1,7 @@
-"""Everything that happens, as plain values in the past tense; each goes to JSON and comes back equal.
+"""Events as plain values in the past tense; each goes to JSON and comes back equal.
 
-`time` is the clock's, UTC: the simulated moment in a backtest. Deltas are the only events that may be lost.
+`time` is the clock's, UTC: the simulated moment in a backtest. Deltas are the only events that may be lost. Names and
+fields are those of the journals on disk.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from engine.domain.run import RunKind, RunOutcome
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Base of all events: which run, and when by the run's clock."""
+    """Base of all events: the run, and the time by the run's clock."""
 
     run: str
     time: datetime
@@ -94,7 +95,7 @@ class AgentAnswered(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionMade(Event):
-    """A decision stands after the limits; `size` in percent of the portfolio, `cut` what was changed."""
+    """A decision was final after the limits; `size` in percent of the portfolio, `cut` the changes by limits."""
 
     session: date
     symbol: str
@@ -132,8 +133,11 @@ class OrderFilled(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionSettled(Event):
-    """A session's books are closed: `positions` as (symbol, quantity, price); `brought` is what was brought in
-    (negative: taken out) in it, which is no profit."""
+    """A session's books were closed.
+
+    positions: (symbol, quantity, price).
+    brought: deposits less withdrawals in it, which are no profit.
+    """
 
     session: date
     value: Decimal
@@ -144,7 +148,7 @@ class SessionSettled(Event):
 
 @dataclass(frozen=True, slots=True)
 class Noticed(Event):
-    """Something that a person should know: level is `info`, `warning` or `error`."""
+    """A notice for a person: level is `info`, `warning` or `error`."""
 
     level: str
     text: str
@@ -152,7 +156,7 @@ class Noticed(Event):
 
 @dataclass(frozen=True, slots=True)
 class RunFinished(Event):
-    """A run ended: outcome is `done`, `interrupted` or `failed`; `detail` says why."""
+    """A run ended; `detail` is the reason."""
 
     outcome: RunOutcome
     value: Decimal | None
@@ -183,8 +187,10 @@ def to_plain(event: Event) -> dict[str, Any]:
 
 
 def from_plain(plain: dict[str, Any]) -> Event:
-    """The event that `to_plain` was made from, by this program or an older one that did not know all of its fields;
-    raises KeyError for an unknown type."""
+    """The event that `to_plain` was made from, also of an older program that did not know all of its fields.
+
+    Raises KeyError for an unknown type.
+    """
     kind = TYPES[plain["type"]]
     hints = typing.get_type_hints(kind)
     known = (f for f in fields(kind) if f.name in plain or f.default is MISSING)

@@ -10,7 +10,7 @@ from engine.agents.citing import shown_text
 from engine.agents.evidence_decision import EvidenceView
 from engine.agents.high_level_reflection import HighLevelReflection
 from engine.agents.market_intelligence import MarketIntelligence
-from engine.domain.lesson import Recollection
+from engine.domain.recollection import Recollection
 from engine.offline.decision import Case, Choice, choose, grounds, position_told, weigh
 from engine.offline.leaning import ChartLeaning, Lessons, of_mistakes, of_words
 from engine.offline.memory_leaning import LayerLeaning, lean_by_layer, side_of

@@ -9,7 +9,7 @@ from typing import Any
 from engine.agents.immediate_reflection import ImmediateView
 from engine.agents.rendering import signed_percent
 from engine.domain.five_level import Advice
-from engine.domain.lesson import LAYERS, Recollection
+from engine.domain.recollection import LAYERS, Recollection
 from engine.offline.memory_leaning import LayerLeaning, lean_by_layer
 from engine.offline.past import memory_told
 from engine.offline.salience import clean, ended

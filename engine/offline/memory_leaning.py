@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from engine.agents.citing import by_layer
-from engine.domain.lesson import Recollection
+from engine.domain.recollection import Recollection
 from engine.offline.past import is_reflection, read_memory
 
 LAYER_WEIGHT: Mapping[str, float] = {"shallow": 1.0, "intermediate": 1.5, "deep": 1.5, "reflection": 1.0}

@@ -10,7 +10,7 @@ from typing import Any
 from engine.agents.citing import by_layer, shown_text
 from engine.agents.past_intelligence import PastView
 from engine.agents.text import plain
-from engine.domain.lesson import Recollection
+from engine.domain.recollection import Recollection
 from engine.offline.economy import read_figure
 from engine.offline.reading import Reading, read
 from engine.offline.salience import clean, ended, main_sentence

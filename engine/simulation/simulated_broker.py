@@ -176,7 +176,7 @@ class SimulatedBroker:
             raise InvariantBroken(f"{session} cannot close: {self._opened or 'no session'} is open")
         self._updates = []
         fills, flows = len(self.fills), len(self.cash_flows)
-        if self._pending and self.rules.fill_at is not FillAt.NEXT_OPEN:
+        if self._pending and self.rules.fill_at is FillAt.SAME_CLOSE:
             self._fill_pending(session)
         self._opened, self._closed = None, session
         prices = self._marks(session)

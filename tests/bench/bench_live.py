@@ -39,18 +39,18 @@ class Ticker:
         self._per_second = per_second
         self.heard = 0
 
-    async def follow(self, symbols: Sequence[str], hear: Callable[[Any], None]) -> None:
+    async def follow(self, symbols: Sequence[str], on_message: Callable[[Any], None]) -> None:
         from fake_desk import NOW
 
         from engine.domain.live import Delivery, FeedState
 
-        hear(FeedState("coins", Delivery.STREAM, NOW))
+        on_message(FeedState("coins", Delivery.STREAM, NOW))
         random = Random(7)
         messages = [self._message(random, NOW.isoformat()) for _ in range(40)]
         while self._per_second:
             for text in messages:
                 for one in self._protocol.read(json.loads(text, parse_float=Decimal)):
-                    hear(one)
+                    on_message(one)
                     self.heard += 1
                 await asyncio.sleep(1 / self._per_second)
         await asyncio.Event().wait()

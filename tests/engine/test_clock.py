@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from engine.clock import BacktestClock, LiveClock, MovedClock, OffsetClock
+from engine.clock import BacktestClock, LiveClock, OffsetClock, SyncedClock
 from engine.errors import InvariantBroken
 
 START = datetime(2024, 3, 1, 21, tzinfo=UTC)
@@ -39,10 +39,10 @@ def test_an_offset_clock_is_as_far_from_the_other_as_it_was_told() -> None:
 
 def test_a_moved_clock_goes_on_from_the_time_that_it_was_told_last() -> None:
     inner = BacktestClock(datetime(2024, 3, 1, tzinfo=UTC))
-    clock = MovedClock(inner)
+    clock = SyncedClock(inner)
     assert clock.now() == inner.now()
-    clock.set(datetime(2021, 1, 4, 14, 30, tzinfo=UTC))
+    clock.sync(datetime(2021, 1, 4, 14, 30, tzinfo=UTC))
     inner.advance(inner.now() + timedelta(seconds=5))
     assert clock.now() == datetime(2021, 1, 4, 14, 30, 5, tzinfo=UTC)
-    clock.set(datetime(2021, 1, 4, 20, tzinfo=UTC))
+    clock.sync(datetime(2021, 1, 4, 20, tzinfo=UTC))
     assert clock.now() == datetime(2021, 1, 4, 20, tzinfo=UTC)

@@ -33,10 +33,10 @@ class FakeFeed:
         self._refused = refused
         self.symbols: Sequence[str] = ()
 
-    async def follow(self, symbols: Sequence[str], hear: Callable[[FeedMessage], None]) -> None:
+    async def follow(self, symbols: Sequence[str], on_message: Callable[[FeedMessage], None]) -> None:
         if self._refused:
             raise CredentialsRefused("the shares stream refuses the keys")
-        self._hear, self._loop, self.symbols = hear, asyncio.get_running_loop(), tuple(symbols)
+        self._hear, self._loop, self.symbols = on_message, asyncio.get_running_loop(), tuple(symbols)
         await asyncio.Event().wait()
 
     async def latest(self, symbols: Sequence[str]) -> Sequence[FeedMessage]:

@@ -49,7 +49,7 @@ async def corporate_actions(
             for name, one in page:
                 if name in names and first <= one.ex_date <= last:
                     found[names[name]].append(one)
-    return {symbol: _told(symbol, said) for symbol, said in found.items()}
+    return {symbol: _summary(symbol, said) for symbol, said in found.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ def _one(row: Mapping[str, Any], kind: ActionKind | None, value: Decimal, words:
     return _Said(str(row["id"]), date.fromisoformat(day), kind, value, words)
 
 
-def _told(symbol: Symbol, said: Sequence[_Said]) -> SymbolActions:
+def _summary(symbol: Symbol, said: Sequence[_Said]) -> SymbolActions:
     """Two dividends of a day are paid together, and two splits multiply."""
     values: dict[tuple[date, ActionKind], Decimal] = {}
     untold: set[tuple[date, str]] = set()

@@ -36,15 +36,17 @@ class AlpacaLive:
         self._poll_every = poll_every
         self._sleep = sleep
 
-    async def follow(self, symbols: Sequence[Symbol], hear: Callable[[FeedMessage], None]) -> None:
+    async def follow(self, symbols: Sequence[Symbol], on_message: Callable[[FeedMessage], None]) -> None:
         """Tells of everything until it is cancelled."""
         settings, prices = self._settings, _by_feed(symbols)
         streams: list[StreamProtocol] = [TradingStream(settings), DataStream(settings, "news", symbols)]
         streams += [DataStream(settings, feed, some) for feed, some in prices.items()]
-        board = _Board(self._clock, hear)
+        board = _Board(self._clock, on_message)
         pages = AlpacaPages(settings)
-        tasks = [asyncio.create_task(self._stream(stream, hear, board)) for stream in streams]
-        tasks += [asyncio.create_task(self._poll(feed, some, hear, board, pages)) for feed, some in prices.items()]
+        tasks = [asyncio.create_task(self._stream(stream, on_message, board)) for stream in streams]
+        tasks += [
+            asyncio.create_task(self._poll(feed, some, on_message, board, pages)) for feed, some in prices.items()
+        ]
         try:
             await asyncio.gather(*tasks)
         finally:
@@ -62,19 +64,21 @@ class AlpacaLive:
             await pages.aclose()
         return [heard for some in found for heard in some]
 
-    async def _stream(self, stream: StreamProtocol, hear: Callable[[FeedMessage], None], board: _Board) -> None:
+    async def _stream(self, stream: StreamProtocol, on_message: Callable[[FeedMessage], None], board: _Board) -> None:
         settings = self._settings
 
         def told(delivery: Delivery, detail: str) -> None:
             board.streamed(stream.feed, delivery, detail)
 
-        await stay_connected(stream, hear, told, timeout=settings.timeout, local=settings.is_local, sleep=self._sleep)
+        await stay_connected(
+            stream, on_message, told, timeout=settings.timeout, local=settings.is_local, sleep=self._sleep
+        )
 
     async def _poll(
         self,
         feed: str,
         symbols: Sequence[Symbol],
-        hear: Callable[[FeedMessage], None],
+        on_message: Callable[[FeedMessage], None],
         board: _Board,
         pages: AlpacaPages,
     ) -> None:
@@ -93,7 +97,7 @@ class AlpacaLive:
                 continue  # it came back while we asked
             board.polled(feed, "")
             for heard in found:
-                hear(heard)
+                on_message(heard)
 
 
 def _by_feed(symbols: Sequence[Symbol]) -> dict[str, Sequence[Symbol]]:
@@ -106,12 +110,12 @@ def _by_feed(symbols: Sequence[Symbol]) -> dict[str, Sequence[Symbol]]:
 class _Board:
     """How every feed arrives: by its stream, else by requests, else not at all. A change is told once."""
 
-    def __init__(self, clock: Clock, hear: Callable[[FeedMessage], None]) -> None:
+    def __init__(self, clock: Clock, on_message: Callable[[FeedMessage], None]) -> None:
         self._clock = clock
-        self._hear = hear
+        self._hear = on_message
         self._streaming: set[str] = set()
         self._answered: set[str] = set()
-        self._told: dict[str, Delivery] = {}
+        self._summary: dict[str, Delivery] = {}
 
     def streams(self, feed: str) -> bool:
         """Whether a feed's stream is up."""
@@ -140,6 +144,6 @@ class _Board:
             delivery, detail = Delivery.STREAM, ""
         elif feed in self._answered:
             delivery = Delivery.POLLING
-        if self._told.get(feed) is not delivery:
-            self._told[feed] = delivery
+        if self._summary.get(feed) is not delivery:
+            self._summary[feed] = delivery
             self._hear(FeedState(feed, delivery, self._clock.now(), detail))

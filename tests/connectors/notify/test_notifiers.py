@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from connectors.notify import CommandNotifier, WebhookNotifier
-from engine.errors import ConfigError, NotToldError
+from engine.errors import ConfigError, NotificationFailed
 from tests.servers.fake_web import Asked, Page, fake_web
 
 SUMMARY = {"schema": 1, "run": "daily-demo-20240131", "outcome": "done", "value": "100000.00"}
@@ -28,24 +28,24 @@ async def test_a_program_gets_the_summary_and_no_keys(tmp_path: Path, monkeypatc
         "heard = {'summary': json.load(sys.stdin), 'secret': os.environ.get('APCA_API_SECRET_KEY')}\n"
         "open(sys.argv[1], 'w').write(json.dumps(heard))\n"
     )
-    await CommandNotifier(program(tmp_path, code)).tell(SUMMARY)
+    await CommandNotifier(program(tmp_path, code)).notify(SUMMARY)
     assert json.loads((tmp_path / "heard.json").read_text()) == {"summary": SUMMARY, "secret": None}
 
 
 async def test_a_program_that_fails_is_said_with_its_last_words(tmp_path: Path) -> None:
     failing = program(tmp_path, "import sys\nsys.exit('no such\\nchannel')\n")
-    with pytest.raises(NotToldError, match="ended with status 1: no such channel"):
-        await CommandNotifier(failing).tell(SUMMARY)
+    with pytest.raises(NotificationFailed, match="ended with status 1: no such channel"):
+        await CommandNotifier(failing).notify(SUMMARY)
 
 
 async def test_a_program_that_does_not_end_is_ended(tmp_path: Path) -> None:
-    with pytest.raises(NotToldError, match="was ended after 0 seconds"):
-        await CommandNotifier(program(tmp_path, "import time\ntime.sleep(60)\n"), seconds=0.3).tell(SUMMARY)
+    with pytest.raises(NotificationFailed, match="was ended after 0 seconds"):
+        await CommandNotifier(program(tmp_path, "import time\ntime.sleep(60)\n"), seconds=0.3).notify(SUMMARY)
 
 
 async def test_a_program_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(NotToldError, match=r"program nobody cannot be started .*correct notify\.command"):
-        await CommandNotifier([str(tmp_path / "nobody")]).tell(SUMMARY)
+    with pytest.raises(NotificationFailed, match=r"program nobody cannot be started .*correct notify\.command"):
+        await CommandNotifier([str(tmp_path / "nobody")]).notify(SUMMARY)
     with pytest.raises(ConfigError, match="names no program"):
         CommandNotifier([" "])
 
@@ -57,7 +57,7 @@ async def no_wait(seconds: float) -> None:
 async def test_a_webhook_gets_the_summary_also_after_a_fault() -> None:
     with fake_web(lambda asked: Page(body=b"ok")) as web:
         web.fail(Page(status=503))
-        await WebhookNotifier(f"{web.url}/hook/secret", sleep=no_wait).tell(SUMMARY)
+        await WebhookNotifier(f"{web.url}/hook/secret", sleep=no_wait).notify(SUMMARY)
     assert [(one.method, one.path, json.loads(one.body)) for one in web.asked] == [
         ("POST", "/hook/secret", SUMMARY)
     ] * 2
@@ -70,16 +70,19 @@ async def test_a_webhook_that_refuses_is_named_by_its_host_alone(status: int, at
         return Page(status=status)
 
     with fake_web(refuse) as web:
-        with pytest.raises(NotToldError) as refused:
-            await WebhookNotifier(f"{web.url}/hook/secret", sleep=no_wait).tell(SUMMARY)
+        with pytest.raises(NotificationFailed) as refused:
+            await WebhookNotifier(f"{web.url}/hook/secret", sleep=no_wait).notify(SUMMARY)
         assert len(web.asked) == attempts
     assert str(refused.value) == f"the webhook at 127.0.0.1 answered with {status}: check notify.webhook"
 
 
 async def test_a_webhook_that_is_silent_or_not_there() -> None:
-    with fake_web(lambda asked: Page(slow=True)) as web, pytest.raises(NotToldError, match="gave no answer in time"):
-        await WebhookNotifier(web.url, seconds=0.2, sleep=no_wait).tell(SUMMARY)
-    with pytest.raises(NotToldError, match="is not there"):
-        await WebhookNotifier("http://127.0.0.1:9/hook", sleep=no_wait).tell(SUMMARY)
+    with (
+        fake_web(lambda asked: Page(slow=True)) as web,
+        pytest.raises(NotificationFailed, match="gave no answer in time"),
+    ):
+        await WebhookNotifier(web.url, seconds=0.2, sleep=no_wait).notify(SUMMARY)
+    with pytest.raises(NotificationFailed, match="is not there"):
+        await WebhookNotifier("http://127.0.0.1:9/hook", sleep=no_wait).notify(SUMMARY)
     with pytest.raises(ConfigError, match="is no address"):
         WebhookNotifier("hooks.example.com/secret")

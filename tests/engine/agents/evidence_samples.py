@@ -26,8 +26,8 @@ from engine.agents.market_intelligence import (
 from engine.agents.past_intelligence import PastSummary, PastView
 from engine.agents.tools import ToolSignal
 from engine.domain.decision import Action, Outcome
-from engine.domain.lesson import Recollection
 from engine.domain.market import Bar, PriceHistory
+from engine.domain.recollection import Recollection
 from engine.market.chart_specs import indicator_table, kline_chart, trading_chart
 from engine.market.moves import PriceMove, SessionMove
 from tests.engine.agents.samples import DAY, decision_view, outcome

@@ -12,7 +12,7 @@ from engine.agents.graph import waits_for
 from engine.agents.inputs import Holding
 from engine.agents.registry import BUILT_IN
 from engine.domain.decision import Outcome
-from engine.domain.lesson import Recollection
+from engine.domain.recollection import Recollection
 from engine.errors import ConfigError
 from engine.preset import load_preset
 

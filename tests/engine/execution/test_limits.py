@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.domain.decision import Action
-from engine.domain.execution import ExecutionRules, FillAt
+from engine.domain.execution import ExecutionRules
 from engine.domain.order import Side
 from engine.domain.portfolio import Portfolio, Position
 from engine.execution.limits import Approved, Batch, Refused, limit
@@ -125,7 +125,6 @@ def test_hold_and_abstain_give_no_entry() -> None:
 PRICE = st.decimals("0.01", 5000, places=4)
 RULES = st.builds(
     ExecutionRules,
-    fill_at=st.sampled_from([FillAt.NEXT_OPEN, FillAt.NEXT_CLOSE]),
     slippage_bp=st.decimals(0, 300, places=1),
     commission_rate=st.sampled_from([Decimal(0), Decimal("0.001"), Decimal("0.02")]),
     commission_per_order=st.sampled_from([Decimal(0), Decimal("1.5"), Decimal(40)]),

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from engine.domain.decision import Decision
-from engine.domain.lesson import Recollection
+from engine.domain.recollection import Recollection
 from engine.journal.entries import Recalled, RunEntry
 from engine.journal.reader import JournalReader
 from engine.journal.results import trail

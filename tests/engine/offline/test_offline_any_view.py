@@ -24,7 +24,7 @@ from engine.agents.market_intelligence import (
 from engine.agents.past_intelligence import PAST, PastView
 from engine.agents.tools import ToolSignal
 from engine.domain.decision import Action, Outcome
-from engine.domain.lesson import LAYERS, Recollection
+from engine.domain.recollection import LAYERS, Recollection
 from engine.market.chart_specs import indicator_table, kline_chart
 from engine.market.moves import PriceMove, SessionMove
 from tests.engine.agents import evidence_samples as some

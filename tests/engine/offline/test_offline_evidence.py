@@ -13,7 +13,7 @@ from engine.agents.low_level_reflection import LOW_LEVEL
 from engine.agents.tools import ToolSignal
 from engine.domain.decision import SizingRule
 from engine.domain.five_level import Advice
-from engine.domain.lesson import Recollection
+from engine.domain.recollection import Recollection
 from engine.market.chart_specs import indicator_table, kline_chart
 from tests.engine.agents import evidence_samples as some
 from tests.engine.agents.samples import holding

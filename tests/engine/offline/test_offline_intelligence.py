@@ -15,7 +15,7 @@ from engine.agents.market_intelligence import (
 )
 from engine.agents.past_intelligence import PAST, PastView
 from engine.domain.decision import Outcome
-from engine.domain.lesson import Recollection
+from engine.domain.recollection import Recollection
 from engine.market.chart_specs import indicator_table, kline_chart
 from engine.market.moves import PriceMove, SessionMove
 from engine.offline import intelligence

@@ -19,7 +19,7 @@ from engine.agents.market_intelligence import (
     MarketIntelligence,
 )
 from engine.agents.past_intelligence import PastView
-from engine.domain.lesson import LAYERS
+from engine.domain.recollection import LAYERS
 from engine.market.moves import SessionMove
 from engine.offline import evidence, intelligence, moves, past, review
 from engine.offline.model import OfflineModel

@@ -82,17 +82,6 @@ def test_a_buy_decided_after_the_close_fills_at_the_next_open_and_is_marked_at_t
     assert point.value == D("500.00") + D("548.90")  # 49.9000999 x 11 = 548.9010989
 
 
-def test_a_rule_of_the_next_close_fills_there() -> None:
-    desk = broker(ExecutionRules(fill_at=FillAt.NEXT_CLOSE, slippage_bp=D(0)))
-    desk.submit(buy("110"))
-
-    assert desk.open_session(TUE).fills == ()
-    point, closed = desk.close_session(TUE)
-
-    assert [(f.quantity, f.price) for f in closed.fills] == [(D(10), D(11))]
-    assert point.value == D(1000)
-
-
 def test_a_paper_may_fill_at_the_close_that_it_decided_on() -> None:
     desk = broker(ExecutionRules(fill_at=FillAt.SAME_CLOSE, slippage_bp=D(0)))
     desk.open_session(TUE)
@@ -103,9 +92,8 @@ def test_a_paper_may_fill_at_the_close_that_it_decided_on() -> None:
     assert [(f.session, f.price) for f in closed.fills] == [(TUE, D(11))]
 
 
-@pytest.mark.parametrize("fill_at", [FillAt.NEXT_OPEN, FillAt.NEXT_CLOSE])
-def test_an_order_cannot_fill_in_the_session_that_it_was_decided_on(fill_at: FillAt) -> None:
-    desk = broker(ExecutionRules(fill_at=fill_at))
+def test_an_order_cannot_fill_in_the_session_that_it_was_decided_on() -> None:
+    desk = broker(ExecutionRules())
     desk.submit(buy("100", TUE))
 
     with pytest.raises(InvariantBroken, match="cannot fill"):

@@ -1,0 +1,43 @@
+"""A recalled memory as an agent sees it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+
+LAYERS = ("shallow", "intermediate", "deep", "reflection")
+"""Layers under which evidence is cited, from the fastest decay to the agents' own reflections. Source: InvestorBench
+A.2 and its test prompt [I1]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recollection:
+    """One recalled memory. Agents cite it by its `handle`, decisions and the journal by its `id`.
+
+    kind: news, 10-Q, 10-K, macro, or a reflection.
+    layer: one of LAYERS.
+    session: when it was written.
+    recency, relevancy: fractions of 1.
+    importance: on the memory's scale (0 to 100).
+    score: the composite of the three.
+    rank: from 1 within what was recalled.
+    types: the retrieval types that matched it.
+    Source: InvestorBench A.2 [I2]; FinAgent §4.2 [A2, A6].
+    """
+
+    id: str
+    kind: str
+    layer: str
+    session: date
+    text: str
+    recency: float
+    relevancy: float
+    importance: float
+    score: float
+    rank: int
+    types: tuple[str, ...] = ()
+
+    @property
+    def handle(self) -> str:
+        """Short name within one decision's recollections: its layer's initial and its rank, as S3."""
+        return f"{self.layer[:1].upper()}{self.rank}"
