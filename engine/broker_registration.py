@@ -1,7 +1,7 @@
-"""The registration of a broker: all that the program has to know of one, stated once in the broker's own folder.
+"""The registration of a broker: everything that the program has to know of one, stated once in the broker's own folder.
 
-`connectors/KIND/registration.py` states it as BROKER, and `broker.kind` names the folder. Everything else asks a
-registration for what a broker can do, never for its name. The simulated market is no broker and has none.
+`connectors/KIND/registration.py` states it as BROKER, and `broker.kind` names the folder. Other modules read a
+registration's properties, never its name. The simulated market is no broker and has none.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
 
 class BrokerSettings(Protocol):
-    """Addresses and keys of an account, checked; nothing is asked by making them."""
+    """Checked addresses and keys of an account; making them sends no request."""
 
     @property
     def is_local(self) -> bool:
-        """Whether the account is on this machine, where its clock may run at any speed."""
+        """True for an account on this machine, whose clock may run at any speed."""
         ...
 
     @property
     def described(self) -> Mapping[str, str]:
-        """What `paperdesk doctor` lists of them, by name; never a key."""
+        """Settings by name for `paperdesk doctor`; never a key."""
         ...
 
 
@@ -41,10 +41,10 @@ class BrokerRegistration(Generic[S]):
     title: the account in words, such as `a paper account at Alpaca`.
     key_variables: environment variables that hold the account's keys.
     settings: from the section [broker] and the environment; raises ConfigError, CredentialsRefused.
-    open_broker: the account, with the number of attempts that a question is given (None: the broker's own patience).
-    now: the broker's time, UTC; blocks, and asks once. Raises as the port Broker does.
+    open_broker: the account, with the number of attempts per request (None: the broker's own patience).
+    now: the broker's time, UTC; blocks for one request. Raises as the port Broker does.
     open_feed: live prices and news; None where there are none, and so no cycles within a session.
-    open_data: bars, actions and news for the data folder; None where the broker brings no data.
+    open_data: bars, actions and news for the data folder; None where the broker provides no data.
     """
 
     title: str
@@ -57,10 +57,10 @@ class BrokerRegistration(Generic[S]):
 
     @property
     def brings_data(self) -> bool:
-        """Whether a desk at this broker fetches its data folder from it."""
+        """True where a desk at this broker fetches its data folder from it."""
         return self.open_data is not None
 
     @property
     def is_real_time(self) -> bool:
-        """Whether prices go on between two closes, so that a desk may run cycles within a session."""
+        """True where prices move between two closes, so that a desk may run cycles within a session."""
         return self.open_feed is not None

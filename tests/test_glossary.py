@@ -68,7 +68,11 @@ RETIRED_NAMES = {
 }
 """Whole names that are retired; their words have a use as a part of others (`count_words`, `known_from`)."""
 
-ALLOWED: dict[tuple[str, str], str] = {}
+ALLOWED = {
+    ("engine/domain/decision.py", "asked"): "a key of the JSON documents and of the journal",
+    ("engine/messages/events.py", "AgentSaid"): "the type of an event in the journals on disk",
+    ("engine/messages/events.py", "brought"): "a field of an event in the journals on disk",
+}
 """Names by file that keep a retired word, with the reason."""
 
 PENDING = (
@@ -78,6 +82,9 @@ PENDING = (
     "engine/app",
     "engine/conventions",
     "engine/cycle",
+    "engine/domain/decision.py",
+    "engine/domain/order.py",
+    "engine/domain/run.py",
     "engine/execution",
     "engine/journal",
     "engine/lab",

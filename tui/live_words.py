@@ -17,9 +17,9 @@ def live_line(heard: FeedMessage) -> Line | None:
             about = f"{' '.join(heard.symbols)}: " if heard.symbols else ""
             source = f" ({heard.source})" if heard.source else ""
             return Line(heard.time, "info", one_line(f"{about}{heard.headline}{source}"))
-        case OrderHint() if heard.word in HINTS:
+        case OrderHint() if heard.event in HINTS:
             return Line(
-                heard.time, "trade", one_line(f"the broker says {heard.word.replace('_', ' ')}: {heard.order_id}")
+                heard.time, "trade", one_line(f"the broker says {heard.event.replace('_', ' ')}: {heard.order_id}")
             )
         case FeedState(feed, delivery, since, detail):
             how = {

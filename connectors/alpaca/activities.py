@@ -64,10 +64,10 @@ def activity(raw: Raw) -> Activity:
             side=side_of(word(raw, "side"), where),
             quantity=abs(number(raw, "qty", where)),
             price=number(raw, "price", where),
-            words=word(raw, "type") or name,
+            description=word(raw, "type") or name,
         )
     quantity, amount = _moved(raw, kind, where)
-    words = ": ".join(part for part in (_called(raw, name), word(raw, "description")) if part)
+    description = ": ".join(part for part in (_called(raw, name), word(raw, "description")) if part)
     time = _day(raw) or moment_or_none(raw, "created_at") or moment_of_id(identity)
     return Activity(
         id=identity,
@@ -77,7 +77,7 @@ def activity(raw: Raw) -> Activity:
         quantity=quantity,
         price=number_or_none(raw, "price", where),
         amount=amount,
-        words=words,
+        description=description,
     )
 
 

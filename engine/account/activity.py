@@ -98,6 +98,6 @@ def _line(activity: Activity, order_of: Callable[[str], Order | None], session: 
             kind=kind,
             amount=activity.amount,
             quantity=activity.quantity,
-            words=activity.words,
+            description=activity.description,
         ),
     )

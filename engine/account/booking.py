@@ -93,9 +93,10 @@ class Booking:
                     journal.cash_flow(self._run, line.entry, line.activity.id)
             if found.rounding:
                 session = max(line.entry.session for line in found.lines.all if line.entry is not None)
-                words = "parts of a cent that the broker counts and the journal does not"
+                description = "parts of a cent that the broker counts and the journal does not"
                 journal.cash_flow(
-                    self._run, CashFlow(session=session, symbol="", kind=ROUNDING, amount=found.rounding, words=words)
+                    self._run,
+                    CashFlow(session=session, symbol="", kind=ROUNDING, amount=found.rounding, description=description),
                 )
             for adopted in adoptions:
                 journal.adopted(self._run, adopted, now)

@@ -9,9 +9,9 @@ from decimal import Decimal
 
 from engine.agents.view import A, Answer
 from engine.domain.decision import Outcome
-from engine.domain.recollection import Recollection
 from engine.domain.macro import MacroRelease
 from engine.domain.market import Filing, NewsItem, PriceHistory, Symbol
+from engine.domain.recollection import Recollection
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -96,7 +96,7 @@ class Activity:
     quantity: Decimal = Decimal(0)
     price: Decimal | None = None
     amount: Decimal = Decimal(0)
-    words: str = ""
+    description: str = ""
 
 
 @dataclass(frozen=True, slots=True)

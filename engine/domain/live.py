@@ -48,7 +48,7 @@ class OrderHint:
     """An order event at the broker: the desk's order id and the broker's event name. It may come twice, or never."""
 
     order_id: str
-    word: str
+    event: str
     time: datetime
 
 

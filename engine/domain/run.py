@@ -87,16 +87,16 @@ class CashFlow:
     """Cash, or shares, that moved without a trade.
 
     `kind` is `dividend` or `cash in lieu` (of the part of a share that a split left); in an account at a broker also
-    `split`, `fee`, `interest`, `transfer`, `rounding` or `other`, with the broker's `words`. `symbol` is empty where
-    it concerns the whole account, `quantity` the signed change of shares (a split's), `book` the owner whose book it
-    changes, empty where the desk has one book only. A position that stopped trading is sold, so it is a fill."""
+    `split`, `fee`, `interest`, `transfer`, `rounding` or `other`, with the broker's `description`. `symbol` is empty
+    where it concerns the whole account, `quantity` the signed change of shares (a split's), `book` the owner whose book
+    it changes, empty where the desk has one book only. A position that stopped trading is sold, so it is a fill."""
 
     session: date
     symbol: Symbol
     kind: str
     amount: Decimal
     quantity: Decimal = Decimal(0)
-    words: str = ""
+    description: str = ""
     book: str = ""
 
 

@@ -35,7 +35,7 @@ def activity_row(activity: Activity) -> Row:
         "quantity": str(activity.quantity),
         "price": text_or_none(activity.price),
         "amount": str(activity.amount),
-        "words": activity.words,
+        "words": activity.description,
     }
 
 

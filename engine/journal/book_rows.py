@@ -106,7 +106,7 @@ def cash_flow_row(flow: CashFlow) -> Row:
         "kind": flow.kind,
         "amount": str(flow.amount),
         "quantity": str(flow.quantity),
-        "words": flow.words,
+        "words": flow.description,
     }
 
 
@@ -118,7 +118,7 @@ def cash_flow_of(row: Mapping[str, Any]) -> CashFlow:
         kind=row["kind"],
         amount=Decimal(row["amount"]),
         quantity=Decimal(row["quantity"]),
-        words=row["words"],
+        description=row["words"],
     )
 
 

@@ -119,7 +119,7 @@ def _since(before: EquityPoint | None, day: date, session: date | None) -> bool:
 
 def _cash_flow(flow: CashFlow) -> Row:
     """Cash, or shares, that moved without a trade, with the broker's words."""
-    return row_json.cash_flow(flow) | {"quantity": plain(flow.quantity), "words": flow.words or None}
+    return row_json.cash_flow(flow) | {"quantity": plain(flow.quantity), "words": flow.description or None}
 
 
 def _adoption(one: Adoption) -> Row:

@@ -93,7 +93,7 @@ async def test_prices_news_and_orders_arrive_as_they_happen(broker: SandboxServe
     assert {one.symbol for one in trades if isinstance(one, LastTrade)} == set(SYMBOLS)
     assert [one.headline for one in news if isinstance(one, Headline)] == ["AAA 20", "AAA 21", "AAA 21"]
     assert all(one.symbols == ("AAA",) for one in news if isinstance(one, Headline))
-    assert [(one.order_id, one.word) for one in hints if isinstance(one, OrderHint)][-1] == (
+    assert [(one.order_id, one.event) for one in hints if isinstance(one, OrderHint)][-1] == (
         "demo-20240131-1-AAA-B-1",
         "fill",
     )

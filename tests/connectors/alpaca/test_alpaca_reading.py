@@ -231,7 +231,7 @@ def test_a_published_fill_and_a_published_dividend() -> None:
         Decimal("1.02"),
         ZERO,
     ), "the shares of a dividend did not move"
-    assert paid.time == datetime(2019, 8, 1, tzinfo=UTC) and paid.words == "DIV SDIV"
+    assert paid.time == datetime(2019, 8, 1, tzinfo=UTC) and paid.description == "DIV SDIV"
 
 
 @pytest.mark.parametrize(
@@ -256,7 +256,7 @@ def test_a_type_that_is_not_known_is_a_kind_too(name: str, kind: ActivityKind) -
     line = {"id": "20240205000000000::x", "activity_type": name, "net_amount": "-1.5", "status": "executed"}
     found = activity(line)
     assert (found.kind, found.amount) == (kind, Decimal("-1.5"))
-    assert found.words == (name or "no type")
+    assert found.description == (name or "no type")
     assert found.time == datetime(2024, 2, 5, tzinfo=UTC), "dated by its id where nothing else says"
 
 
@@ -269,7 +269,7 @@ def test_shares_that_moved_without_a_trade() -> None:
     renamed = activity(line | {"activity_type": "NC", "symbol": "OLD"})
     assert (renamed.kind, renamed.quantity, renamed.amount) == (ActivityKind.OTHER, ZERO, ZERO)
     undone = activity(line | {"activity_type": "DIV", "net_amount": "3", "status": "canceled"})
-    assert (undone.amount, undone.words) == (ZERO, "DIV canceled")
+    assert (undone.amount, undone.description) == (ZERO, "DIV canceled")
 
 
 @pytest.mark.parametrize(

@@ -305,14 +305,14 @@ def test_lines_become_trades_of_our_orders_and_named_flows(tmp_path: Path) -> No
         bought,
         bought,
         replace(bought, id="a2", broker_id="?"),
-        line(ActivityKind.OTHER, when, id="a3", amount=D("-0.07"), words="ODD: something new"),
-        line(ActivityKind.FEE, when, id="a4", words="canceled"),
+        line(ActivityKind.OTHER, when, id="a3", amount=D("-0.07"), description="ODD: something new"),
+        line(ActivityKind.FEE, when, id="a4", description="canceled"),
         line(ActivityKind.INTEREST, when, id="a5", amount=D(1)),
     ]
     lines = read_lines(told, {"b": order}.get, {"a5": when}, XNYS, None)
     assert [(f.order_id, f.quantity, f.reason, f.session) for f in lines.fills] == [("o", 2, "because", DAYS[1])]
     assert lines.flows == (
-        CashFlow(session=DAYS[1], symbol="", kind="other", amount=D("-0.07"), words="ODD: something new"),
+        CashFlow(session=DAYS[1], symbol="", kind="other", amount=D("-0.07"), description="ODD: something new"),
     )
     assert [one.id for one in lines.strange] == ["a2"]
     assert len(lines.all) == 4

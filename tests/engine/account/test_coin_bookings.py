@@ -167,13 +167,13 @@ class Account:
             fee = (quantity * rate).quantize(SHARE_STEP, ROUND_DOWN, EXACT)
             self.held[trade.symbol] -= fee
             line = Activity(
-                id=f"c{number}", kind=ActivityKind.FEE, time=day, symbol=trade.symbol, quantity=-fee, words="CFEE"
+                id=f"c{number}", kind=ActivityKind.FEE, time=day, symbol=trade.symbol, quantity=-fee, description="CFEE"
             )
         else:
             fee = EXACT.multiply(amount, rate)
             self.cash = EXACT.subtract(self.cash, fee)
             line = Activity(
-                id=f"c{number}", kind=ActivityKind.FEE, time=day, symbol=trade.symbol, amount=-fee, words="CFEE"
+                id=f"c{number}", kind=ActivityKind.FEE, time=day, symbol=trade.symbol, amount=-fee, description="CFEE"
             )
         self.lines.append(line)
 
