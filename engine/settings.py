@@ -33,7 +33,7 @@ class Band(Frozen):
 
 
 class Sizing(Frozen):
-    """How much may be traded. Source: FinVision table 5 [V6]."""
+    """Limits of a trade's size. Source: FinVision table 5 [V6]."""
 
     cash_floor: Decimal = Field(Decimal("0.10"), ge=0, le=1)
     """The fraction of the portfolio's value that stays cash, checked when deciding."""
@@ -52,7 +52,7 @@ class Sizing(Frozen):
 
 
 class AgentSettings(Frozen):
-    """How one agent asks its model: the temperature is a wish, dropped where a model takes none."""
+    """Model settings of one agent; the temperature is a wish, dropped where a model takes none."""
 
     model: str | None = None
     temperature: float | None = None

@@ -50,7 +50,7 @@ class LiveBoard:
             self._states[heard.feed] = heard
         else:
             self._last = self._clock()
-            self._prices.hear(heard)
+            self._prices.update(heard)
 
     def view(self, symbols: tuple[str, ...], now: datetime) -> LiveView:
         """How the feed stands; in the screen's thread. `now` is the desk's time."""

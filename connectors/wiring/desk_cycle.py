@@ -48,7 +48,7 @@ async def run_desk_cycle(
         async def ask(symbols: Sequence[Symbol]) -> Mapping[Symbol, Decimal]:
             try:
                 for one in await feed.latest(symbols):
-                    prices.hear(one)
+                    prices.update(one)
             except (NetworkError, TryAgainLater, MissingData) as error:
                 text = f"prices cannot be asked for, those that were heard count: {error}"
                 publish(Noticed(run_id(desk, session, number), clock.now(), "warning", text))

@@ -32,7 +32,7 @@ async def load_desk(config: Config, session: date, more: Iterable[Symbol] = ()) 
     data = configured_data(config)
     source, macro = open_source(data, session), await load_macro(data, session)
     decided, symbols = default_symbols(config), tuple(dict.fromkeys((*desk_symbols(config), *more)))
-    market = await load_market(source, source, source, symbols, calendars(), macro)
+    market = await load_market(source, source, source, symbols, calendars(), macro=macro)
     for symbol in decided:
         history = market.histories[symbol]
         if len(history):

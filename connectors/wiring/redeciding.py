@@ -242,7 +242,7 @@ async def desk_market(config: Config, occasion: RecordedTurn) -> Market:
     data = configured_data(config)
     source, macro = open_source(data, occasion.session), await load_macro(data, occasion.session)
     symbols = tuple(dict.fromkeys((*occasion.symbols, *occasion.portfolio.positions)))
-    market = await load_market(source, source, source, symbols, calendars(), macro)
+    market = await load_market(source, source, source, symbols, calendars(), macro=macro)
     for symbol in occasion.symbols:
         history = market.histories[symbol]
         if not len(history) or history.session(-1) < occasion.session:

@@ -90,7 +90,7 @@ async def load_window(
 ) -> Market:
     """All data of some symbols, and figures of the economy that are there already. Raises StaleData where the data of
     a symbol ends before `last`, unless the symbol itself has stopped trading, which is no fault of the data."""
-    market = await load_market(source, source, source, symbols, calendars(), macro)
+    market = await load_market(source, source, source, symbols, calendars(), macro=macro)
     for symbol, history in market.histories.items():
         covered = check_coverage(history, market.calendars[symbol], first, last)
         if covered.ends_early and not await _stopped_trading(source, symbol, covered.last):

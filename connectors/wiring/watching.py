@@ -162,7 +162,7 @@ class DeskWatch:
             self._say("error", f"no live prices and news: {error}")
 
     def _take(self, heard: FeedMessage) -> None:
-        self._prices.hear(heard)
+        self._prices.update(heard)
         self._hear(heard)
 
     def _say(self, level: str, text: str) -> None:

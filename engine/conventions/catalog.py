@@ -1,6 +1,6 @@
-"""Conventions: which formulas a result is measured by and, for a paper's, how it trades, values and windows.
+"""Conventions: the formulas of a result and, for a paper's, its execution rules, prices and window.
 
-`--convention NAME` chooses one; a flag can override each part. How the papers trade and value was found by
+`--convention NAME` chooses one; a flag can override each part. The papers' execution and valuation were inferred by
 experiment: with these values their published rows come out. `engine.conventions.metrics` has the formulas.
 """
 
@@ -18,12 +18,12 @@ from engine.domain.market import Symbol, is_crypto
 from engine.errors import UsageError
 
 EXACT = Decimal("1e-12")
-"""A step of money so fine that a paper's unrounded arithmetic is followed."""
+"""Step of money so fine that a paper's unrounded arithmetic is reproduced."""
 
 
 @dataclass(frozen=True, slots=True)
 class SymbolRule:
-    """Where a paper treats one symbol differently from the rest of its table; None: as the rest."""
+    """Exceptions of a paper for one symbol of its table; None: as the rest."""
 
     bars_dropped: int | None = None
     periods_per_year: int | None = None
@@ -33,10 +33,16 @@ class SymbolRule:
 class Convention:
     """A named way of trading, valuing and measuring.
 
-    `bars_dropped` is how many bars at the end of the window are neither traded nor valued.
-    `adds_to_positions`: a repeated LONG spends idle cash on more whole shares. Rules and agents always read
-    prices as traded; `price_basis` is what fills and values use, and REBASED takes the window's last bar,
-    dropped or not, as the one where adj_close equals close. `percent` names the metrics given in percent.
+    title: for people.
+    execution: fills and costs.
+    starting_cash: in the quote currency.
+    price_basis: prices of fills and values. Rules and agents always read prices as traded. REBASED takes the window's
+        last bar, dropped or not, as the one where adj_close equals close.
+    bars_dropped: bars at the end of the window that are neither traded nor valued.
+    adds_to_positions: True where a repeated LONG spends idle cash on more whole shares.
+    stock_periods, crypto_periods: sessions per year.
+    percent: names of the metrics in percent.
+    by_symbol: exceptions.
     """
 
     name: str
@@ -52,12 +58,12 @@ class Convention:
     by_symbol: Mapping[Symbol, SymbolRule] = field(default_factory=lambda: MappingProxyType({}))
 
     def bars_dropped_for(self, symbol: Symbol) -> int:
-        """How many bars at the end of the window are left out for a symbol."""
+        """Number of bars left out at the end of the window for a symbol."""
         own = self.by_symbol.get(symbol, SymbolRule()).bars_dropped
         return self.bars_dropped if own is None else own
 
     def periods_per_year(self, symbol: Symbol) -> int:
-        """How many sessions make a year when a symbol's figures are annualized."""
+        """Sessions per year by which a symbol's figures are annualized."""
         own = self.by_symbol.get(symbol, SymbolRule()).periods_per_year
         if own is not None:
             return own

@@ -1,1 +1,1 @@
-"""The market as the desk may see it: trading hours, the as-of door, indicators and charts."""
+"""Market data as of a moment, and the values computed from it: indicators, charts, moves, sessions."""

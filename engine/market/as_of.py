@@ -1,8 +1,8 @@
-"""The only door to market data: it shows what was known at a moment, and nothing later.
+"""Data access: market data as known at a moment, and nothing later.
 
-A daily bar is visible once its session has closed; news, filings and figures of the economy from when they became
-available, each figure in the vintage of the day. Prices are as
-traded; bars before a split are put on the basis of the last visible session, by the splits known by then.
+A daily bar is visible once its session has closed; news, filings and macro figures from the time they became available,
+each figure in the vintage of the day. Prices are as traded; bars before a split are put on the basis of the last
+visible session, by the splits known by then. All decisions read through here, so look-ahead can be tested in one place.
 """
 
 from __future__ import annotations
@@ -29,13 +29,20 @@ from engine.domain.market import (
 from engine.errors import MissingData
 from engine.ports import BarSource, Calendar, FilingSource, NewsSource
 
-_LOOK_AHEAD = timedelta(days=10)  # no market rests longer, so the next session lies within
+_LONGEST_CLOSURE = timedelta(days=10)  # no market stays closed longer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Market:
-    """All data of a run, loaded; `actions` is None for a symbol whose source knows of none. News and filings are in
-    order of availability."""
+    """All data of a run.
+
+    histories: bars by symbol.
+    actions: corporate actions by symbol; None where the source has none on file.
+    news, filings: by symbol, in order of availability.
+    calendars: by symbol.
+    dropped: source items that could not be used.
+    macro: macro series by name.
+    """
 
     histories: Mapping[Symbol, PriceHistory]
     actions: Mapping[Symbol, Sequence[CorporateAction] | None]
@@ -44,15 +51,16 @@ class Market:
     calendars: Mapping[Symbol, Calendar]
     dropped: tuple[Dropped, ...] = ()
     macro: Mapping[str, MacroSeries] = field(default_factory=dict)
-    """Figures of the economy by the name of their series."""
 
     def at(self, now: datetime) -> MarketAsOf:
-        """What of it was known at a moment."""
+        """The market as known at a moment."""
         return MarketAsOf(self, now)
 
     def cut(self, now: datetime) -> Market:
-        """The same market with everything later than a moment removed: what the truncation test runs on. A corporate
-        action is known from the open of its ex-date."""
+        """The same market without anything later than a moment: the input of the truncation test.
+
+        A corporate action is known from the open of its ex-date.
+        """
         histories: dict[Symbol, PriceHistory] = {}
         actions: dict[Symbol, Sequence[CorporateAction] | None] = {}
         for symbol, history in self.histories.items():
@@ -72,9 +80,9 @@ class Market:
 
 
 def last_opened(calendar: Calendar, now: datetime) -> date:
-    """The last session that had opened at a moment: the one after the last that closed, where it goes on."""
+    """The last session that had opened at a moment: the one after the last closed one, once it has opened."""
     closed = calendar.last_closed(now)
-    following = calendar.sessions(closed + timedelta(days=1), closed + _LOOK_AHEAD)[0]
+    following = calendar.sessions(closed + timedelta(days=1), closed + _LONGEST_CLOSURE)[0]
     return following if calendar.opens_at(following) <= now else closed
 
 
@@ -84,10 +92,10 @@ async def load_market(
     filings: FilingSource,
     symbols: Sequence[Symbol],
     calendar_of: Callable[[Symbol], Calendar],
+    *,
     macro: Mapping[str, MacroSeries] | None = None,
 ) -> Market:
-    """Reads everything that the sources have on some symbols; `macro` is there already. Raises what the sources
-    raise."""
+    """Read the sources' data on symbols; `macro` is loaded already. Raises the sources' errors."""
     histories: dict[Symbol, PriceHistory] = {}
     actions: dict[Symbol, Sequence[CorporateAction] | None] = {}
     items: dict[Symbol, Sequence[NewsItem]] = {}
@@ -113,7 +121,7 @@ async def load_market(
 
 
 class MarketAsOf:
-    """The market as it was known at `now` (UTC)."""
+    """The market as known at `now` (UTC)."""
 
     __slots__ = ("_market", "now")
 
@@ -135,7 +143,7 @@ class MarketAsOf:
         return from_nano(self._history(symbol).close[self._visible(symbol) - 1])
 
     def count(self, symbol: Symbol) -> int:
-        """How many bars are visible; zero where none are."""
+        """Number of visible bars."""
         history = self._history(symbol)
         return history.rows_through(self._market.calendars[symbol].last_closed(self.now))
 
@@ -160,20 +168,21 @@ class MarketAsOf:
         return items[start:stop]
 
     def macro(self, after: datetime | None) -> Sequence[MacroRelease]:
-        """The latest figure of every series that has said something new after a moment and by now; of every series at
-        all without a moment."""
-        found = (series.release(after, self.now) for series in self._market.macro.values())
-        return tuple(release for release in found if release is not None)
+        """The latest figure of every series with a release after a moment; without a moment, of all series."""
+        releases = (series.release(after, self.now) for series in self._market.macro.values())
+        return tuple(release for release in releases if release is not None)
 
     def hindsight(self, symbol: Symbol, count: int, until: datetime) -> PriceHistory:
-        """The last `count` visible bars and those after them that were known at a later moment: the door that is open
-        in warm-up, to reflections alone. Source: FinAgent appendix C [A9]; InvestorBench A [I7]."""
+        """The last `count` visible bars and later ones known at `until`: for reflections in warm-up alone.
+
+        Source: FinAgent appendix C [A9]; InvestorBench A [I7].
+        """
         history, seen = self._history(symbol), self._visible(symbol)
         stop = max(seen, history.rows_through(self._market.calendars[symbol].last_closed(until)))
         return _on_last_basis(history.slice(max(0, seen - count), stop), self._market.actions[symbol] or ())
 
     def peek(self, symbol: Symbol) -> Decimal | None:
-        """Tomorrow's close, which no one can know: it exists for the preset that the audit must catch."""
+        """Tomorrow's close, which nobody can know: it exists for the preset that the audit must catch."""
         row = self._visible(symbol)
         history = self._history(symbol)
         return from_nano(history.close[row]) if row < len(history) else None
@@ -192,7 +201,7 @@ class MarketAsOf:
 
 
 def _on_last_basis(window: PriceHistory, actions: Sequence[CorporateAction]) -> PriceHistory:
-    """Divides prices before each split inside the window by its ratio, and multiplies the volumes."""
+    """Divide prices before each split inside the window by its ratio, and multiply the volumes."""
     if not len(window):
         return window
     first, last = window.session(0), window.session(-1)

@@ -1,5 +1,4 @@
-"""The charts that agents look at, computed as values: the Kline chart, its figures as a table, the signal and
-the trading chart."""
+"""Charts for agents, computed as values: the Kline chart, its figures as a table, the signal and the trading chart."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ from engine.domain.market import PriceHistory, Symbol
 from engine.market.indicators import Floats, bollinger, kdj, macd, prices, rsi, sma
 
 TABLE_ROWS = 20
-"""Sessions that the table shows: a trading month."""
+"""Sessions of the table: a trading month."""
 
 _COLUMNS = (
     "open",
@@ -41,8 +40,10 @@ _COLUMNS = (
 
 
 def kline_chart(symbol: Symbol, bars: PriceHistory, show: int) -> ChartSpec:
-    """The last `show` sessions as candles with moving averages, Bollinger bands, volume, RSI, MACD and KDJ,
-    computed over all bars given. Source: FinVision §4.1 [V2]; KDJ is asked for there though not drawn."""
+    """The last `show` sessions as candles with moving averages, Bollinger bands, volume, RSI, MACD and KDJ.
+
+    Indicators are computed over all bars given. Source: FinVision §4.1 [V2]; KDJ is asked for there though not drawn.
+    """
     first = max(0, len(bars) - show)
     column = {name: _series(values[first:]) for name, values in _indicators(bars).items()}
     return ChartSpec(
@@ -81,8 +82,10 @@ def indicator_table(bars: PriceHistory) -> IndicatorTable:
 
 
 def signal_chart(symbol: Symbol, bars: PriceHistory, show: int, signals: Iterable[tuple[date, Action]]) -> ChartSpec:
-    """The closes of the last `show` sessions, with a marker at the close of every session that had a BUY or
-    SELL; holds, abstentions and signals outside the window leave none. Source: FinVision §3.3 [V4]."""
+    """The closes of the last `show` sessions, with a marker at the close of every session with a BUY or SELL.
+
+    Holds, abstentions and signals outside the window have no marker. Source: FinVision §3.3 [V4].
+    """
     first = max(0, len(bars) - show)
     closes = tuple(prices(bars.close[first:]).tolist())
     return ChartSpec(
@@ -102,8 +105,10 @@ def trading_chart(
     signals: Iterable[tuple[date, Action]],
     returns: Iterable[tuple[date, Decimal]],
 ) -> ChartSpec:
-    """The signal chart with a panel below: the cumulative return of trading the symbol, in percent, at the sessions
-    for which it is given (as a fraction), None at others. Source: FinAgent §4.3 [A5]."""
+    """The signal chart with a panel below: the cumulative return of trading the symbol, in percent.
+
+    It is drawn at the sessions for which it is given (as a fraction), None at others. Source: FinAgent §4.3 [A5].
+    """
     first = max(0, len(bars) - show)
     closes = tuple(prices(bars.close[first:]).tolist())
     cumulative: list[float | None] = [None] * len(closes)
@@ -135,7 +140,7 @@ def _markers(
 
 @lru_cache(maxsize=2)
 def _indicators(bars: PriceHistory) -> Mapping[str, Floats]:
-    """All columns over all bars; kept for the last bars asked about, because chart and table share them."""
+    """All columns over all bars; cached for the last bars, because chart and table share them."""
     close, high, low = prices(bars.close), prices(bars.high), prices(bars.low)
     bands, oscillator, stochastic = bollinger(close), macd(close), kdj(high, low, close)
     columns = (

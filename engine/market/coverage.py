@@ -1,4 +1,4 @@
-"""Whether a symbol's bars cover a window: a gap is an error, a late start and an early end are values."""
+"""Coverage of a window by a symbol's bars: a gap is an error, a late start and an early end are values."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ _NAMED = 3  # how many sessions an error lists
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """The first and last session of a window for which there is a bar; between them none is missing."""
+    """First and last session of a window with a bar; none between them is missing."""
 
     first: date
     last: date
     starts_late: bool
-    """The symbol begins to trade after the window's first session."""
+    """True where the symbol begins to trade after the window's first session."""
     ends_early: bool
-    """The symbol stops trading before the window's last session."""
+    """True where the symbol stops trading before the window's last session."""
 
 
 def check_coverage(history: PriceHistory, calendar: Calendar, first: date, last: date) -> Coverage:
-    """Compares the bars dated from first to last (both included) with the calendar's sessions.
+    """Compare the bars dated from first to last (both included) with the calendar's sessions.
 
-    Raises UsageError for a window without sessions, MissingData for sessions without a bar between others and where
-    all bars are later, StaleData where all bars are earlier, MalformedData for a bar on a day without a session.
+    Raises UsageError for a window without sessions, MissingData for sessions without a bar between others and where all
+    bars are later, StaleData where all bars are earlier, MalformedData for a bar on a day without a session.
     """
     sessions = calendar.sessions(first, last)
     if not sessions:

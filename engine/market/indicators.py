@@ -1,9 +1,8 @@
 """Technical indicators over columns of prices, oldest first; a value depends on rows up to its own.
 
-Float64 arrays in and out, NaN where a value is not yet defined. Time is the last axis, so that a rule
-which sees only a sliding window of rows can be computed for all windows at once (a matrix, one window per
-line). Every window is summed on its own, so that a value is the same to the last bit whether or not later
-rows exist.
+Float64 arrays in and out, NaN where a value is not yet defined. Time is the last axis, so that a rule with a sliding
+window can be computed for all windows at once (a matrix, one window per line). Every window is summed on its own, so
+that a value is the same to the last bit with or without later rows.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ def deviation(values: Floats, window: int, ddof: int = 0) -> Floats:
 
 
 def z_score(values: Floats, window: int, ddof: int = 1) -> Floats:
-    """How many deviations a value stands above the mean of the last `window`; NaN where all are equal."""
+    """Distance of a value from the mean of the last `window`, in deviations; NaN where all are equal."""
     return _ratio(values - sma(values, window), deviation(values, window, ddof), np.nan)
 
 
@@ -79,10 +78,10 @@ def bollinger(close: Floats, window: int = 20, width: float = 2.0) -> Bands:
 
 
 def rsi(close: Floats, period: int = 14, from_first: bool = False) -> Floats:
-    """Wilder's relative strength index, 0 to 100; 50 where nothing has moved.
+    """Wilder's relative strength index, 0 to 100; 50 without any change.
 
-    The averages of gains and losses begin at the mean of the first `period` changes, or with `from_first` at
-    zero on the first row (then a value appears one row earlier), as FinAgent's rule has it.
+    The averages of gains and losses begin at the mean of the first `period` changes, or with `from_first` at zero on
+    the first row (then a value appears one row earlier), as FinAgent's rule has it.
     """
     change = np.diff(close, axis=-1)
     gains, losses = np.maximum(change, 0.0), np.maximum(-change, 0.0)
@@ -119,7 +118,7 @@ class Kdj(NamedTuple):
     j: Floats
 
 
-def kdj(high: Floats, low: Floats, close: Floats, window: int = 9, k: int = 3, d: int = 3) -> Kdj:
+def kdj(high: Floats, low: Floats, close: Floats, *, window: int = 9, k: int = 3, d: int = 3) -> Kdj:
     """KDJ with recursive smoothing: K = ((k - 1) K' + RSV) / k and D likewise, both begun at 50."""
     raw = raw_stochastic(high, low, close, window)
     k_line = _smoothed(raw, 1.0 / k, seed=50.0)
@@ -127,37 +126,17 @@ def kdj(high: Floats, low: Floats, close: Floats, window: int = 9, k: int = 3, d
     return Kdj(k_line, d_line, 3.0 * k_line - 2.0 * d_line)
 
 
-def kdj_of_means(high: Floats, low: Floats, close: Floats, window: int = 9, smoothing: int = 3) -> Kdj:
-    """KDJ whose K and D are plain moving averages, as FinAgent's rule computes it."""
+def kdj_simple(high: Floats, low: Floats, close: Floats, *, window: int = 9, smoothing: int = 3) -> Kdj:
+    """KDJ with simple moving averages for K and D, as FinAgent's rule computes it."""
     k_line = sma(raw_stochastic(high, low, close, window), smoothing)
     d_line = sma(k_line, smoothing)
     return Kdj(k_line, d_line, 3.0 * k_line - 2.0 * d_line)
 
 
-class Stochastic(NamedTuple):
-    """The two lines of the stochastic oscillator, 0 to 100."""
-
-    k: Floats
-    d: Floats
-
-
-def stochastic(high: Floats, low: Floats, close: Floats, window: int = 14, k: int = 3, d: int = 3) -> Stochastic:
-    """Slow stochastic oscillator: %K is a moving average of the raw value, %D one of %K."""
-    k_line = sma(raw_stochastic(high, low, close, window), k)
-    return Stochastic(k_line, sma(k_line, d))
-
-
 def raw_stochastic(high: Floats, low: Floats, close: Floats, window: int) -> Floats:
-    """RSV: where the close stands in the range of the last `window` rows, 0 to 100; 50 without a range."""
+    """RSV: position of the close in the range of the last `window` rows, 0 to 100; 50 without a range."""
     bottom, top = lowest(low, window), highest(high, window)
     return 100.0 * _ratio(close - bottom, top - bottom, 0.5)
-
-
-def atr(high: Floats, low: Floats, close: Floats, period: int = 14) -> Floats:
-    """Wilder's average true range, in the unit of the prices; the first one averages rows 1 to `period`."""
-    before = close[..., :-1]
-    reach = np.maximum(high[..., 1:], before) - np.minimum(low[..., 1:], before)
-    return _wilder(reach, period, close.shape)
 
 
 def _difference(value: Floats, newest: Floats) -> Floats:
@@ -165,7 +144,7 @@ def _difference(value: Floats, newest: Floats) -> Floats:
 
 
 def _leading(window: int, values: Floats, compute: Callable[[Floats, Callable[[int], Floats]], Floats]) -> Floats:
-    """NaN for window - 1 rows, then what `compute` makes of the newest values and a view `lag` rows back."""
+    """NaN for window - 1 rows, then the result of `compute` on the newest values and a view `lag` rows back."""
     result = np.full(values.shape, np.nan)
     rows = values.shape[-1]
     if rows < window:

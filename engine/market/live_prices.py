@@ -1,4 +1,4 @@
-"""The latest price of every symbol out of what a live feed told: the middle of its quote, or its last trade."""
+"""The latest price of every symbol from a live feed: the middle of its quote, or its last trade."""
 
 from __future__ import annotations
 
@@ -10,29 +10,28 @@ from engine.domain.live import FeedMessage, LastTrade, Quote
 from engine.domain.market import Symbol
 
 FRESH = timedelta(minutes=15)
-"""How old a quote or a trade may be and still count as the price of a moment."""
+"""Greatest age of a quote or a trade that counts as a present price."""
 WIDEST = Decimal("0.02")
-"""The widest spread, as a part of the middle, between whose ends a middle says anything: outside the hours of a feed
-quotes stand far apart."""
+"""Widest spread, as a fraction of the middle, of a quote that counts: outside a feed's hours quotes are far apart."""
 
 
 class LivePrices:
-    """What was heard last of each symbol. Times are the feed's, aware and UTC."""
+    """The last quote and trade of each symbol. Times are the feed's, aware and UTC."""
 
     def __init__(self) -> None:
         self._quotes: dict[Symbol, Quote] = {}
         self._trades: dict[Symbol, LastTrade] = {}
 
-    def hear(self, heard: FeedMessage) -> None:
-        """Takes a quote or a trade in; what is older than what is known, and everything else, is left."""
-        if isinstance(heard, Quote):
-            known = self._quotes.get(heard.symbol)
-            if known is None or known.time <= heard.time:
-                self._quotes[heard.symbol] = heard
-        elif isinstance(heard, LastTrade):
-            traded = self._trades.get(heard.symbol)
-            if traded is None or traded.time <= heard.time:
-                self._trades[heard.symbol] = heard
+    def update(self, message: FeedMessage) -> None:
+        """Store a quote or a trade; older ones and other messages are ignored."""
+        if isinstance(message, Quote):
+            known = self._quotes.get(message.symbol)
+            if known is None or known.time <= message.time:
+                self._quotes[message.symbol] = message
+        elif isinstance(message, LastTrade):
+            traded = self._trades.get(message.symbol)
+            if traded is None or traded.time <= message.time:
+                self._trades[message.symbol] = message
 
     def price(self, symbol: Symbol, now: datetime) -> Decimal | None:
         """The price of a moment: the middle of a fresh and narrow quote, else a fresh trade, else None."""
@@ -46,6 +45,6 @@ class LivePrices:
         return None
 
     def prices(self, symbols: Iterable[Symbol], now: datetime) -> Mapping[Symbol, Decimal]:
-        """The prices of a moment, of those symbols that have one."""
-        found = ((symbol, self.price(symbol, now)) for symbol in symbols)
-        return {symbol: price for symbol, price in found if price is not None}
+        """Prices at a moment, of the symbols that have one."""
+        prices = ((symbol, self.price(symbol, now)) for symbol in symbols)
+        return {symbol: price for symbol, price in prices if price is not None}

@@ -1,4 +1,4 @@
-"""How the price has moved: session by session, over set horizons, and as momentum."""
+"""Price moves: session by session, over fixed horizons, and as momentum."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ MOMENTUM_SESSIONS = 3
 
 @dataclass(frozen=True, slots=True)
 class PriceMove:
-    """The change of the close over a horizon in sessions, as a fraction of the close at its begin. With `hindsight` it
-    is the move that followed, which only training may show; without, the one that led up to now."""
+    """Change of the close over a horizon in sessions, as a fraction of the first close.
+
+    With `hindsight` it is the move that followed, which only training may show; otherwise the move up to now.
+    """
 
     horizon_days: int
     change: float
@@ -35,7 +37,7 @@ class SessionMove:
 
 
 def moves_up_to(bars: PriceHistory, horizons: Sequence[int] = HORIZONS) -> tuple[PriceMove, ...]:
-    """The moves that led up to the last bar, one per horizon that the bars reach back for."""
+    """Moves up to the last bar, one per horizon within the bars."""
     last = len(bars) - 1
     return tuple(
         PriceMove(span, bars.close[last] / bars.close[last - span] - 1) for span in horizons if 0 < span <= last
@@ -43,8 +45,10 @@ def moves_up_to(bars: PriceHistory, horizons: Sequence[int] = HORIZONS) -> tuple
 
 
 def moves_after(bars: PriceHistory, session: date, horizons: Sequence[int] = HORIZONS) -> tuple[PriceMove, ...]:
-    """The moves that followed a session, marked as hindsight, one per horizon that the bars reach; none where there is
-    no bar of the session. Training alone may ask. Source: FinAgent appendix C [A9]."""
+    """Moves after a session, marked as hindsight, one per horizon within the bars; none without a bar of the session.
+
+    For training alone. Source: FinAgent appendix C [A9].
+    """
     row = bars.index(session)
     if row is None:
         return ()
@@ -56,7 +60,7 @@ def moves_after(bars: PriceHistory, session: date, horizons: Sequence[int] = HOR
 
 
 def last_sessions(bars: PriceHistory, count: int = 5) -> tuple[SessionMove, ...]:
-    """The last sessions that have one before them, oldest first."""
+    """The last sessions with one before them, oldest first."""
     rows = range(max(1, len(bars) - count), len(bars))
     closes = bars.close
     return tuple(SessionMove(bars.session(n), closes[n] / NANO, closes[n] / closes[n - 1] - 1) for n in rows)

@@ -1,7 +1,6 @@
 """Trading sessions: exchange calendars for shares, the UTC day around the clock for crypto.
 
-exchange_calendars brings pandas in, so its answer is kept as a plain table in a file and read from there by every
-later process.
+exchange_calendars imports pandas, so its result is stored as a plain table and read from there by later processes.
 """
 
 from __future__ import annotations
@@ -24,15 +23,17 @@ from engine.ports import Calendar
 FIRST_SESSION = date(2000, 1, 1)
 LAST_SESSION = date(2035, 12, 31)
 _LONGEST_REST = timedelta(days=14)
-"""A market opens again within so many days."""
+"""Longest time for which a market stays closed."""
 AFTER_CLOSE = timedelta(seconds=1)
-"""A decision is taken this long after the close."""
+"""Time from the close to the decision."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExchangeCalendar:
-    """Sessions of an exchange with their UTC open and close, as sorted columns (dates as ordinals, times as
-    seconds since the epoch)."""
+    """Sessions of an exchange with their UTC open and close, as sorted columns.
+
+    Days are ordinals, times seconds since the epoch.
+    """
 
     name: str
     days: tuple[int, ...]
@@ -47,11 +48,11 @@ class ExchangeCalendar:
         return [date.fromordinal(day) for day in self.days[start:stop]]
 
     def opens_at(self, session: date) -> datetime:
-        """When a session opens, UTC."""
+        """Open of a session, UTC."""
         return datetime.fromtimestamp(self.opens[self._row(session)], UTC)
 
     def closes_at(self, session: date) -> datetime:
-        """When a session closes, UTC."""
+        """Close of a session, UTC."""
         return datetime.fromtimestamp(self.closes[self._row(session)], UTC)
 
     def last_closed(self, now: datetime) -> date:
@@ -62,11 +63,11 @@ class ExchangeCalendar:
         return date.fromordinal(self.days[row])
 
     def number(self, session: date) -> int:
-        """The place of a session in the table. Raises MissingData for a day that is none."""
+        """Row of a session in the table. Raises MissingData for a day that is no session."""
         return self._row(session)
 
     def session_at(self, number: int) -> date:
-        """The session of a place in the table."""
+        """The session of a row in the table."""
         return date.fromordinal(self.days[number])
 
     def _row(self, session: date) -> int:
@@ -113,64 +114,67 @@ class AroundTheClock:
 
 @cache
 def exchange_calendar(name: str = "XNYS", table: Path | None = None) -> ExchangeCalendar:
-    """An exchange's sessions from FIRST_SESSION to LAST_SESSION. `table` is where they are kept between processes;
-    a table made by another version of the library is made anew."""
+    """Sessions of an exchange from FIRST_SESSION to LAST_SESSION.
+
+    `table` stores them between processes; a table of another version of the library is replaced.
+    """
     made_by = f"exchange_calendars {version('exchange_calendars')}"
-    calendar = None if table is None else _kept(table, made_by, name)
+    calendar = None if table is None else _stored_calendar(table, made_by, name)
     if calendar is None:
         calendar = _computed(name)
         if table is not None:
-            _keep(table, made_by, calendar)
+            _store_calendar(table, made_by, calendar)
     return calendar
 
 
 def calendar_for(symbol: Symbol, table: Path | None = None) -> Calendar:
-    """The calendar that a symbol trades on."""
+    """The trading calendar of a symbol."""
     return AroundTheClock() if is_crypto(symbol) else exchange_calendar("XNYS", table)
 
 
 def desk_calendar(symbols: Iterable[Symbol], table: Path | None = None) -> Calendar:
-    """The calendar that a desk decides on: the exchange's as soon as one symbol is a share, else every UTC day."""
+    """The calendar of a desk's decisions: the exchange's if one symbol is a share, else every UTC day."""
     return AroundTheClock() if all(is_crypto(s) for s in symbols) else exchange_calendar("XNYS", table)
 
 
 def decision_time(calendar: Calendar, session: date) -> datetime:
-    """When the decision that reads a session is taken: one second after its close, UTC."""
+    """Time of the decision that reads a session: one second after its close, UTC."""
     return calendar.closes_at(session) + AFTER_CLOSE
 
 
 def previous_session(calendar: Calendar, session: date) -> date:
-    """The session before one."""
+    """The session before another."""
     return calendar.sessions(session - _LONGEST_REST, session - timedelta(days=1))[-1]
 
 
 def session_after(calendar: Calendar, session: date) -> date:
-    """The session that follows one, whatever the holidays."""
+    """The session after another, over any holidays."""
     return calendar.sessions(session + timedelta(days=1), session + _LONGEST_REST)[0]
 
 
 def step_at(calendar: Calendar, session: date, now: datetime) -> float:
-    """A moment in the count of sessions: the number of the last completed one and the part of the next that has
-    passed, always less than one."""
+    """A moment as a step: the number of the last completed session plus the elapsed part of the next, less than one."""
     following = session_after(calendar, session)
     opens, closes = calendar.opens_at(following), calendar.closes_at(following)
     return calendar.number(session) + min(max((now - opens) / (closes - opens), 0.0), 1 - 2**-8)
 
 
-def session_to_decide(calendar: Calendar, symbols: Iterable[Symbol], asked: date | None, now: datetime) -> date:
-    """The session that a desk decides for: the one asked for, or the last completed one. With a coin among the
-    symbols a session is complete once its UTC day is over too. Raises UsageError for a day that is no completed
-    session."""
+def session_to_decide(calendar: Calendar, symbols: Iterable[Symbol], requested: date | None, now: datetime) -> date:
+    """The session that a desk decides for: the requested one, or the last completed one.
+
+    With crypto among the symbols a session is complete once its UTC day is over too. Raises UsageError for a day that
+    is no completed session.
+    """
     last = calendar.last_closed(now - AFTER_CLOSE)
     if any(is_crypto(symbol) for symbol in symbols) and AroundTheClock().closes_at(last) > now:
         last = calendar.last_closed(calendar.closes_at(last) - timedelta(seconds=1))
-    if asked is None:
+    if requested is None:
         return last
-    if asked > last:
-        raise UsageError(f"--session {asked} is not completed; the last completed session is {last}")
-    if not calendar.sessions(asked, asked):
-        raise UsageError(f"--session {asked}: {calendar.name} was closed that day")
-    return asked
+    if requested > last:
+        raise UsageError(f"--session {requested} is not completed; the last completed session is {last}")
+    if not calendar.sessions(requested, requested):
+        raise UsageError(f"--session {requested}: {calendar.name} was closed that day")
+    return requested
 
 
 def _computed(name: str) -> ExchangeCalendar:
@@ -186,8 +190,8 @@ def _computed(name: str) -> ExchangeCalendar:
     )
 
 
-def _kept(table: Path, made_by: str, name: str) -> ExchangeCalendar | None:
-    """The calendar that a table holds; None where it is of another version, unreadable or damaged: it is only a
+def _stored_calendar(table: Path, made_by: str, name: str) -> ExchangeCalendar | None:
+    """The calendar of a table; None where it is of another version, unreadable or damaged: the table is only a
     shortcut."""
     try:
         plain = json.loads(table.read_text(encoding="utf-8"))
@@ -200,7 +204,7 @@ def _kept(table: Path, made_by: str, name: str) -> ExchangeCalendar | None:
     return ExchangeCalendar(name, days, opens, closes) if whole else None
 
 
-def _keep(table: Path, made_by: str, calendar: ExchangeCalendar) -> None:
+def _store_calendar(table: Path, made_by: str, calendar: ExchangeCalendar) -> None:
     plain = {"made_by": made_by, "name": calendar.name, "days": calendar.days}
     text = json.dumps(plain | {"opens": calendar.opens, "closes": calendar.closes})
     # Under a name of its own: another process may be keeping the same table at the same time.

@@ -71,9 +71,9 @@ class KdjRsi:
     def _lines(self, bars: list[Floats]) -> tuple[Floats, Floats, Floats]:
         high, low, close = bars
         if self.lines == "mean":
-            lines = indicators.kdj_of_means(high, low, close, self.window, self.smoothing)
+            lines = indicators.kdj_simple(high, low, close, window=self.window, smoothing=self.smoothing)
         else:
-            lines = indicators.kdj(high, low, close, self.window, self.smoothing, self.smoothing)
+            lines = indicators.kdj(high, low, close, window=self.window, k=self.smoothing, d=self.smoothing)
         return lines.j, lines.d, indicators.rsi(close, self.period, from_first=self.rows > 0)
 
     def _filtered(self, crossed: Signals, rsi: Floats) -> Signals:

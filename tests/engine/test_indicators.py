@@ -34,10 +34,8 @@ ALL: dict[str, Callable[[Any, Any, Any], Any]] = {
     "rsi": lambda h, lo, c: ta.rsi(c, 4),
     "rsi from first": lambda h, lo, c: ta.rsi(c, 4, from_first=True),
     "macd": lambda h, lo, c: ta.macd(c, 3, 6, 4),
-    "kdj": lambda h, lo, c: ta.kdj(h, lo, c, 5),
-    "kdj of means": lambda h, lo, c: ta.kdj_of_means(h, lo, c, 5),
-    "stochastic": lambda h, lo, c: ta.stochastic(h, lo, c, 5),
-    "atr": lambda h, lo, c: ta.atr(h, lo, c, 4),
+    "kdj": lambda h, lo, c: ta.kdj(h, lo, c, window=5),
+    "kdj of means": lambda h, lo, c: ta.kdj_simple(h, lo, c, window=5),
 }
 
 
@@ -84,12 +82,6 @@ def test_a_matrix_of_windows_is_computed_line_by_line(name: str) -> None:
         ),
         ("RSI", lambda h, lo, c: ta.rsi(c), lambda t, h, lo, c: t.RSI(c, 14)),
         ("MACD", lambda h, lo, c: ta.macd(c), lambda t, h, lo, c: t.MACD(c, 12, 26, 9)),
-        ("ATR", lambda h, lo, c: ta.atr(h, lo, c), lambda t, h, lo, c: t.ATR(h, lo, c, 14)),
-        (
-            "STOCH",
-            lambda h, lo, c: ta.stochastic(h, lo, c, 14, 3, 3),
-            lambda t, h, lo, c: t.STOCH(h, lo, c, 14, 3, 0, 3, 0),
-        ),
         (
             # KDJ's smoothing by 1/3 is an EMA of span 5.
             "KDJ",
@@ -136,7 +128,6 @@ def test_a_flat_market_is_neutral_and_never_infinite() -> None:
     assert ta.kdj(flat, flat, flat).j[-1] == 50.0
     assert np.isnan(ta.z_score(flat, 14)).all()
     assert (ta.macd(flat).histogram == 0.0).all()
-    assert ta.atr(flat, flat, flat)[-1] == 0.0
 
 
 def test_too_few_rows_are_undefined() -> None:
@@ -145,7 +136,6 @@ def test_too_few_rows_are_undefined() -> None:
         assert np.isnan(ta.sma(close, 5)).all()
         assert np.isnan(ta.rsi(close)).all()
         assert np.isnan(ta.kdj(high, low, close).k).all()
-        assert np.isnan(ta.atr(high, low, close)).all()
 
 
 def test_ten_years_take_under_a_millisecond() -> None:
@@ -155,7 +145,6 @@ def test_ten_years_take_under_a_millisecond() -> None:
         "rsi": lambda: ta.rsi(close),
         "kdj": lambda: ta.kdj(high, low, close),
         "bollinger": lambda: ta.bollinger(close),
-        "atr": lambda: ta.atr(high, low, close),
     }.items():
         best = 1.0
         for _ in range(20):

@@ -1,4 +1,4 @@
-"""Metrics by convention: each a named set of formulas over one track record; what is undefined is None."""
+"""Metrics by convention: each a named set of formulas over one track record; an undefined metric is None."""
 
 from __future__ import annotations
 
@@ -18,6 +18,6 @@ METRICS: Mapping[str, Callable[[Track], Metrics]] = MappingProxyType(
         "arena": arena,
     }
 )
-"""The formulas of every convention by name; each returns all of its metrics, in the order of its tables."""
+"""Formulas of every convention by name; each returns all of its metrics, in the order of its tables."""
 
 __all__ = ["METRICS", "Metrics", "Track"]

@@ -1,8 +1,9 @@
-"""Intervals by circular block bootstrap: daily returns are resampled in blocks, so that runs of days survive.
+"""Confidence intervals by circular block bootstrap: daily returns are resampled in blocks, so that runs of days
+survive.
 
-Politis and Romano's circular scheme: blocks of n^(1/3) days (rounded) begin anywhere and wrap around the end;
-as many as fill n days, the last one cut short. Only sums over blocks are needed, so thousands of resamples
-of a year cost milliseconds. The seed is fixed: equal returns have equal intervals.
+Politis and Romano's circular scheme: blocks of n^(1/3) days (rounded) begin anywhere and wrap around the end; as many
+as fill n days, the last one cut short. Only sums over blocks are needed, so thousands of resamples of a year cost
+milliseconds. The seed is fixed: equal returns have equal intervals.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from engine.conventions.metrics.track import Floats, deviation
 
 RESAMPLES = 4000
 FEWEST = 20
-"""Below this number of days an interval would pretend to know something."""
+"""Number of days below which no interval is given."""
 
 Interval = tuple[float | None, float | None]
 NONE: Interval = (None, None)
@@ -47,7 +48,7 @@ def excess_interval(ours: Floats, theirs: Floats, seed: int = 0) -> Interval:
 
 
 def _starts(days: int, seed: int) -> NDArray[np.intp]:
-    """Where the blocks of every resample begin: RESAMPLES x blocks."""
+    """First days of the blocks of every resample: RESAMPLES x blocks."""
     blocks = math.ceil(days / _block(days))
     return np.random.default_rng(seed).integers(0, days, (RESAMPLES, blocks))
 

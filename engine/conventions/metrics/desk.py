@@ -1,4 +1,4 @@
-"""The desk's own metrics: standard formulas on simple daily returns, with intervals where chance matters."""
+"""Metrics of the house convention: standard formulas on simple daily returns, with confidence intervals."""
 
 from __future__ import annotations
 

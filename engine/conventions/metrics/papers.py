@@ -1,4 +1,4 @@
-"""The papers' metrics as their published rows turn out to be computed; names and units are theirs."""
+"""Metrics of the papers, as inferred from their published rows; names and units are theirs."""
 
 from __future__ import annotations
 

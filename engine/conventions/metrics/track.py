@@ -1,4 +1,4 @@
-"""A track record as columns of floats, and the few series that all metric conventions are made of."""
+"""A track record as columns of floats, and the series shared by all metric conventions."""
 
 from __future__ import annotations
 
@@ -16,14 +16,16 @@ Metrics = dict[str, float | None]
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Track:
-    """What a run came to.
+    """Track record of a run. Amounts are in the quote currency; some fields serve some conventions only.
 
-    `equity` starts with the equity before the first session, then has the value at each session's close. The
-    rest is only read by some conventions: `invested` (value of all positions at each session's close),
-    `traded` (sum of the amounts of all trades), `benchmark` (buy and hold's equity, as long as `equity`),
-    `model_cost`, all in the quote currency; `risk_free` a year, as a fraction. `prices` and `positions` are
-    InvestorBench's: the price at each session's close and the side held from there to the next (-1, 0, 1;
-    the last one earns nothing).
+    equity: before the first session, then at each session's close.
+    risk_free: per year, as a fraction.
+    invested: value of all positions at each session's close.
+    traded: sum of the amounts of all trades.
+    benchmark: buy and hold's equity, as long as `equity`.
+    model_cost: of all calls.
+    prices: the price at each session's close (InvestorBench).
+    positions: the side held from each close to the next: -1, 0, 1; the last one earns nothing (InvestorBench).
     """
 
     equity: Floats
@@ -55,7 +57,7 @@ def total_return(equity: Floats) -> float | None:
 
 
 def max_drawdown(levels: Floats) -> float | None:
-    """The deepest fall from a peak so far, as a positive fraction of it; the first level is a peak."""
+    """Deepest fall from a peak, as a positive fraction of it; the first level is a peak."""
     if not len(levels) or levels[0] <= 0:
         return None
     peaks = np.maximum.accumulate(levels)
@@ -68,7 +70,7 @@ def mean(values: Floats) -> float | None:
 
 
 def deviation(values: Floats, ddof: int) -> float | None:
-    """Standard deviation; None with too few values. What is mere rounding of equal values counts as zero."""
+    """Standard deviation; None with too few values. Rounding differences of equal values count as zero."""
     if len(values) <= ddof:
         return None
     spread = float(values.std(ddof=ddof))

@@ -22,7 +22,7 @@ def trade(price: str, ago: float = 1) -> LastTrade:
 def price(*heard: Quote | LastTrade | Headline) -> Decimal | None:
     prices = LivePrices()
     for one in heard:
-        prices.hear(one)
+        prices.update(one)
     return prices.price("AAA", NOW)
 
 
