@@ -89,7 +89,7 @@ def test_between_two_closes() -> None:
     assert settled.after.value == Decimal("100294.12")
 
     # The outcome of Thursday's decision is learned before Friday's is taken: 294.12 on 100,000.
-    (outcome,) = friday.turn.notebook.of("AAA", "desk", 5)
+    (outcome,) = friday.turn.history.of("AAA", "desk", 5)
     assert (outcome.decision_session, outcome.session) == (THURSDAY, FRIDAY)
     assert outcome.reward == Decimal("0.00294118")
     assert friday.turn.portfolio == settled.after.portfolio and friday.turn.value == settled.after.value

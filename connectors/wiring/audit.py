@@ -17,7 +17,8 @@ from engine.agents.ask import AnswerRecord
 from engine.clock import BacktestClock, LiveClock
 from engine.config import Config
 from engine.conventions.catalog import convention
-from engine.cycle.recall import MemoryScope, TradingMemory
+from engine.cycle.memory_items import MemoryScope
+from engine.cycle.recall import TradingMemory
 from engine.cycle.turn import CycleResult, Turn
 from engine.domain.briefing import ExpertNote
 from engine.domain.decision import Decision

@@ -1,15 +1,14 @@
-"""The record of one owner's thinking about one symbol in one cycle: what each step found, and what it had to do
-without.
+"""The values that pass between the steps of one owner's analysis of one symbol.
 
-A step that the preset leaves out, that has nothing to look at, or whose agent abstains, leaves a word in `absent`:
-the decision is told what it has to do without.
+Every step is a function: it takes the context and the findings that it rests on, and returns a finding of its own. So
+a step can be read, and tested, without the steps around it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 from engine.agents.ask import Asker, Reply
 from engine.agents.chart_reading import ChartReading
@@ -24,98 +23,190 @@ from engine.agents.performance_reflection import PerformanceReflection
 from engine.agents.signal_reflection import SignalReflection
 from engine.agents.tools import Rule, ToolSignal
 from engine.agents.view import A
-from engine.cycle.recall import MemoryScope, TradingMemory
-from engine.cycle.turn import Observed
+from engine.cycle.memory_items import MemoryScope
+from engine.cycle.recall import TradingMemory
+from engine.cycle.turn import Turn
 from engine.domain.decision import Outcome
-from engine.domain.market import NewsItem
+from engine.domain.macro import MacroRelease
+from engine.domain.market import Filing, NewsItem, PriceHistory, Symbol
 from engine.domain.recollection import Recollection
+from engine.execution.sizing import PositionContext
 from engine.messages.events import Event, StepStarted
-from engine.preset import Preset
+from engine.preset import Owner, Preset
+from memory.record import Item
+
+T = TypeVar("T")
 
 
-@dataclass(kw_only=True)
-class Analysis:
-    """What one owner has found out about a symbol so far; the steps stand in `observing`, `reflecting` and
-    `deciding`. `memory` is None where the preset has none."""
+@dataclass(frozen=True, slots=True)
+class Finding(Generic[T]):
+    """The result of one step. `absent` names the reason why there is none, empty where nobody has to know it; `lesson`
+    is what memory keeps of it."""
 
-    seen: Observed
+    value: T | None = None
+    absent: str = ""
+    lesson: Item | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepContext:
+    """The context of one owner's analysis of one symbol.
+
+    turn: the cycle's input.
+    symbol, owner: whose opinion on what.
+    bars: visible bars, oldest first.
+    position: the owner's position and cash, the desk's where it has one book.
+    preset: the steps that run, and their numbers.
+    asker: puts questions to models.
+    strategies: rule strategies whose signals are tools.
+    memory: None where the preset has none.
+    publish: hears every event.
+    """
+
+    turn: Turn
+    symbol: Symbol
+    owner: str
+    bars: PriceHistory
+    position: PositionContext
     preset: Preset
     asker: Asker
-    tools: tuple[Rule, ...]
+    strategies: tuple[Rule, ...]
     memory: TradingMemory | None
     publish: Callable[[Event], None]
 
-    news: NewsDigest | None = None
-    intelligence: MarketIntelligence | None = None
-    recollections: tuple[Recollection, ...] = ()
-    past: PastSummary | None = None
-    chart: ChartReading | None = None
-    tool_signals: tuple[ToolSignal, ...] = ()
-    low_level: LowLevelReflection | None = None
-    high_level: HighLevelReflection | None = None
-    short_term: PerformanceReflection | None = None
-    medium_term: PerformanceReflection | None = None
-    signals: SignalReflection | None = None
-    extended: ExtendedReflection | None = None
-    immediate: Reply[ImmediateReflection] | None = None
-    absent: list[str] = field(default_factory=list)
+    @property
+    def traits(self) -> Owner:
+        """The owner's settings."""
+        return self.preset.owner(self.owner)
 
     @property
-    def place(self) -> MemoryScope:
-        """Whose memory this is, and when."""
-        return MemoryScope(self.seen.symbol, self.seen.owner, self.seen.turn.session, self.seen.turn.step)
+    def scope(self) -> MemoryScope:
+        """The owner's memory of the symbol, at this session."""
+        return MemoryScope(self.symbol, self.owner, self.turn.session, self.turn.step)
 
-    @cached_property
-    def news_items(self) -> Sequence[NewsItem]:
+    @property
+    def news(self) -> Sequence[NewsItem]:
         """The news since the last decision."""
-        return self.seen.turn.market.news(self.seen.symbol, self.seen.turn.news_after)
+        return self.turn.market.news(self.symbol, self.turn.news_after)
 
     def outcomes(self, last: int) -> tuple[Outcome, ...]:
-        """What the last decisions came to, at most so many."""
-        return self.seen.turn.notebook.of(self.seen.symbol, self.seen.owner, last)
+        """The owner's last outcomes in the symbol, at most `last`."""
+        return self.turn.history.of(self.symbol, self.owner, last)
 
-    def queries(self) -> Mapping[str, str]:
-        """Texts to search memory with, by retrieval type: what is known today, never a constant."""
-        if self.intelligence is not None:
-            asked = self.intelligence.queries
-            return {"short term": asked.short_term, "medium term": asked.medium_term, "long term": asked.long_term}
-        return {"news": " ".join(self.news.summary)} if self.news is not None else {}
-
-    def lessons(self, kind: str) -> tuple[Recollection, ...]:
-        """A reflection's own past lessons."""
+    def lessons(self, kind: str, queries: Mapping[str, str]) -> tuple[Recollection, ...]:
+        """A reflection's own past lessons; none without memory."""
         if self.memory is None:
             return ()
-        return self.memory.lessons(self.place, kind, " ".join(self.queries().values()))
+        return self.memory.lessons(self.scope, kind, " ".join(queries.values()))
 
-    def keep_lesson(self, kind: str, text: str, query: str = "", seen_until: int | None = None) -> None:
-        """Remembers a reflection, with the memories that it was given."""
-        if self.memory is not None:
-            self.memory.keep_lesson(self.place, kind, text, query, self.recollections, seen_until)
-
-    def wants(self, step: str, name: str | None = None) -> bool:
-        """Whether the preset has a step. One that an ablation left out is said to be absent."""
+    def without(self, step: str, name: str | None = None) -> Finding[Any] | None:
+        """The finding of a step that the preset leaves out, None where it runs. A step that an ablation has left out
+        is said to be absent."""
         if step in self.preset.steps:
-            return True
-        if step in self.preset.expected:
-            self.absent.append(f"{name or step}: switched off")
-        return False
+            return None
+        return Finding(absent=f"{name or step}: switched off" if step in self.preset.expected else "")
 
     def begin(self, step: str) -> None:
-        """Tells that a step has begun."""
-        turn = self.seen.turn
+        """Publish that a step has begun."""
+        turn = self.turn
         self.publish(
             StepStarted(
                 run=turn.run,
                 time=turn.market.now,
                 session=turn.session,
-                symbol=self.seen.symbol,
-                owner=self.seen.owner,
+                symbol=self.symbol,
+                owner=self.owner,
                 step=step,
             )
         )
 
-    def kept(self, name: str, reply: Reply[A]) -> A | None:
-        """The answer of a step, whose agent's abstention is said to be absent."""
-        if reply.answer is None:
-            self.absent.append(f"{name}: abstained, {reply.abstained_because}")
-        return reply.answer
+
+def found(name: str, reply: Reply[A], lesson: Callable[[A], Item | None] = lambda answer: None) -> Finding[A]:
+    """The finding of a step whose agent was asked; `lesson` makes what memory keeps of an answer."""
+    if reply.answer is None:
+        return Finding(absent=f"{name}: abstained, {reply.abstained_because}")
+    return Finding(reply.answer, lesson=lesson(reply.answer))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observations:
+    """The findings of the steps that take in what there is today.
+
+    news: digest of the news.
+    filings: new since the last decision.
+    macro: releases since the last decision.
+    intelligence: judgement of every item, with queries for memory.
+    recollections: the memories that these queries brought up.
+    past: summary of the recollections.
+    chart: reading of the last sessions.
+    tools: signals of rule strategies, and experts' notes.
+    """
+
+    news: Finding[NewsDigest]
+    filings: Sequence[Filing]
+    macro: Finding[Sequence[MacroRelease]]
+    intelligence: Finding[MarketIntelligence]
+    recollections: tuple[Recollection, ...]
+    past: Finding[PastSummary]
+    chart: Finding[ChartReading]
+    tools: Finding[tuple[ToolSignal, ...]]
+
+    @property
+    def summary(self) -> MarketIntelligence | NewsDigest | None:
+        """The intelligence, or the digest of the news where there is none."""
+        return self.intelligence.value or self.news.value
+
+    @property
+    def queries(self) -> Mapping[str, str]:
+        """Texts to search memory with."""
+        return search_queries(self.news, self.intelligence)
+
+    @property
+    def absent(self) -> tuple[str, ...]:
+        """The reasons of all findings that are absent, in the order of the steps."""
+        return _absent(self.news, self.macro, self.intelligence, self.past, self.chart, self.tools)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reflections:
+    """The findings of the steps that look back.
+
+    low_level: intelligence linked to moves of the price.
+    high_level: past decisions judged.
+    short_term, medium_term: performance over two windows.
+    signals: the chart of past signals.
+    extended: trading of a period judged.
+    immediate: reply to the market joined with memories, its advice included.
+    """
+
+    low_level: Finding[LowLevelReflection]
+    high_level: Finding[HighLevelReflection]
+    short_term: Finding[PerformanceReflection]
+    medium_term: Finding[PerformanceReflection]
+    signals: Finding[SignalReflection]
+    extended: Finding[ExtendedReflection]
+    immediate: Finding[Reply[ImmediateReflection]]
+
+    @property
+    def absent(self) -> tuple[str, ...]:
+        """The reasons of all findings that are absent, in the order of the steps."""
+        performance = (self.short_term, self.medium_term, self.signals)
+        return _absent(self.low_level, self.high_level, *performance, self.extended, self.immediate)
+
+    @property
+    def lessons(self) -> tuple[Item, ...]:
+        """The lessons that memory keeps, in the order of the steps."""
+        steps: tuple[Finding[Any], ...] = (self.low_level, self.high_level, self.extended, self.immediate)
+        return tuple(step.lesson for step in steps if step.lesson is not None)
+
+
+def search_queries(news: Finding[NewsDigest], intelligence: Finding[MarketIntelligence]) -> Mapping[str, str]:
+    """Texts to search memory with, by retrieval type: always of today's news, never a constant."""
+    if intelligence.value is not None:
+        asked = intelligence.value.queries
+        return {"short term": asked.short_term, "medium term": asked.medium_term, "long term": asked.long_term}
+    return {"news": " ".join(news.value.summary)} if news.value is not None else {}
+
+
+def _absent(*findings: Finding[Any]) -> tuple[str, ...]:
+    return tuple(finding.absent for finding in findings if finding.absent)

@@ -1,153 +1,142 @@
-"""The last step: everything that was found out becomes one proposal, with the memories that it rests on."""
+"""The last step of an analysis: all findings become one opinion, with the memories that it rests on."""
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 from engine.agents.ask import Reply
-from engine.agents.character import character, risk_of
 from engine.agents.citing import cited_ids
 from engine.agents.decision import DECISION, DecisionView, TradeAnswer
 from engine.agents.evidence_decision import EVIDENCE_DECISION, EvidencedTrade, EvidenceView
 from engine.agents.figures import unresolved_figures
-from engine.agents.immediate_reflection import FiveLevelReflection, ThreeWayReflection
+from engine.agents.immediate_reflection import FiveLevelReflection, ImmediateReflection, ThreeWayReflection
 from engine.agents.inputs import Holding
-from engine.cycle.analysis import Analysis
-from engine.cycle.turn import Formed, Observed
-from engine.domain.decision import Action, Proposal, SizingRule
-from engine.domain.five_level import trade_of
-from engine.market.moves import momentum
+from engine.cycle import traits
+from engine.cycle.analysis import Observations, Reflections, StepContext
+from engine.cycle.turn import Turn
+from engine.domain.decision import Action, DecisionKey, Opinion, SizingRule
+from engine.domain.five_level import TradeValues, trade_of
+from engine.domain.market import Symbol
+from engine.domain.portfolio import ZERO
 
 
-async def opinion(thought: Analysis) -> Formed:
-    """The decision, on all of it. Source: FinVision §3.4 [V5]; FinAgent §4.4 [A10]."""
-    seen, preset = thought.seen, thought.preset
+def abstention(turn: Turn, symbol: Symbol, owner: str, because: str) -> Opinion:
+    """The opinion of an owner of whom no valid answer came."""
+    return Opinion(key=_key(turn, symbol, owner), action=Action.ABSTAIN, size=ZERO, reason=because)
+
+
+async def opinion(context: StepContext, observed: Observations, reflections: Reflections) -> Opinion:
+    """The owner's opinion on all findings. Source: FinVision §3.4 [V5]; FinAgent §4.4 [A10]."""
+    preset = context.preset
     if preset.decision in ("three-way", "five-level"):
-        return _advised(thought)
-    thought.begin("decision")
+        return _advice(context, observed, reflections.immediate.value)
+    context.begin("decision")
     reply: Reply[TradeAnswer] | Reply[EvidencedTrade]
     if preset.decision == "evidence":
-        reply = await thought.asker.ask(EVIDENCE_DECISION, _evidence_view(thought))
+        reply = await context.asker.ask(EVIDENCE_DECISION, _evidence_view(context, observed, reflections))
     else:
-        reply = await thought.asker.ask(DECISION, _decision_view(thought))
-    proposal = _proposal(reply.answer, reply.abstained_because)
-    if preset.peek:
-        proposal = _peeked(seen, proposal)
-    named = reply.answer.evidence if isinstance(reply.answer, EvidencedTrade) else ()
-    evidence = cited_ids(named, thought.recollections)
-    unresolved = unresolved_figures(proposal.explanation, reply.inputs)
-    return Formed(
-        symbol=seen.symbol,
-        owner=seen.owner,
-        proposal=proposal,
-        standing=seen.standing,
-        evidence=evidence,
-        unresolved=unresolved,
-        recollections=thought.recollections,
-    )
-
-
-def _advised(thought: Analysis) -> Formed:
-    """The immediate reflection's advice as a proposal; in warm-up it decides nothing."""
-    seen, reply, given = thought.seen, thought.immediate, thought.recollections
-    if reply is None:
-        proposal = Proposal(Action.ABSTAIN, 0, None, "", "the immediate reflection is switched off")
-        return Formed(symbol=seen.symbol, owner=seen.owner, proposal=proposal, standing=seen.standing)
+        reply = await context.asker.ask(DECISION, _decision_view(context, observed, reflections))
+    if reply.answer is None:
+        return abstention(context.turn, context.symbol, context.owner, reply.abstained_because)
     answer = reply.answer
-    if answer is None:
-        proposal = Proposal(Action.ABSTAIN, 0, None, "", reply.abstained_because)
-        return Formed(
-            symbol=seen.symbol, owner=seen.owner, proposal=proposal, standing=seen.standing, recollections=given
-        )
-    action, percent = Action.HOLD, 0
+    action, size, rule, reason = Action(answer.recommendation), answer.position_size, answer.rule, answer.explanation
+    if preset.peek and (peeked := _peeked(context)) is not None:
+        action, size, rule, reason = peeked
+    named = answer.evidence if isinstance(answer, EvidencedTrade) else ()
+    return Opinion(
+        key=_key(context.turn, context.symbol, context.owner),
+        action=action,
+        size=Decimal(size),
+        reason=reason,
+        rule=rule,
+        evidence=cited_ids(named, observed.recollections),
+        unresolved_figures=unresolved_figures(reason, reply.inputs),
+    )
+
+
+def _advice(context: StepContext, observed: Observations, reply: Reply[ImmediateReflection] | None) -> Opinion:
+    """The immediate reflection's advice; in warm-up it advises nothing."""
+    answer = None if reply is None else reply.answer
+    if reply is None or answer is None:
+        because = "the immediate reflection is switched off" if reply is None else reply.abstained_because
+        return abstention(context.turn, context.symbol, context.owner, because)
+    action, percent = _traded(answer, context.preset.advice)
+    return Opinion(
+        key=_key(context.turn, context.symbol, context.owner),
+        action=action,
+        size=Decimal(percent),
+        reason=answer.reason,
+        evidence=cited_ids(answer.evidence.handles, observed.recollections),
+        unresolved_figures=unresolved_figures(answer.reason, reply.inputs),
+    )
+
+
+def _traded(answer: ImmediateReflection, values: TradeValues) -> tuple[Action, int]:
     if isinstance(answer, FiveLevelReflection):
-        action, percent = trade_of(answer.action, thought.preset.advice)
-    elif isinstance(answer, ThreeWayReflection):
-        action = Action(answer.action)
-        percent = 0 if action is Action.HOLD else 100
-    proposal = Proposal(action, percent, None, answer.reason)
-    unresolved = unresolved_figures(answer.reason, reply.inputs)
-    evidence = cited_ids(answer.evidence.handles, given)
-    return Formed(
-        symbol=seen.symbol,
-        owner=seen.owner,
-        proposal=proposal,
-        standing=seen.standing,
-        evidence=evidence,
-        unresolved=unresolved,
-        recollections=given,
-    )
+        return trade_of(answer.action, values)
+    action = Action(answer.action) if isinstance(answer, ThreeWayReflection) else Action.HOLD
+    return action, 0 if action is Action.HOLD else 100
 
 
-def _decision_view(thought: Analysis) -> DecisionView:
-    seen, standing = thought.seen, thought.seen.standing
+def _decision_view(context: StepContext, observed: Observations, reflections: Reflections) -> DecisionView:
+    position, turn = context.position, context.turn
     return DecisionView(
-        symbol=seen.symbol,
-        session=seen.turn.session,
-        owner=seen.owner,
+        symbol=context.symbol,
+        session=turn.session,
+        owner=context.owner,
         holding=Holding(
-            shares=standing.quantity,
-            price=standing.price,
-            average_cost=standing.average_cost,
-            value=standing.value,
-            cash=standing.cash,
-            cash_fraction=standing.cash_fraction,
-            unrealized=standing.unrealized,
-            unrealized_fraction=standing.gain,
+            shares=position.quantity,
+            price=position.price,
+            average_cost=position.average_cost,
+            value=position.value,
+            cash=position.cash,
+            cash_fraction=position.cash_fraction,
+            unrealized=position.unrealized,
+            unrealized_fraction=position.gain,
         ),
-        news=thought.news,
-        chart=thought.chart,
-        short_term=thought.short_term,
-        medium_term=thought.medium_term,
-        signals=thought.signals,
-        outcomes=thought.outcomes(thought.preset.windows.history),
-        sizing=thought.preset.sizing,
-        absent=tuple(thought.absent),
-        gains_in_a_row=standing.gains_in_a_row,
-        moment=seen.turn.market.now if seen.turn.within_session else None,
+        news=observed.news.value,
+        chart=observed.chart.value,
+        short_term=reflections.short_term.value,
+        medium_term=reflections.medium_term.value,
+        signals=reflections.signals.value,
+        outcomes=context.outcomes(context.preset.windows.history),
+        sizing=context.preset.sizing,
+        absent=(*observed.absent, *reflections.absent),
+        gains_in_a_row=position.gains_in_a_row,
+        moment=turn.market.now if turn.within_session else None,
     )
 
 
-def _evidence_view(thought: Analysis) -> EvidenceView:
-    view, preset, training = _decision_view(thought), thought.preset, thought.seen.turn.training
+def _evidence_view(context: StepContext, observed: Observations, reflections: Reflections) -> EvidenceView:
+    view, preset, owner = _decision_view(context, observed, reflections), context.preset, context.traits
+    training, immediate = context.turn.training, reflections.immediate.value
     return EvidenceView(
         **{name: getattr(view, name) for name in DecisionView.__dataclass_fields__},
-        intelligence=thought.intelligence,
-        past=thought.past,
+        intelligence=observed.intelligence.value,
+        past=observed.past.value,
         # In warm-up these reflections have seen what followed: no decision may.
-        low_level=None if training else thought.low_level,
-        high_level=thought.high_level,
-        tools=thought.tool_signals,
-        recollections=thought.recollections,
-        immediate=None if training or thought.immediate is None else thought.immediate.answer,
-        extended=thought.extended,
-        preference=preset.preference,
-        character=_character(thought),
-        profile=preset.profiles.get(thought.seen.symbol, ""),
+        low_level=None if training else reflections.low_level.value,
+        high_level=reflections.high_level.value,
+        tools=observed.tools.value or (),
+        recollections=observed.recollections,
+        immediate=None if training or immediate is None else immediate.answer,
+        extended=reflections.extended.value,
+        preference=owner.preference or preset.preference,
+        character=traits.described(owner, context.bars),
+        profile=traits.profile(owner, preset.profiles.get(context.symbol, "")),
         guidance=preset.instruction,
     )
 
 
-def _character(thought: Analysis) -> str:
-    """The risk character as a text, where the preset or the desk's user names one; only a fixed one has a field that it
-    knows best. Source: InvestorBench A.1 [I6]; TradingGPT §1 [G3]."""
-    risk = thought.preset.risk
-    if risk is None:
-        return ""
-    if risk == "momentum":
-        return character(risk_of(momentum(thought.seen.bars))).nature
-    return f"{character(risk).nature} {character(risk).told}"
+def _key(turn: Turn, symbol: Symbol, owner: str) -> DecisionKey:
+    return DecisionKey(turn.run, turn.session, turn.number, symbol, owner)
 
 
-def _proposal(answer: TradeAnswer | None, abstained_because: str) -> Proposal:
-    if answer is None:
-        return Proposal(Action.ABSTAIN, 0, None, "", abstained_because)
-    return Proposal(Action(answer.recommendation), answer.position_size, answer.rule, answer.explanation)
-
-
-def _peeked(seen: Observed, proposal: Proposal) -> Proposal:
-    """The cheat that the audit must catch."""
-    tomorrow = seen.turn.market.peek(seen.symbol)
-    if tomorrow is None or tomorrow == seen.standing.price:
-        return proposal
-    if tomorrow > seen.standing.price:
-        return Proposal(Action.BUY, 10, SizingRule.STRONG_UPTREND, "tomorrow's close is higher")
-    return Proposal(Action.SELL, 10, SizingRule.REVERSAL, "tomorrow's close is lower")
+def _peeked(context: StepContext) -> tuple[Action, int, SizingRule, str] | None:
+    """The cheat that the audit must catch; None where tomorrow's close is not known or the same."""
+    tomorrow = context.turn.market.peek(context.symbol)
+    if tomorrow is None or tomorrow == context.position.price:
+        return None
+    if tomorrow > context.position.price:
+        return Action.BUY, 10, SizingRule.STRONG_UPTREND, "tomorrow's close is higher"
+    return Action.SELL, 10, SizingRule.REVERSAL, "tomorrow's close is lower"

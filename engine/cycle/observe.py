@@ -1,104 +1,132 @@
-"""The steps that take in what there is today: news, intelligence, memories, the chart, the tools."""
+"""The steps that take in what there is today: news, intelligence, memories, the chart, tools."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from engine.agents.chart_reading import CHART, ChartView
-from engine.agents.market_intelligence import INTELLIGENCE, IntelligenceView
-from engine.agents.news_digest import NEWS, NewsView
-from engine.agents.past_intelligence import PAST, PastView
-from engine.agents.tools import guidance_signals, tool_signals
-from engine.cycle.analysis import Analysis
+from engine.agents.chart_reading import CHART, ChartReading, ChartView
+from engine.agents.market_intelligence import INTELLIGENCE, IntelligenceView, MarketIntelligence
+from engine.agents.news_digest import NEWS, NewsDigest, NewsView
+from engine.agents.past_intelligence import PAST, PastSummary, PastView
+from engine.agents.tools import ToolSignal, guidance_signals, tool_signals
+from engine.cycle.analysis import Finding, StepContext, found
 from engine.cycle.recall import YEAR
+from engine.cycle.turn import Turn
 from engine.domain.macro import MacroRelease
-from engine.domain.market import Filing
+from engine.domain.market import Filing, PriceHistory, Symbol
+from engine.domain.portfolio import ZERO
+from engine.domain.recollection import Recollection
+from engine.execution.sizing import PositionContext
 from engine.market.chart_specs import indicator_table, kline_chart
 from engine.market.moves import last_sessions
 
 
-async def news(thought: Analysis) -> None:
-    """FinVision's summary of the news since the last decision. Source: FinVision §3.1 [V1]."""
-    seen = thought.seen
-    if not thought.wants("news"):
-        return
-    if not thought.news_items:
-        thought.absent.append("news: there was none")
-        return
-    thought.begin("news")
-    view = NewsView.of(seen.symbol, seen.turn.session, seen.owner, thought.news_items)
-    thought.news = thought.kept("news", await thought.asker.ask(NEWS, view))
-
-
-async def intelligence_and_memories(thought: Analysis) -> None:
-    """Every item judged, a summary for trading, queries for memory; then what memory holds on what is known today, and
-    its summary. After that today's items go into memory themselves.
-    Source: FinAgent §4.1, §4.2 [A1, A2, A3]; TradingGPT §4.1.1 [G2]."""
-    filings, macro = _new_filings(thought), _new_macro(thought)
-    await _intelligence(thought, filings, macro)
-    if thought.memory is None:
-        return
-    seen = thought.seen
-    diversified = "diversified" in thought.preset.steps
-    thought.recollections = thought.memory.recall(thought.place, thought.queries(), diversified)
-    thought.memory.take_in(thought.place, thought.news_items, filings, thought.intelligence, macro)
-    if not thought.recollections or not thought.wants("past"):
-        return
-    thought.begin("past-intelligence")
-    view = PastView(seen.symbol, seen.turn.session, seen.owner, thought.recollections)
-    thought.past = thought.kept("past-intelligence", await thought.asker.ask(PAST, view))
-
-
-async def chart(thought: Analysis) -> None:
-    """The chart of the last sessions, read. Source: FinVision §3.2 [V2]."""
-    seen = thought.seen
-    if not thought.wants("chart"):
-        return
-    thought.begin("chart")
-    drawn = kline_chart(seen.symbol, seen.bars, thought.preset.windows.chart)
-    view = ChartView(seen.symbol, seen.turn.session, seen.owner, drawn, indicator_table(seen.bars))
-    thought.chart = thought.kept("chart", await thought.asker.ask(CHART, view))
-
-
-def tools(thought: Analysis) -> None:
-    """What the rule strategies say, with their explanation, and what experts wrote by then.
-    Source: FinAgent §4.4 [A7]."""
-    if thought.wants("tools"):
-        seen = thought.seen
-        notes = guidance_signals(thought.preset.guidance, seen.symbol, seen.turn.session)
-        thought.tool_signals = (*tool_signals(thought.tools, seen.bars), *notes)
-
-
-async def _intelligence(thought: Analysis, filings: Sequence[Filing], macro: Sequence[MacroRelease]) -> None:
-    seen = thought.seen
-    if not thought.wants("intelligence"):
-        return
-    thought.begin("market-intelligence")
-    view = IntelligenceView.of(
-        seen.symbol,
-        seen.turn.session,
-        seen.owner,
-        thought.news_items,
-        filings=filings,
-        prices=last_sessions(seen.bars),
-        macro=macro,
+def position(turn: Turn, symbol: Symbol, owner: str, bars: PriceHistory) -> PositionContext:
+    """An owner's position in a symbol and its free cash: of its own book where it keeps one, else the desk's."""
+    portfolio, reserved, value = turn.portfolio, turn.reserved, turn.value
+    if owner in turn.books:
+        portfolio = turn.books[owner]
+        reserved = turn.open_orders[owner].cash if owner in turn.open_orders else ZERO
+        value = portfolio.value({held: turn.price(held) for held in portfolio.positions})
+    held = portfolio.positions.get(symbol)
+    return PositionContext(
+        quantity=ZERO if held is None else held.quantity,
+        price=turn.price(symbol) if len(bars) else ZERO,
+        average_cost=ZERO if held is None else held.average_cost,
+        cash=portfolio.cash - reserved,
+        value=value,
+        gains_in_a_row=_rising_closes(bars),
     )
-    thought.intelligence = thought.kept("market-intelligence", await thought.asker.ask(INTELLIGENCE, view))
 
 
-def _new_filings(thought: Analysis) -> Sequence[Filing]:
-    """Filings since the last decision; for a memory that knows nothing of the symbol yet, those of a year."""
-    market = thought.seen.turn.market
-    return market.filings(thought.seen.symbol, market.now - YEAR if _begins(thought) else thought.seen.turn.news_after)
+async def news(context: StepContext) -> Finding[NewsDigest]:
+    """FinVision's digest of the news since the last decision. Source: FinVision §3.1 [V1]."""
+    if (left_out := context.without("news")) is not None:
+        return left_out
+    if not context.news:
+        return Finding(absent="news: there was none")
+    context.begin("news")
+    view = NewsView.of(context.symbol, context.turn.session, context.owner, context.news)
+    return found("news", await context.asker.ask(NEWS, view))
 
 
-def _new_macro(thought: Analysis) -> Sequence[MacroRelease]:
-    """Figures of the economy that came out since the last decision; for a memory that knows nothing of the symbol
-    yet, the latest of all. Source: TradingGPT §4.1.1 [G2]."""
-    if not thought.wants("macro"):
+def filings(context: StepContext) -> Sequence[Filing]:
+    """Filings since the last decision; of a year for a memory that knows nothing of the symbol yet."""
+    market = context.turn.market
+    after = market.now - YEAR if _memory_begins(context) else context.turn.news_after
+    return market.filings(context.symbol, after)
+
+
+def macro(context: StepContext) -> Finding[Sequence[MacroRelease]]:
+    """Macro releases since the last decision; the latest of every series for a memory that knows nothing of the symbol
+    yet. Source: TradingGPT §4.1.1 [G2]."""
+    if (left_out := context.without("macro")) is not None:
+        return left_out
+    return Finding(context.turn.market.macro(None if _memory_begins(context) else context.turn.news_after))
+
+
+async def intelligence(
+    context: StepContext, new_filings: Sequence[Filing], releases: Sequence[MacroRelease]
+) -> Finding[MarketIntelligence]:
+    """Judgement of every new item, a summary for trading, and queries for memory. Source: FinAgent §4.1 [A1]."""
+    if (left_out := context.without("intelligence")) is not None:
+        return left_out
+    context.begin("market-intelligence")
+    view = IntelligenceView.of(
+        context.symbol,
+        context.turn.session,
+        context.owner,
+        context.news,
+        filings=new_filings,
+        prices=last_sessions(context.bars),
+        macro=releases,
+    )
+    return found("market-intelligence", await context.asker.ask(INTELLIGENCE, view))
+
+
+def recall(context: StepContext, queries: Mapping[str, str]) -> tuple[Recollection, ...]:
+    """The memories that bear on what is known today; none without memory. Source: FinAgent §4.2 [A2]."""
+    if context.memory is None:
         return ()
-    return thought.seen.turn.market.macro(None if _begins(thought) else thought.seen.turn.news_after)
+    return context.memory.recall(context.scope, queries, "diversified" in context.preset.steps)
 
 
-def _begins(thought: Analysis) -> bool:
-    return thought.memory is not None and not thought.memory.knows(thought.place)
+async def past(context: StepContext, recollections: tuple[Recollection, ...]) -> Finding[PastSummary]:
+    """Summary of the memories that were recalled. Source: FinAgent §4.1 [A3]."""
+    if not recollections:
+        return Finding()
+    if (left_out := context.without("past")) is not None:
+        return left_out
+    context.begin("past-intelligence")
+    view = PastView(context.symbol, context.turn.session, context.owner, recollections)
+    return found("past-intelligence", await context.asker.ask(PAST, view))
+
+
+async def chart(context: StepContext) -> Finding[ChartReading]:
+    """Reading of the chart of the last sessions. Source: FinVision §3.2 [V2]."""
+    if (left_out := context.without("chart")) is not None:
+        return left_out
+    context.begin("chart")
+    drawn = kline_chart(context.symbol, context.bars, context.preset.windows.chart)
+    view = ChartView(context.symbol, context.turn.session, context.owner, drawn, indicator_table(context.bars))
+    return found("chart", await context.asker.ask(CHART, view))
+
+
+def tools(context: StepContext) -> Finding[tuple[ToolSignal, ...]]:
+    """Signals of the rule strategies with their explanation, and what experts wrote by then.
+    Source: FinAgent §4.4 [A7]."""
+    if (left_out := context.without("tools")) is not None:
+        return left_out
+    notes = guidance_signals(context.preset.guidance, context.symbol, context.turn.session)
+    return Finding((*tool_signals(context.strategies, context.bars), *notes))
+
+
+def _memory_begins(context: StepContext) -> bool:
+    return context.memory is not None and not context.memory.knows(context.scope)
+
+
+def _rising_closes(bars: PriceHistory) -> int:
+    closes, row = bars.close, len(bars) - 1
+    while row > 0 and closes[row] > closes[row - 1]:
+        row -= 1
+    return len(bars) - 1 - row

@@ -1,22 +1,21 @@
-"""What the desk remembers and recalls: between its news, filings and lessons and the layered memory library.
+"""Trading memory: trading values on one side, the layered memory library on the other.
 
 Steps of memory are sessions counted on the desk's calendar, so a daily run and a backtest keep the same time; a cycle
-within a session stands at a fraction. What a cycle brings waits until all is decided and is written then as one, dated
-to a moment after the decision: a run that was killed and goes on recalls what it recalled before, and writes what it
-wrote.
+within a session is at a fraction. What a cycle brings is written once all is decided, dated to a moment after the
+decision: a run that was killed and goes on recalls what it recalled before, and writes what it wrote.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import date, timedelta
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
 from itertools import product
 
-from engine.agents.market_intelligence import MarketIntelligence
-from engine.domain.decision import Decision, Outcome
-from engine.domain.macro import MacroRelease
-from engine.domain.market import Filing, NewsItem, Symbol
+from engine.cycle.memory_items import TYPES, MemoryScope
+from engine.cycle.turn import TradingHistory
+from engine.domain.decision import Opinion, Outcome
+from engine.domain.market import Symbol
 from engine.domain.recollection import Recollection
 from engine.ports import Calendar
 from memory.in_memory_store import InMemoryStore
@@ -26,23 +25,10 @@ from memory.recall import LayeredMemory
 from memory.record import Item
 
 YEAR = timedelta(days=365)
-"""How far back a desk that begins reads filings."""
+"""The lookback for filings of a memory that knows nothing of a symbol yet."""
 
 AFTER = 2**-10
-"""What a session brings is written so much of a session after its decision."""
-
-TYPES = ("short term", "medium term", "long term")
-"""The retrieval types: for how long an item matters. Source: FinAgent §4.2 [A2]."""
-
-
-@dataclass(frozen=True, slots=True)
-class MemoryScope:
-    """Whose memory of what, and when."""
-
-    symbol: Symbol
-    owner: str
-    session: date
-    step: float
+"""The part of a session after its decision at which its memories are written."""
 
 
 class TradingMemory:
@@ -51,121 +37,68 @@ class TradingMemory:
     def __init__(self, memory: LayeredMemory, calendar: Calendar) -> None:
         self._memory = memory
         self._calendar = calendar
-        self._waiting: list[tuple[MemoryScope, Item]] = []
 
     @property
     def embedder(self) -> Embedder:
-        """What turns its texts to vectors."""
+        """The embedder of its texts."""
         return self._memory.embedder
 
     def copy(self) -> TradingMemory:
-        """The same memory in this process alone: what happens to one is not known to the other."""
+        """Copy the memory within this process; what is written to one does not reach the other."""
         return TradingMemory(self._memory.copy_to(InMemoryStore(self.embedder.dimension)), self._calendar)
 
     def as_of(self, step: float) -> TradingMemory:
-        """The memory as it stood when a session was decided, in this process alone: what that session brought is
-        dated after its decision, so it is not there yet; what is written is lost with it."""
+        """Copy the memory as it was when a session was decided. What that session brought is dated after its decision,
+        so it is not in it; what is written to the copy is lost with it."""
         copied = self._memory.copy_to(InMemoryStore(self.embedder.dimension), step)
         return TradingMemory(copied, self._calendar)
 
     def write_to(self, store: Store) -> int:
-        """Writes all of it into an empty store; returns how many records there are."""
+        """Write all records into an empty store; returns their number."""
         return self._memory.write_to(store)
 
     def begin(self, step: float) -> None:
-        """A session's cycle begins: what is due moves or fades."""
-        self._waiting = []
+        """Begin a session's cycle: records that are due move between layers or fade."""
         self._memory.sweep(step)
 
-    def knows(self, place: MemoryScope) -> bool:
-        """Whether anything of a symbol was ever remembered; a desk that begins reads the filings of the year before."""
-        return self._memory.has_records(place.symbol, place.step, owner=place.owner)
+    def knows(self, scope: MemoryScope) -> bool:
+        """Check whether anything of a symbol was ever remembered."""
+        return self._memory.has_records(scope.symbol, scope.step, owner=scope.owner)
 
-    def take_in(
-        self,
-        place: MemoryScope,
-        news: Sequence[NewsItem],
-        filings: Sequence[Filing],
-        intelligence: MarketIntelligence | None,
-        macro: Sequence[MacroRelease] = (),
-    ) -> None:
-        """Remembers what came in: filings and figures of the economy always, news that was judged to concern the
-        company, each as weighty as it was judged. Source: FinAgent §4.1 [A1]; TradingGPT §4.1.1 [G2]."""
-        judged = {} if intelligence is None else {item.id: item for item in intelligence.items}
-        reports = [(_form(filing.form), filing.id, filing.summary) for filing in filings]
-        reports += [("macro", release.id, release.summary) for release in macro]
-        for kind, name, text in reports:
-            verdict = judged.get(name)
-            rating = None if verdict is None else (verdict.weight - 1) / 9
-            labels = ("long term",) if verdict is None else (f"{verdict.horizon} term", verdict.effect)
-            self._keep(place, kind, text, name, rating, labels)
-        for entry in news:
-            verdict = judged.get(entry.id)
-            if verdict is None or not verdict.concerns_company:
-                continue
-            text = f"{entry.headline}. {entry.summary}" if entry.headline else entry.summary
-            labels = (f"{verdict.horizon} term", verdict.effect)
-            self._keep(place, "news", text, entry.id, (verdict.weight - 1) / 9, labels)
-
-    def recall(self, place: MemoryScope, queries: Mapping[str, str], diversified: bool) -> tuple[Recollection, ...]:
-        """What memory holds on today: the best of every layer per retrieval type, best first within a layer.
+    def recall(self, scope: MemoryScope, queries: Mapping[str, str], diversified: bool) -> tuple[Recollection, ...]:
+        """Recall what bears on today: the best of every layer per retrieval type, best first within a layer.
         Without diversification all queries are one. Source: FinAgent §4.2 [A2]; InvestorBench A [I5]."""
         asked = dict(queries) if diversified else {"all": " ".join(queries.values())}
-        found = self._memory.recall(place.symbol, asked, place.step, owner=place.owner, labelled=diversified)
+        found = self._memory.recall(scope.symbol, asked, scope.step, owner=scope.owner, labelled=diversified)
         return tuple(self._recollection(hit) for hits in found.values() for hit in hits)
 
-    def lessons(self, place: MemoryScope, kind: str, query: str) -> tuple[Recollection, ...]:
-        """A reflection's own past lessons, best first. Source: FinAgent §4.3 [A4, A5]."""
-        found = self._memory.recall(place.symbol, {"lessons": query}, place.step, owner=place.owner, kinds=(kind,))
+    def lessons(self, scope: MemoryScope, kind: str, query: str) -> tuple[Recollection, ...]:
+        """Recall a reflection's own past lessons, best first. Source: FinAgent §4.3 [A4, A5]."""
+        found = self._memory.recall(scope.symbol, {"lessons": query}, scope.step, owner=scope.owner, kinds=(kind,))
         return tuple(self._recollection(hit) for hits in found.values() for hit in hits)
 
-    def keep_lesson(
-        self,
-        place: MemoryScope,
-        kind: str,
-        text: str,
-        query: str,
-        rests_on: Sequence[Recollection],
-        seen_until: int | None,
-    ) -> None:
-        """Remembers a reflection. With hindsight (`seen_until`) it can be recalled only from that step on.
-        Source: FinAgent §4.3, appendix C [A4, A5, A9]."""
-        item = Item(
-            symbol=place.symbol,
-            kind=kind,
-            text=text,
-            source=f"{kind} of {place.session}",
-            query_text=query,
-            owner=place.owner,
-            seen_until=seen_until,
-            rests_on=tuple(memory.id for memory in rests_on),
-            labels=TYPES,
-        )
-        self._waiting.append((place, item))
+    def write(self, items: Iterable[Item], opinions: Sequence[Opinion], step: float) -> None:
+        """Write what a session brought, once it is decided, and note what the opinions rest on."""
+        # Symbols are analysed side by side: the order in which they end is chance.
+        ordered = sorted(items, key=lambda item: (item.symbol, item.owner))
+        self._memory.remember(ordered, step + AFTER)
+        for opinion in opinions:
+            if opinion.evidence:
+                self._memory.cite(opinion.evidence, step, _key(opinion))
 
-    def decided(self, decisions: Sequence[Decision], step: float) -> None:
-        """A session is decided: writes what it brought, and notes what the decisions rest on."""
-        # Symbols think side by side; the order in which they came to it is nobody's.
-        waiting = sorted(self._waiting, key=lambda one: (one[0].symbol, one[0].owner))
-        self._waiting = []
-        self._memory.remember((item for _, item in waiting), step + AFTER)
-        for decision in decisions:
-            if decision.evidence:
-                self._memory.cite(decision.evidence, step, _key(decision))
-
-    def feedback(self, decisions: Mapping[tuple[Symbol, str, date], Decision], rows: Sequence[Outcome]) -> None:
-        """Rewards what a decision cited, once its reward is known: up when it paid, down when it cost. An abstention
-        rewards nobody. Source: InvestorBench A [I4]."""
+    def feedback(self, history: TradingHistory, rows: Sequence[Outcome]) -> None:
+        """Reward what an opinion cited, once its outcome is known: up where it paid, down where it cost. An abstention
+        rewards nothing. Source: InvestorBench A [I4]."""
         for row in rows:
-            decision = decisions.get((row.symbol, row.owner, row.decision_session))
-            if decision is None or not decision.evidence or decision.abstained:
+            opinion = history.opinion(row)
+            if opinion is None or not opinion.evidence or opinion.abstained:
                 continue
             sign = (row.reward > 0) - (row.reward < 0)
-            self._memory.reinforce(decision.evidence, sign, self._calendar.number(row.session), _key(decision))
+            self._memory.reinforce(opinion.evidence, sign, self._calendar.number(row.session), _key(opinion))
 
     def plant(self, marker: str, symbols: Sequence[Symbol], owners: Sequence[str], step: float) -> None:
-        """Puts memories of the future into it, for the audit: of every kind one that is written after a step and one
-        that is written before and becomes available after it, as weighty as can be."""
+        """Plant memories of the future, for the audit: of every kind one that is written after a step, and one that is
+        written before and becomes available after it, as weighty as can be."""
         for symbol, owner in product(symbols, owners):
             text = f"{marker}: takeover of {symbol} at triple the price"
             base = Item(symbol=symbol, kind="", text=text, owner=owner, importance=100, labels=TYPES)
@@ -173,40 +106,25 @@ class TradingMemory:
             self._memory.remember(kinds, step + AFTER)
             self._memory.remember((replace(item, seen_until=step + 1) for item in kinds), step - 1)
 
-    def shows(self, marker: str, places: Sequence[MemoryScope]) -> bool:
-        """Whether a recall brings up anything with such a word, asked for by that very word."""
+    def shows(self, marker: str, scopes: Sequence[MemoryScope]) -> bool:
+        """Check whether a recall brings up anything that contains a marker, when it is asked for by that marker."""
         return any(
             marker in memory.text
-            for place in places
+            for scope in scopes
             for memory in (
-                *self.recall(place, dict.fromkeys(TYPES, marker), True),
-                *self.recall(place, dict.fromkeys(TYPES, marker), False),
-                *(lesson for kind in self._memory.preset.births for lesson in self.lessons(place, kind, marker)),
+                *self.recall(scope, dict.fromkeys(TYPES, marker), True),
+                *self.recall(scope, dict.fromkeys(TYPES, marker), False),
+                *(lesson for kind in self._memory.preset.births for lesson in self.lessons(scope, kind, marker)),
             )
         )
 
     def written_with_hindsight(self) -> int:
-        """How many memories were written in training by what had seen the moves that followed."""
+        """Count the memories that were written in training with sight of the moves that followed."""
         return sum(record.hindsight for record in self._memory.records())
 
     def available(self, memory: Recollection) -> float:
         """The step from which on a memory may be recalled."""
         return self._memory.record(memory.id).available_at
-
-    def _keep(
-        self, place: MemoryScope, kind: str, text: str, source: str, rating: float | None, labels: tuple[str, ...]
-    ) -> None:
-        if text.strip():
-            item = Item(
-                symbol=place.symbol,
-                kind=kind,
-                text=text,
-                source=source,
-                owner=place.owner,
-                rating=rating,
-                labels=labels,
-            )
-            self._waiting.append((place, item))
 
     def _recollection(self, hit: Hit) -> Recollection:
         record = hit.record
@@ -225,12 +143,6 @@ class TradingMemory:
         )
 
 
-def _form(form: str) -> str:
-    """The kind under which a filing is remembered; an amendment is one of its form, any other form weighs as an
-    8-K."""
-    return next((kind for kind in ("10-Q", "10-K") if form.startswith(kind)), "8-K")
-
-
-def _key(decision: Decision) -> str:
-    key = decision.key
+def _key(opinion: Opinion) -> str:
+    key = opinion.key
     return f"{key.session} {key.symbol} {key.owner} {key.cycle}"

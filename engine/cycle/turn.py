@@ -1,60 +1,84 @@
-"""One cycle's occasion, what it comes to, and what the desk has lived through before."""
+"""The input of one cycle, its result, and the trading history that the owners look back on."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
 
-from engine.domain.decision import Decision, DecisionKey, Opinion, Outcome, Proposal
-from engine.domain.market import PriceHistory, Symbol
+from engine.domain.decision import Decision, DecisionKey, Opinion, Outcome
+from engine.domain.market import Symbol
 from engine.domain.order import Order
 from engine.domain.portfolio import ZERO, Portfolio
 from engine.domain.recollection import Recollection
-from engine.execution.sizing import PositionContext
 from engine.market.as_of import MarketAsOf
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class TradingHistory:
-    """What the desk has lived through: decisions and outcomes by symbol and owner, oldest first. It outlives the
-    warm-up."""
+    """The opinions of every owner and what came of them, oldest outcome first. It outlives the warm-up.
 
-    outcomes: dict[tuple[Symbol, str], list[Outcome]] = field(default_factory=dict)
-    decisions: dict[tuple[Symbol, str, date], Decision] = field(default_factory=dict)
+    An opinion of a later cycle takes the place of one of the same session: a session's outcome is that of its last.
+    """
+
+    outcomes: Mapping[tuple[Symbol, str], tuple[Outcome, ...]] = field(default_factory=dict)
+    opinions: Mapping[tuple[Symbol, str, date], Opinion] = field(default_factory=dict)
 
     def of(self, symbol: Symbol, owner: str, last: int) -> tuple[Outcome, ...]:
-        """The last outcomes of a symbol, at most so many."""
-        return tuple(self.outcomes.get((symbol, owner), ())[-last:])
+        """The last outcomes of an owner in a symbol, at most `last`."""
+        return self.outcomes.get((symbol, owner), ())[-last:]
 
-    def reason(self, outcome: Outcome) -> str:
-        """The reason that a decision gave at the time; empty where it is not known."""
-        decision = self.decisions.get((outcome.symbol, outcome.owner, outcome.decision_session))
-        return "" if decision is None else decision.reason
+    def opinion(self, outcome: Outcome) -> Opinion | None:
+        """The opinion that an outcome is of; None where it is not known."""
+        return self.opinions.get((outcome.symbol, outcome.owner, outcome.decision_session))
 
-    def decided(self, decisions: Sequence[Decision]) -> None:
-        """Adds decisions as they are made."""
-        for decision in decisions:
-            self.decisions[decision.key.symbol, decision.key.owner, decision.key.session] = decision
+    def with_opinions(self, opinions: Iterable[Opinion]) -> TradingHistory:
+        """The history with a cycle's opinions added."""
+        added = {(one.key.symbol, one.key.owner, one.key.session): one for one in opinions}
+        return TradingHistory(self.outcomes, {**self.opinions, **added})
 
-    def remember(self, rows: Sequence[Outcome]) -> None:
-        """Adds what a session came to."""
+    def with_outcomes(self, rows: Iterable[Outcome]) -> TradingHistory:
+        """The history with outcomes added that became known."""
+        outcomes = dict(self.outcomes)
         for row in rows:
-            self.outcomes.setdefault((row.symbol, row.owner), []).append(row)
+            outcomes[row.symbol, row.owner] = (*outcomes.get((row.symbol, row.owner), ()), row)
+        return TradingHistory(outcomes, self.opinions)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenOrders:
+    """The claims of open orders on a book: cash that buys may still take (quote currency), and shares that sales may
+    still take."""
+
+    cash: Decimal = ZERO
+    shares: Mapping[Symbol, Decimal] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """One cycle's occasion: the session whose data is read, the market as it is known, the books at its close.
+    """The input of one cycle. Amounts are in the quote currency.
 
-    `step` counts sessions on the desk's calendar, within one the part that has passed: the time of memory. `prices` are
-    those of the moment, where a cycle within a session has asked for them; else the last close counts. `training` is
-    the warm-up, in which reflections may see the moves that are known by `hindsight_until`, when the last session of
-    the warm-up is decided on; decisions never do. `taken` is cash that the orders of symbols before these have taken in
-    the same batch, where only a part of it is decided: it counts for the limits, and no agent sees it. Of
-    `whole_shares` no parts are traded. `books` are the owners' portfolios where each keeps a book of its own, empty
-    where the desk has one book only; `portfolio` is the desk's total.
+    run: id of the run.
+    desk: name of the desk, which order ids begin with.
+    session: the last completed session, whose data is read.
+    number: 1 for the cycle after the close; those within the next session count on.
+    symbols: the batch, in the order in which limits apply.
+    market: all data as it was known at the moment of the decision.
+    news_after: news up to here was read by earlier cycles, UTC.
+    portfolio: the desk's cash and positions, all books together.
+    value: of the portfolio.
+    history: opinions and outcomes so far.
+    reserved: cash that open buys of the desk may still take.
+    queued: shares that open sales of the desk may still take.
+    books: portfolio by owner where each owner keeps a book; empty where the desk has one book only.
+    open_orders: claims on each owner's book.
+    step: time of memory: sessions counted on the desk's calendar, within one the part that has passed.
+    hindsight_until: in training, reflections may see moves that are known by then, UTC; decisions never do.
+    taken: cash by book (the empty name: the desk's only book) that orders of symbols before these have taken in the
+        same batch, where a part of it is decided: it counts for the limits, and no agent sees it.
+    whole_shares: symbols of which no part of a share is traded.
+    prices: of the moment, where a cycle within a session has asked for them; else the last close counts.
     """
 
     run: str
@@ -66,23 +90,24 @@ class Turn:
     news_after: datetime
     portfolio: Portfolio
     value: Decimal
-    notebook: TradingHistory
+    history: TradingHistory
     reserved: Decimal = ZERO
     queued: Mapping[Symbol, Decimal] = field(default_factory=dict)
+    books: Mapping[str, Portfolio] = field(default_factory=dict)
+    open_orders: Mapping[str, OpenOrders] = field(default_factory=dict)
     step: float = 0
     hindsight_until: datetime | None = None
-    taken: Decimal = ZERO
+    taken: Mapping[str, Decimal] = field(default_factory=dict)
     whole_shares: frozenset[Symbol] = frozenset()
-    books: Mapping[str, Portfolio] = field(default_factory=dict)
     prices: Mapping[Symbol, Decimal] = field(default_factory=dict)
 
     def price(self, symbol: Symbol) -> Decimal:
-        """What a symbol costs: by the market of the moment where that is known, else by its last close."""
+        """The price of the moment where it is known, else the last close."""
         return self.prices[symbol] if symbol in self.prices else self.market.close(symbol)
 
     @property
     def within_session(self) -> bool:
-        """Whether the market of the next session is open already: the cycle after the close is the first."""
+        """Whether the market of the next session is open already."""
         return self.number > 1
 
     @property
@@ -100,28 +125,3 @@ class CycleResult:
     orders: tuple[Order, ...]
     opinions: tuple[Opinion, ...] = ()
     recollections: Mapping[DecisionKey, tuple[Recollection, ...]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Observed:
-    """One symbol as one owner finds it: the bars that can be seen, and what the desk has in it."""
-
-    turn: Turn
-    symbol: Symbol
-    owner: str
-    bars: PriceHistory
-    standing: PositionContext
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Formed:
-    """An opinion as it is formed: with the memories that it rests on, the figures that it made up, and all memories
-    that it was given."""
-
-    symbol: Symbol
-    owner: str
-    proposal: Proposal
-    standing: PositionContext
-    evidence: tuple[str, ...] = ()
-    unresolved: tuple[str, ...] = ()
-    recollections: tuple[Recollection, ...] = ()

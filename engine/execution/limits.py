@@ -1,7 +1,7 @@
 """Limits over a whole batch of sized proposals, in a fixed order: the cash floor and what is held.
 
-Every order ends as a value: Approved with the order to send, or Refused with the reason. Cash that a sale will
-bring is not counted, since a queued sale may not fill. Source: FinVision §3.4, table 5 [V6].
+Every request ends as a value: Approved with the order to send, or Refused with the reason. Cash that a sale will bring
+is not counted, since a queued sale may not fill. Source: FinVision §3.4, table 5 [V6].
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from decimal import ROUND_DOWN, ROUND_UP, Decimal
+from types import MappingProxyType
 
 from engine.domain.decision import Action, Cut
 from engine.domain.market import Symbol
@@ -47,40 +48,74 @@ class Refused:
 
 
 @dataclass(frozen=True, slots=True)
+class Funds:
+    """Cash that can be spent, net of what open buys may take, and the value of the whole portfolio; quote currency."""
+
+    cash: Decimal
+    value: Decimal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """What all orders of one cycle share."""
+    """The facts that all orders of one cycle share.
+
+    desk: name of the desk, which order ids begin with.
+    session: the session that the orders rest on.
+    cycle: number of the cycle after that session.
+    sizing: the preset's cash floor and rules.
+    whole_shares: symbols of which no part of a share is traded.
+    funds: of the desk, where its owners keep books: no order may cross the desk's floor either. None: one book.
+    """
 
     desk: str
     session: date
     cycle: int
     sizing: Sizing
     whole_shares: frozenset[Symbol] = frozenset()
-    """Symbols of which no part of a share is traded."""
+    funds: Funds | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """A sized proposal that asks for an order.
+
+    symbol: what is traded.
+    book: the owner whose book trades; empty where the desk has one book only.
+    sized: action and size after the sizing rules.
+    position: position and free cash of the book.
+    queued: shares that the book's open sales may still take.
+    """
+
+    symbol: Symbol
+    book: str = ""
+    sized: Sized
+    position: PositionContext
+    queued: Decimal = ZERO
 
 
 def limit(
-    batch: Batch,
-    sized: Iterable[tuple[Symbol, Sized, PositionContext]],
-    reserved: Decimal = ZERO,
-    queued: Mapping[Symbol, Decimal] | None = None,
-) -> dict[Symbol, Approved | Refused]:
-    """Turns sized proposals into orders, symbol by symbol in the order given.
+    batch: Batch, requests: Iterable[Request], taken: Mapping[str, Decimal] = MappingProxyType({})
+) -> dict[tuple[Symbol, str], Approved | Refused]:
+    """Turn sized proposals into orders, one by one in the order given; the results by symbol and book.
 
-    `reserved` is cash that open buys may still take, `queued` the shares that open sales may still take. A buy takes
-    at most what stands above the floor, and none at all where that is less than SMALLEST_SIZE; a sale at most what is
-    held. HOLD and ABSTAIN give no entry.
+    `taken` is cash that orders of the same batch have taken already, by book. A buy takes at most what is above the
+    floor, of its book and of the desk, and nothing where that is less than SMALLEST_SIZE; a sale takes at most what its
+    book holds. HOLD and ABSTAIN give no entry.
     """
-    outcome: dict[Symbol, Approved | Refused] = {}
-    waiting = queued or {}
-    for symbol, proposal, standing in sized:
-        if proposal.action is Action.BUY:
-            verdict = _buy(batch, symbol, proposal, standing, reserved)
-            if isinstance(verdict, Approved):
-                reserved += cost(verdict.order, standing.price)
-            outcome[symbol] = verdict
-        elif proposal.action is Action.SELL:
-            outcome[symbol] = _sell(batch, symbol, proposal, standing, waiting.get(symbol, ZERO))
-    return outcome
+    results: dict[tuple[Symbol, str], Approved | Refused] = {}
+    spent = dict(taken)
+    for request in requests:
+        result: Approved | Refused
+        if request.sized.action is Action.BUY:
+            result = _buy(batch, request, spent)
+            if isinstance(result, Approved):
+                spent[request.book] = spent.get(request.book, ZERO) + cost(result.order, request.position.price)
+        elif request.sized.action is Action.SELL:
+            result = _sell(batch, request)
+        else:
+            continue
+        results[request.symbol, request.book] = result
+    return results
 
 
 def cost(order: Order, price: Decimal) -> Decimal:
@@ -95,62 +130,62 @@ def whole_share_cost(quantity: Decimal, price: Decimal) -> Decimal:
     return (quantity * price * OVERNIGHT).quantize(CENT, ROUND_UP)
 
 
-def _buy(
-    batch: Batch, symbol: Symbol, sized: Sized, standing: PositionContext, reserved: Decimal
-) -> Approved | Refused:
-    wanted = standing.value * sized.size / HUNDRED
-    room = standing.cash - reserved - standing.value * batch.sizing.cash_floor
+def _buy(batch: Batch, request: Request, spent: Mapping[str, Decimal]) -> Approved | Refused:
+    asked, value = request.sized.size, request.position.value
+    wanted, room = value * asked / HUNDRED, _room(batch, request, spent)
     notional = min(wanted, room).quantize(CENT, ROUND_DOWN)
-    smallest = standing.value * min(sized.size, SMALLEST_SIZE) / HUNDRED
+    smallest = value * min(asked, SMALLEST_SIZE) / HUNDRED
+    floor = f"{batch.sizing.cash_floor:.0%} of the portfolio stays cash"
     if notional < SMALLEST_ORDER or room < smallest:
-        reason = (
-            f"{batch.sizing.cash_floor:.0%} of the portfolio stays cash: {max(room, ZERO):.2f} could be spent, "
-            "less than the smallest purchase"
-        )
-        return Refused((Cut("cash floor", sized.size, ZERO, reason),))
+        reason = f"{floor}: {max(room, ZERO):.2f} could be spent, less than the smallest purchase"
+        return Refused((Cut("cash floor", asked, ZERO, reason),))
     cuts: tuple[Cut, ...] = ()
-    allowed = sized.size
+    allowed = asked
     if wanted > room:
-        allowed = _percent(room, standing.value)
-        reason = f"{batch.sizing.cash_floor:.0%} of the portfolio stays cash: {notional} of {wanted:.2f} can be spent"
-        cuts = (Cut("cash floor", sized.size, allowed, reason),)
-    if symbol in batch.whole_shares:
-        return _buy_whole(batch, symbol, standing, notional, allowed, cuts)
-    return Approved(_order(batch, symbol, Side.BUY, notional=notional), allowed, cuts)
+        allowed = _percent(room, value)
+        cuts = (Cut("cash floor", asked, allowed, f"{floor}: {notional} of {wanted:.2f} can be spent"),)
+    if request.symbol in batch.whole_shares:
+        return _buy_whole(batch, request, notional, allowed, cuts)
+    return Approved(_order(batch, request, Side.BUY, notional=notional), allowed, cuts)
+
+
+def _room(batch: Batch, request: Request, spent: Mapping[str, Decimal]) -> Decimal:
+    """The cash that a buy may take: what is above the floor of its book, and above that of the desk."""
+    position, floor = request.position, batch.sizing.cash_floor
+    room = position.cash - spent.get(request.book, ZERO) - position.value * floor
+    if batch.funds is None:
+        return room
+    return min(room, batch.funds.cash - sum(spent.values(), ZERO) - batch.funds.value * floor)
 
 
 def _buy_whole(
-    batch: Batch, symbol: Symbol, standing: PositionContext, notional: Decimal, allowed: Decimal, cuts: tuple[Cut, ...]
+    batch: Batch, request: Request, notional: Decimal, allowed: Decimal, cuts: tuple[Cut, ...]
 ) -> Approved | Refused:
-    quantity = (notional / (standing.price * OVERNIGHT)).quantize(ONE, ROUND_DOWN)
-    size = min(allowed, _percent(quantity * standing.price, standing.value))
-    reason = f"{symbol} is traded in whole shares only: {quantity} of them"
+    price = request.position.price
+    quantity = (notional / (price * OVERNIGHT)).quantize(ONE, ROUND_DOWN)
+    size = min(allowed, _percent(quantity * price, request.position.value))
+    reason = f"{request.symbol} is traded in whole shares only: {quantity} of them"
     if not quantity:
         return Refused((*cuts, Cut("whole shares", allowed, ZERO, reason)))
     whole = cuts if size == allowed else (*cuts, Cut("whole shares", allowed, size, reason))
-    return Approved(_order(batch, symbol, Side.BUY, quantity=quantity), size, whole)
+    return Approved(_order(batch, request, Side.BUY, quantity=quantity), size, whole)
 
 
-def _sell(batch: Batch, symbol: Symbol, sized: Sized, standing: PositionContext, queued: Decimal) -> Approved | Refused:
-    wanted = standing.value * sized.size / HUNDRED / standing.price
-    free = standing.quantity - queued
+def _sell(batch: Batch, request: Request) -> Approved | Refused:
+    asked, position = request.sized.size, request.position
+    wanted = position.value * asked / HUNDRED / position.price
+    free = position.quantity - request.queued
     quantity = wanted if batch.sizing.allow_short else min(wanted, free)
-    quantity = quantity.quantize(ONE if symbol in batch.whole_shares else SHARE_STEP, ROUND_DOWN)
+    quantity = quantity.quantize(ONE if request.symbol in batch.whole_shares else SHARE_STEP, ROUND_DOWN)
     if quantity <= 0:
-        return Refused((Cut("holding", sized.size, ZERO, "nothing is held that could be sold"),))
+        return Refused((Cut("holding", asked, ZERO, "nothing is held that could be sold"),))
     cuts: tuple[Cut, ...] = ()
-    allowed = sized.size
+    allowed = asked
     if wanted > quantity and not batch.sizing.allow_short and free < wanted:
-        allowed = _percent(quantity * standing.price, standing.value)
-        cuts = (
-            Cut(
-                "holding",
-                sized.size,
-                allowed,
-                f"{free.normalize():f} shares are held, {'the whole' if quantity == free else quantity} of it is sold",
-            ),
-        )
-    return Approved(_order(batch, symbol, Side.SELL, quantity=quantity), allowed, cuts)
+        allowed = _percent(quantity * position.price, position.value)
+        sold = "the whole" if quantity == free else quantity
+        cuts = (Cut("holding", asked, allowed, f"{free.normalize():f} shares are held, {sold} of it is sold"),)
+    return Approved(_order(batch, request, Side.SELL, quantity=quantity), allowed, cuts)
 
 
 def _percent(part: Decimal, whole: Decimal) -> Decimal:
@@ -158,7 +193,14 @@ def _percent(part: Decimal, whole: Decimal) -> Decimal:
 
 
 def _order(
-    batch: Batch, symbol: Symbol, side: Side, quantity: Decimal | None = None, notional: Decimal | None = None
+    batch: Batch, request: Request, side: Side, *, quantity: Decimal | None = None, notional: Decimal | None = None
 ) -> Order:
-    identity = order_id(batch.desk, batch.session, batch.cycle, symbol, side)
-    return Order(id=identity, symbol=symbol, side=side, session=batch.session, quantity=quantity, notional=notional)
+    return Order(
+        id=order_id(batch.desk, batch.session, batch.cycle, request.symbol, side, book=request.book),
+        symbol=request.symbol,
+        side=side,
+        session=batch.session,
+        quantity=quantity,
+        notional=notional,
+        book=request.book,
+    )

@@ -1,4 +1,4 @@
-"""Sizes a proposal by the rule that it names: what can be checked is checked, the size is cut to the rule's band.
+"""The size of a proposal by the rule that it names: conditions are checked, the size is cut to the rule's band.
 
 Source: FinVision table 5 [V6]. The result never depends on whether the model meant well.
 """
@@ -17,10 +17,14 @@ HUNDRED = Decimal(100)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PositionContext:
-    """What the desk has in a symbol when it decides, in the quote currency at the decision's close.
+    """A book's position in a symbol at the moment of the decision, in the quote currency.
 
-    `cash_fraction` is free cash over value; `gain` the unrealized gain over average cost as a fraction (zero where
-    nothing is held); `gains_in_a_row` how many sessions in a row the close has risen.
+    quantity: shares held.
+    price: of the moment, or the last close.
+    average_cost: per share; zero where nothing is held.
+    cash: net of what open buys may still take.
+    value: of the whole book.
+    gains_in_a_row: sessions in a row, up to the last, that closed higher.
     """
 
     quantity: Decimal
@@ -55,8 +59,8 @@ class Sized:
     cuts: tuple[Cut, ...] = ()
 
 
-def size(proposal: Proposal, standing: PositionContext, sizing: Sizing) -> Sized:
-    """What the rules leave of a proposal. A refusal is a HOLD with the reason among its cuts."""
+def size(proposal: Proposal, position: PositionContext, sizing: Sizing) -> Sized:
+    """Size a proposal by its rule. A refusal is a HOLD with the reason among its cuts."""
     if proposal.action in (Action.HOLD, Action.ABSTAIN):
         return Sized(proposal.action, ZERO)
     asked = Decimal(proposal.size)
@@ -64,9 +68,9 @@ def size(proposal: Proposal, standing: PositionContext, sizing: Sizing) -> Sized
     band = sizing.unruled if proposal.rule is None else bands.get(proposal.rule)
     if band is None:
         return _refused(asked, "rule", f"{proposal.rule or 'no rule'} does not allow a {proposal.action}")
-    objection = _objection(proposal.action, proposal.rule, band, standing, sizing)
-    if objection:
-        return _refused(asked, proposal.rule or "advice", objection)
+    violation = _violation(proposal.action, proposal.rule, band, position, sizing)
+    if violation:
+        return _refused(asked, proposal.rule or "advice", violation)
     if sizing.whole:
         return Sized(proposal.action, HUNDRED)
     allowed = min(max(asked, band.smallest), band.largest)
@@ -76,15 +80,15 @@ def size(proposal: Proposal, standing: PositionContext, sizing: Sizing) -> Sized
     return Sized(proposal.action, allowed, (Cut("band", asked, allowed, reason),))
 
 
-def _objection(action: Action, rule: SizingRule | None, band: Band, standing: PositionContext, sizing: Sizing) -> str:
-    if action is Action.SELL and standing.quantity <= 0 and not sizing.allow_short:
+def _violation(action: Action, rule: SizingRule | None, band: Band, position: PositionContext, sizing: Sizing) -> str:
+    if action is Action.SELL and position.quantity <= 0 and not sizing.allow_short:
         return "nothing is held to be sold"
-    if band.cash_above is not None and standing.cash_fraction <= band.cash_above:
-        return f"cash is {standing.cash_fraction:.2%} of the portfolio and has to be above {band.cash_above:.0%}"
-    if rule is SizingRule.GAIN_OVER_COST and standing.gain <= sizing.gain_over_cost:
-        return f"the gain over average cost is {standing.gain:.2%} and has to be above {sizing.gain_over_cost:.0%}"
-    if rule is SizingRule.GAINS_IN_A_ROW and standing.gains_in_a_row < sizing.gains_in_a_row:
-        return f"the close rose {standing.gains_in_a_row} sessions in a row, not {sizing.gains_in_a_row}"
+    if band.cash_above is not None and position.cash_fraction <= band.cash_above:
+        return f"cash is {position.cash_fraction:.2%} of the portfolio and has to be above {band.cash_above:.0%}"
+    if rule is SizingRule.GAIN_OVER_COST and position.gain <= sizing.gain_over_cost:
+        return f"the gain over average cost is {position.gain:.2%} and has to be above {sizing.gain_over_cost:.0%}"
+    if rule is SizingRule.GAINS_IN_A_ROW and position.gains_in_a_row < sizing.gains_in_a_row:
+        return f"the close rose {position.gains_in_a_row} sessions in a row, not {sizing.gains_in_a_row}"
     return ""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import date, timedelta
 from decimal import Decimal
 
@@ -140,7 +140,7 @@ async def play_to(
     run's state once `read` is settled. The data is not checked.
     """
     total, decisions = len(warming) + len(sessions), tuple[Decision, ...]()
-    state = RunState(TradingHistory()) if start is None else _copy(start.state)
+    state = RunState(TradingHistory()) if start is None else start.state
     if start is None and warming:
         warm_up = _Part(context, "warm-up", warming, total=total)
         state = await warm_up.play(state)
@@ -297,10 +297,4 @@ class _Part:
 
     def _checkpoint(self, state: RunState) -> Checkpoint:
         memory = self._context.memory
-        return Checkpoint(self.venue.books, self.venue.awaited, _copy(state), None if memory is None else memory.copy())
-
-
-def _copy(state: RunState) -> RunState:
-    history = state.history
-    copied = TradingHistory({key: [*rows] for key, rows in history.outcomes.items()}, dict(history.decisions))
-    return replace(state, history=copied)
+        return Checkpoint(self.venue.books, self.venue.awaited, state, None if memory is None else memory.copy())

@@ -87,9 +87,8 @@ def backtest_turn(
         if point.session < session or (point.session == session and not same_close)
     ]
     until = windows(spec, calendar)[0][-1] if part == WARM_UP else None
-    history = TradingHistory()
-    history.remember([row for row in reader.outcomes(entry.id) if row.session <= session])
-    history.decided([made for made in reader.decisions(entry.id) if made.key.session < session])
+    rows = [row for row in reader.outcomes(entry.id) if row.session <= session]
+    before = [made.opinion for made in reader.decisions(entry.id) if made.key.session < session]
     orders = [one for one in reader.orders(entry.id, session=session) if one.cycle == 1]
     return RecordedTurn(
         run=entry,
@@ -99,7 +98,7 @@ def backtest_turn(
         symbols=spec.symbols,
         portfolio=points[-1].portfolio if points else Portfolio(begun[part], money_step=rules.money_step),
         closed=points[-1].session if points else None,
-        history=history,
+        history=TradingHistory().with_outcomes(rows).with_opinions(before),
         orders=tuple(one.order for one in orders),
         hindsight_until=None if until is None else decision_time(calendar, until),
     )
@@ -118,8 +117,8 @@ def desk_turn(
     history = TradingHistory()
     for run in reader.runs():
         if run.session is not None and run.session <= session:
-            history.remember(reader.outcomes(run.id))
-    history.decided([made for made in reader.decisions() if made.key.session < session])
+            history = history.with_outcomes(reader.outcomes(run.id))
+    history = history.with_opinions(made.opinion for made in reader.decisions() if made.key.session < session)
     orders = [one for one in reader.orders(entry.id, session=session) if one.cycle == cycle]
     recorded = RecordedTurn(
         run=entry,
@@ -158,7 +157,7 @@ async def decide_again(
 ) -> SessionResult:
     """The session loop on a recorded turn: for the whole batch, or for one symbol beside the orders that the symbols
     before it in the batch had got. `market` is on the price basis of the run, `calendar` what it decided on. Nothing is
-    written or sent; decisions are added to the recorded history."""
+    written or sent."""
     session, now = recorded.session, recorded.now or decision_time(calendar, recorded.session)
     power = BuyingPower(recorded.portfolio.cash, recorded.reserved, queued=recorded.queued)
     context = SessionContext(
@@ -182,23 +181,20 @@ async def decide_again(
         symbols=None if symbol is None else (symbol,),
         hindsight_until=recorded.hindsight_until,
         prices=recorded.prices,
-        taken=ZERO if symbol is None else taken_before(recorded, symbol, market.at(now)),
+        taken={} if symbol is None else taken_before(recorded, symbol, market.at(now)),
     )
     return await run_session(context, moment, RunState(recorded.history))
 
 
-def taken_before(recorded: RecordedTurn, symbol: Symbol, known: MarketAsOf) -> Decimal:
-    """The cash, in the quote currency, that buys of symbols before one in the batch had taken."""
-    before = recorded.symbols[: recorded.symbols.index(symbol)]
-    prices = recorded.prices
-    return sum(
-        (
-            cost(order, prices[order.symbol] if order.symbol in prices else known.close(order.symbol))
-            for order in recorded.orders
-            if order.symbol in before and order.side is Side.BUY
-        ),
-        ZERO,
-    )
+def taken_before(recorded: RecordedTurn, symbol: Symbol, known: MarketAsOf) -> Mapping[str, Decimal]:
+    """The cash by book, in the quote currency, that buys of symbols before one in the batch had taken."""
+    before, prices = recorded.symbols[: recorded.symbols.index(symbol)], recorded.prices
+    taken: dict[str, Decimal] = {}
+    for order in recorded.orders:
+        if order.symbol in before and order.side is Side.BUY:
+            price = prices[order.symbol] if order.symbol in prices else known.close(order.symbol)
+            taken[order.book] = taken.get(order.book, ZERO) + cost(order, price)
+    return taken
 
 
 def opened(recorded: RecordedTurn, market: Market, rules: ExecutionRules) -> RecordedTurn:

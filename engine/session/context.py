@@ -13,7 +13,6 @@ from engine.cycle.turn import CycleResult, TradingHistory, Turn
 from engine.domain.decision import Decision, Outcome
 from engine.domain.market import Symbol
 from engine.domain.order import Fill, Order
-from engine.domain.portfolio import ZERO
 from engine.execution.controls import Halted
 from engine.execution.submission import SubmissionResult
 from engine.execution.venue import SessionVenue, SettledSession
@@ -102,7 +101,7 @@ class Moment:
     hindsight_until: in training, reflections see moves known by then, UTC; None in the test
     quotes: asks for prices within a session
     prices: prices of the moment, in the quote currency, where they are known already
-    taken: cash that orders of symbols outside the batch have taken, in the quote currency
+    taken: cash by book that orders of symbols outside the batch have taken, in the quote currency
     """
 
     session: date
@@ -114,7 +113,7 @@ class Moment:
     hindsight_until: datetime | None = None
     quotes: Quotes | None = None
     prices: Mapping[Symbol, Decimal] = field(default_factory=dict)
-    taken: Decimal = ZERO
+    taken: Mapping[str, Decimal] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

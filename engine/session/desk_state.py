@@ -15,9 +15,7 @@ def desk_state(reader: JournalReader) -> RunState:
     """Decisions and outcomes of all runs so far; the decisions that wait for their outcome; and the sessions that were
     closed since, where an earlier run was killed between settling them and learning."""
     decided = sorted(reader.decisions(), key=lambda made: made.key.cycle)
-    history = TradingHistory()
-    history.remember(reader.outcomes())
-    history.decided(decided)
+    history = TradingHistory().with_outcomes(reader.outcomes()).with_opinions(made.opinion for made in decided)
     known = {(row.decision_session, row.symbol, row.owner) for rows in history.outcomes.values() for row in rows}
     last = {(made.key.session, made.key.symbol, made.key.owner): made for made in decided}
     awaiting = tuple(made for key, made in last.items() if key not in known)

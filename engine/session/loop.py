@@ -32,7 +32,8 @@ async def run_session(context: SessionContext, moment: Moment, state: RunState) 
     halt, result = context.orders.halt(), context.recorder.recorded()
     if result is None and halt is None:
         result = await _decide(context, turn)
-        state = replace(state, awaiting=(*state.awaiting, *result.decisions))
+        history = state.history.with_opinions(result.opinions)
+        state = replace(state, history=history, awaiting=(*state.awaiting, *result.decisions))
     result = result or CycleResult((), ())
     if halt is not None:
         submitted = SubmissionResult(result.orders, halted=halt)

@@ -29,16 +29,16 @@ STEP = Decimal("0.00000001")
 def learn(context: SessionContext, state: RunState, settled: Iterable[SettledSession]) -> RunState:
     """The state after the outcomes of settled stretches became known: journalled, kept for later reflections, and given
     to the memory as feedback. A session's reward is that of its last decision: earlier cycles were overtaken."""
-    awaiting = state.awaiting
+    history, awaiting = state.history, state.awaiting
     for one in (*state.unlearned, *settled):
         due = [made for made in awaiting if made.key.session == one.before.session]
         if not due:
             continue
         awaiting = tuple(made for made in awaiting if made.key.session != one.before.session)
-        rows = outcomes(due, _as_seen(context, one), state.history.outcomes)
-        context.cycle.learn(state.history, rows)
+        rows = outcomes(due, _as_seen(context, one), history.outcomes)
+        history = context.cycle.learn(history, rows)
         context.recorder.learned(rows)
-    return replace(state, awaiting=awaiting, unlearned=())
+    return replace(state, history=history, awaiting=awaiting, unlearned=())
 
 
 def deposits_in(settled: SettledSession) -> Decimal:

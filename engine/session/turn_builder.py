@@ -32,7 +32,7 @@ async def build_turn(context: SessionContext, moment: Moment, history: TradingHi
         news_after=moment.news_after,
         portfolio=portfolio,
         value=portfolio.value(held),
-        notebook=history,
+        history=history,
         reserved=power.reserved,
         queued=power.queued,
         step=step_at(context.calendar, moment.session, now)

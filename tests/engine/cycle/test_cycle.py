@@ -42,7 +42,7 @@ def turn(market: Market, session: date = SESSION, portfolio: Portfolio | None = 
         news_after=decision_time(WEEKDAYS, DAYS[DAYS.index(session) - 1]),
         portfolio=held,
         value=held.value({s: seen.close(s) for s in held.positions}),
-        notebook=TradingHistory(),
+        history=TradingHistory(),
         **more,
     )
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 
@@ -14,7 +15,7 @@ from engine.domain.decision import Action
 from engine.domain.execution import ExecutionRules
 from engine.domain.order import Side
 from engine.domain.portfolio import Portfolio, Position
-from engine.execution.limits import Approved, Batch, Refused, limit
+from engine.execution.limits import Approved, Batch, Funds, Refused, Request, cost, limit
 from engine.execution.sizing import PositionContext, Sized
 from engine.preset import load_preset
 from engine.simulation.simulated_broker import SimulatedBroker
@@ -22,11 +23,11 @@ from tests.engine.desks import bars
 
 FINVISION = load_preset("finvision").sizing
 SESSION, NEXT = date(2024, 3, 1), date(2024, 3, 4)
-BATCH = Batch("desk", SESSION, 1, FINVISION)
+BATCH = Batch(desk="desk", session=SESSION, cycle=1, sizing=FINVISION)
 BUY, SELL, HOLD, ABSTAIN = Action.BUY, Action.SELL, Action.HOLD, Action.ABSTAIN
 
 
-def standing(cash: str = "50000", quantity: str = "0", price: str = "100", value: str = "100000") -> PositionContext:
+def position(cash: str = "50000", quantity: str = "0", price: str = "100", value: str = "100000") -> PositionContext:
     return PositionContext(
         quantity=Decimal(quantity),
         price=Decimal(price),
@@ -37,12 +38,16 @@ def standing(cash: str = "50000", quantity: str = "0", price: str = "100", value
     )
 
 
-def one(action: Action, size: str, where: PositionContext, **open_orders: object) -> Approved | Refused:
-    return limit(BATCH, [("AAA", Sized(action, Decimal(size)), where)], **open_orders)["AAA"]  # type: ignore[arg-type]
+def asks(symbol: str, action: Action, size: str, where: PositionContext, queued: str = "0") -> Request:
+    return Request(symbol=symbol, sized=Sized(action, Decimal(size)), position=where, queued=Decimal(queued))
+
+
+def one(action: Action, size: str, where: PositionContext, queued: str = "0") -> Approved | Refused:
+    return limit(BATCH, [asks("AAA", action, size, where, queued)])["AAA", ""]
 
 
 def test_a_purchase_within_the_room_is_ordered_by_notional() -> None:
-    approved = one(BUY, "7", standing())
+    approved = one(BUY, "7", position())
 
     assert isinstance(approved, Approved)
     assert (approved.size, approved.cuts) == (Decimal(7), ())
@@ -51,7 +56,7 @@ def test_a_purchase_within_the_room_is_ordered_by_notional() -> None:
 
 
 def test_a_purchase_is_cut_to_what_stands_above_the_floor() -> None:
-    approved = one(BUY, "7", standing(cash="13456.789"))
+    approved = one(BUY, "7", position(cash="13456.789"))
 
     assert isinstance(approved, Approved)
     assert approved.order.notional == Decimal("3456.78")
@@ -61,7 +66,7 @@ def test_a_purchase_is_cut_to_what_stands_above_the_floor() -> None:
 
 @pytest.mark.parametrize("cash", ["10000", "9000", "10999.99", "-5"])
 def test_a_purchase_that_would_come_to_less_than_a_percent_is_refused(cash: str) -> None:
-    refused = one(BUY, "7", standing(cash=cash))
+    refused = one(BUY, "7", position(cash=cash))
 
     assert isinstance(refused, Refused)
     assert [(c.rule, c.asked, c.allowed) for c in refused.cuts] == [("cash floor", Decimal(7), Decimal(0))]
@@ -70,55 +75,55 @@ def test_a_purchase_that_would_come_to_less_than_a_percent_is_refused(cash: str)
 @pytest.mark.parametrize("value", ["100000", "100000.37", "99999.99"])
 def test_a_purchase_of_one_percent_is_the_smallest(value: str) -> None:
     room = Decimal(value) * Decimal("0.11")
-    approved = one(BUY, "7", standing(cash=str(room), value=value))
+    approved = one(BUY, "7", position(cash=str(room), value=value))
 
     assert isinstance(approved, Approved)
     assert approved.size == 1
 
 
 def test_no_order_is_under_a_dollar() -> None:
-    assert isinstance(one(BUY, "1", standing(cash="50", value="99")), Refused)
-    assert isinstance(one(BUY, "1", standing(cash="50", value="100")), Approved)
+    assert isinstance(one(BUY, "1", position(cash="50", value="99")), Refused)
+    assert isinstance(one(BUY, "1", position(cash="50", value="100")), Approved)
 
 
 def test_earlier_purchases_and_open_ones_are_reserved_and_sales_free_nothing() -> None:
-    where = standing(cash="22000", quantity="50")
+    where = position(cash="22000", quantity="50")
     asked = [
-        ("AAA", Sized(SELL, Decimal(5)), where),
-        ("BBB", Sized(BUY, Decimal(7)), where),
-        ("CCC", Sized(BUY, Decimal(7)), where),
-        ("DDD", Sized(BUY, Decimal(7)), where),
+        asks("AAA", SELL, "5", where),
+        asks("BBB", BUY, "7", where),
+        asks("CCC", BUY, "7", where),
+        asks("DDD", BUY, "7", where),
     ]
-    verdicts = limit(BATCH, asked, reserved=Decimal(2000))
+    results = limit(BATCH, asked, {"": Decimal(2000)})
 
-    notionals = {s: v.order.notional for s, v in verdicts.items() if isinstance(v, Approved)}
+    notionals = {s: v.order.notional for (s, _), v in results.items() if isinstance(v, Approved)}
     assert notionals == {"AAA": None, "BBB": Decimal(7000), "CCC": Decimal(3000)}
-    assert isinstance(verdicts["DDD"], Refused)
-    assert list(verdicts) == ["AAA", "BBB", "CCC", "DDD"]
+    assert isinstance(results["DDD", ""], Refused)
+    assert [symbol for symbol, _ in results] == ["AAA", "BBB", "CCC", "DDD"]
     # The order of the symbols decides, and nothing else.
-    assert limit(BATCH, asked, reserved=Decimal(2000)) == verdicts
+    assert limit(BATCH, asked, {"": Decimal(2000)}) == results
 
 
 def test_a_sale_is_by_quantity_and_never_more_than_is_free() -> None:
-    whole = one(SELL, "3", standing(quantity="100", price="7"))
+    whole = one(SELL, "3", position(quantity="100", price="7"))
     assert isinstance(whole, Approved)
     assert (whole.order.quantity, whole.size) == (Decimal(100), Decimal("0.7"))
     assert [(c.rule, c.asked, c.allowed) for c in whole.cuts] == [("holding", Decimal(3), Decimal("0.7"))]
 
-    part = one(SELL, "3", standing(quantity="1000", price="7"))
+    part = one(SELL, "3", position(quantity="1000", price="7"))
     assert isinstance(part, Approved)
     assert (part.order.quantity, part.size, part.cuts) == (Decimal("428.571428571"), Decimal(3), ())
 
-    queued = one(SELL, "3", standing(quantity="100", price="7"), queued={"AAA": Decimal(40)})
+    queued = one(SELL, "3", position(quantity="100", price="7"), queued="40")
     assert isinstance(queued, Approved)
     assert queued.order.quantity == Decimal(60)
 
-    assert isinstance(one(SELL, "3", standing(quantity="100"), queued={"AAA": Decimal(100)}), Refused)
-    assert isinstance(one(SELL, "3", standing(quantity="0")), Refused)
+    assert isinstance(one(SELL, "3", position(quantity="100"), queued="100"), Refused)
+    assert isinstance(one(SELL, "3", position(quantity="0")), Refused)
 
 
 def test_hold_and_abstain_give_no_entry() -> None:
-    asked = [("AAA", Sized(HOLD, Decimal(0)), standing()), ("BBB", Sized(ABSTAIN, Decimal(0)), standing())]
+    asked = [asks("AAA", HOLD, "0", position()), asks("BBB", ABSTAIN, "0", position())]
     assert limit(BATCH, asked) == {}
 
 
@@ -165,9 +170,9 @@ def test_a_batch_keeps_the_floor_the_range_and_the_holdings_through_the_market(
         )
         for s, _ in asked
     }
-    verdicts = limit(BATCH, [(s, sized, stand[s]) for s, sized in asked])
+    results = limit(BATCH, [Request(symbol=s, sized=sized, position=stand[s]) for s, sized in asked])
 
-    approved = {s: v for s, v in verdicts.items() if isinstance(v, Approved)}
+    approved = {s: v for (s, _), v in results.items() if isinstance(v, Approved)}
     reserved = sum((v.order.notional or Decimal(0) for v in approved.values()), Decimal(0))
     floor = value * FINVISION.cash_floor
     assert not reserved or portfolio.cash - reserved >= floor
@@ -184,8 +189,8 @@ def test_a_batch_keeps_the_floor_the_range_and_the_holdings_through_the_market(
 
     histories = {s: bars(s, [SESSION, NEXT], [p[0], (p[1], p[2])]) for s, p in prices.items()}
     broker = SimulatedBroker(rules, portfolio, histories, closed=SESSION)
-    for verdict in approved.values():
-        broker.submit(verdict.order)
+    for result in approved.values():
+        broker.submit(result.order)
     broker.open_session(NEXT)
     after, _ = broker.close_session(NEXT)
     proceeds = Decimal(0)
@@ -202,12 +207,11 @@ def test_a_batch_keeps_the_floor_the_range_and_the_holdings_through_the_market(
 
 
 def test_whole_shares_are_bought_with_room_for_the_night_and_reserved_so() -> None:
-    batch = Batch("desk", SESSION, 1, FINVISION, frozenset({"AAA", "BBB"}))
-    where = standing(cash="20000", price="101")
-    seven = Sized(BUY, Decimal(7), ())
-    verdicts = limit(batch, [("AAA", seven, where), ("BBB", seven, where), ("CCC", seven, where)])
+    batch = replace(BATCH, whole_shares=frozenset({"AAA", "BBB"}))
+    where = position(cash="20000", price="101")
+    results = limit(batch, [asks(symbol, BUY, "7", where) for symbol in ("AAA", "BBB", "CCC")])
 
-    first, second, third = verdicts["AAA"], verdicts["BBB"], verdicts["CCC"]
+    first, second, third = results["AAA", ""], results["BBB", ""], results["CCC", ""]
     assert isinstance(first, Approved) and isinstance(second, Approved)
     # 7,000 over 101 and five percent for the night are 66.006 shares; 10,000 stay, so 3,000.70 are left: 28.3.
     assert (first.order.quantity, first.order.notional) == (66, None)
@@ -217,10 +221,121 @@ def test_whole_shares_are_bought_with_room_for_the_night_and_reserved_so() -> No
 
 
 def test_less_than_a_whole_share_is_refused_and_a_part_is_not_sold() -> None:
-    batch = Batch("desk", SESSION, 1, FINVISION, frozenset({"AAA"}))
-    dear = limit(batch, [("AAA", Sized(BUY, Decimal(7), ()), standing(price="6900"))])["AAA"]
+    batch = replace(BATCH, whole_shares=frozenset({"AAA"}))
+    dear = limit(batch, [asks("AAA", BUY, "7", position(price="6900"))])["AAA", ""]
     assert isinstance(dear, Refused)
     assert "whole shares only" in dear.cuts[-1].reason
-    sold = limit(batch, [("AAA", Sized(SELL, Decimal(7), ()), standing(quantity="3.7"))])["AAA"]
+    sold = limit(batch, [asks("AAA", SELL, "7", position(quantity="3.7"))])["AAA", ""]
     assert isinstance(sold, Approved)
     assert sold.order.quantity == 3
+
+
+def test_an_order_of_a_book_names_its_owner_and_keeps_its_own_floor() -> None:
+    book = position(cash="12000", value="20000")
+    bull = Request(symbol="AAA", book="bull", sized=Sized(BUY, Decimal(7)), position=book)
+    bear = Request(
+        symbol="AAA", book="bear", sized=Sized(BUY, Decimal(7)), position=position(cash="2500", value="20000")
+    )
+    results = limit(replace(BATCH, funds=Funds(Decimal(14_500), Decimal(40_000))), [bull, bear])
+
+    first, second = results["AAA", "bull"], results["AAA", "bear"]
+    assert isinstance(first, Approved) and isinstance(second, Approved)
+    assert (first.order.id, first.order.book) == ("desk-20240301-1-AAA-bull-B-1", "bull")
+    assert (first.order.notional, second.order.notional) == (1400, 500)
+
+
+def test_the_desks_floor_holds_where_the_books_together_have_less_cash_than_each_says() -> None:
+    book = position(cash="12000", value="20000")
+    asked = [Request(symbol="AAA", book=who, sized=Sized(BUY, Decimal(10)), position=book) for who in ("a", "b", "c")]
+    # 6,000 of 60,000 stay, so 3,000 of the 9,000 that are there can be spent, whatever the books say.
+    results = limit(replace(BATCH, funds=Funds(Decimal(9_000), Decimal(60_000))), asked)
+
+    notionals = [one.order.notional for one in results.values() if isinstance(one, Approved)]
+    assert notionals == [2000, 1000]
+    assert isinstance(results["AAA", "c"], Refused)
+
+
+OWNERS = [f"owner-{n}" for n in range(8)]
+SYMBOLS = ["AAA", "BBB", "CCC", "DDD"]
+
+
+@dataclass(frozen=True)
+class Books:
+    """Eight books and what each asks for: cash, shares and queued shares by owner; `missing` is cash that the desk has
+    less than its books say, `taken` what orders of the batch have taken before."""
+
+    prices: Mapping[str, Decimal]
+    books: Mapping[str, Portfolio]
+    queued: Mapping[tuple[str, str], Decimal]
+    missing: Decimal
+    taken: Mapping[str, Decimal]
+    asked: Sequence[tuple[str, str, Sized]]
+    whole_shares: frozenset[str]
+
+    @property
+    def desk(self) -> Funds:
+        cash = sum((book.cash for book in self.books.values()), Decimal(0)) - self.missing
+        value = sum((book.value(self.prices) for book in self.books.values()), Decimal(0)) - self.missing
+        return Funds(cash, value)
+
+
+@st.composite
+def eight_books(draw: st.DrawFn) -> Books:
+    prices = {symbol: draw(PRICE) for symbol in SYMBOLS}
+    money, shares = st.decimals(0, 50_000, places=2), st.decimals(0, 300, places=9)
+    books: dict[str, Portfolio] = {}
+    queued: dict[tuple[str, str], Decimal] = {}
+    for owner in OWNERS:
+        held = {symbol: draw(shares) for symbol in draw(st.lists(st.sampled_from(SYMBOLS), unique=True))}
+        books[owner] = Portfolio(draw(money), {s: Position(q, Decimal(1)) for s, q in held.items() if q})
+        queued |= {(s, owner): draw(st.sampled_from([Decimal(0), q / 2, q])) for s, q in held.items()}
+    sized = st.builds(
+        Sized, st.sampled_from([BUY, BUY, BUY, SELL, HOLD, ABSTAIN]), st.decimals(1, 100, places=3), st.just(())
+    )
+    return Books(
+        prices=prices,
+        books=books,
+        queued=queued,
+        missing=draw(st.sampled_from([Decimal(0), Decimal(0), Decimal(20_000)])),
+        taken={owner: draw(money) for owner in draw(st.lists(st.sampled_from(OWNERS), unique=True, max_size=3))},
+        asked=[(symbol, owner, draw(sized)) for symbol in draw(st.permutations(SYMBOLS)) for owner in OWNERS],
+        whole_shares=frozenset(draw(st.lists(st.sampled_from(SYMBOLS), unique=True))),
+    )
+
+
+@given(eight_books())
+def test_eight_owners_of_four_symbols_never_reserve_cash_twice_or_cross_a_floor(drawn: Books) -> None:
+    values = {owner: book.value(drawn.prices) for owner, book in drawn.books.items()}
+    batch = replace(BATCH, whole_shares=drawn.whole_shares, funds=drawn.desk)
+    results = limit(batch, [_request(drawn, values, *asked) for asked in drawn.asked], drawn.taken)
+
+    orders = [result.order for result in results.values() if isinstance(result, Approved)]
+    assert len({order.id for order in orders}) == len(orders)
+    taken = dict(drawn.taken)
+    buyers = {order.book for order in orders if order.side is Side.BUY}
+    for order in orders:
+        if order.side is Side.BUY:
+            taken[order.book] = taken.get(order.book, Decimal(0)) + cost(order, drawn.prices[order.symbol])
+        else:
+            free = drawn.books[order.book].quantity(order.symbol)
+            free -= drawn.queued.get((order.symbol, order.book), Decimal(0))
+            assert order.quantity is not None
+            assert 0 < order.quantity <= free
+    for owner in buyers:
+        assert drawn.books[owner].cash - taken[owner] >= values[owner] * FINVISION.cash_floor
+    if buyers:
+        assert drawn.desk.cash - sum(taken.values()) >= drawn.desk.value * FINVISION.cash_floor
+
+
+def _request(drawn: Books, values: Mapping[str, Decimal], symbol: str, owner: str, sized: Sized) -> Request:
+    book = drawn.books[owner]
+    where = PositionContext(
+        quantity=book.quantity(symbol),
+        price=drawn.prices[symbol],
+        average_cost=Decimal(1),
+        cash=book.cash,
+        value=values[owner],
+        gains_in_a_row=0,
+    )
+    queued = drawn.queued.get((symbol, owner), Decimal(0))
+    return Request(symbol=symbol, book=owner, sized=sized, position=where, queued=queued)

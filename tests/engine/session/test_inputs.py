@@ -95,7 +95,7 @@ def turn(session: date) -> Turn:
         news_after=decision_time(WEEKDAYS, previous_session(WEEKDAYS, session)),
         portfolio=Portfolio(Decimal("1234.56"), {"BBB": Position(Decimal("3.000000001"), Decimal("99.5"))}),
         value=Decimal(2000),
-        notebook=TradingHistory(),
+        history=TradingHistory(),
         reserved=Decimal("10.01"),
         queued={"BBB": Decimal(1)},
         whole_shares=frozenset({"AAA"}),
