@@ -25,10 +25,6 @@ from engine.messages.events import (
 )
 from tui.plain_text import one_line, printable
 
-STEPS = ("news", "chart", "short-term reflection", "medium-term reflection", "signal-reflection", "decision")
-"""The cycle's steps in order where nobody says which; one that does not come (nothing to read) is shown as left
-out."""
-
 LINES_KEPT = 400
 TEXT_KEPT = 20_000
 """Characters of one answer that are kept for the screen."""
@@ -116,8 +112,8 @@ class DeskState:
     running: bool = False
     outcome: str = ""
     symbols: tuple[str, ...] = ()
-    steps: tuple[str, ...] = STEPS
-    """What the agents are asked about each symbol, in order."""
+    steps: tuple[str, ...] = ("decision",)
+    """The questions about each symbol in order, the decision last; one that does not come is shown as left out."""
     session: date | None = None
     at: tuple[str, str] | None = None
     """Symbol and step that began last."""

@@ -32,7 +32,7 @@ from engine.messages.events import (
     StepStarted,
 )
 from engine.ports import LiveFeed
-from tui.state import STEPS
+from engine.preset import load_preset
 
 NOW = datetime(2024, 5, 1, 0, 0, 1, tzinfo=UTC)
 SESSION = date(2024, 4, 30)
@@ -89,7 +89,7 @@ class FakeDesk:
     ) -> None:
         self.desk = "test"
         self.symbols = tuple(symbols)
-        self.label, self.steps = LABEL, STEPS
+        self.label, self.steps = LABEL, load_preset("finvision").questions
         self.journal = folder / "test.db"
         self.mode = TradingMode.AUTO
         self.handed_over = 0

@@ -19,10 +19,13 @@ from engine.messages.events import (
     SessionSettled,
     StepStarted,
 )
-from tui.state import LINES_KEPT, STEPS, DeskState, Progress, after
+from engine.preset import load_preset
+from tui.state import LINES_KEPT, DeskState, Progress, after
 
 NOW = datetime(2024, 3, 1, 21, 0, 1, tzinfo=UTC)
 DAY = date(2024, 3, 1)
+
+STEPS = load_preset("finvision").questions
 
 
 def _started(*symbols: str) -> RunStarted:
@@ -36,6 +39,7 @@ def _started(*symbols: str) -> RunStarted:
         first=DAY,
         last=DAY,
         sessions=1,
+        steps=STEPS,
     )
 
 

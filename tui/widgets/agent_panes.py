@@ -12,7 +12,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from tui import amounts
-from tui.state import STEPS, DeskState, Pane, Progress
+from tui.state import DeskState, Pane, Progress
 
 MARKS = {
     Progress.WAITING: "○",
@@ -125,8 +125,8 @@ class AgentPanes(VerticalScroll, can_focus=True):
         self._label = ""
 
     def compose(self) -> ComposeResult:
-        """A pane per step."""
-        for step in STEPS:
+        """The panes of a desk of which nothing is known yet."""
+        for step in DeskState().steps:
             yield AgentPane(step, self._ascii)
 
     def show(self, desk: DeskState, symbol: str) -> None:
