@@ -51,6 +51,11 @@ def cache_dir() -> Path:
     return _folder("cache", "cache")
 
 
+def session_table() -> Path:
+    """The exchange's sessions, kept between processes."""
+    return cache_dir() / "sessions-XNYS.json"
+
+
 def logs_dir() -> Path:
     """Folder of the rotating logs."""
     return _folder("log", "logs")

@@ -108,6 +108,10 @@ class FilingSource(Protocol):
         ...
 
 
+class MarketSource(BarSource, NewsSource, FilingSource, Protocol):
+    """One source of prices, news and filings."""
+
+
 class MacroSource(Protocol):
     """Macro series, with all vintages."""
 

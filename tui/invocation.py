@@ -14,6 +14,7 @@ from engine.errors import UsageError
 
 if TYPE_CHECKING:
     from engine.config import Loaded
+    from engine.services import Services
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -65,6 +66,12 @@ class Invocation:
             raise UsageError(f"--desk {self.desk}: {reason}") from None
         config = loaded.config.model_copy(update={"desk": desk})
         return replace(loaded, config=config, origins={**loaded.origins, "desk.name": "flag --desk"})
+
+    def services(self) -> Services:
+        """The services of this call's configuration. Raises as `load` does."""
+        from connectors.wiring.services import services
+
+        return services(self.load().config)
 
 
 def _check_broker(loaded: Loaded) -> None:

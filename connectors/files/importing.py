@@ -6,7 +6,6 @@ the same date is replaced. Importing a file a second time changes nothing.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,8 +27,8 @@ from connectors.files.prices import BarRow, bar_row, number, read_prices, rows_o
 from connectors.files.rows import malformed
 from connectors.files.texts import filing_dates, form_of, news_dates, unusable
 from connectors.files.writing import actions_text, json_line, prices_text, write_text
-from engine.domain.market import ActionKind, CorporateAction, Dropped, Symbol
-from engine.errors import MalformedData, MissingData, UsageError
+from engine.domain.market import ActionKind, CorporateAction, Dropped, Symbol, parse_symbol
+from engine.errors import MalformedData, MissingData
 
 _SHOWN = 3  # how many bad rows the one line of an error lists
 
@@ -47,7 +46,7 @@ class Imported:
 
 def import_prices(source: Path, folder: Path, symbol: Symbol) -> Imported:
     """Merges daily bars; rows may come in any order. Raises MalformedData over all bad rows."""
-    symbol = folder_symbol(symbol)
+    symbol = parse_symbol(symbol)
     path = folder / "prices" / f"{symbol}.csv"
     reading = _Reading(source, PRICE_NAMES, symbol)
     new: dict[int, BarRow] = {}
@@ -71,7 +70,7 @@ def import_prices(source: Path, folder: Path, symbol: Symbol) -> Imported:
 def import_actions(source: Path, folder: Path, symbol: Symbol) -> Imported:
     """Merges splits and dividends, from rows of ex_date, kind, value or from the dividend and split columns
     of a price file. Raises MalformedData over all bad rows."""
-    symbol = folder_symbol(symbol)
+    symbol = parse_symbol(symbol)
     path = folder / "actions" / f"{symbol}.csv"
     reading = _Reading(source, ACTION_NAMES, symbol)
     new: dict[tuple[date, ActionKind], CorporateAction] = {}
@@ -129,15 +128,6 @@ IMPORTERS: dict[str, Callable[[Path, Path, Symbol], Imported]] = {
 _PRICE_CELLS = ("open", "high", "low", "close", "adj_close", "volume")
 
 
-def folder_symbol(symbol: Symbol) -> Symbol:
-    """The symbol as the data folder's files are called: upper case, a pair with a dash. Raises UsageError for
-    what cannot be a symbol."""
-    name = symbol.strip().upper().replace("/", "-")
-    if not re.fullmatch(r"[A-Z0-9^][A-Z0-9.=^_-]{0,23}", name):
-        raise UsageError(f"{symbol!r} is no symbol; write letters, digits, dot or dash, such as BRK.B or BTC-USD")
-    return name
-
-
 class _Reading:
     """The rows of one foreign file: hands on the good, collects the bad, counts what is dropped."""
 
@@ -187,7 +177,7 @@ def _import_texts(
     always: Sequence[str],
     check: Callable[[Mapping[str, str | None]], str | None],
 ) -> Imported:
-    symbol = folder_symbol(symbol)
+    symbol = parse_symbol(symbol)
     path = folder / kind / f"{symbol}.jsonl"
     there = Counter(_content(row, names) for row in _existing(path, names))
     reading = _Reading(source, names, symbol)

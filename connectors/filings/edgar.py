@@ -93,7 +93,7 @@ class EdgarFilings:
         reason for a symbol that EDGAR does not know. Raises NetworkError, TryAgainLater and ConfigError."""
         number = await self.number(symbol)
         if number is None:
-            return FilingBatch() if is_crypto(symbol) else FilingBatch((), (self.dropped(symbol, UNKNOWN_SYMBOL),))
+            return FilingBatch() if is_crypto(symbol) else FilingBatch((), (self.unknown(symbol),))
         items: list[Filing] = []
         reasons: Counter[str] = Counter()
         for listed in await self.listed(number):
@@ -104,6 +104,10 @@ class EdgarFilings:
                 reasons[read] += 1
         items.sort(key=lambda item: (item.available_at, item.id))
         return FilingBatch(tuple(items), tuple(self.dropped(symbol, why, n) for why, n in sorted(reasons.items())))
+
+    def unknown(self, symbol: Symbol) -> Dropped:
+        """A symbol that EDGAR does not know."""
+        return self.dropped(symbol, UNKNOWN_SYMBOL)
 
     @staticmethod
     def dropped(symbol: Symbol, reason: str, count: int = 1) -> Dropped:

@@ -9,11 +9,13 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from connectors.wiring.briefings import preset_of, settled
-from connectors.wiring.memories import run_memory
-from connectors.wiring.models import ModelSet, build_models
-from connectors.wiring.runs import check_spec, load_run, on_convention, set_up, with_costs
+from connectors.wiring.runs import check_spec, on_convention, set_up, with_costs
+from connectors.wiring.services import services
 from engine.agents.ask import AnswerRecord
+from engine.app.briefing import preset_of, settled
+from engine.app.market_data import load_run
+from engine.app.memory import run_memory
+from engine.app.models import ModelSet, build_models
 from engine.clock import BacktestClock, LiveClock
 from engine.config import Config
 from engine.conventions.catalog import convention
@@ -53,18 +55,18 @@ def run_audit(
     """
     wall = clock or LiveClock()
     check_spec(spec, wall.now())
-    return asyncio.run(_audit(settled(spec, config), config, cuts, on_step))
+    return asyncio.run(_audit(settled(services(config), spec), config, cuts, on_step))
 
 
 async def _audit(spec: RunSpec, config: Config, cuts: int | None, on_step: OnStep) -> Certificate:
     preset = preset_of(spec)
-    models = None if preset is None else build_models(preset, config, spec.model)
+    models = None if preset is None else build_models(services(config), preset, spec.model)
     if models is not None and models.spec != "offline" and config.models.replay == "live":
         raise UsageError("an audit compares answers to equal prompts: set models.replay = read-through for it")
-    market = await load_run(spec)
+    market = await load_run(services(config), spec)
     if preset is None or models is None:
         return await audit(RuleSubject(spec, market, *with_costs(spec, config)), cuts, on_step)
-    with run_memory(preset, config, desk_calendar_of(market, spec.symbols), embedder_spec=spec.embedder) as memory:
+    with run_memory(services(config), preset, desk_calendar_of(market, spec.symbols), embedder=spec.embedder) as memory:
         return await audit(_AgentSubject(spec, config, market, preset, models, memory), cuts, on_step)
 
 

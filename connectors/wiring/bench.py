@@ -12,7 +12,7 @@ from connectors.wiring.bench_agents import Backbone, Plan, agent_rows, backbones
 from connectors.wiring.bench_jobs import Job, Played, run_jobs
 from connectors.wiring.bench_rules import RuleRows, Say
 from connectors.wiring.runs import Stop
-from connectors.wiring.sources import open_source
+from connectors.wiring.services import services
 from engine.clock import LiveClock
 from engine.config import Config
 from engine.domain.market import Symbol
@@ -96,8 +96,8 @@ def run_bench(
     why; after `stop` the rows that are done stay. Raises MissingData where no row can be had, MalformedData for a row
     of a file that cannot be read, and what a run raises."""
     request, tables, made = prepared.request, prepared.tables, prepared.plan
-    source = open_source(prepared.data, max(table.last for table in tables))
-    rules = RuleRows(source, overrides(request.params, _rules(tables)), say)
+    source = services(config).open_source(prepared.data, max(table.last for table in tables))
+    rules = RuleRows(source, services(config).calendar_for, overrides(request.params, _rules(tables)), say)
     ruled = {table.name: rules.of(table) for table in tables}
     if not rules.found:
         why = next(iter(rules.missing.values()), "it has no symbols")

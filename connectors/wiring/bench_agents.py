@@ -9,9 +9,9 @@ from datetime import timedelta
 from typing import Literal
 
 from connectors.wiring.bench_jobs import Job, Played
-from connectors.wiring.models import build_models
 from connectors.wiring.runs import new_run_id
-from connectors.wiring.sources import Source
+from connectors.wiring.services import services
+from engine.app.models import build_models
 from engine.config import Config
 from engine.domain.decision import Action
 from engine.domain.market import Symbol
@@ -19,7 +19,7 @@ from engine.domain.run import DataSpec, Result
 from engine.lab.published_agents import Ablation, PublishedAgents
 from engine.lab.published_runs import agent_spec, measured
 from engine.lab.published_tables import PublishedTable
-from engine.ports import Clock
+from engine.ports import Clock, MarketSource
 from engine.preset import load_preset
 from engine.reports.comparison import AgentRow
 from engine.reports.repeats import median_repeat, spreads
@@ -71,7 +71,7 @@ def backbones(agents: PublishedAgents, config: Config, models: Sequence[str]) ->
     preset = load_preset(agents.preset)
     found = []
     for override in models or (None,):
-        opened = build_models(preset, config, override)
+        opened = build_models(services(config), preset, override)
         found.append(Backbone(override, opened.spec, opened.label))
         asyncio.run(opened.aclose())
     return tuple(found)
@@ -203,7 +203,7 @@ def _abstained(results: Sequence[Result]) -> str | None:
     return f"{count} of {total} decisions abstained" if count else None
 
 
-async def text_notes(source: Source, tables: Sequence[PublishedTable]) -> TextNotes:
+async def text_notes(source: MarketSource, tables: Sequence[PublishedTable]) -> TextNotes:
     """What news the folder lacks of the tables' windows; nothing where it covers it. A symbol that the
     folder does not know is told elsewhere."""
     known = set(await source.symbols())

@@ -14,18 +14,15 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from decimal import Decimal
 
-from connectors.charts.painter import MatplotlibPainter
-from connectors.llm.answer_store import AnswerStore
-from connectors.llm.pricing import load_prices
-from connectors.llm.request_hash import request_hash
 from connectors.wiring.bench_jobs import Job, job_market
-from connectors.wiring.memories import run_memory
-from connectors.wiring.models import build_models, chosen_models
 from connectors.wiring.runs import Stop, set_up
-from engine import places
+from connectors.wiring.services import services
+from engine.app.memory import run_memory
+from engine.app.models import build_models, chosen_models
 from engine.clock import BacktestClock
 from engine.config import Config
 from engine.domain.model_call import ModelRequest, ModelResult, Usage
+from engine.domain.model_price import PriceTable
 from engine.domain.model_spec import ModelKind, ModelSpec, ReplayMode, parse_model_spec
 from engine.errors import MissingData, StaleData
 from engine.lab.backtest import run_agents, windows
@@ -36,6 +33,7 @@ from engine.messages.events import SessionOpened
 from engine.offline.model import OfflineModel
 from engine.ports import LanguageModel
 from engine.preset import load_preset
+from engine.services import RecordedAnswers
 from engine.session.recorder import Silent
 
 SETTLING, COUNTED = 10, 10
@@ -98,17 +96,17 @@ class _Rehearsal:
     label = OfflineModel.label
     sees = True
 
-    def __init__(self, tally: _Tally, store: AnswerStore | None, spec: ModelSpec, painter: str | None) -> None:
+    def __init__(self, tally: _Tally, recorded: RecordedAnswers | None, spec: ModelSpec) -> None:
         self.spec = str(spec)
         self.missed = False
-        self._tally, self._store, self._of, self._painter = tally, store, spec, painter
+        self._tally, self._recorded, self._of = tally, recorded, spec
         self._rules = OfflineModel()
 
     async def answer(self, request: ModelRequest, on_delta: Callable[[str], None] | None = None) -> ModelResult:
         """A recorded answer or the rules'."""
         agent, found = request.purpose, None
-        if self._store is not None:
-            found = self._store.find(request_hash(self._of.provider, self._of.model, request, self._painter))
+        if self._recorded is not None:
+            found = self._recorded.find(self._of, request)
         result = await self._rules.answer(request, on_delta) if found is None else found
         self.missed = self.missed or found is None
         text = sum(len(message.text) for message in request.messages) + len(request.system)
@@ -134,10 +132,8 @@ def forecast(jobs: Sequence[Job], config: Config, say: Callable[[str], None] = l
     wanted = [job for job in jobs if not is_free(job, config)]
     rates: dict[tuple[object, ...], tuple[int, Mapping[str, tuple[float, float, float]]] | None] = {}
     estimates: dict[str, Estimate] = {}
-    unknown = 0
-    store = AnswerStore(places.replay_cache())
-    try:
-        recorded = {(model.provider, model.model) for model in store.models()}
+    unknown, prices = 0, services(config).models.prices()
+    with services(config).models.recorded() as recorded:
         for number, job in enumerate(wanted):
             say(f"forecast: {number} of {len(wanted)} runs")
             key = (job.spec.symbols, job.table.first, job.spec.without)
@@ -149,11 +145,9 @@ def forecast(jobs: Sequence[Job], config: Config, say: Callable[[str], None] = l
                 continue
             specs = _specs(job, config)
             follows = config.models.replay != ReplayMode.LIVE
-            follows = follows and any((s.provider, s.model) in recorded for s in specs.values())
-            held = _held(job, config, store, specs) if follows else Counter()
-            _add(estimates, known, specs, held)
-    finally:
-        store.close()
+            follows = follows and any(map(recorded.has, specs.values()))
+            held = _held(job, config, recorded, specs) if follows else Counter()
+            _add(estimates, known, specs, held, prices)
     return Forecast(estimates, len(wanted), unknown)
 
 
@@ -162,9 +156,9 @@ def _add(
     known: tuple[int, Mapping[str, tuple[float, float, float]]],
     specs: Mapping[str, ModelSpec],
     held: Mapping[str, int],
+    prices: PriceTable,
 ) -> None:
     sessions, rates = known
-    prices = load_prices()
     for agent, (calls, tokens_in, tokens_out) in rates.items():
         spec = specs[agent]
         if spec.kind is ModelKind.OFFLINE:
@@ -203,9 +197,9 @@ def _rates(job: Job, config: Config) -> tuple[int, Mapping[str, tuple[float, flo
         return opened > SETTLING + COUNTED
 
     try:
-        market = job_market(job)
+        market = job_market(job, config)
         warming, sessions = windows(job.spec, desk_calendar_of(market, job.spec.symbols))
-        rehearsal = _Rehearsal(tally, None, ModelSpec(ModelKind.OFFLINE), None)
+        rehearsal = _Rehearsal(tally, None, ModelSpec(ModelKind.OFFLINE))
         played = asyncio.run(_play(job, config, market, lambda spec: rehearsal, enough))
     except (MissingData, StaleData):
         return None
@@ -222,12 +216,11 @@ def _rates(job: Job, config: Config) -> tuple[int, Mapping[str, tuple[float, flo
     }
 
 
-def _held(job: Job, config: Config, store: AnswerStore, specs: Mapping[str, ModelSpec]) -> Counter[str]:
+def _held(job: Job, config: Config, recorded: RecordedAnswers, specs: Mapping[str, ModelSpec]) -> Counter[str]:
     """By agent, the calls of a run that are recorded, as far as the first session that lacks one."""
     tally = _Tally()
-    painter = MatplotlibPainter.version
     asked = {spec for spec in specs.values() if spec.kind is not ModelKind.OFFLINE}
-    models = {spec: _Rehearsal(tally, store, spec, painter) for spec in asked}
+    models = {spec: _Rehearsal(tally, recorded, spec) for spec in asked}
 
     def missed() -> bool:
         return any(model.missed for model in models.values())
@@ -235,14 +228,14 @@ def _held(job: Job, config: Config, store: AnswerStore, specs: Mapping[str, Mode
     def of(agent: str) -> LanguageModel:
         return models.get(specs[agent]) or OfflineModel()
 
-    asyncio.run(_play(job, config, job_market(job), of, missed))
+    asyncio.run(_play(job, config, job_market(job, config), of, missed))
     return tally.held
 
 
 async def _play(job: Job, config: Config, market: Market, model_of: Callable[[str], LanguageModel], stop: Stop) -> int:
     """Plays a run with models that are given, until it is to stop; how many sessions that were."""
     preset = load_preset(job.spec.preset or "").without(job.spec.without)
-    models = build_models(preset, config, OfflineModel.spec)
+    models = build_models(services(config), preset, OfflineModel.spec)
     models = replace(models, models={agent: model_of(agent) for agent in models.models})
     clock = BacktestClock(datetime.combine(FIRST_SESSION, datetime.min.time(), tzinfo=UTC))
     count = 0
@@ -251,7 +244,7 @@ async def _play(job: Job, config: Config, market: Market, model_of: Callable[[st
         nonlocal count
         count += isinstance(event, SessionOpened)
 
-    with run_memory(preset, config, desk_calendar_of(market, job.spec.symbols)) as memory:
+    with run_memory(services(config), preset, desk_calendar_of(market, job.spec.symbols)) as memory:
         setting = set_up(job.spec, config, market, preset, models, memory, clock, Silent(), heard, stop)
         await run_agents(job.spec, setting)
     return count

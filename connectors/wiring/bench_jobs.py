@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from connectors.wiring.models import build_models
-from connectors.wiring.runs import Stop, load_run, play, run_backtest
+from connectors.wiring.runs import Stop, play, run_backtest
+from connectors.wiring.services import services
+from engine.app.market_data import load_run
+from engine.app.models import build_models
 from engine.clock import BacktestClock
 from engine.config import Config
 from engine.domain.run import Result, RunSpec
@@ -72,7 +74,7 @@ def run_jobs(
 def play_job(job: Job, config: Config, stop: Stop) -> Played:
     """Plays one job here."""
     try:
-        market = job_market(job)
+        market = job_market(job, config)
         if job.keep:
             result = run_backtest(job.spec, config, stop=stop, market=market, baselines=("buy-and-hold",)).result
         else:
@@ -82,14 +84,14 @@ def play_job(job: Job, config: Config, stop: Stop) -> Played:
     return Played(None if result.interrupted else result)
 
 
-def job_market(job: Job) -> Market:
+def job_market(job: Job, config: Config) -> Market:
     """The market of a job. Raises what loading raises."""
-    return adjusted_market(job.table, job.spec.symbols[0], asyncio.run(load_run(job.spec)))
+    return adjusted_market(job.table, job.spec.symbols[0], asyncio.run(load_run(services(config), job.spec)))
 
 
 async def _unrecorded(spec: RunSpec, config: Config, market: Market, stop: Stop) -> Result:
     preset = load_preset(spec.preset or "").without(spec.without)
-    models = build_models(preset, config, spec.model)
+    models = build_models(services(config), preset, spec.model)
     clock = BacktestClock(datetime.combine(FIRST_SESSION, datetime.min.time(), tzinfo=UTC))
     try:
         return await play(spec, config, market, preset, models, clock, Silent(), stop=stop)

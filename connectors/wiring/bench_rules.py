@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
-from connectors.wiring.sources import Source, load_window
+from engine.app.market_data import load_window
 from engine.conventions.metrics import Metrics
 from engine.domain.market import Symbol
 from engine.errors import MissingData, StaleData
 from engine.lab.published_runs import Override, run_rule
 from engine.lab.published_tables import PublishedTable
+from engine.ports import Calendar, MarketSource
 
 Say = Callable[[str], None]
 
@@ -18,10 +19,13 @@ Say = Callable[[str], None]
 class RuleRows:
     """Runs the rules of tables; keeps which symbols there are prices for, and why not for the others."""
 
-    def __init__(self, source: Source, changes: Sequence[Override], say: Say) -> None:
+    def __init__(
+        self, source: MarketSource, calendar_for: Callable[[Symbol], Calendar], changes: Sequence[Override], say: Say
+    ) -> None:
         self.found: set[Symbol] = set()
         self.missing: dict[Symbol, str] = {}
-        self._source, self._changes, self._say = source, changes, say
+        self._source, self._calendar_for = source, calendar_for
+        self._changes, self._say = changes, say
 
     def of(self, table: PublishedTable) -> dict[tuple[Symbol, str], Metrics]:
         """The metrics of a table's rules by symbol and rule, empty where a symbol's prices are missing or stale.
@@ -38,6 +42,6 @@ class RuleRows:
         return ours
 
     def _rows(self, table: PublishedTable, symbol: Symbol) -> dict[tuple[Symbol, str], Metrics]:
-        market = asyncio.run(load_window(self._source, (symbol,), table.first, table.last))
+        market = asyncio.run(load_window(self._source, self._calendar_for, (symbol,), table.first, table.last))
         wanted = {cell.strategy for cell in table.cells if cell.symbol == symbol and cell.strategy}
         return {(symbol, rule): run_rule(table, symbol, rule, market, self._changes) for rule in sorted(wanted)}

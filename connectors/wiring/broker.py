@@ -1,12 +1,13 @@
-"""The configured broker, found by its folder: its addresses from configuration and environment, its keys from the
-environment alone."""
+"""The configured broker, found by its folder: addresses from configuration and environment, keys from the environment
+alone."""
 
 from __future__ import annotations
 
 import difflib
 import importlib
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,64 +33,84 @@ def broker_of(config: Config) -> BrokerRegistration[Any] | None:
     return None if kind == SIMULATED else _registration(kind)
 
 
-def configured_broker(config: Config) -> BrokerRegistration[Any]:
-    """The registration of the configured broker. Raises ConfigError on the simulated market."""
-    found = broker_of(config)
-    if found is None:
-        raise ConfigError(f"broker.kind is {SIMULATED}: this needs an account at a broker ({', '.join(_kinds())})")
-    return found
+@dataclass(frozen=True, slots=True)
+class ConfiguredBroker:
+    """BrokerService over the registration of the configured broker."""
 
+    config: Config
 
-def goes_by_broker(config: Config) -> bool:
-    """Whether the desk's time is its broker's."""
-    return config.broker.clock == "broker" and broker_of(config) is not None
+    @property
+    def kind(self) -> str:
+        """The broker's name, which is its folder's."""
+        return self.config.broker.kind
 
+    @property
+    def title(self) -> str:
+        """The account in words."""
+        return self._known.title
 
-def fetches_data(config: Config) -> bool:
-    """Whether the desk's broker fills its data folder."""
-    broker = broker_of(config)
-    return broker is not None and broker.brings_data
+    @property
+    def key_variables(self) -> Sequence[str]:
+        """Environment variables of the account's keys."""
+        return self._known.key_variables
 
+    @property
+    def brings_data(self) -> bool:
+        """Whether it fills the desk's data folder."""
+        return self._known.brings_data
 
-def broker_settings(config: Config, environ: Mapping[str, str] = os.environ) -> BrokerSettings:
-    """Where the account is and who asks. Raises ConfigError for an address that is not paper, CredentialsRefused for a
-    key that is missing."""
-    settings: BrokerSettings = configured_broker(config).settings(config.broker, environ)
-    return settings
+    @property
+    def is_real_time(self) -> bool:
+        """Whether it has live prices."""
+        return self._known.is_real_time
 
+    @property
+    def described(self) -> Mapping[str, str]:
+        """Addresses and limits by name."""
+        return self._settings.described
 
-def open_broker(config: Config, environ: Mapping[str, str] = os.environ, attempts: int | None = None) -> Broker:
-    """The account; nothing is asked yet. Raises as `broker_settings` does."""
-    known = configured_broker(config)
-    return known.open_broker(known.settings(config.broker, environ), attempts)
+    @property
+    def is_local(self) -> bool:
+        """Whether the account is on this machine."""
+        return self._settings.is_local
 
+    def open(self, attempts: int | None = None) -> Broker:
+        """The account; the adapter decides how often a question is repeated where `attempts` does not."""
+        return self._known.open_broker(self._settings, attempts)
 
-def open_feed(config: Config, clock: Clock) -> LiveFeed | None:
-    """The live feed of the desk's account; None where there is none. Nothing is asked yet. Raises as `broker_settings`
-    does."""
-    known = broker_of(config)
-    if known is None or known.open_feed is None:
-        return None
-    return known.open_feed(known.settings(config.broker, os.environ), clock)
+    def open_feed(self, clock: Clock) -> LiveFeed | None:
+        """The account's live feed; None where there is none."""
+        return None if self._known.open_feed is None else self._known.open_feed(self._settings, clock)
+
+    def open_data(self) -> MarketDataService:
+        """The broker's market data, or that of DATA_VENDOR."""
+        return open_data(self.config)
+
+    def time(self) -> datetime | None:
+        """The broker's time, asked once and quickly."""
+        settings = self._settings
+        try:
+            return self._known.now(settings)
+        except PaperdeskError:
+            return None  # whoever needs it asks again, patiently, and gets the reason
+
+    @property
+    def _known(self) -> BrokerRegistration[Any]:
+        return _registration(self.kind)
+
+    @property
+    def _settings(self) -> BrokerSettings:
+        settings: BrokerSettings = self._known.settings(self.config.broker, os.environ)
+        return settings
 
 
 def open_data(config: Config) -> MarketDataService:
-    """The data service of the desk's broker, or Alpaca's for a desk whose broker brings none. Nothing is asked yet.
-    Raises as `broker_settings` does."""
+    """The data service of the desk's broker, or of DATA_VENDOR for a desk whose broker brings none. Nothing is asked
+    yet. Raises ConfigError for an address that is not paper, CredentialsRefused for a key that is missing."""
     own = broker_of(config)
     known = own if own is not None and own.open_data is not None else _registration(DATA_VENDOR)
     assert known.open_data is not None
     return known.open_data(known.settings(config.broker, os.environ))
-
-
-def broker_time(config: Config, environ: Mapping[str, str] = os.environ) -> datetime | None:
-    """The broker's time, asked once and quickly; None where it does not say. Raises as `broker_settings` does."""
-    known = configured_broker(config)
-    settings = known.settings(config.broker, environ)
-    try:
-        return known.now(settings)
-    except PaperdeskError:
-        return None  # whoever needs it asks again, patiently, and gets the reason
 
 
 def broker_keys() -> tuple[str, ...]:

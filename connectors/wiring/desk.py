@@ -6,17 +6,16 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import date
 
-from connectors.wiring.accounts import DeskAccount, desk_account, desk_clock
-from connectors.wiring.broker import broker_of, open_feed
-from connectors.wiring.desk_lock import desk_lock
-from connectors.wiring.desk_market import load_desk
 from connectors.wiring.desk_run import run_at
-from connectors.wiring.desk_session import Finished, done_before, session_to_run
-from connectors.wiring.models import build_models
-from connectors.wiring.runs import default_spec, default_symbols
+from connectors.wiring.runs import default_spec
+from connectors.wiring.services import services
 from engine import places
+from engine.app.desk_account import DeskAccount, desk_account, desk_clock
+from engine.app.desk_lock import desk_lock
 from engine.app.desk_runner import Gate, Gated, Publish, TakeTurn
-from engine.clock import LiveClock
+from engine.app.desk_session import Finished, done_before, session_to_run
+from engine.app.market_data import held_symbols, load_desk
+from engine.app.models import build_models
 from engine.config import Config
 from engine.domain.live import FeedMessage
 from engine.errors import CredentialsRefused
@@ -25,6 +24,7 @@ from engine.market.as_of import Market
 from engine.messages.events import Noticed
 from engine.ports import Clock, LanguageModel, LiveFeed
 from engine.preset import load_preset
+from engine.services import Services
 from engine.session.desk_context import DeskRunResult
 
 
@@ -38,22 +38,22 @@ async def run_desk_day(
     """One daily run of the configured desk for a session; `through` wraps every model that is asked, `wall` is this
     machine's clock. Raises UsageError, DataError, ConfigError, NetworkError, TryAgainLater, CredentialsRefused and
     DeskHalted; what was done before stays done."""
-    machine = wall or LiveClock()
-    if broker_of(config) is None:
-        session_to_run(config, asked, machine.now())
-        with desk_lock(config.desk.name):
-            return await _run_once(config, asked, publish, machine, through, None)
-    done = None if config.broker.clock == "broker" else done_before(config, asked, machine.now())
+    given = services(config, wall)
+    if given.broker is None:
+        session_to_run(given, asked, given.clock.now())
+        with desk_lock(given.desk):
+            return await _run_once(given, asked, publish, given.clock, through, None)
+    done = None if given.goes_by_broker else done_before(given, asked, given.clock.now())
     if done is not None:
         return done  # without asking the broker
     # The lock comes first: a broker that does not answer must not keep a second run from hearing of the first.
-    with desk_lock(config.desk.name):
-        async with desk_account(config, machine) as account:
-            return await _run_once(config, asked, publish, account.clock, through, account)
+    with desk_lock(given.desk):
+        async with desk_account(given, given.broker) as account:
+            return await _run_once(given, asked, publish, account.clock, through, account)
 
 
 async def _run_once(
-    config: Config,
+    given: Services,
     asked: date | None,
     publish: Publish,
     clock: Clock,
@@ -61,10 +61,10 @@ async def _run_once(
     account: DeskAccount | None,
 ) -> DeskRunResult | Finished:
     """One run, by whoever holds the desk's lock."""
-    calendar, session = session_to_run(config, asked, clock.now())
-    bring_up_to_date(places.desk_journal(config.desk.name))
-    done = done_before(config, asked, clock.now())
-    return done or await run_at(config, calendar, session, publish, clock, through, account)
+    calendar, session = session_to_run(given, asked, clock.now())
+    bring_up_to_date(places.desk_journal(given.desk))
+    done = done_before(given, asked, clock.now())
+    return done or await run_at(given, calendar, session, publish, clock, through, account)
 
 
 class OpenDesk:
@@ -73,27 +73,29 @@ class OpenDesk:
     def __init__(self, config: Config) -> None:
         """Brings the journal up to date where an older program wrote it: all that the app shows reads it. Raises
         UsageError or ConfigError for a desk that could not run, TryAgainLater where an older journal is in use."""
+        given = services(config)
         self._config = config
-        self.desk = config.desk.name
-        self.symbols = default_symbols(config)
+        self._services = given
+        self.desk = given.desk
+        self.symbols = given.symbols
         preset = load_preset(config.desk.preset)
-        self.label, self.steps = build_models(preset, config).label, preset.questions
+        self.label, self.steps = build_models(given, preset).label, preset.questions
         self.journal = places.desk_journal(config.desk.name)
         if older_version(self.journal) is not None:
             with desk_lock(self.desk):
                 bring_up_to_date(self.journal)
-        self.clock: Clock = desk_clock(config)
+        self.clock: Clock = desk_clock(given)
         self.feed: LiveFeed | None = None
         with suppress(CredentialsRefused):  # a desk can be looked at without keys; whoever trades is told
-            self.feed = open_feed(config, self.clock)
+            self.feed = None if given.broker is None else given.broker.open_feed(self.clock)
         self.watches = config.watch.in_app
         self.mode = config.broker.mode
         self.default_backtest = default_spec(config)
 
     async def market(self) -> Market:
         """All data of the desk's symbols through the last completed session."""
-        _, session = session_to_run(self._config, None, self.clock.now())
-        return await load_desk(self._config, session)
+        _, session = session_to_run(self._services, None, self.clock.now())
+        return await load_desk(self._services, session, held_symbols(self.desk))
 
     async def run_cycle(self, publish: Publish, gate: Gate) -> None:
         """One daily run for the last completed session; a finished one is noticed and left alone."""

@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 
-from connectors.wiring.accounts import desk_account
-from connectors.wiring.broker import open_feed
-from connectors.wiring.desk_lock import desk_lock
 from connectors.wiring.desk_run import run_at
-from connectors.wiring.desk_session import Finished, session_to_run
+from connectors.wiring.services import services
 from engine import places
+from engine.app.desk_account import desk_account
+from engine.app.desk_lock import desk_lock
 from engine.app.desk_runner import Publish
+from engine.app.desk_session import Finished, session_to_run
 from engine.config import Config
 from engine.domain.market import Symbol
 from engine.domain.run import RunKind, RunOutcome
@@ -24,6 +24,8 @@ from engine.market.live_prices import LivePrices
 from engine.messages.events import Noticed
 from engine.ports import Clock, LanguageModel
 from engine.session.desk_context import DeskRunResult, run_id
+
+NEEDS_PRICES = "a cycle within the session needs live prices, and the desk's broker gives none"
 
 
 async def run_desk_cycle(
@@ -39,11 +41,14 @@ async def run_desk_cycle(
     that fails, those that were `heard` count. Raises as `run_desk_day` does, StaleData where that session is not open.
     """
     desk, prices = config.desk.name, heard or LivePrices()
-    async with desk_account(config, machine) as account:
+    given = services(config, machine)
+    if given.broker is None:
+        raise ConfigError(NEEDS_PRICES)
+    async with desk_account(given, given.broker) as account:
         clock = account.clock
-        feed = open_feed(config, clock)
+        feed = given.broker.open_feed(clock)
         if feed is None:
-            raise ConfigError("a cycle within the session needs live prices, and the desk's broker gives none")
+            raise ConfigError(NEEDS_PRICES)
 
         async def ask(symbols: Sequence[Symbol]) -> Mapping[Symbol, Decimal]:
             try:
@@ -54,7 +59,7 @@ async def run_desk_cycle(
                 publish(Noticed(run_id(desk, session, number), clock.now(), "warning", text))
             return prices.prices(symbols, clock.now())
 
-        calendar, latest = session_to_run(config, None, clock.now())
+        calendar, latest = session_to_run(given, None, clock.now())
         if latest != session:
             raise StaleData(f"the session after {session} is over: no cycle within it")
         with desk_lock(desk):
@@ -62,7 +67,7 @@ async def run_desk_cycle(
             identity = run_id(desk, session, number)
             if any(run.id == identity and run.outcome is RunOutcome.DONE for run in _runs_within(config, session)):
                 return Finished(identity, session)
-            return await run_at(config, calendar, session, publish, clock, through, account, number, ask)
+            return await run_at(given, calendar, session, publish, clock, through, account, number, ask)
 
 
 def is_decided(config: Config, session: date) -> bool:

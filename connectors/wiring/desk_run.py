@@ -8,19 +8,17 @@ from contextlib import ExitStack
 from datetime import date
 from typing import Any
 
-from connectors.wiring.accounts import DeskAccount, build_venue, check_calendar, refuse_bound
-from connectors.wiring.briefings import configured_briefing, keep_briefing
-from connectors.wiring.broker import fetches_data
-from connectors.wiring.desk_market import desk_symbols, load_desk
-from connectors.wiring.fetching import refresh
-from connectors.wiring.memories import desk_memory, remembers
-from connectors.wiring.models import build_models
-from connectors.wiring.runs import default_symbols, with_costs
-from connectors.wiring.sources import configured_data
+from connectors.wiring.runs import with_costs
 from engine import places
 from engine.account.comparison import BooksDisagree
 from engine.agents.ask import AnswerRecord, Asked, Asker
+from engine.app.briefing import configured_briefing, keep_briefing
+from engine.app.desk_account import DeskAccount, build_venue, check_calendar, refuse_bound
 from engine.app.desk_runner import Publish
+from engine.app.fetch import refresh
+from engine.app.market_data import held_symbols, load_desk
+from engine.app.memory import desk_memory, remembers
+from engine.app.models import build_models
 from engine.app.session_report import keep_report
 from engine.config import Config
 from engine.cycle.cycle import INDICATOR_ROWS, Cycle
@@ -34,6 +32,7 @@ from engine.messages.events import AgentSaid, Event, Noticed, RunFinished
 from engine.ports import Calendar, Clock, LanguageModel
 from engine.preset import briefed, load_preset
 from engine.reports.documents import row_json
+from engine.services import Services
 from engine.session.context import Quotes
 from engine.session.cost_meter import CostMeter, answered
 from engine.session.desk_context import DeskRun, DeskRunResult, run_id
@@ -46,7 +45,7 @@ from memory.lancedb_store import load_library
 
 
 async def run_at(
-    config: Config,
+    given: Services,
     calendar: Calendar,
     session: date,
     publish: Publish,
@@ -58,22 +57,24 @@ async def run_at(
 ) -> DeskRunResult:
     """The daily run, or a cycle within the session (whose prices of the moment `ask` brings), of a desk whose lock is
     held. Raises as `run_desk_day` does."""
-    desk, identity = config.desk.name, run_id(config.desk.name, session, number)
-    briefing = configured_briefing(config, configured_data(config), default_symbols(config))
+    config, desk = given.config, given.desk
+    identity = run_id(desk, session, number)
+    briefing = configured_briefing(given, given.data, given.symbols)
     preset = briefed(load_preset(config.desk.preset), briefing)
-    models = build_models(preset, config)
+    models = build_models(given, preset)
     warned: list[Event] = []  # before the journal is open
 
     def warn(event: Event) -> None:
         warned.append(event)
         publish(event)
 
+    held = held_symbols(desk)
     if account is not None:
         await check_calendar(account.broker, calendar, session)
-        if config.data.refresh and fetches_data(config):
-            await refresh(config, desk_symbols(config), session, clock, warn, run=identity)
-    market = await load_desk(config, session)
-    spec = RunSpec(symbols=default_symbols(config), first=session, last=session, preset=config.desk.preset)
+        if config.data.refresh and given.broker is not None and given.broker.brings_data:
+            await refresh(given, (*given.symbols, *held), session, clock, warn, run=identity)
+    market = await load_desk(given, session, held)
+    spec = RunSpec(symbols=given.symbols, first=session, last=session, preset=config.desk.preset)
     rules, cash = with_costs(spec, config)
     meter = CostMeter(models.spec)
     with ExitStack() as resources:
@@ -124,19 +125,19 @@ async def run_at(
                 cash=cash,
             )
         else:
-            venue = build_venue(config, account, journal, identity, session, market, calendar)
+            venue = build_venue(desk, account, journal, identity, session, market, calendar)
 
         def untidied(reason: str) -> None:
             tell(Noticed(identity, clock.now(), "warning", reason))
 
         begins = not reader.runs(RunKind.DAILY)
         meter.goes_on(reader.calls(identity))
-        for note in unread_series(preset, configured_data(config), market) if begins else ():
+        for note in unread_series(preset, given.data, market) if begins else ():
             tell(Noticed(identity, clock.now(), "info", note))
         if remembers(preset):
             await asyncio.to_thread(load_library)
         try:
-            with desk_memory(preset, config, calendar, untidied, meter.add) as memory:
+            with desk_memory(given, preset, calendar, untidied, meter.add) as memory:
                 cycle = Cycle(preset, asker, market.calendars, tell, memory)
                 setting = DeskRun(
                     run=identity,

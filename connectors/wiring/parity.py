@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from datetime import date
 
-from connectors.wiring.briefings import kept_briefing
-from connectors.wiring.models import build_models
 from connectors.wiring.redeciding import Again, Asked, decide_batch, desk_market, preset_of_desk
-from connectors.wiring.sources import calendar_table, calendars
+from connectors.wiring.services import services
+from engine.app.briefing import kept_briefing
+from engine.app.models import build_models
 from engine.config import Config
 from engine.domain.model_spec import ModelKind
 from engine.domain.run import RunKind, RunOutcome
@@ -19,7 +19,7 @@ from engine.journal.results import trail
 from engine.lab.decision_changes import compared, order_changes
 from engine.lab.parity import Parity, data_changes
 from engine.lab.redecision import RecordedTurn, desk_turn
-from engine.market.trading_hours import decision_time, desk_calendar
+from engine.market.trading_hours import decision_time
 from engine.preset import briefed
 from engine.session.inputs import TurnInputs, read_inputs
 
@@ -32,13 +32,14 @@ def check_parity(reader: JournalReader, session: date | None, config: Config, ru
     where nothing was decided or no inputs were kept, and for an answer that was not recorded; what the models' and the
     memory's wiring raise.
     """
+    given = services(config)
     entry = _decided(reader, session, run)
     assert entry.session is not None  # a desk's run has one
     cycle = max(entry.cycle, 1)
     inputs = reader.inputs(entry.id, cycle)
     if not inputs:
         raise MissingData(f"{entry.id} kept no inputs: it ran on an older program, and only later days can be replayed")
-    seen = read_inputs(inputs, calendars())
+    seen = read_inputs(inputs, given.calendar_for)
     preset = briefed(preset_of_desk(entry, config), kept_briefing(reader, entry))
     decisions = reader.decisions(entry.id)
     stood = {
@@ -46,7 +47,7 @@ def check_parity(reader: JournalReader, session: date | None, config: Config, ru
         for symbol in dict.fromkeys((*(made.key.symbol for made in decisions), *seen.symbols))
     }
     said = tuple(answer for trails in stood.values() for one in trails for answer in one.answers)
-    models = build_models(preset, config, ModelKind.REPLAY)
+    models = build_models(given, preset, ModelKind.REPLAY)
     asked = Asked(
         entry=entry, session=entry.session, cycle=cycle, preset=preset, models=models, config=config, said=said
     )
@@ -77,7 +78,7 @@ def _decided(reader: JournalReader, session: date | None, run: str | None) -> Ru
 
 async def _again(asked: Asked, occasion: RecordedTurn, seen: TurnInputs) -> Again:
     try:
-        calendar = desk_calendar(seen.symbols, calendar_table())
+        calendar = services(asked.config).desk_calendar(seen.symbols)
         return await decide_batch(asked, occasion, seen.market, calendar, None)
     finally:
         await asked.models.aclose()
@@ -85,7 +86,7 @@ async def _again(asked: Asked, occasion: RecordedTurn, seen: TurnInputs) -> Agai
 
 def _data(occasion: RecordedTurn, seen: TurnInputs, config: Config) -> tuple[str, ...]:
     """Where today's data differ from what was seen; that they cannot be read is said like a difference."""
-    now = occasion.now or decision_time(desk_calendar(seen.symbols, calendar_table()), occasion.session)
+    now = occasion.now or decision_time(services(config).desk_calendar(seen.symbols), occasion.session)
     try:
         return tuple(data_changes(seen, asyncio.run(desk_market(config, occasion)), now))
     except DataError as error:

@@ -8,15 +8,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import date
 
-from connectors.wiring.briefings import kept_briefing
-from connectors.wiring.kept_memories import kept_by_run
-from connectors.wiring.memories import memory_errors, remembers, run_memory
-from connectors.wiring.models import ModelSet, build_models
-from connectors.wiring.reference import open_embedder
-from connectors.wiring.runs import load_run, on_convention, with_costs
-from connectors.wiring.said_before import RecordedModel
-from connectors.wiring.sources import calendar_table, calendars, configured_data, load_macro, open_source
+from connectors.wiring.runs import on_convention, with_costs
+from connectors.wiring.services import services
 from engine.agents.ask import AnswerRecord, Asker
+from engine.app.briefing import kept_briefing
+from engine.app.market_data import load_macro, load_run
+from engine.app.memory import memory_errors, remembers, run_memory
+from engine.app.models import ModelSet, build_models
+from engine.app.stored_memory import memory_of_run
 from engine.config import Config
 from engine.conventions.catalog import convention
 from engine.cycle.cycle import INDICATOR_ROWS, Cycle
@@ -31,9 +30,16 @@ from engine.journal.entries import AnswerEntry, OrderEntry, Recalled, RunEntry, 
 from engine.journal.reader import JournalReader
 from engine.journal.results import trail
 from engine.lab.decision_changes import Comparison, compared
-from engine.lab.redecision import RecordedTurn, backtest_turn, decide_again, desk_turn, opened, step_of
+from engine.lab.recorded_model import RecordedModel
+from engine.lab.redecision import (
+    RecordedTurn,
+    backtest_turn,
+    decide_again,
+    desk_turn,
+    opened,
+    step_of,
+)
 from engine.market.as_of import Market, load_market
-from engine.market.trading_hours import desk_calendar
 from engine.ports import Calendar
 from engine.preset import Preset, briefed, load_preset
 from engine.session.inputs import read_inputs
@@ -88,7 +94,7 @@ def redecide(
     entry = reader.run(key.run)
     preset = briefed(_preset(entry, config, changes), kept_briefing(reader, entry))
     model = changes.model or (None if entry.spec is None else entry.spec.model)
-    models = build_models(preset, config, model, keys_on_demand=True)
+    models = build_models(services(config), preset, model, keys_on_demand=True)
     stood = [trail(reader, made.key) for made in decisions]
     said = [answer for one in stood for answer in one.answers] if changes.model in (None, ModelKind.REPLAY) else []
     asked = Asked(
@@ -219,16 +225,17 @@ def preset_of_desk(entry: RunEntry, config: Config) -> Preset:
 
 async def _occasion(reader: JournalReader, asked: Asked, given: Market | None) -> tuple[RecordedTurn, Market, Calendar]:
     entry, config = asked.entry, asked.config
+    outside = services(config)
     if entry.spec is None:
         inputs = reader.inputs(entry.id, asked.cycle)
-        seen = read_inputs(inputs, calendars()) if inputs else None
+        seen = read_inputs(inputs, outside.calendar_for) if inputs else None
         occasion = desk_turn(reader, entry, asked.session, asked.cycle, config.desk.name, seen)
         market = given or (seen.market if seen is not None else await desk_market(config, occasion))
-        return occasion, market, desk_calendar(entry.symbols, calendar_table())
+        return occasion, market, outside.desk_calendar(entry.symbols)
     spec = entry.spec
-    calendar = desk_calendar(spec.symbols, calendar_table())
+    calendar = outside.desk_calendar(spec.symbols)
     rules, _ = with_costs(spec, config)
-    loaded = await load_run(spec) if given is None else given
+    loaded = await load_run(outside, spec) if given is None else given
     market = on_convention(spec, convention(spec.convention), loaded)
     occasion = backtest_turn(reader, entry, spec, asked.session, calendar, rules, config.desk.name)
     if rules.fill_at is FillAt.SAME_CLOSE:
@@ -239,10 +246,11 @@ async def _occasion(reader: JournalReader, asked: Asked, given: Market | None) -
 async def desk_market(config: Config, occasion: RecordedTurn) -> Market:
     """What the desk's data say today of the symbols that were decided or held then. Raises what the source raises, and
     StaleData where bars do not reach the session."""
-    data = configured_data(config)
-    source, macro = open_source(data, occasion.session), await load_macro(data, occasion.session)
+    outside = services(config)
+    source = outside.open_source(outside.data, occasion.session)
+    macro = await load_macro(outside, outside.data, occasion.session)
     symbols = tuple(dict.fromkeys((*occasion.symbols, *occasion.portfolio.positions)))
-    market = await load_market(source, source, source, symbols, calendars(), macro=macro)
+    market = await load_market(source, source, source, symbols, outside.calendar_for, macro=macro)
     for symbol in occasion.symbols:
         history = market.histories[symbol]
         if not len(history) or history.session(-1) < occasion.session:
@@ -262,18 +270,19 @@ def memory_then(
     if not remembers(asked.preset):
         yield None, ()
         return
-    kept = kept_by_run(asked.entry, asked.config)
+    outside = services(asked.config)
+    kept = memory_of_run(outside, asked.entry)
     original = _original(asked)
-    if not kept.there:
+    if not kept.exists:
         if remembers(original):
             raise MissingData(f"what {asked.entry.id} remembered is gone from {kept.place}: put it back from a copy")
-        with run_memory(asked.preset, asked.config, calendar) as empty:
+        with run_memory(outside, asked.preset, calendar) as empty:
             yield empty, (f"{asked.entry.name} has no memory: {asked.preset.name} begins with an empty one",)
         return
     from memory.lancedb_store import LanceStore
 
     spec = asked.entry.spec
-    with memory_errors(), open_embedder(asked.config, spec=None if spec is None else spec.embedder) as embedder:
+    with memory_errors(), outside.open_embedder(None if spec is None else spec.embedder, lambda use: None) as embedder:
         store = LanceStore(kept.place, embedder, writing=False)
         constants = original.memory if remembers(original) else kept.constants
         with LayeredMemory(store, embedder, constants) as memory:

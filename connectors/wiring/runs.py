@@ -9,20 +9,21 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
-from connectors.wiring.briefings import preset_of, settled
-from connectors.wiring.memories import keep_run_memory, run_memory
-from connectors.wiring.models import ModelSet, build_models
-from connectors.wiring.sources import calendar_table, configured_data, load_macro, load_window, open_source
+from connectors.wiring.services import services
 from engine import places
 from engine.agents.ask import AnswerRecord, Asked, Asker
+from engine.app.briefing import preset_of, settled
 from engine.app.desk_runner import Publish
+from engine.app.market_data import load_run
+from engine.app.memory import keep_run_memory, run_memory
+from engine.app.models import ModelSet, build_models
 from engine.clock import BacktestClock, LiveClock
 from engine.config import Config
 from engine.conventions.catalog import Convention, convention
 from engine.cycle.cycle import Cycle
 from engine.cycle.recall import TradingMemory
 from engine.domain.execution import ExecutionRules, PriceBasis
-from engine.domain.run import DataSpec, Result, RunKind, RunOutcome, RunSpec
+from engine.domain.run import Result, RunKind, RunOutcome, RunSpec
 from engine.errors import PaperdeskError, UsageError
 from engine.journal.entries import RunEntry
 from engine.journal.writer import JournalWriter
@@ -30,12 +31,13 @@ from engine.lab.backtest import BacktestContext, run_agents, windows
 from engine.lab.rule_backtest import run_strategy
 from engine.lab.window import desk_calendar_of, execution_rules
 from engine.market.as_of import Market
-from engine.market.trading_hours import FIRST_SESSION, desk_calendar
+from engine.market.trading_hours import FIRST_SESSION
 from engine.messages.events import AgentSaid, Noticed, RunFinished, RunStarted
 from engine.ports import Clock
 from engine.preset import Preset
 from engine.reports.report import Report
 from engine.reports.stored import keep
+from engine.services import Services
 from engine.session.cost_meter import CostMeter, answered
 from engine.session.recorder import JournalRecorder, Silent
 from engine.simulation.price_basis import known_adjusted, on_basis
@@ -59,23 +61,14 @@ def new_run_id(kind: str, now: datetime) -> str:
     return f"{kind}-{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
 
 
-def default_symbols(config: Config) -> tuple[str, ...]:
-    """The desk's symbols; the demo watchlist where none are configured."""
-    if config.desk.symbols or configured_data(config).folder is not None:
-        return config.desk.symbols
-    from connectors.demo import DEFAULT_WATCHLIST
-
-    return DEFAULT_WATCHLIST
-
-
 def default_spec(config: Config) -> RunSpec:
     """The backtest of a desk that was told nothing: its preset and symbols over a fixed window of the demo market, or
     the last sessions of its data folder. Raises UsageError without symbols, MissingData without data."""
-    symbols = default_symbols(config)
+    given = services(config)
+    data, symbols = given.data, given.symbols
     if not symbols:
         raise UsageError("no symbols; give --symbols A,B or set desk.symbols in the configuration")
-    data = configured_data(config)
-    warm_up_from, first, last = DEMO_WINDOW if data.folder is None else asyncio.run(_last_sessions(data, symbols))
+    warm_up_from, first, last = DEMO_WINDOW if data.folder is None else asyncio.run(_last_sessions(given))
     return RunSpec(
         symbols=symbols,
         first=first,
@@ -88,11 +81,11 @@ def default_spec(config: Config) -> RunSpec:
     )
 
 
-async def _last_sessions(data: DataSpec, symbols: Sequence[str]) -> tuple[date, date, date]:
-    source = open_source(data, FIRST_SESSION)
-    histories = [await source.history(symbol) for symbol in symbols]
+async def _last_sessions(given: Services) -> tuple[date, date, date]:
+    source = given.open_source(given.data, FIRST_SESSION)
+    histories = [await source.history(symbol) for symbol in given.symbols]
     last = min(history.session(-1) for history in histories)
-    calendar = desk_calendar(symbols, calendar_table())
+    calendar = given.desk_calendar(given.symbols)
     sessions = calendar.sessions(last - timedelta(days=2 * (WARM_UP + TEST)), last)[-(WARM_UP + TEST) :]
     return sessions[0], sessions[min(WARM_UP, len(sessions) - 1)], sessions[-1]
 
@@ -113,7 +106,9 @@ def run_backtest(
     loaded already. Raises UsageError, DataError, ConfigError and CredentialsRefused before anything is kept."""
     wall = clock or LiveClock()
     check_spec(spec, wall.now())
-    return asyncio.run(_run(settled(spec, config), config, publish, stop, wall, on_baseline, market, baselines))
+    return asyncio.run(
+        _run(settled(services(config), spec), config, publish, stop, wall, on_baseline, market, baselines)
+    )
 
 
 def check_spec(spec: RunSpec, now: datetime) -> None:
@@ -169,13 +164,6 @@ def with_costs(spec: RunSpec, config: Config) -> tuple[ExecutionRules, Decimal]:
     return execution_rules(spec, known), known.starting_cash if spec.cash is None else spec.cash
 
 
-async def load_run(spec: RunSpec) -> Market:
-    """The market of a run's window. Raises what the source raises."""
-    source = open_source(spec.data, spec.last)
-    macro = {} if spec.preset is None else await load_macro(spec.data, spec.last)
-    return await load_window(source, spec.symbols, spec.warm_up_from or spec.first, spec.last, macro)
-
-
 async def _run(
     spec: RunSpec,
     config: Config,
@@ -187,8 +175,8 @@ async def _run(
     wanted: Sequence[str],
 ) -> Report:
     preset = preset_of(spec)
-    models = None if preset is None else build_models(preset, config, spec.model)
-    market = await load_run(spec) if given is None else given
+    models = None if preset is None else build_models(services(config), preset, spec.model)
+    market = await load_run(services(config), spec) if given is None else given
     windows(spec, desk_calendar_of(market, spec.symbols))
     baselines: dict[str, Result] = {}
     for name in wanted:
@@ -265,7 +253,8 @@ async def play(
     """Plays a preset over a market with models that are given. What it remembered is kept where a journal is kept,
     of a run that ends early as well."""
     meter = CostMeter(models.spec)
-    with run_memory(preset, config, desk_calendar_of(market, spec.symbols), meter.add, spec.embedder) as memory:
+    calendar = desk_calendar_of(market, spec.symbols)
+    with run_memory(services(config), preset, calendar, embedder=spec.embedder, on_use=meter.add) as memory:
         setting = set_up(spec, config, market, preset, models, memory, clock, recorder, publish, stop, meter.count)
         trouble = ""
         try:

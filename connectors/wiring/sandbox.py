@@ -10,7 +10,8 @@ from statistics import mode
 
 from connectors.sandbox import MarketData, SandboxServer, SandboxSettings
 from connectors.sandbox.market import Load
-from connectors.wiring.sources import calendar_table, calendars, open_source
+from connectors.wiring.sources import calendars, open_source
+from engine import places
 from engine.clock import LiveClock
 from engine.config import Config
 from engine.domain.execution import ExecutionRules
@@ -35,7 +36,8 @@ def loader(data: DataSpec) -> Load:
     """Loads everything that a data spec names."""
 
     async def load(through: date) -> MarketData:
-        source, calendar_for = open_source(data, through), calendars()
+        calendar_for = calendars()
+        source = open_source(calendar_for, data, through)
         symbols = await source.symbols()
         return MarketData(
             histories={symbol: await source.history(symbol) for symbol in symbols},
@@ -109,7 +111,7 @@ def next_ready(symbols: Sequence[Symbol], now: datetime) -> datetime:
 
 def sessions_before(symbols: Sequence[Symbol], count: int, now: datetime) -> datetime:
     """When the first of so many sessions is ready of which the last is the last completed one."""
-    calendar = desk_calendar(symbols, calendar_table())
+    calendar = desk_calendar(symbols, places.session_table())
     last = session_to_decide(calendar, symbols, None, now)
     days = _exchange().sessions(last - timedelta(days=2 * count + 14), last)
     return ready(symbols, days[-count])
@@ -137,7 +139,7 @@ async def start_of(data: DataSpec, session: date | None) -> datetime:
 
 async def _range(data: DataSpec) -> tuple[date, date, date]:
     """The first and the last bar of all, and where most histories end."""
-    source = open_source(data, date.min)
+    source = open_source(calendars(), data, date.min)
     histories = [await source.history(symbol) for symbol in await source.symbols()]
     last = [history.session(-1) for history in histories]
     return min(history.session(0) for history in histories), max(last), mode(last)

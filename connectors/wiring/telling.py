@@ -7,9 +7,10 @@ from contextlib import suppress
 from datetime import date
 
 from connectors.wiring.desk import run_desk_day
-from connectors.wiring.desk_session import Finished, session_to_run
+from connectors.wiring.services import services
 from engine import places
 from engine.app.desk_runner import Publish
+from engine.app.desk_session import Finished, session_to_run
 from engine.app.session_report import document_of
 from engine.clock import LiveClock
 from engine.config import Config
@@ -53,7 +54,7 @@ async def told(
     a way that means nothing, nor a failure in the words that are `known`. Who cannot be told is a warning, published
     and noted in the journal. Raises what the run raises, and ConfigError for whoever cannot be told at all."""
     clock, begun = wall or LiveClock(), list[str]()
-    notifiers = open_notifiers(config)
+    notifiers = services(config).open_notifiers()
 
     def hear(event: Event) -> None:
         if isinstance(event, RunStarted):
@@ -82,18 +83,6 @@ async def told(
     return done
 
 
-def open_notifiers(config: Config) -> Sequence[Notifier]:
-    """Who is told of runs. Raises ConfigError for a program or an address that is none."""
-    from connectors.notify import CommandNotifier, WebhookNotifier
-
-    found: list[Notifier] = []
-    if config.notify.command:
-        found.append(CommandNotifier(config.notify.command))
-    if config.notify.webhook is not None:
-        found.append(WebhookNotifier(config.notify.webhook))
-    return found
-
-
 def _document(config: Config, asked: date | None, begun: Sequence[str], outcome: str, clock: Clock) -> Row:
     """What the journal has of the run that began; of one that did not, what is known without."""
     desk = config.desk.name
@@ -103,7 +92,7 @@ def _document(config: Config, asked: date | None, begun: Sequence[str], outcome:
                 return document_of(reader, desk, begun[-1], outcome)
     session = asked
     with suppress(PaperdeskError):
-        session = session_to_run(config, asked, clock.now())[1]
+        session = session_to_run(services(config), asked, clock.now())[1]
     return failure_document(desk, session, config.broker.mode, config.broker.kind)
 
 

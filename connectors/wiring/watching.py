@@ -7,23 +7,21 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from datetime import date, timedelta
 
-from connectors.wiring.broker import broker_of, broker_settings, goes_by_broker, open_broker, open_feed
 from connectors.wiring.desk_cycle import cut_short, is_decided, run_desk_cycle
-from connectors.wiring.desk_market import desk_symbols
-from connectors.wiring.desk_session import Finished
-from connectors.wiring.runs import default_symbols
-from connectors.wiring.sources import calendar_table
+from connectors.wiring.services import services
 from connectors.wiring.telling import run_and_tell, told
 from engine.app.desk_runner import Publish
+from engine.app.desk_session import Finished
+from engine.app.market_data import held_symbols
 from engine.clock import LiveClock, SyncedClock
 from engine.config import Config
 from engine.domain.live import FeedMessage
 from engine.domain.market import is_crypto
 from engine.errors import PaperdeskError, UsageError
 from engine.market.live_prices import LivePrices
-from engine.market.trading_hours import desk_calendar
 from engine.messages.events import Noticed
 from engine.ports import Broker, Clock, LanguageModel
+from engine.services import Services
 from engine.session.desk_context import DeskRunResult
 from engine.session.schedule import Schedule, ScheduledRun
 from engine.session.watch import Sleep, Watch
@@ -42,17 +40,17 @@ NO_CYCLES_WITHIN = (
 
 def desk_rhythm(config: Config) -> Schedule:
     """How often the configured desk works; only at a broker also within a session."""
-    every = config.watch.every if _is_real_time(config) else 0
+    given = services(config)
+    every = config.watch.every if _is_real_time(given) else 0
     return Schedule(
         timedelta(minutes=config.watch.after_close),
         timedelta(minutes=every) if every else None,
-        any(is_crypto(symbol) for symbol in default_symbols(config)),
+        any(is_crypto(symbol) for symbol in given.symbols),
     )
 
 
-def _is_real_time(config: Config) -> bool:
-    broker = broker_of(config)
-    return broker is not None and broker.is_real_time
+def _is_real_time(given: Services) -> bool:
+    return given.broker is not None and given.broker.is_real_time
 
 
 async def _at_once(work: Callable[[Through], Awaitable[None]]) -> None:
@@ -72,6 +70,7 @@ class DeskWatch:
         """`publish` is told what runs do, and what the watch has to say as Noticed; `hear` what the feed tells.
         `take_turn` has a cycle run when nothing else does, its models asked through what it gives."""
         self._config = config
+        self._services = services(config)
         self._publish = publish
         self._hear = hear
         self._take_turn = take_turn
@@ -83,12 +82,12 @@ class DeskWatch:
     async def run(self) -> None:
         """Watches until it is cancelled. Raises UsageError for a desk without symbols, and what only a person can
         mend (FOR_A_PERSON)."""
-        config, symbols = self._config, default_symbols(self._config)
+        config, symbols = self._config, self._services.symbols
         if not symbols:
             raise UsageError("the desk has no symbols; set desk.symbols in the configuration")
-        if config.watch.every and not _is_real_time(config):
+        if config.watch.every and not _is_real_time(self._services):
             self._say("warning", NO_CYCLES_WITHIN)
-        calendar = desk_calendar(symbols, calendar_table())
+        calendar = self._services.desk_calendar(symbols)
         async with self._time() as sleep:
             feed = asyncio.create_task(self._follow())
             watch = Watch(calendar, desk_rhythm(config), self._clock, self._work, self._say, sleep)
@@ -101,12 +100,12 @@ class DeskWatch:
     @asynccontextmanager
     async def _time(self) -> AsyncIterator[Sleep]:
         """The desk's clock, set by the broker's again at every look where that is the desk's time."""
-        config = self._config
-        if not goes_by_broker(config):
+        service = self._services.broker
+        if service is None or not self._services.goes_by_broker:
             yield asyncio.sleep
             return
-        broker, clock = open_broker(config), SyncedClock(LiveClock())
-        look = LOOKS if broker_settings(config).is_local else None
+        broker, clock = service.open(), SyncedClock(LiveClock())
+        look = LOOKS if service.is_local else None
 
         async def sleep(seconds: float) -> None:
             await asyncio.sleep(seconds if look is None else min(seconds, look))
@@ -155,9 +154,11 @@ class DeskWatch:
     async def _follow(self) -> None:
         """Listens for as long as the desk watches; a feed that cannot be had is said, and the desk works without."""
         try:
-            feed = open_feed(self._config, self._clock)
+            given = self._services
+            feed = None if given.broker is None else given.broker.open_feed(self._clock)
             if feed is not None:
-                await feed.follow(desk_symbols(self._config), self._take)
+                symbols = dict.fromkeys((*given.symbols, *held_symbols(given.desk)))
+                await feed.follow(tuple(symbols), self._take)
         except PaperdeskError as error:
             self._say("error", f"no live prices and news: {error}")
 

@@ -1,4 +1,4 @@
-"""What a configuration tells the agents beside their preset: profiles, risk, preference, tools, experts' notes."""
+"""The briefing of agents by a configuration: profiles, risk, preference, tools, experts' notes."""
 
 from __future__ import annotations
 
@@ -17,17 +17,18 @@ from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
 from engine.preset import Preset, briefed, load_preset
+from engine.services import Services
 
 _FILES = (".txt", ".md")
 _BRIEFING = "briefing"
 
 
-def configured_briefing(config: Config, data: DataSpec, symbols: Sequence[Symbol]) -> Briefing:
-    """The configuration's words on some symbols; on the demo market each listing has a profile. Raises ConfigError for
+def configured_briefing(services: Services, data: DataSpec, symbols: Sequence[Symbol]) -> Briefing:
+    """The configured briefing on some symbols; on the demo market each listing has a profile. Raises ConfigError for
     a profile's file that cannot be read, MissingData and MalformedData for one of notes."""
-    desk = config.desk
+    config, desk = services.config, services.config.desk
     return Briefing(
-        profiles=tuple(_profiles(config, data, symbols)),
+        profiles=tuple(_profiles(services, data, symbols)),
         risk=desk.risk,
         preference=desk.preference,
         tools=desk.tools,
@@ -36,15 +37,15 @@ def configured_briefing(config: Config, data: DataSpec, symbols: Sequence[Symbol
     )
 
 
-def settled(spec: RunSpec, config: Config) -> RunSpec:
-    """The spec of a run of agents with what the configuration says where it says nothing itself: all that a later
-    reader needs to run it again. Raises as `configured_briefing` does."""
+def settled(services: Services, spec: RunSpec) -> RunSpec:
+    """The spec of a run of agents, completed by the configuration so that it can be run again without it. Raises as
+    `configured_briefing` does."""
     if spec.preset is None:
         return spec
     briefing = spec.briefing
     if briefing is None:
-        briefing = configured_briefing(config, spec.data, spec.symbols)
-    return replace(spec, briefing=briefing, embedder=spec.embedder or config.memory.embedder)
+        briefing = configured_briefing(services, spec.data, spec.symbols)
+    return replace(spec, briefing=briefing, embedder=spec.embedder or services.config.memory.embedder)
 
 
 def preset_of(spec: RunSpec) -> Preset | None:
@@ -55,12 +56,10 @@ def preset_of(spec: RunSpec) -> Preset | None:
     return briefed(load_preset(spec.preset).without(spec.without), spec.briefing)
 
 
-def _profiles(config: Config, data: DataSpec, symbols: Sequence[Symbol]) -> Iterator[tuple[Symbol, str]]:
-    from connectors.demo.profiles import profile_of
-
+def _profiles(services: Services, data: DataSpec, symbols: Sequence[Symbol]) -> Iterator[tuple[Symbol, str]]:
     for symbol in symbols:
-        own = config.desk.profile.get(symbol)
-        text = _text(symbol, own) if own is not None else profile_of(symbol) if data.folder is None else ""
+        own = services.config.desk.profile.get(symbol)
+        text = services.profile_of(data, symbol) if own is None else _text(symbol, own)
         if text:
             yield symbol, text
 

@@ -1,4 +1,4 @@
-"""One process at a time works on a desk."""
+"""The lock of a desk: one process at a time runs it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from engine.errors import TryAgainLater
 
 @contextmanager
 def desk_lock(desk: str) -> Iterator[None]:
-    """Holds the desk's lock. Raises TryAgainLater at once where another process holds it."""
+    """Hold the desk's lock until the block ends. Raises TryAgainLater at once where another process holds it."""
     from filelock import FileLock, Timeout
 
     path = places.lock_file(desk)

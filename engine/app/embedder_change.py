@@ -1,5 +1,5 @@
-"""A memory under another embedder: every text is embedded anew beside the old store, which goes once the new one is
-whole."""
+"""A change of a memory's embedder: every text is embedded anew beside the old store, which is deleted once the new one
+is complete."""
 
 from __future__ import annotations
 
@@ -8,20 +8,26 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
-from connectors.wiring.desk_lock import desk_lock
-from connectors.wiring.kept_memories import Kept, RecordedEmbedder
-from connectors.wiring.memories import finish_replacing, memory_errors, part_of, replace_memory
-from connectors.wiring.reference import open_embedder
-from engine.config import Config
+from engine.app.desk_lock import desk_lock
+from engine.app.memory import finish_replacing, memory_errors, part_of, replace_memory
+from engine.app.stored_memory import RecordedEmbedder, StoredMemory
 from engine.domain.run import ModelUse
 from engine.errors import DataError
+from engine.services import Services
 from engine.session.cost_meter import CostMeter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reembedded:
-    """What was done: the embedders before and after, how many memories there are (`done` is False where the embedder
-    was that one already), and what a remote one cost."""
+    """Result of a change of embedder.
+
+    place: the store's folder.
+    before: id of the embedder before.
+    after: id of the embedder after.
+    count: memories in the store.
+    done: False where the embedder was that one already.
+    use: calls and cost of a remote embedder.
+    """
 
     place: Path
     before: str
@@ -31,9 +37,9 @@ class Reembedded:
     use: ModelUse
 
 
-def reembed_memory(kept: Kept, config: Config, spec: str | None, desk: str | None) -> Reembedded:
-    """Embeds a kept memory anew with an embedder (None: the configured one), under the lock of a desk where it is a
-    desk's. Until all of it is written the old one stays in its place.
+def reembed_memory(services: Services, stored: StoredMemory, spec: str | None, desk: str | None) -> Reembedded:
+    """Embed a stored memory anew with an embedder (None: the configured one), under the lock of a desk where it is a
+    desk's. The old store stays in its place until the new one is complete.
 
     Raises ConfigError for a spec that makes no vectors or an embedder that cannot be had, TryAgainLater where the desk
     runs or another process writes into the memory, DataError where it cannot be read or written.
@@ -41,11 +47,11 @@ def reembed_memory(kept: Kept, config: Config, spec: str | None, desk: str | Non
     from memory.lancedb_store import LanceStore, store_embedder
     from memory.reembed import reembed
 
-    place, part, meter = kept.place, part_of(kept.place), CostMeter("")
+    place, part, meter = stored.place, part_of(stored.place), CostMeter("")
     with desk_lock(desk) if desk is not None else nullcontext(), memory_errors():
         finish_replacing(place)
         recorded = RecordedEmbedder(*store_embedder(place))
-        with open_embedder(config, on_use=meter.add, spec=spec) as embedder:
+        with services.open_embedder(spec, meter.add) as embedder:
             source = LanceStore(place, recorded, writing=True)
             try:
                 if (embedder.id, embedder.dimension) == (recorded.id, recorded.dimension):

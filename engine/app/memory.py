@@ -1,4 +1,4 @@
-"""The memory of a run or of a desk: which embedder, which store, by which preset's constants."""
+"""The memory of a run or of a desk: an embedder, a store, and a preset's constants."""
 
 from __future__ import annotations
 
@@ -7,14 +7,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from connectors.wiring.reference import open_embedder
 from engine import places
-from engine.config import Config
 from engine.cycle.recall import TradingMemory
-from engine.domain.run import ModelUse
 from engine.errors import ConfigError, DataError, MissingData, TryAgainLater
 from engine.ports import Calendar
 from engine.preset import Preset
+from engine.services import OnUse, Services
 from memory.errors import (
     EmbedderMismatch,
     EmbedderUnavailable,
@@ -53,23 +51,19 @@ def remembers(preset: Preset) -> bool:
 
 @contextmanager
 def desk_memory(
-    preset: Preset,
-    config: Config,
-    calendar: Calendar,
-    notice: Callable[[str], None],
-    on_use: Callable[[ModelUse], None] = lambda use: None,
+    services: Services, preset: Preset, calendar: Calendar, notice: Callable[[str], None], on_use: OnUse
 ) -> Iterator[TradingMemory | None]:
-    """A desk's memory on disk, with its one writer's place until the block ends; None for a preset without one. Tidies
-    up at the end where that is due; `notice` hears where it could not, `on_use` of every call of a remote embedder.
-    Raises as `memory_errors` says, within the block as well."""
+    """A desk's memory on disk, held by this one writer until the block ends; None for a preset without one. Small files
+    are put together at the end where that is due; `notice` hears why they could not be, `on_use` of every call of a
+    remote embedder. Raises as `memory_errors` says, within the block as well."""
     if not remembers(preset):
         yield None
         return
     from memory.lancedb_store import LanceStore
 
-    place = places.desk_memory(config.desk.name)
+    place = places.desk_memory(services.desk)
     finish_replacing(place)
-    with memory_errors(), open_embedder(config, on_use=on_use) as embedder:
+    with memory_errors(), services.open_embedder(None, on_use) as embedder:
         store = LanceStore(place, embedder, writing=True)
         with LayeredMemory(store, embedder, preset.memory) as memory:
             yield TradingMemory(memory, calendar)
@@ -82,11 +76,12 @@ def desk_memory(
 
 @contextmanager
 def run_memory(
+    services: Services,
     preset: Preset,
-    config: Config,
     calendar: Calendar,
-    on_use: Callable[[ModelUse], None] = lambda use: None,
-    embedder_spec: str | None = None,
+    *,
+    embedder: str | None = None,
+    on_use: OnUse = lambda use: None,
 ) -> Iterator[TradingMemory | None]:
     """The memory of a backtest, in this process alone, by an embedder (None: the configured one); None for a preset
     without one. `on_use` hears of every call of a remote embedder. Raises as `memory_errors` says, within the block as
@@ -94,14 +89,14 @@ def run_memory(
     if not remembers(preset):
         yield None
         return
-    with memory_errors(), open_embedder(config, on_use=on_use, spec=embedder_spec) as embedder:
-        store = InMemoryStore(embedder.dimension)
-        yield TradingMemory(LayeredMemory(store, embedder, preset.memory), calendar)
+    with memory_errors(), services.open_embedder(embedder, on_use) as opened:
+        store = InMemoryStore(opened.dimension)
+        yield TradingMemory(LayeredMemory(store, opened, preset.memory), calendar)
 
 
 def keep_run_memory(memory: TradingMemory | None, run: str) -> str:
-    """Writes what a backtest remembered beside its journal, whole or not at all. Returns why that could not be, empty
-    where it could: the run stands without it."""
+    """Write a backtest's memory beside its journal, whole or not at all. Returns why that could not be done, empty
+    where it was: the run's result does not depend on it."""
     if memory is None:
         return ""
     from memory.lancedb_store import LanceStore
@@ -124,29 +119,29 @@ def keep_run_memory(memory: TradingMemory | None, run: str) -> str:
     return ""
 
 
-def replace_memory(place: Path, with_: Path) -> None:
-    """Puts a whole store in the place of another, which goes once the new one stands. A process that is killed in
-    between leaves what `finish_replacing` goes on with."""
+def replace_memory(place: Path, new: Path) -> None:
+    """Replace a store by a complete one, and delete the old one. A process that is killed in between leaves a state
+    that `finish_replacing` completes."""
     old = _before(place)
     place.rename(old)
-    with_.rename(place)
+    new.rename(place)
     shutil.rmtree(old)
 
 
 def finish_replacing(place: Path) -> None:
-    """Goes on with a replacement that was cut off, where there is one: the old store has left its place only once the
-    new one was whole."""
+    """Complete a replacement that was interrupted, where there is one: the old store is moved only once the new one is
+    complete."""
     old = _before(place)
     if not old.exists():
         return
     if not place.exists():
-        new = part_of(place)
-        (new if new.exists() else old).rename(place)
+        part = part_of(place)
+        (part if part.exists() else old).rename(place)
     shutil.rmtree(old, ignore_errors=True)
 
 
 def part_of(place: Path) -> Path:
-    """Where a store is written until it is whole."""
+    """The place of a store until it is complete."""
     return place.with_name(f"{place.name}.part")
 
 

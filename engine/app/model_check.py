@@ -1,4 +1,4 @@
-"""Which services the configured models belong to, whether their keys are there, and what they can do when asked."""
+"""Check of the configured models: which service each belongs to, whether its key is there, what it can do."""
 
 from __future__ import annotations
 
@@ -6,25 +6,27 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from connectors.llm.pricing import load_prices
-from connectors.llm.probe import probe
-from connectors.wiring.models import Workshop, chosen_models
-from engine.config import Config
+from engine.app.models import chosen_models
 from engine.domain.model_call import Capabilities
 from engine.domain.model_price import ModelPrice, PriceTable
-from engine.domain.model_spec import ModelKind, ModelSpec, ReplayMode, parse_model_spec
-from engine.errors import CredentialsRefused, PaperdeskError
+from engine.domain.model_spec import ModelKind, ModelSpec, parse_model_spec
+from engine.errors import PaperdeskError
 from engine.preset import load_preset
+from engine.services import Services
 from engine.settings import AgentSettings
-
-KEYS = {ModelKind.OPENAI: "OPENAI_API_KEY", ModelKind.ANTHROPIC: "ANTHROPIC_API_KEY"}
-"""Where each vendor's key comes from."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentModel:
-    """The model that answers an agent. `key_variable` is empty where no key is needed; `price` None where it is not
-    known (the rules cost nothing)."""
+    """The model that answers an agent.
+
+    agent: the agent's name.
+    spec: the model.
+    settings: how it is asked.
+    key_variable: environment variable of its service's key, empty where none is needed.
+    sees: whether it is shown pictures.
+    price: None where it is not known; the rules cost nothing.
+    """
 
     agent: str
     spec: ModelSpec
@@ -39,46 +41,37 @@ class AgentModel:
         return bool(self.key_variable) and not os.environ.get(self.key_variable)
 
 
-def agent_models(config: Config, prices: PriceTable | None = None) -> tuple[AgentModel, ...]:
+def agent_models(services: Services, prices: PriceTable) -> tuple[AgentModel, ...]:
     """Every agent's model. Raises UsageError or ConfigError for a preset or spec that means nothing."""
-    table = prices or load_prices()
+    config = services.config
     settings, specs = chosen_models(load_preset(config.desk.preset), config)
     found = []
     for agent, text in specs.items():
         spec = parse_model_spec(text, config.endpoints)
-        endpoint = config.endpoints.get(spec.endpoint)
-        variable = KEYS.get(spec.kind, "") if endpoint is None else endpoint.key_env or ""
-        sees = True if endpoint is None else endpoint.vision
         found.append(
             AgentModel(
                 agent=agent,
                 spec=spec,
                 settings=settings[agent],
-                key_variable=variable,
-                sees=sees,
-                price=table.find(spec.provider, spec.model),
+                key_variable=services.models.key_variable(spec),
+                sees=services.models.sees(spec),
+                price=prices.find(spec.provider, spec.model),
             )
         )
     return tuple(found)
 
 
-async def ask_services(config: Config, specs: Sequence[ModelSpec]) -> Mapping[ModelSpec, Capabilities | PaperdeskError]:
-    """Asks each service's model two tiny questions; what was refused or cannot be asked is the error. The rules are
-    nobody's service and are left out."""
-    workshop = Workshop(config, ReplayMode.LIVE)
+async def probe_models(
+    services: Services, specs: Sequence[ModelSpec]
+) -> Mapping[ModelSpec, Capabilities | PaperdeskError]:
+    """Ask each model two small questions; what was refused or cannot be asked is the error. The offline rules belong
+    to no service and are left out."""
     found: dict[ModelSpec, Capabilities | PaperdeskError] = {}
     for spec in dict.fromkeys(specs):
         if spec.kind in (ModelKind.OFFLINE, ModelKind.REPLAY):
             continue
         try:
-            model = workshop.live(spec)
-        except CredentialsRefused as error:
-            found[spec] = error
-            continue
-        try:
-            found[spec] = await probe(model)
+            found[spec] = await services.models.probe(spec)
         except PaperdeskError as error:
             found[spec] = error
-        finally:
-            await model.aclose()
     return found

@@ -1,74 +1,92 @@
-"""The configured desk's account beside its journal, for a person to look at and to take over."""
+"""Reconciliation of the configured desk's account with its journal: compared, and adopted on request."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
 
-from connectors.wiring.accounts import build_booking, build_looking, check_calendar, desk_account
-from connectors.wiring.broker import broker_of
-from connectors.wiring.desk_lock import desk_lock
-from connectors.wiring.desk_market import load_desk
-from connectors.wiring.desk_session import session_to_run
 from engine import places
 from engine.account.adoption import adopt, ended_at_the_broker
 from engine.account.claim import claim_account
 from engine.account.reconciliation import ReconciliationReport
-from engine.config import Config
+from engine.app.desk_account import DeskAccount, build_booking, build_reconciler, check_calendar, desk_account
+from engine.app.desk_lock import desk_lock
+from engine.app.desk_session import session_to_run
+from engine.app.market_data import held_symbols, load_desk
 from engine.domain.run import Adoption
 from engine.errors import ConfigError
 from engine.journal.upgrade import bring_up_to_date
 from engine.journal.writer import JournalWriter
 from engine.market.as_of import Market
-from engine.ports import Clock
+from engine.services import Services
 from engine.session.desk_context import run_id
+
+ATTEMPTS = 2
+"""How often the broker is asked for values that are only displayed: nobody waits long for them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reconciled:
-    """Both sides as they were found (`found.differences` is empty where they agree), and what was `adopted`."""
+    """Both sides as they were found (`found.differences` is empty where they agree), and the `adopted` differences."""
 
     desk: str
     found: ReconciliationReport
     adopted: tuple[Adoption, ...] = ()
 
 
-async def look_at_account(config: Config, machine: Clock | None = None) -> Reconciled:
-    """Compares journal and broker; writes nothing. Raises ConfigError for a desk without an account at a broker,
+async def reconcile(services: Services) -> Reconciled:
+    """Compare journal and broker; nothing is written. Raises ConfigError for a desk without an account at a broker,
     TryAgainLater while a run is at work, and what the broker raises."""
-    async with desk_account(_at_a_broker(config), machine) as account:
-        calendar, _ = session_to_run(config, None, account.clock.now())
-        with desk_lock(config.desk.name):
-            bring_up_to_date(places.desk_journal(config.desk.name))
-            return Reconciled(config.desk.name, await build_looking(config, account, calendar).look())
+    desk = services.desk
+    async with _account(services) as account:
+        calendar, _ = session_to_run(services, None, account.clock.now())
+        with desk_lock(desk):
+            bring_up_to_date(places.desk_journal(desk))
+            return Reconciled(desk, await build_reconciler(desk, account, calendar).look())
 
 
-async def adopt_account(config: Config, reason: str, machine: Clock | None = None) -> Reconciled:
-    """Takes the broker's side in every difference, recorded with its reason. Raises as `look_at_account` does,
+async def adopt_account(services: Services, reason: str) -> Reconciled:
+    """Take the broker's side in every difference, recorded with its reason. Raises as `reconcile` does,
     BooksDisagree while a stranger's order is open, MissingData for positions without prices where the desk's books are
     opened with them."""
-    desk = config.desk.name
-    async with desk_account(_at_a_broker(config), machine) as account:
-        calendar, session = session_to_run(config, None, account.clock.now())
+    desk = services.desk
+    async with _account(services) as account:
+        calendar, session = session_to_run(services, None, account.clock.now())
         await check_calendar(account.broker, calendar, session)
         with desk_lock(desk):
             journal = places.desk_journal(desk)
             bring_up_to_date(journal)
-            looking = build_looking(config, account, calendar)
-            found = await looking.look()
+            reconciler = build_reconciler(desk, account, calendar)
+            found = await reconciler.look()
             claim_account(places.account_file(found.account.id), desk, found.account.id)
-            found = await ended_at_the_broker(account.broker, looking, found, desk)
+            found = await ended_at_the_broker(account.broker, reconciler, found, desk)
             market = Market(histories={}, actions={}, news={}, filings={}, calendars={})
             if found.kept.bound is None:
-                market = await load_desk(config, session, found.account.positions)
+                market = await load_desk(services, session, (*held_symbols(desk), *found.account.positions))
             with JournalWriter(journal) as writer:
                 booking = build_booking(account, writer, run_id(desk, session), market, calendar)
                 return Reconciled(desk, found, adopt(found, booking, calendar, session, reason))
 
 
-def _at_a_broker(config: Config) -> Config:
-    if broker_of(config) is None:
+async def broker_values(services: Services, first: date, last: date) -> Mapping[date, Decimal]:
+    """The account's value at each close from the first session to the last, as far as the broker has it. Raises
+    ConfigError for a desk that is configured for the simulated market, and what the broker raises."""
+    if services.broker is None:
+        raise ConfigError("broker.kind is simulated")
+    broker = services.broker.open(ATTEMPTS)
+    try:
+        return await broker.equity_history(first, last)
+    finally:
+        await broker.aclose()
+
+
+def _account(services: Services) -> AbstractAsyncContextManager[DeskAccount]:
+    if services.broker is None:
         raise ConfigError(
-            f"the desk {config.desk.name} trades on the simulated market, whose books are the journal: nothing "
+            f"the desk {services.desk} trades on the simulated market, whose books are the journal: nothing "
             "is to be reconciled (broker.kind)"
         )
-    return config
+    return desk_account(services, services.broker)

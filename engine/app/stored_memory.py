@@ -1,4 +1,4 @@
-"""What a desk or a backtest has remembered, to be looked at, tidied or exported: nothing is embedded for that."""
+"""Stored memories of desks and backtests, to be listed, optimized or exported without an embedder."""
 
 from __future__ import annotations
 
@@ -7,15 +7,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from connectors.wiring.memories import memory_errors
-from connectors.wiring.runs import default_symbols
-from connectors.wiring.sources import calendar_table
 from engine import places
-from engine.config import Config
+from engine.app.memory import memory_errors
 from engine.journal.entries import RunEntry
-from engine.market.trading_hours import desk_calendar
 from engine.ports import Calendar
 from engine.preset import load_preset
+from engine.services import Services
 from memory.errors import EmbedderUnavailable
 from memory.ports import Embedder, Matrix
 from memory.recall import LayeredMemory
@@ -23,7 +20,7 @@ from memory.recall import LayeredMemory
 
 @dataclass(frozen=True, slots=True)
 class RecordedEmbedder:
-    """Who made the vectors of a store that is only looked at: nothing is embedded then."""
+    """The id and dimension of the embedder that made a store's vectors; it embeds nothing."""
 
     id: str
     dimension: int
@@ -34,9 +31,9 @@ class RecordedEmbedder:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """Where a memory is kept, the name of the constants that it lives by (memory/presets.py), and its days. `preset`
-    is None for a run of a rule strategy."""
+class StoredMemory:
+    """A memory on disk: its folder, the name of its constants (memory/presets.py), and the calendar of its steps.
+    `preset` is None for a run of a rule strategy."""
 
     place: Path
     preset: str | None
@@ -44,15 +41,15 @@ class Kept:
     calendar: Calendar
 
     @property
-    def there(self) -> bool:
-        """Whether anything was kept."""
+    def exists(self) -> bool:
+        """Whether anything was stored."""
         from memory.lancedb_store import RECORDS, table_exists
 
         return table_exists(self.place, RECORDS)
 
     @contextmanager
     def opened(self, writing: bool = False) -> Iterator[LayeredMemory]:
-        """The memory, to be looked at or tidied. Raises as `memory_errors` says, within the block as well."""
+        """The memory, to be read or optimized. Raises as `memory_errors` says, within the block as well."""
         from memory.lancedb_store import LanceStore, store_embedder
 
         with memory_errors():
@@ -62,20 +59,20 @@ class Kept:
                 yield memory
 
 
-def kept_by_desk(config: Config) -> Kept:
-    """Where the configured desk keeps its memory."""
-    preset = load_preset(config.desk.preset)
-    calendar = desk_calendar(default_symbols(config), calendar_table())
-    return Kept(places.desk_memory(config.desk.name), preset.name, preset.memory, calendar)
+def memory_of_desk(services: Services) -> StoredMemory:
+    """The configured desk's memory."""
+    preset = load_preset(services.config.desk.preset)
+    calendar = services.desk_calendar(services.symbols)
+    return StoredMemory(places.desk_memory(services.desk), preset.name, preset.memory, calendar)
 
 
-def kept_by_run(entry: RunEntry, config: Config) -> Kept:
-    """Where a run's memory is kept: a backtest has its own, a desk's daily run shares the desk's."""
+def memory_of_run(services: Services, entry: RunEntry) -> StoredMemory:
+    """A run's memory: a backtest has its own, a desk's daily run shares the desk's."""
     if entry.spec is None:
-        return kept_by_desk(config)
-    calendar = desk_calendar(entry.spec.symbols, calendar_table())
+        return memory_of_desk(services)
+    calendar = services.desk_calendar(entry.spec.symbols)
     place = places.run_memory(entry.id)
     if entry.spec.preset is None:
-        return Kept(place, None, "desk", calendar)
+        return StoredMemory(place, None, "desk", calendar)
     preset = load_preset(entry.spec.preset)
-    return Kept(place, preset.name, preset.memory, calendar)
+    return StoredMemory(place, preset.name, preset.memory, calendar)

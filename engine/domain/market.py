@@ -6,6 +6,7 @@ Money leaves this module as Decimal.
 
 from __future__ import annotations
 
+import re
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,6 +15,8 @@ from datetime import date, datetime
 from decimal import ROUND_HALF_EVEN, Decimal
 from enum import StrEnum
 from math import isnan
+
+from engine.errors import UsageError
 
 Symbol = str
 
@@ -229,3 +232,12 @@ class FilingBatch:
 def is_crypto(symbol: Symbol) -> bool:
     """True for a pair that trades around the clock, such as BTC-USD (BTC/USD at the broker)."""
     return symbol.endswith(("-USD", "/USD"))
+
+
+def parse_symbol(text: str) -> Symbol:
+    """Parse a symbol as the data folder writes it: upper case, a pair with a dash. Raises UsageError for what cannot
+    be a symbol."""
+    name = text.strip().upper().replace("/", "-")
+    if not re.fullmatch(r"[A-Z0-9^][A-Z0-9.=^_-]{0,23}", name):
+        raise UsageError(f"{text!r} is no symbol; write letters, digits, dot or dash, such as BRK.B or BTC-USD")
+    return name

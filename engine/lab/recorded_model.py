@@ -1,4 +1,4 @@
-"""What a model said in a run, said again to the same question: the journal as recorded answers, failures included."""
+"""Answers of a recorded run, given again to the same questions: the journal as recorded answers, failures included."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from engine.ports import LanguageModel
 
 
 class RecordedModel:
-    """A model that gives the answers of a run for free where the same model was asked the same, and asks the inner one
-    for others. Rules are asked anew: they cost nothing, and say the same."""
+    """A model that gives a run's recorded answers where the same model was asked the same, and asks the inner one
+    otherwise. Offline rules are asked anew: they cost nothing and answer the same."""
 
     def __init__(self, inner: LanguageModel, answers: Iterable[AnswerEntry]) -> None:
         self.spec, self.label, self.sees = inner.spec, inner.label, inner.sees

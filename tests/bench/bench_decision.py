@@ -18,12 +18,15 @@ from statistics import median
 from time import perf_counter
 from typing import Any
 
-from connectors.wiring.models import ModelSet, Workshop
-from connectors.wiring.runs import check_spec, load_run, play
+from connectors.wiring.runs import check_spec, play
+from connectors.wiring.services import services
 from engine import places
+from engine.app.market_data import load_run
+from engine.app.models import ModelSet
 from engine.clock import BacktestClock
 from engine.config import Config
 from engine.domain.model_call import ModelRequest, ModelResult
+from engine.domain.model_spec import ReplayMode
 from engine.domain.run import DataSpec, RunKind, RunSpec
 from engine.journal.entries import RunEntry
 from engine.journal.writer import JournalWriter
@@ -84,15 +87,14 @@ def run(model: LanguageModel, spec: RunSpec, config: Config) -> tuple[float, int
     """Seconds and decisions of one run with one model for every agent."""
     preset = load_preset("finvision")
     agents = ("news", "chart", "performance-reflection", "signal-reflection", "decision")
-    workshop = Workshop(config, mode=None)  # type: ignore[arg-type]  # nothing is made in it
     models = ModelSet(
         spec=model.spec,
         models=dict.fromkeys(agents, model),
         settings=dict(preset.agents),
         insisted=frozenset(),
-        workshop=workshop,
+        opened=services(config).models.open(ReplayMode.LIVE),  # nothing is made in it
     )
-    market = asyncio.run(load_run(spec))
+    market = asyncio.run(load_run(services(config), spec))
     clock = BacktestClock(datetime(2000, 1, 1, tzinfo=UTC))
     with JournalWriter(places.run_journal(spec.run), batched=True) as journal:
         journal.run_started(RunEntry(id=spec.run, kind=RunKind.BACKTEST, name="bench", started=clock.now()))

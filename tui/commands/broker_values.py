@@ -49,13 +49,12 @@ def broker_values_of(invocation: Invocation, reader: JournalReader, points: Sequ
         return BrokerValues()
     import asyncio
 
-    from connectors.wiring.valuing import broker_values
     from engine.account.equity_check import beside
+    from engine.app.reconciliation import broker_values
     from engine.errors import PaperdeskError
 
     try:
-        config = invocation.load().config
-        theirs = asyncio.run(broker_values(config, points[0].session, points[-1].session))
+        theirs = asyncio.run(broker_values(invocation.services(), points[0].session, points[-1].session))
     except PaperdeskError as error:
         return BrokerValues(note=f"the broker's values are not shown: {error}")
     return BrokerValues({one.session: one for one in beside(points, theirs)})

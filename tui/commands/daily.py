@@ -68,8 +68,8 @@ def _run(invocation: Invocation, asked: date | None) -> tuple[str, str]:
     """The run and its outcome."""
     import asyncio
 
-    from connectors.wiring.desk_session import Finished
     from connectors.wiring.telling import run_and_tell
+    from engine.app.desk_session import Finished
 
     done = asyncio.run(run_and_tell(invocation.load().config, asked, publish=heard()))
     return done.run, NOTHING_TO_DO if isinstance(done, Finished) else done.outcome

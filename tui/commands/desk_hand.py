@@ -43,7 +43,7 @@ def hand_on(invocation: Invocation) -> Hand:
     desk = desk_name(invocation)
     journal = places.desk_journal(desk)
     if older_version(journal) is not None:
-        from connectors.wiring.desk_lock import desk_lock
+        from engine.app.desk_lock import desk_lock
 
         with desk_lock(desk):
             bring_up_to_date(journal)

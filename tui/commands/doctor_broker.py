@@ -16,6 +16,7 @@ from tui.commands.due import kept_sessions
 
 if TYPE_CHECKING:
     from engine.ports import Broker
+    from engine.services import BrokerService, Services
 
 AREA = "Broker"
 _MODES = {
@@ -32,46 +33,43 @@ _LATELY = timedelta(days=10)
 _ANY_SHARE = "AAPL"
 
 
-def broker_checks(config: Config, connect: bool) -> Iterator[Finding]:
+def broker_checks(services: Services, connect: bool) -> Iterator[Finding]:
     """Every finding about the broker. Nobody is asked unless `connect` says so; keys are named, never shown."""
-    from connectors.wiring.broker import broker_of, broker_settings
-
-    broker, mode = broker_of(config), config.broker.mode
+    broker, mode = services.broker, services.config.broker.mode
     if broker is None:
         yield Finding(AREA, "kind", OK, "the simulated market, with its books in the desk's journal")
         return
     yield Finding(AREA, "kind", OK, f"{broker.title}; mode {mode}: {_MODES[mode]}")
     try:
-        settings = broker_settings(config)
+        described = broker.described
     except CredentialsRefused as error:
         yield Finding(AREA, "account", FAIL, str(error))
         return
     except PaperdeskError as error:
         yield Finding(AREA, "address", FAIL, str(error))
         return
-    for name, said in settings.described.items():
+    for name, said in described.items():
         yield Finding(AREA, name, OK, said)
     if connect:
-        yield from asyncio.run(_answers(config))
+        yield from asyncio.run(_answers(services.config, broker))
 
 
-async def _answers(config: Config) -> list[Finding]:
-    from connectors.wiring.broker import open_broker
+async def _answers(config: Config, service: BrokerService) -> list[Finding]:
     from engine.clock import LiveClock
 
     here = LiveClock().now
-    broker = open_broker(config)
+    broker = service.open()
     try:
         try:
             now = (await broker.clock()).now
         except PaperdeskError as error:
             # Whoever does not tell the time answers nothing else of the account either, after as long a wait.
-            return [Finding(AREA, "clock", FAIL, str(error)), *await _data_findings(config, here().date())]
+            return [Finding(AREA, "clock", FAIL, str(error)), *await _data_findings(config, service, here().date())]
         found = [_clock_finding(config, now - here(), now)]
         found += [await _account_finding(broker), await _calendar_finding(broker, now.date())]
     finally:
         await broker.aclose()
-    return [*found, *await _data_findings(config, now.date())]
+    return [*found, *await _data_findings(config, service, now.date())]
 
 
 def _clock_finding(config: Config, ahead: timedelta, theirs: datetime) -> Finding:
@@ -120,14 +118,12 @@ async def _calendar_finding(broker: Broker, today: date) -> Finding:
     return Finding(AREA, "calendar", OK, f"the same {len(ours)} sessions from {first} to {last} as known here")
 
 
-async def _data_findings(config: Config, today: date) -> list[Finding]:
+async def _data_findings(config: Config, service: BrokerService, today: date) -> list[Finding]:
     """The latest daily bars of a symbol of the desk, which a daily run asks for; nothing of a broker without data."""
-    from connectors.wiring.broker import fetches_data, open_data
-
-    if not fetches_data(config):
+    if not service.brings_data:
         return []
     symbol: Symbol = config.desk.symbols[0] if config.desk.symbols else _ANY_SHARE
-    source = open_data(config)
+    source = service.open_data()
     try:
         bars = [bar async for _, some in source.bars([symbol], today - _LATELY, today) for bar in some]
     except PaperdeskError as error:

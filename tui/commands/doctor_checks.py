@@ -11,7 +11,6 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,11 +24,11 @@ from tui.console import standard_output
 from tui.invocation import Invocation
 
 if TYPE_CHECKING:
-    from connectors.files.market import FilesMarket
-    from connectors.wiring.services import AgentModel
+    from engine.app.model_check import AgentModel
     from engine.domain.market import PriceHistory
     from engine.market.trading_hours import ExchangeCalendar
-    from engine.ports import Calendar
+    from engine.ports import Calendar, MarketSource
+    from engine.services import Services
 
 OK, NOTE, FAIL = "ok", "note", "fail"
 
@@ -48,9 +47,6 @@ PACKAGES = (
     "optuna",
     "alpaca-py",
 )
-OTHER_KEYS = ("FRED_API_KEY",)
-"""Keys of services that neither a model nor the broker belongs to; what needs them says so itself."""
-
 BACKTESTS = 5
 """How many of the latest backtests' journals are checked."""
 
@@ -76,12 +72,14 @@ def examine(invocation: Invocation, connect: bool) -> Iterator[Finding]:
         loaded = Loaded(Config(), {}, None)
     else:
         yield from _configuration(invocation, loaded)
-    config = loaded.config
-    yield from _models(config, connect)
-    yield from broker_checks(config, connect)
+    from connectors.wiring.services import services as made
+
+    services = made(loaded.config, keep_sessions=False)
+    yield from _models(services, connect)
+    yield from broker_checks(services, connect)
     yield from _places()
-    yield from _journals(config)
-    yield from _data(config)
+    yield from _journals(services.config)
+    yield from _data(services)
     yield from _versions()
     yield from _clock()
     yield from _terminal()
@@ -106,12 +104,12 @@ def _value(plain: Mapping[str, Any], key: str) -> Any:
     return found
 
 
-def _models(config: Config, connect: bool) -> Iterator[Finding]:
-    from connectors.wiring.services import agent_models, ask_services
+def _models(services: Services, connect: bool) -> Iterator[Finding]:
+    from engine.app.model_check import agent_models, probe_models
     from tui.commands.models import answered, in_words
 
     try:
-        agents = agent_models(config)
+        agents = agent_models(services, services.models.prices())
     except PaperdeskError as error:
         yield Finding("Models", "agents", FAIL, str(error))
         return
@@ -119,25 +117,21 @@ def _models(config: Config, connect: bool) -> Iterator[Finding]:
         served = [one.agent for one in agents if one.spec == spec]
         who = "every agent" if len(served) == len(agents) else ", ".join(served)
         yield Finding("Models", str(spec), OK, f"answers {who}")
-    yield from _keys(config, agents)
+    yield from _keys(services, agents)
     if connect:
-        asked = asyncio.run(ask_services(config, [one.spec for one in agents]))
+        asked = asyncio.run(probe_models(services, [one.spec for one in agents]))
         for spec, result in asked.items():
             yield Finding("Services", str(spec), OK if answered(result) else FAIL, in_words(result))
         if not asked:
             yield Finding("Services", "none", NOTE, "no service is configured, nobody was asked")
 
 
-def _keys(config: Config, agents: Sequence[AgentModel]) -> Iterator[Finding]:
+def _keys(services: Services, agents: Sequence[AgentModel]) -> Iterator[Finding]:
     """Which keys are there; never what they are."""
-    from connectors.wiring.broker import broker_keys, broker_of
-    from connectors.wiring.services import KEYS
-
     needed = {one.key_variable for one in agents if one.key_variable}
-    named = {endpoint.key_env for endpoint in config.endpoints.values() if endpoint.key_env}
-    broker = broker_of(config)
-    brokers = set() if broker is None else set(broker.key_variables)
-    for variable in sorted({*KEYS.values(), *broker_keys(), *OTHER_KEYS, *needed, *named}):
+    named = {endpoint.key_env for endpoint in services.config.endpoints.values() if endpoint.key_env}
+    brokers = set() if services.broker is None else set(services.broker.key_variables)
+    for variable in sorted({*services.key_variables(), *needed, *named}):
         there, wanted = bool(os.environ.get(variable)), variable in needed | brokers
         who = "the broker" if variable in brokers else "a configured model"
         said = "present" if there else f"missing, and {who} needs it" if wanted else "not set, not needed"
@@ -200,12 +194,8 @@ def _recorded_answers(path: Path) -> Iterator[Finding]:
     )
 
 
-def _data(config: Config) -> Iterator[Finding]:
-    from connectors.files.market import FilesMarket
-    from connectors.wiring.sources import fetch_folder
-    from engine.market.trading_hours import calendar_for
-
-    folder = fetch_folder(config)
+def _data(services: Services) -> Iterator[Finding]:
+    config, folder = services.config, services.data_folder
     if folder is None:
         yield Finding("Data", "source", OK, f"the generated demo market, seed {config.data.demo_seed}")
         return
@@ -215,18 +205,17 @@ def _data(config: Config) -> Iterator[Finding]:
         yield Finding("Data", "source", OK if made else FAIL, said)
         return
     yield Finding("Data", "source", OK, str(folder))
-    calendars = partial(calendar_for, table=kept_sessions())
-    source = FilesMarket(folder, calendars)
+    source = services.open_source(services.data, date.min)
     if not config.desk.symbols:
         yield Finding("Data", "symbols", FAIL, "the desk has no symbols; set desk.symbols in the configuration")
     for symbol in config.desk.symbols:
         try:
-            yield asyncio.run(_covered(source, symbol, calendars(symbol)))
+            yield asyncio.run(_covered(source, symbol, services.calendar_for(symbol)))
         except PaperdeskError as error:
             yield Finding("Data", symbol, FAIL, str(error))
 
 
-async def _covered(source: FilesMarket, symbol: str, calendar: Calendar) -> Finding:
+async def _covered(source: MarketSource, symbol: str, calendar: Calendar) -> Finding:
     from engine.clock import LiveClock
     from engine.market.coverage import check_coverage
 

@@ -15,17 +15,11 @@ def desk_of(invocation: Invocation) -> tuple[str, Sequence[str]]:
     """The desk of a call and its symbols, as the wiring takes them, which is not loaded for that. Raises
     ConfigError."""
     if invocation.configured:
-        config = invocation.load().config
-        from connectors.wiring.broker import fetches_data
-
-        if config.desk.symbols or config.data.folder is not None or fetches_data(config):
-            return config.desk.name, config.desk.symbols
-        desk = config.desk.name
-    else:
-        desk = DEFAULT_DESK
+        services = invocation.services()
+        return services.desk, services.symbols
     from connectors.demo import DEFAULT_WATCHLIST
 
-    return desk, DEFAULT_WATCHLIST
+    return DEFAULT_DESK, DEFAULT_WATCHLIST
 
 
 def kept_sessions() -> Path | None:
@@ -38,11 +32,9 @@ def desk_now(invocation: Invocation) -> datetime | None:
     """The moment by the clock that the desk of a call goes by, this machine's or the broker's; None where the broker
     does not say. Raises ConfigError, CredentialsRefused."""
     if invocation.configured:
-        config = invocation.load().config
-        from connectors.wiring.broker import broker_time, goes_by_broker
-
-        if goes_by_broker(config):
-            return broker_time(config)
+        services = invocation.services()
+        if services.broker is not None and services.goes_by_broker:
+            return services.broker.time()
     from engine.clock import LiveClock
 
     return LiveClock().now()

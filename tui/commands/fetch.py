@@ -15,7 +15,7 @@ from tui.invocation import Invocation, desk_options
 if TYPE_CHECKING:
     from click._termui_impl import ProgressBar
 
-    from connectors.wiring.fetched import Fetched
+    from engine.domain.fetched import Fetched
 
 
 KINDS = ("all", "bars", "actions", "news", "filings", "macro")
@@ -62,42 +62,28 @@ def command(
       paperdesk fetch macro --data DIR
     """
     import asyncio
-    import os
 
-    from connectors.macro.fred import KEY_VARIABLE
-    from connectors.wiring import fetching, reference_fetching
+    from engine.app.fetch import fetch
     from engine.errors import Interrupted
+    from engine.services import FetchOptions
     from tui.interruption import Interruption
 
-    config = invocation.load().config
-    to = Path(folder).expanduser() if folder else fetching.fetch_folder(config)
+    services = invocation.services()
+    to = Path(folder).expanduser() if folder else services.data_folder
     if to is None:
         raise click.UsageError("no data folder to fetch into: give --data DIR or set data.folder")
     if kind == "macro" and (symbols is not None or since is not None):
         raise click.UsageError("--symbols and --from belong to the others; macro.series says which series are fetched")
     if again and kind in ("filings", "macro"):
         raise click.UsageError(f"--again belongs to bars, actions and news; {kind} are never replaced")
-    wanted = [part.strip() for part in (symbols or "").split(",") if part.strip()] or list(config.desk.symbols)
+    wanted = [part.strip() for part in (symbols or "").split(",") if part.strip()] or list(services.config.desk.symbols)
     if kind != "macro" and not wanted:
         raise click.UsageError(f"whose {'data' if kind == 'all' else kind}? give --symbols A,B or set desk.symbols")
     first = _day(since)
-    done: list[Fetched] = []
     with Interruption() as interruption, _Progress() as progress:
-        hear, stop = progress.hear, interruption.asked
-
-        async def fetch() -> None:
-            from_alpaca = ("bars", "news") if kind == "all" else (kind,) if kind in fetching.FROM_ALPACA else ()
-            if from_alpaca:
-                done.extend(
-                    await fetching.fetch_market(from_alpaca, config, to, wanted, first, hear, stop, again=again)
-                )
-            if kind == "filings" or (kind == "all" and config.filings.user_agent and not stop()):
-                done.extend(await reference_fetching.fetch_filings(config, to, wanted, first, hear, stop))
-            if kind == "macro" or (kind == "all" and os.environ.get(KEY_VARIABLE) and not stop()):
-                done.extend(await reference_fetching.fetch_macro(config, to, hear, stop))
-
-        asyncio.run(fetch())
-    whole = all(one.complete for one in done) and not stop()
+        options = FetchOptions(folder=to, progress=progress.hear, stop=interruption.asked, again=again)
+        done = asyncio.run(fetch(services, kind, options, wanted, first))
+    whole = all(one.complete for one in done) and not options.stop()
     if as_json:
         document = {"schema": 1, "kind": kind, "complete": whole, "files": [_row(one) for one in done]}
         show(json.dumps(document, indent=2, allow_nan=False))

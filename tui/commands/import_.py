@@ -34,9 +34,8 @@ def command(invocation: Invocation, kind: str, file: Path, symbol: str, folder: 
       paperdesk import news headlines.jsonl --symbol AAPL
     """
     from connectors.files.importing import IMPORTERS
-    from connectors.wiring.sources import fetch_folder
 
-    to = fetch_folder(invocation.load().config) if folder is None else Path(folder).expanduser()
+    to = invocation.services().data_folder if folder is None else Path(folder).expanduser()
     if to is None:
         raise click.UsageError("no data folder to import into: give --data DIR or set data.folder")
     done = IMPORTERS[kind](file, to, symbol)

@@ -37,7 +37,7 @@ class _Journal:
         if self.run is not None:
             yield
             return
-        from connectors.wiring.desk_lock import desk_lock
+        from engine.app.desk_lock import desk_lock
 
         with desk_lock(self.desk):
             yield

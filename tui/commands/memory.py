@@ -19,7 +19,7 @@ from tui.commands.run_options import DAY
 from tui.invocation import Invocation, desk_options
 
 if TYPE_CHECKING:
-    from connectors.wiring.kept_memories import Kept
+    from engine.app.stored_memory import StoredMemory
 
 LIST, LIFELINE, PREVIEW, OPTIMIZE, EXPORT, REEMBED = "list", "lifeline", "preview", "optimize", "export", "reembed"
 LAYERS = ("shallow", "intermediate", "deep", "reflection")
@@ -88,7 +88,7 @@ def command(
         elif deed == EXPORT:
             export(head, kept, Path(str(what)).expanduser(), as_json)
         elif deed == REEMBED:
-            reembed(head, kept, invocation.load().config, embedder, as_json)
+            reembed(head, kept, invocation.services(), embedder, as_json)
         else:
             optimize(head, kept, as_json)
 
@@ -106,26 +106,26 @@ def _check(deed: str, what: str | None, chosen: Filter, preset: str | None, embe
 
 
 @contextmanager
-def _meant(invocation: Invocation) -> Iterator[tuple[dict[str, Any], Kept, str, str]]:
+def _meant(invocation: Invocation) -> Iterator[tuple[dict[str, Any], StoredMemory, str, str]]:
     """What a JSON document begins with, the memory that is meant, its name in words, and why there is none (empty
     where there is one)."""
-    from connectors.wiring.kept_memories import kept_by_desk, kept_by_run
+    from engine.app.stored_memory import memory_of_desk, memory_of_run
 
-    config = invocation.load().config
+    services = invocation.services()
     with looked_at(invocation) as (desk, look):
         run = None if look is None or look.run is None else look.reader.run(look.run)
-    kept = kept_by_desk(config) if run is None else kept_by_run(run, config)
+    kept = memory_of_desk(services) if run is None else memory_of_run(services, run)
     title, note = f"desk {desk}" if run is None or run.spec is None else f"backtest {run.id}", ""
-    if run is None and not kept.there:
+    if run is None and not kept.exists:
         latest = _latest_that_remembers(invocation)
         if latest is not None:
             with looked_at(Invocation(invocation.config_file, invocation.desk, latest)) as (_, other):
                 assert other is not None
                 run = other.reader.run(latest)
-            kept, title = kept_by_run(run, config), f"backtest {latest}"
+            kept, title = memory_of_run(services, run), f"backtest {latest}"
             note = f" (the desk {desk} has no memory yet; this is the latest backtest)"
     head = {"schema": 1, "desk": desk, "run": None if run is None or run.spec is None else run.id}
-    yield head, kept, title + note, "" if kept.there else _why_none(kept, title)
+    yield head, kept, title + note, "" if kept.exists else _why_none(kept, title)
 
 
 def _latest_that_remembers(invocation: Invocation) -> str | None:
@@ -134,7 +134,7 @@ def _latest_that_remembers(invocation: Invocation) -> str | None:
     return next((run for run in latest_backtests(_PROBED) if places.run_memory(run).is_dir()), None)
 
 
-def _why_none(kept: Kept, title: str) -> str:
+def _why_none(kept: StoredMemory, title: str) -> str:
     from engine.preset import load_preset
 
     if kept.preset is None:

@@ -16,7 +16,7 @@ from tui.plain_text import one_line
 from tui.text_table import cut, table, wrapped
 
 if TYPE_CHECKING:
-    from connectors.wiring.kept_memories import Kept
+    from engine.app.stored_memory import StoredMemory
     from engine.ports import Calendar
     from memory.record import MemoryRecord
     from memory.view import ScoredRecord
@@ -53,7 +53,9 @@ class Filter:
         )
 
 
-def show_list(head: dict[str, Any], kept: Kept, title: str, missing: str, chosen: Filter, as_json: bool) -> None:
+def show_list(
+    head: dict[str, Any], kept: StoredMemory, title: str, missing: str, chosen: Filter, as_json: bool
+) -> None:
     """Shows what is alive and fits, the most important first; `missing` says why there is no memory, if it is so."""
     if missing:
         empty = {**head, "session": None, "alive": 0, "count": 0, "memories": []}
@@ -121,7 +123,7 @@ def _none_of(alive: Sequence[ScoredRecord]) -> str:
     return f"none of {len(alive):,} fits; there are {', '.join(sorted(kinds))} of {', '.join(sorted(symbols))}"
 
 
-def show_lifeline(head: dict[str, Any], kept: Kept, wanted: str, as_json: bool) -> None:
+def show_lifeline(head: dict[str, Any], kept: StoredMemory, wanted: str, as_json: bool) -> None:
     """Shows every change of one memory. Raises MissingData where an id names none, or several."""
     with kept.opened() as memory:
         record = _named(memory.records(), wanted)

@@ -11,30 +11,32 @@ from tui.commands.memory_rows import change_row, record_row
 from tui.console import show
 
 if TYPE_CHECKING:
-    from connectors.wiring.kept_memories import Kept
-    from engine.config import Config
+    from engine.app.stored_memory import StoredMemory
     from engine.domain.run import ModelUse
+    from engine.services import Services
 
 
-def optimize(head: dict[str, Any], kept: Kept, as_json: bool) -> None:
+def optimize(head: dict[str, Any], stored: StoredMemory, as_json: bool) -> None:
     """Puts the small files of many days together."""
-    with kept.opened(writing=True) as memory:
+    with stored.opened(writing=True) as memory:
         report = memory.optimize()
     if as_json:
         figures = {name: getattr(report, name) for name in report.__dataclass_fields__}
         show(json.dumps({**head, **figures}, indent=2))
         return
     show(
-        f"{kept.place}: {report.records:,} memories, {report.touches:,} changes, {report.files_before} files "
+        f"{stored.place}: {report.records:,} memories, {report.touches:,} changes, {report.files_before} files "
         f"before, {report.files_after} after, {report.bytes_after:,} bytes"
     )
 
 
-def reembed(head: dict[str, Any], kept: Kept, config: Config, embedder: str | None, as_json: bool) -> None:
+def reembed(
+    head: dict[str, Any], stored: StoredMemory, services: Services, embedder: str | None, as_json: bool
+) -> None:
     """Turns every text to a vector anew; what that cost is said."""
-    from connectors.wiring.reembedding import reembed_memory
+    from engine.app.embedder_change import reembed_memory
 
-    made = reembed_memory(kept, config, embedder, config.desk.name if head["run"] is None else None)
+    made = reembed_memory(services, stored, embedder, services.desk if head["run"] is None else None)
     use = made.use
     if as_json:
         paid = {
@@ -49,7 +51,7 @@ def reembed(head: dict[str, Any], kept: Kept, config: Config, embedder: str | No
         show(f"{made.place}: its {made.count:,} memories are by {made.after} already")
         return
     show(f"{made.place}: {made.count:,} memories by {made.after}, before by {made.before}{_paid(use)}")
-    if embedder is not None and embedder != config.memory.embedder:
+    if embedder is not None and embedder != services.config.memory.embedder:
         show(f'set memory.embedder = "{embedder}" in the configuration: the next run refuses another')
 
 
@@ -60,14 +62,14 @@ def _paid(use: ModelUse) -> str:
     return f"; {use.calls:,} call{'s' if use.calls > 1 else ''}, {use.input_tokens:,} tokens, {cost}"
 
 
-def export(head: dict[str, Any], kept: Kept, file: Path, as_json: bool) -> None:
+def export(head: dict[str, Any], stored: StoredMemory, file: Path, as_json: bool) -> None:
     """Writes every memory with its changes, an object a line. Raises DataError for a file that is there already or
     cannot be written."""
-    with kept.opened() as memory:
+    with stored.opened() as memory:
         lines = [
             {
-                **record_row(record, kept.calendar),
-                "changes": [change_row(touch, kept.calendar) for touch in memory.lifeline(record.id)],
+                **record_row(record, stored.calendar),
+                "changes": [change_row(touch, stored.calendar) for touch in memory.lifeline(record.id)],
             }
             for record in memory.records()
         ]

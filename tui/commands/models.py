@@ -12,7 +12,7 @@ from tui.console import Console, show, standard_output
 from tui.invocation import Invocation, desk_options
 
 if TYPE_CHECKING:
-    from connectors.wiring.services import AgentModel
+    from engine.app.model_check import AgentModel
     from engine.config import Config
     from engine.domain.model_call import Capabilities
     from engine.domain.model_price import ModelPrice, PriceTable
@@ -39,13 +39,12 @@ def command(invocation: Invocation, ask: bool, as_json: bool) -> int:
     """
     import asyncio
 
-    from connectors.llm.pricing import load_prices
-    from connectors.wiring.services import agent_models, ask_services
+    from engine.app.model_check import agent_models, probe_models
 
-    config = invocation.load().config
-    prices = load_prices()
-    agents = agent_models(config, prices)
-    asked: Asked = asyncio.run(ask_services(config, [one.spec for one in agents])) if ask else {}
+    services = invocation.services()
+    config, prices = services.config, services.models.prices()
+    agents = agent_models(services, prices)
+    asked: Asked = asyncio.run(probe_models(services, [one.spec for one in agents])) if ask else {}
     if as_json:
         show(json.dumps(_document(config, agents, prices, asked if ask else None), indent=2, allow_nan=False))
     else:

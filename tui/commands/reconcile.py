@@ -20,7 +20,7 @@ from tui.text_table import wrapped
 if TYPE_CHECKING:
     from decimal import Decimal
 
-    from connectors.wiring.reconciling import Reconciled
+    from engine.app.reconciliation import Reconciled
     from engine.domain.brokerage import Difference
     from engine.domain.run import Adoption
 
@@ -50,11 +50,11 @@ def command(invocation: Invocation, adopt: bool, reason: str, yes: bool, as_json
         raise click.UsageError("--adopt needs --reason TEXT: it stands in the books")
     if adopt and not yes and (as_json or not sys.stdin.isatty()):
         raise click.UsageError("nobody can be asked here: look with paperdesk reconcile, then say --adopt --yes")
-    from connectors.wiring.reconciling import adopt_account, look_at_account
+    from engine.app.reconciliation import adopt_account, reconcile
 
     hand_on(invocation)
-    config = invocation.load().config
-    done = asyncio.run(look_at_account(config))
+    services = invocation.services()
+    done = asyncio.run(reconcile(services))
     adopted: Sequence[Adoption] = ()
     if adopt and (done.found.differences or done.found.kept.bound is None):
         if not as_json:
@@ -62,8 +62,8 @@ def command(invocation: Invocation, adopt: bool, reason: str, yes: bool, as_json
         if not yes and not click.confirm(f"PAPER: take the broker's side in the journal of {done.desk}?", err=True):
             show("nothing was adopted")
             return DeskHalted.exit_code
-        adopted = asyncio.run(adopt_account(config, why)).adopted
-        done = asyncio.run(look_at_account(config))
+        adopted = asyncio.run(adopt_account(services, why)).adopted
+        done = asyncio.run(reconcile(services))
     _print(done, adopted, _values(invocation, done.desk), as_json)
     return DeskHalted.exit_code if done.found.differences else 0
 

@@ -77,7 +77,7 @@ class RunFlags:
         """The run that they describe, the configuration's values for the rest. A window that is given in part is a
         usage error; one that is not given at all is the desk's own. Raises what `default_spec` raises."""
         from connectors.wiring.runs import default_spec
-        from connectors.wiring.sources import configured_data
+        from connectors.wiring.services import services
 
         if (self.first is None) != (self.last is None):
             raise click.UsageError("a window has two ends: give --from and --to, or neither")
@@ -94,7 +94,7 @@ class RunFlags:
             preset=self.preset if self.preset is not None or self.strategy is not None else spec.preset,
             strategy=self.strategy,
             params=key_values(self.params),
-            data=configured_data(config),
+            data=services(config).data,
             model=self.model,
             without=() if self.without is None else tuple(filter(None, map(str.strip, self.without.split(",")))),
             convention=self.convention or config.metrics.convention,
@@ -105,12 +105,12 @@ class RunFlags:
         )
 
     def _windowed(self, config: Config) -> RunSpec:
-        from connectors.wiring.runs import default_symbols
+        from connectors.wiring.services import services
         from engine.domain.run import RunSpec
 
         assert self.first is not None and self.last is not None
         return RunSpec(
-            symbols=default_symbols(config),
+            symbols=services(config).symbols,
             first=self.first,
             last=self.last,
             warm_up_from=self.warm_up_from,

@@ -135,10 +135,9 @@ def how_to_go_on(environment: Mapping[str, str], state: Path | None, folder: str
 
 
 def _sessions(invocation: Invocation, server: SandboxServer, count: int) -> Iterator[Played]:
-    from connectors.wiring.runs import default_symbols
     from connectors.wiring.sandbox import next_ready, ready_by
 
-    symbols = default_symbols(invocation.load().config)
+    symbols = invocation.services().symbols
     _move(server, ready_by(symbols, server.exchange.now))
     document = _run(invocation)
     if document["outcome"] == NOTHING_TO_DO:
@@ -171,10 +170,10 @@ def _run(invocation: Invocation) -> dict[str, Any]:
 
 
 def _compared(invocation: Invocation, document: Mapping[str, Any]) -> Played:
-    from connectors.wiring.reconciling import look_at_account
+    from engine.app.reconciliation import reconcile
     from engine.reports.documents import row_json
 
-    found = asyncio.run(look_at_account(invocation.load().config)).found
+    found = asyncio.run(reconcile(invocation.services())).found
     ours = found.kept.portfolio(found.lines)
     return Played(document, ours.cash, found.account.cash, tuple(row_json.difference(one) for one in found.differences))
 

@@ -63,8 +63,7 @@ def command(
       paperdesk tune macd --from 2022-06-01 --to 2023-06-01 --symbols AAPL,TSLA --data DIR
       paperdesk tune z-score --from 2023-01-03 --to 2024-06-28 --test-from 2024-07-01 --test-to 2025-06-30
     """
-    from connectors.wiring.runs import default_symbols
-    from connectors.wiring.sources import configured_data
+    from connectors.wiring.services import services
     from connectors.wiring.tuning import run_tuning
     from engine.domain.run import DataSpec, RunSpec
     from engine.errors import Interrupted
@@ -75,12 +74,12 @@ def command(
     if (test_from is None) != (test_to is None):
         raise click.UsageError("a test window has two ends: give --test-from and --test-to, or neither")
     spec = RunSpec(
-        symbols=default_symbols(config) if symbols is None else symbol_list(symbols),
+        symbols=services(config).symbols if symbols is None else symbol_list(symbols),
         first=first,
         last=last,
         strategy=strategy,
         params=key_values(params),
-        data=configured_data(config) if folder is None else DataSpec(folder),
+        data=services(config).data if folder is None else DataSpec(folder),
         convention=convention or config.metrics.convention,
         seed=config.desk.seed if seed is None else seed,
     )

@@ -51,17 +51,9 @@ class Desk:
         return hand_view(self.hand.journal, self.config.broker.mode is TradingMode.ASK, until, self.now)
 
     def _symbols(self) -> Sequence[str]:
-        if self.config.desk.symbols:
-            return self.config.desk.symbols
-        from connectors.wiring.broker import fetches_data
+        from connectors.wiring.services import services
 
-        if self.config.data.folder is None and not fetches_data(self.config):
-            from connectors.demo import DEFAULT_WATCHLIST
-
-            return DEFAULT_WATCHLIST
-        from connectors.wiring.runs import default_symbols
-
-        return default_symbols(self.config)
+        return services(self.config).symbols
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from connectors.alpaca.registration import BROKER
 from connectors.alpaca.settings import AlpacaSettings
 from connectors.sandbox import SandboxServer
-from connectors.wiring.broker import broker_settings, broker_time, open_broker
+from connectors.wiring.broker import ConfiguredBroker
 from engine.config import Config
 from engine.errors import ConfigError, CredentialsRefused
 from tests.connectors.alpaca.alpaca_accounts import KEY, SECRET
@@ -19,6 +20,7 @@ from tests.connectors.alpaca.sandbox_markets import START
 
 REPO = Path(__file__).parents[3]
 KEYS = {"APCA_API_KEY_ID": KEY, "APCA_API_SECRET_KEY": SECRET}
+ALPACA = Config.model_validate({"broker": {"kind": "alpaca"}})
 
 
 @pytest.mark.parametrize(
@@ -85,9 +87,11 @@ def test_keys_travel_over_https_only() -> None:
 
 @pytest.mark.parametrize("missing", sorted(KEYS))
 @pytest.mark.parametrize("value", ["", "   "])
-def test_a_missing_key_is_named(missing: str, value: str) -> None:
+def test_a_missing_key_is_named(missing: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, text in (KEYS | {missing: value}).items():
+        monkeypatch.setenv(name, text)
     with pytest.raises(CredentialsRefused, match=f"^{missing} is not set") as refused:
-        open_broker(Config(), KEYS | {missing: value})
+        ConfiguredBroker(ALPACA).open()
     assert refused.value.exit_code == 77
 
 
@@ -101,7 +105,7 @@ def test_a_key_that_no_header_can_carry_is_refused_unseen(wrong: str) -> None:
 def test_the_environment_overrides_the_configuration() -> None:
     plain = {"broker": {"kind": "alpaca", "data_url": "https://mirror.example.com", "timeout": 7, "feed": "sip"}}
     config = Config.model_validate(plain)
-    configured = broker_settings(config, KEYS)
+    configured = BROKER.settings(config.broker, KEYS)
     assert configured == AlpacaSettings(
         key=KEY,
         secret=SECRET,
@@ -111,17 +115,17 @@ def test_the_environment_overrides_the_configuration() -> None:
         feed="sip",
     )
     local = {"APCA_API_BASE_URL": "http://127.0.0.1:5/", "APCA_API_DATA_URL": "http://127.0.0.1:6/v2"}
-    moved = broker_settings(config, KEYS | local)
+    moved = BROKER.settings(config.broker, KEYS | local)
     assert (moved.trading_url, moved.data_url) == ("http://127.0.0.1:5", "http://127.0.0.1:6")
-    assert broker_settings(config, KEYS | dict.fromkeys(local, " ")) == configured, "empty is not set"
+    assert BROKER.settings(config.broker, KEYS | dict.fromkeys(local, " ")) == configured, "empty is not set"
     with pytest.raises(ConfigError, match="real money"):
-        broker_settings(config, KEYS | {"APCA_API_BASE_URL": "https://api.alpaca.markets"})
+        BROKER.settings(config.broker, KEYS | {"APCA_API_BASE_URL": "https://api.alpaca.markets"})
 
 
 def test_settings_are_shown_without_keys() -> None:
     settings = AlpacaSettings(key=f" {KEY}\n", secret=SECRET)
     assert settings.headers == {"APCA-API-KEY-ID": KEY, "APCA-API-SECRET-KEY": SECRET}, "space around a key is no part"
-    for text in (repr(settings), str(settings), f"{settings}", repr(open_broker(Config(), KEYS).settings)):
+    for text in (repr(settings), str(settings), f"{settings}", repr(BROKER.settings(Config().broker, KEYS))):
         assert KEY not in text and SECRET not in text
     assert settings.without_keys(f"no such key {KEY}/{SECRET}!") == "no such key (a key)/(a key)!"
     assert pickle.loads(pickle.dumps(settings)) == settings
@@ -132,7 +136,9 @@ import sys
 import connectors.alpaca.broker_time, connectors.wiring.broker
 heavy = {"alpaca", "requests", "pandas", "httpx", "websockets", "numpy"} & set(sys.modules)
 assert not heavy, heavy
-broker = connectors.wiring.broker.open_broker(__import__("engine.config").config.Config())
+broker = connectors.wiring.broker.ConfiguredBroker(
+    __import__("engine.config").config.Config(broker={"kind": "alpaca"})
+).open()
 print(connectors.alpaca.broker_time.broker_now(broker.settings).isoformat())
 assert not {"alpaca", "requests", "pandas"} & set(sys.modules)
 """
@@ -151,12 +157,17 @@ def test_the_brokers_time_is_asked_without_alpaca_py(broker: SandboxServer) -> N
     assert (done.stdout, done.stderr) == ("2024-01-31T21:05:00+00:00\n", "")
 
 
-def test_the_time_of_a_broker_that_does_not_say_is_none(broker: SandboxServer) -> None:
-    config = Config()
-    assert broker_time(config, broker.environment) == START
+def test_the_time_of_a_broker_that_does_not_say_is_none(broker: SandboxServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    service = ConfiguredBroker(ALPACA)
+    for name, value in broker.environment.items():
+        monkeypatch.setenv(name, value)
+    assert service.time() == START
     broker.fault("server_error")
-    assert broker_time(config, broker.environment) is None
-    with pytest.raises(ConfigError):
-        broker_time(config, {**broker.environment, "APCA_API_BASE_URL": "https://api.alpaca.markets"})
+    assert service.time() is None
+    with monkeypatch.context() as patch, pytest.raises(ConfigError):
+        patch.setenv("APCA_API_BASE_URL", "https://api.alpaca.markets")
+        service.time()
+    for name in broker.environment:
+        monkeypatch.delenv(name)
     with pytest.raises(CredentialsRefused):
-        broker_time(config, {})
+        service.time()

@@ -11,13 +11,13 @@ import pytest
 from connectors.files import FilesMarket
 from connectors.files.importing import (
     IMPORTERS,
-    folder_symbol,
     import_actions,
     import_filings,
     import_news,
     import_prices,
 )
 from connectors.files.writing import write_text
+from engine.domain.market import parse_symbol
 from engine.errors import MalformedData, MissingData, UsageError
 from tests.connectors.weekdays import calendar_for
 
@@ -201,7 +201,7 @@ def test_every_importer_refuses_what_it_cannot_read(tmp_path: Path, kind: str) -
 
 
 def test_symbols_are_written_as_the_folder_names_them() -> None:
-    assert [folder_symbol(text) for text in ("btc/usd", " brk.b ", "^GSPC")] == ["BTC-USD", "BRK.B", "^GSPC"]
+    assert [parse_symbol(text) for text in ("btc/usd", " brk.b ", "^GSPC")] == ["BTC-USD", "BRK.B", "^GSPC"]
 
 
 def test_parquet_is_read_or_says_what_it_needs(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from connectors.files.adjusting import adjusted_closes, continued
 from connectors.files.appending import append_news
-from connectors.files.fetch_log import Asked, FetchLog
+from connectors.files.fetch.log import Asked, FetchLog
 from connectors.files.merging import Merged, checked_row, kept_bars, merge_actions, merge_bars
 from connectors.files.prices import BarRow
 from engine.domain.market import NANO, UNKNOWN, ActionKind, Bar, CorporateAction, NewsItem

@@ -12,12 +12,14 @@ from typing import Any
 
 import pytest
 
-from connectors.wiring import bench, bench_jobs, models
+from connectors.wiring import bench, bench_jobs
 from connectors.wiring.bench import Bench, BenchRequest, prepare, run_bench
 from connectors.wiring.bench_jobs import Job, Played, run_jobs
+from connectors.wiring.remote_models import RemoteModels
 from engine.config import Config
 from engine.domain.decision import SizingRule
 from engine.domain.model_call import ModelRequest, ModelResult
+from engine.domain.model_spec import ModelSpec
 from engine.errors import CredentialsRefused, MalformedData, UsageError
 from engine.lab.published_agents import Ablation, published_agents
 from engine.market.trading_hours import exchange_calendar
@@ -76,10 +78,10 @@ def sampled(monkeypatch: pytest.MonkeyPatch) -> list[ModelRequest]:
     """Every model is one of the test's own; what they were asked."""
     asked: list[ModelRequest] = []
 
-    def model(self: models.Workshop, text: str) -> LanguageModel:
-        return Sampled(text, asked)
+    def model(self: RemoteModels, spec: ModelSpec) -> LanguageModel:
+        return Sampled(str(spec), asked)
 
-    monkeypatch.setattr(models.Workshop, "model", model)
+    monkeypatch.setattr(RemoteModels, "model", model)
     return asked
 
 

@@ -11,12 +11,14 @@ import pytest
 from connectors.charts.painter import MatplotlibPainter
 from connectors.llm.answer_store import AnswerStore
 from connectors.llm.replay import ReplayModel
-from connectors.wiring import bench, models
+from connectors.wiring import bench
 from connectors.wiring.bench import BenchRequest, prepare, run_bench
 from connectors.wiring.bench_forecast import forecast, is_free
+from connectors.wiring.remote_models import RemoteModels
 from engine import places
 from engine.config import Config
 from engine.domain.model_call import ModelRequest, ModelResult
+from engine.domain.model_spec import ModelSpec
 from engine.offline.model import OfflineModel
 from engine.ports import LanguageModel
 from tests.connectors.wiring.short_bench import short_tables, write_folder
@@ -92,13 +94,14 @@ def test_what_is_recorded_is_not_paid_again(folder: Path, answers: int, monkeypa
                 return await OfflineModel().answer(request, on_delta)
             return await super().answer(request, on_delta)
 
-    def model(self: models.Workshop, text: str) -> LanguageModel:
-        provider, _, name = text.partition(":")
+    def model(self: RemoteModels, spec: ModelSpec) -> LanguageModel:
         store, painter = AnswerStore(places.replay_cache()), MatplotlibPainter.version
-        return Recording(store, OfflineModel(), provider=provider, model=name, sees=True, painter_version=painter)
+        return Recording(
+            store, OfflineModel(), provider=spec.provider, model=spec.model, sees=True, painter_version=painter
+        )
 
     with monkeypatch.context() as patch:
-        patch.setattr(models.Workshop, "model", model)
+        patch.setattr(RemoteModels, "model", model)
         asked = run_bench(prepared(folder, PAID), Config()).models[0].calls
     after = forecast(prepared(folder, PAID).jobs, Config()).models[PAID]
     assert after.held == min(answers, asked)

@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
-from connectors.wiring.briefings import configured_briefing, kept_briefing, preset_of, settled
 from connectors.wiring.desk import run_desk_day
 from connectors.wiring.redeciding import redecide
 from connectors.wiring.runs import run_backtest
+from connectors.wiring.services import services
 from engine import places
+from engine.app.briefing import configured_briefing, kept_briefing, preset_of, settled
 from engine.config import Config
 from engine.domain.briefing import Briefing, ExpertNote
 from engine.domain.run import DataSpec, RunSpec
@@ -145,7 +146,7 @@ def test_a_daily_run_keeps_it_too_and_is_redecided_with_it() -> None:
     with JournalReader(places.desk_journal("mine")) as reader:
         (entry,) = reader.runs()
         briefing = kept_briefing(reader, entry)
-        assert briefing == configured_briefing(told, DataSpec(None, 7), ("TMBK",))
+        assert briefing == configured_briefing(services(told), DataSpec(None, 7), ("TMBK",))
         decided = reader.decisions()
         changed = config(preset="desk", preference="conservative")
         again = redecide(reader, decided, changed)
@@ -161,21 +162,23 @@ def test_a_daily_run_keeps_it_too_and_is_redecided_with_it() -> None:
 
 def test_a_spec_that_says_it_itself_is_left_alone_and_a_strategy_has_none() -> None:
     own = replace(SPEC, briefing=Briefing(preference="aggressive"), embedder="minilm")
-    assert settled(own, config(preference="conservative")) == own
+    assert settled(services(config(preference="conservative")), own) == own
     preset = preset_of(own)
     assert preset is not None and preset.preference == "aggressive"
     rule = replace(SPEC, preset=None, strategy="macd", model=None)
-    assert settled(rule, config(risk="risk-averse")) == rule and preset_of(rule) is None
+    assert settled(services(config(risk="risk-averse")), rule) == rule and preset_of(rule) is None
 
 
 def test_profiles_come_from_files_and_mistakes_are_one_line(tmp_path: Path, notes: str) -> None:
     (tmp_path / "tmbk.md").write_text("From a file.")
-    known = configured_briefing(config(profile={"TMBK": str(tmp_path / "tmbk.md")}), DataSpec("folder"), ("TMBK", "X"))
+    known = configured_briefing(
+        services(config(profile={"TMBK": str(tmp_path / "tmbk.md")})), DataSpec("folder"), ("TMBK", "X")
+    )
     assert known.profiles == (("TMBK", "From a file."),)
     with pytest.raises(ConfigError, match=r"desk.profile.TMBK: .*none.md cannot be read"):
-        configured_briefing(config(profile={"TMBK": str(tmp_path / "none.md")}), DataSpec(None), ("TMBK",))
+        configured_briefing(services(config(profile={"TMBK": str(tmp_path / "none.md")})), DataSpec(None), ("TMBK",))
     with pytest.raises(MissingData, match="no guidance file"):
-        configured_briefing(config({"guidance": str(tmp_path / "no.jsonl")}), DataSpec(None), ("TMBK",))
+        configured_briefing(services(config({"guidance": str(tmp_path / "no.jsonl")})), DataSpec(None), ("TMBK",))
     Path(notes).write_text("{")
     with pytest.raises(MalformedData, match=r"notes\.jsonl:1"):
         run_backtest(replace(SPEC, run="never"), config({"guidance": notes}), clock=NOON)

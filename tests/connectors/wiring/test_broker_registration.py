@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import connectors
-from connectors.wiring.broker import broker_keys, broker_of, goes_by_broker, open_feed
+from connectors.wiring.broker import broker_keys, broker_of
+from connectors.wiring.services import services
 from engine.clock import LiveClock
 from engine.config import BrokerConfig, Config
 from engine.errors import ConfigError
@@ -41,13 +42,14 @@ def test_a_folder_with_a_registration_is_a_broker(shelf: Config) -> None:
 
     assert found is not None and found.title == "a shelf"
     assert (found.brings_data, found.is_real_time) == (False, False)
-    assert open_feed(shelf, LiveClock()) is None
+    service = services(shelf).broker
+    assert service is not None and service.open_feed(LiveClock()) is None
     assert broker_keys() == ("APCA_API_KEY_ID", "APCA_API_SECRET_KEY", "SHELF_KEY")
 
 
 def test_the_simulated_market_is_no_broker() -> None:
     assert broker_of(Config()) is None
-    assert not goes_by_broker(Config(broker=BrokerConfig(kind="simulated", clock="broker")))
+    assert not services(Config(broker=BrokerConfig(kind="simulated", clock="broker"))).goes_by_broker
 
 
 @pytest.mark.parametrize(

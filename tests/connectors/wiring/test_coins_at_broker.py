@@ -16,11 +16,11 @@ from connectors.demo import DemoMarket
 from connectors.files.writing import write_folder
 from connectors.sandbox import SandboxServer, SandboxSettings
 from connectors.wiring.desk import run_desk_day
-from connectors.wiring.desk_session import Finished
 from connectors.wiring.sandbox import loader
 from connectors.wiring.sources import calendars
 from engine import places
 from engine.account.reconciliation import journal_snapshot
+from engine.app.desk_session import Finished
 from engine.clock import LiveClock
 from engine.config import Config
 from engine.domain.execution import ExecutionRules

@@ -15,11 +15,11 @@ from connectors.demo import DemoMarket
 from connectors.files.writing import write_folder
 from connectors.sandbox import SandboxServer
 from connectors.wiring.desk import run_desk_day
-from connectors.wiring.desk_session import Finished
 from connectors.wiring.sandbox import build_sandbox
 from connectors.wiring.sources import calendars
 from engine import places
 from engine.account.reconciliation import journal_snapshot
+from engine.app.desk_session import Finished
 from engine.config import Config
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.domain.order import OrderState

@@ -16,12 +16,12 @@ from connectors.alpaca.broker import AlpacaBroker
 from connectors.sandbox import SandboxServer
 from connectors.wiring.desk import run_desk_day
 from connectors.wiring.desk_cycle import cut_short, is_decided, run_desk_cycle
-from connectors.wiring.desk_session import Finished
 from connectors.wiring.parity import check_parity
 from connectors.wiring.sandbox import build_sandbox
 from connectors.wiring.sources import calendars
 from engine import places
 from engine.agents.decision import DecisionView
+from engine.app.desk_session import Finished
 from engine.config import Config
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.domain.order import OrderState

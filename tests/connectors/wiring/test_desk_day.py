@@ -15,10 +15,10 @@ import pytest
 from connectors.demo import DemoMarket
 from connectors.files.writing import write_folder
 from connectors.wiring.desk import OpenDesk, run_desk_day
-from connectors.wiring.desk_lock import desk_lock
-from connectors.wiring.desk_session import Finished
 from connectors.wiring.sources import calendars
 from engine import places
+from engine.app.desk_lock import desk_lock
+from engine.app.desk_session import Finished
 from engine.config import Config
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.domain.run import RunKind

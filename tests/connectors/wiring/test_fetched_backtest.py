@@ -11,14 +11,16 @@ from pathlib import Path
 import pytest
 
 from connectors.demo import DEFAULT_WATCHLIST
-from connectors.wiring import fetching
 from connectors.wiring.runs import run_backtest
 from connectors.wiring.sandbox import build_sandbox
-from connectors.wiring.sources import open_source
+from connectors.wiring.services import services
+from engine.app.fetch import fetch
 from engine.config import Config
 from engine.domain.market import PriceHistory
 from engine.domain.run import DataSpec, Result, RunSpec
+from engine.ports import MarketSource
 from engine.reports.documents.backtest import fingerprint
+from engine.services import FetchOptions
 from tests.connectors.wiring.test_fetching import Standing
 
 DEMO = DataSpec(None, 7)
@@ -37,19 +39,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             patch.setenv(name, value)
         patch.setattr("connectors.alpaca.data.pages.SECONDS_BETWEEN", 0.0005)
         done = asyncio.run(
-            fetching.fetch_market(
-                ("bars", "news"),
-                config,
-                to,
-                DEFAULT_WATCHLIST,
-                SINCE,
-                lambda *said: None,
-                lambda: False,
-                clock=Standing(NOW),
-            )
+            fetch(services(config), "all", FetchOptions(folder=to), DEFAULT_WATCHLIST, SINCE, clock=Standing(NOW))
         )
     assert all(one.complete and not one.dropped and not one.differing for one in done)
     return to
+
+
+def source(folder: str | None) -> MarketSource:
+    return services(Config()).open_source(DEMO if folder is None else DataSpec(folder), LAST)
 
 
 def columns(history: PriceHistory) -> list[tuple[object, ...]]:
@@ -61,7 +58,7 @@ def columns(history: PriceHistory) -> list[tuple[object, ...]]:
 
 
 async def test_prices_and_actions_are_the_markets_own(folder: Path) -> None:
-    ours, theirs = open_source(DataSpec(str(folder)), LAST), open_source(DEMO, LAST)
+    ours, theirs = source(str(folder)), source(None)
     for symbol in DEFAULT_WATCHLIST:
         one, other = await ours.history(symbol), await theirs.history(symbol)
         assert columns(one) == columns(other)

@@ -16,13 +16,15 @@ import pytest
 
 from connectors.files import FilesMarket
 from connectors.sandbox import MarketData, SandboxServer, SandboxSettings
-from connectors.wiring import fetching
-from connectors.wiring.fetched import Fetched
+from connectors.wiring.services import services
 from connectors.wiring.sources import calendars
+from engine.app import fetch as app_fetch
 from engine.config import Config
+from engine.domain.fetched import Fetched
 from engine.domain.market import ActionKind, CorporateAction, NewsItem, PriceHistory, from_nano
 from engine.errors import ConfigError, CredentialsRefused, MissingData, NetworkError, StaleData
 from engine.messages.events import Event, Noticed
+from engine.services import FetchOptions
 from tests.connectors.alpaca.sandbox_markets import (
     DIVIDEND_ON,
     FIRST,
@@ -91,9 +93,8 @@ async def fetch(
     **options: Any,
 ) -> dict[str, Fetched]:
     """One fetch; what was done to each file, by its path in the folder."""
-    done = await fetching.fetch_market(
-        (kind,), config(folder), folder, symbols, since, lambda *said: None, stop, clock=Standing(at), **options
-    )
+    given = FetchOptions(folder=folder, stop=stop, **options)
+    done = await app_fetch.fetch(services(config(folder)), kind, given, symbols, since, clock=Standing(at))
     return {str(one.path.relative_to(folder)): one for one in done}
 
 
@@ -396,7 +397,9 @@ async def refreshed(folder: Path, at: datetime, *symbols: str, **options: Any) -
 
     chosen = config(folder, **options)
     session = calendars()("AAA").last_closed(at)
-    await fetching.refresh(chosen, symbols or chosen.desk.symbols, session, Standing(at), heard.append, sleep)
+    await app_fetch.refresh(
+        services(chosen), symbols or chosen.desk.symbols, session, Standing(at), heard.append, pause=sleep
+    )
     assert all(isinstance(event, Noticed) and event.level == "warning" for event in heard)
     return [event.text for event in heard if isinstance(event, Noticed)], waited
 
@@ -438,10 +441,9 @@ async def test_a_bar_that_is_late_is_waited_for_and_then_the_data_is_stale(start
         pauses.append(seconds)
         server.advance(LATER)
 
-    await fetching.refresh(
-        config(tmp_path, desk={"symbols": ("AAA",)}), ["AAA"], date(2024, 3, 6), Standing(LATER), sleep=sleep
-    )
-    assert pauses == [fetching.PAUSES[0]]
+    alone = services(config(tmp_path, desk={"symbols": ("AAA",)}))
+    await app_fetch.refresh(alone, ["AAA"], date(2024, 3, 6), Standing(LATER), pause=sleep)
+    assert pauses == [app_fetch.PAUSES[0]]
 
 
 async def test_filings_come_once_a_day_and_their_failure_is_a_warning(start: Start, tmp_path: Path) -> None:
@@ -469,6 +471,6 @@ async def test_what_is_held_and_not_traded_any_more_is_no_error(start: Start, tm
 
 
 def test_without_a_folder_a_desk_at_alpaca_has_one_of_its_own(paperdesk_home: Path) -> None:
-    assert fetching.fetch_folder(Config()) is None
+    assert services(Config()).data_folder is None
     alpaca = Config.model_validate({"broker": {"kind": "alpaca"}})
-    assert fetching.fetch_folder(alpaca) == paperdesk_home / "data" / "market"
+    assert services(alpaca).data_folder == paperdesk_home / "data" / "market"

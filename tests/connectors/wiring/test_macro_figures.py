@@ -17,10 +17,12 @@ from connectors.files.macro import write_macro
 from connectors.files.writing import write_folder
 from connectors.wiring.audit import run_audit
 from connectors.wiring.desk import run_desk_day
-from connectors.wiring.kept_memories import kept_by_run
 from connectors.wiring.runs import run_backtest
-from connectors.wiring.sources import calendars, load_macro
+from connectors.wiring.services import services
+from connectors.wiring.sources import calendars
 from engine import places
+from engine.app.market_data import load_macro
+from engine.app.stored_memory import memory_of_run
 from engine.config import Config
 from engine.domain.macro import MacroRelease
 from engine.domain.run import DataSpec, RunSpec
@@ -59,8 +61,8 @@ NOON = At(datetime(2025, 6, 3, 12, tzinfo=UTC))
 def remembered(spec: RunSpec) -> list[MemoryRecord]:
     run_backtest(spec, Config(), clock=NOON)
     with JournalReader(places.run_journal(spec.run)) as reader:
-        kept = kept_by_run(reader.run(spec.run), Config())
-    if not kept.there:
+        kept = memory_of_run(services(Config()), reader.run(spec.run))
+    if not kept.exists:
         return []
     with kept.opened() as memory:
         return [record for record in memory.records() if record.kind == "macro"]
@@ -70,7 +72,7 @@ def remembered(spec: RunSpec) -> list[MemoryRecord]:
 def test_a_figure_is_remembered_deep_at_the_first_decision_after_it_came_out(preset: str) -> None:
     spec = replace(SPEC, preset=preset, run=f"deep-{preset}")
     records = remembered(spec)
-    series = asyncio.run(load_macro(spec.data, spec.last))
+    series = asyncio.run(load_macro(services(Config()), spec.data, spec.last))
     calendar = desk_calendar(("TMBK",))
     assert {record.birth_layer for record in records} == {Layer.DEEP}
     born = {(r.source.split()[0], r.source.split()[1]): calendar.session_at(int(r.born_step)) for r in records}
@@ -136,10 +138,10 @@ def test_figures_of_a_folder_are_those_of_the_market_that_wrote_them(folder: Pat
     demo = asyncio.run(DemoMarket(7, calendars(), date(2024, 2, 13)).series("ICSA"))
     write_macro(folder / "macro" / "ICSA.csv", demo)
     data = DataSpec(str(folder), 0, BOTH)
-    assert asyncio.run(load_macro(data, date(2024, 2, 13))) == {"ICSA": demo}
+    assert asyncio.run(load_macro(services(Config()), data, date(2024, 2, 13))) == {"ICSA": demo}
     (folder / "macro" / "AWHMAN.csv").write_text("date,value,known_from\n2023-05-01,much,2023-06-02\n")
     with pytest.raises(MalformedData, match=r"AWHMAN.csv, line 2"):
-        asyncio.run(load_macro(data, date(2024, 2, 13)))
+        asyncio.run(load_macro(services(Config()), data, date(2024, 2, 13)))
 
 
 def test_an_audit_counts_them_and_catches_a_door_that_is_a_release_early(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,12 +13,13 @@ from typing import Any
 
 import pytest
 
-from connectors.wiring import memories
 from connectors.wiring.desk import run_desk_day
-from connectors.wiring.kept_memories import kept_by_desk, kept_by_run
-from connectors.wiring.memories import memory_errors
 from connectors.wiring.runs import run_backtest
+from connectors.wiring.services import services
 from engine import places
+from engine.app import memory as app_memory
+from engine.app.memory import memory_errors
+from engine.app.stored_memory import memory_of_desk, memory_of_run
 from engine.config import Config
 from engine.domain.run import DataSpec, RunSpec
 from engine.errors import ConfigError, DataError, MissingData, PaperdeskError, TryAgainLater
@@ -62,7 +63,7 @@ def run(config: Config, day: date, publish: Callable[[Event], None] = lambda eve
 
 def rows() -> tuple[dict[str, MemoryRecord], dict[str, Touch]]:
     """All that the desk's memory holds, by id; a row that stands twice is found out."""
-    with kept_by_desk(desk()).opened() as memory:
+    with memory_of_desk(services(desk())).opened() as memory:
         records = memory.records()
         touches = [t for record in records for t in memory.lifeline(record.id) if t.cause is not Cause.BORN]
     assert len({record.id for record in records}) == len(records)
@@ -177,7 +178,7 @@ def test_killed_around_any_write_and_gone_on_with_it_is_the_undisturbed_desk(
 
 def test_one_desk_has_one_writer_and_any_number_of_readers() -> None:
     run(desk(), DAYS[0])
-    kept = kept_by_desk(desk())
+    kept = memory_of_desk(services(desk()))
     with kept.opened(writing=True), kept.opened() as reading:
         assert reading.records()
         with pytest.raises(TryAgainLater, match="another process writes") as refused:
@@ -222,7 +223,7 @@ def test_minilm_without_its_library_says_what_to_install(monkeypatch: pytest.Mon
     monkeypatch.setitem(__import__("sys").modules, "sentence_transformers", None)
     with pytest.raises(ConfigError, match=r"paperdesk\[minilm\]"):
         run(desk(embedder="minilm"), DAYS[0])
-    assert not kept_by_desk(desk()).there
+    assert not memory_of_desk(services(desk())).exists
 
 
 def test_a_memory_that_cannot_be_tidied_is_noticed_and_the_day_stands(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -280,21 +281,21 @@ class Noon:
 def of_run(name: str) -> tuple[list[MemoryRecord], int]:
     """What a run remembered, and how many changes there were."""
     with JournalReader(places.run_journal(name)) as reader:
-        kept = kept_by_run(reader.run(name), Config())
+        kept = memory_of_run(services(Config()), reader.run(name))
     with kept.opened() as memory:
         return memory.records(), sum(len(memory.lifeline(record.id)) for record in memory.records())
 
 
 def test_a_backtests_memory_is_kept_whole_and_lets_itself_be_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[LayeredMemory] = []
-    honest = memories.InMemoryStore
+    honest = app_memory.InMemoryStore
 
     class Watched(honest):  # type: ignore[misc, valid-type]
         def __init__(self, dimension: int) -> None:
             super().__init__(dimension)
             made.append(self)
 
-    monkeypatch.setattr(memories, "InMemoryStore", Watched)
+    monkeypatch.setattr(app_memory, "InMemoryStore", Watched)
     report = run_backtest(replace(SPEC, run="whole"), Config(), clock=Noon())
     (store,) = made
     records, changes = of_run("whole")

@@ -14,13 +14,15 @@ from typing import Any
 
 import pytest
 
-from connectors.wiring import memories, reembedding
 from connectors.wiring.desk import run_desk_day
-from connectors.wiring.desk_lock import desk_lock
-from connectors.wiring.kept_memories import kept_by_desk, kept_by_run
-from connectors.wiring.reembedding import Reembedded, reembed_memory
 from connectors.wiring.runs import run_backtest
+from connectors.wiring.services import services
 from engine import places
+from engine.app import embedder_change
+from engine.app.desk_lock import desk_lock
+from engine.app.embedder_change import Reembedded, reembed_memory
+from engine.app.memory import part_of
+from engine.app.stored_memory import memory_of_desk, memory_of_run
 from engine.config import Config
 from engine.domain.run import DataSpec, RunSpec
 from engine.errors import ConfigError, PaperdeskError, TryAgainLater
@@ -79,12 +81,13 @@ def day(configured: Config, session: date) -> DeskRunResult:
 
 
 def records() -> dict[str, MemoryRecord]:
-    with kept_by_desk(config(embedder="hash-384")).opened() as memory:
+    with memory_of_desk(services(config(embedder="hash-384"))).opened() as memory:
         return {record.id: record for record in memory.records()}
 
 
 def reembedded(configured: Config, spec: str | None = None) -> Reembedded:
-    return reembed_memory(kept_by_desk(configured), configured, spec, "mine")
+    given = services(configured)
+    return reembed_memory(given, memory_of_desk(given), spec, "mine")
 
 
 def test_a_backtest_remembers_by_the_vectors_of_the_endpoint_and_counts_its_calls(server: FakeLLMServer) -> None:
@@ -94,7 +97,7 @@ def test_a_backtest_remembers_by_the_vectors_of_the_endpoint_and_counts_its_call
     calls = len(server.requests)
     sent = {text for request in server.requests for text in request["input"]}
     with JournalReader(places.run_journal("first")) as reader:
-        kept = kept_by_run(reader.run("first"), Config())
+        kept = memory_of_run(services(Config()), reader.run("first"))
     with kept.opened() as memory:
         texts = {record.query_text.strip() or record.text for record in memory.records()}
         assert {len(record.vector) for record in memory.records()} == {8}
@@ -195,15 +198,15 @@ def test_a_desk_at_work_is_not_embedded_anew(server: FakeLLMServer) -> None:
 
 def test_the_lock_is_held_while_it_is_embedded(server: FakeLLMServer, monkeypatch: pytest.MonkeyPatch) -> None:
     day(config(embedder="hash-384"), DAYS[0])
-    honest = reembedding.replace_memory
+    honest = embedder_change.replace_memory
     seen: list[bool] = []
 
-    def replacing(place: Path, with_: Path) -> None:
+    def replacing(place: Path, new: Path) -> None:
         with pytest.raises(TryAgainLater), desk_lock("mine"):
             pass
-        seen.append(with_ == memories.part_of(place))
-        honest(place, with_)
+        seen.append(new == part_of(place))
+        honest(place, new)
 
-    monkeypatch.setattr(reembedding, "replace_memory", replacing)
+    monkeypatch.setattr(embedder_change, "replace_memory", replacing)
     assert reembedded(config(server)).done
     assert seen == [True]

@@ -11,10 +11,12 @@ from typing import Any
 
 import pytest
 
-from connectors.wiring.models import Workshop, build_models
+from connectors.wiring.remote_models import RemoteModels
 from connectors.wiring.runs import run_backtest
+from connectors.wiring.services import services
 from engine import places
 from engine.agents.registry import BUILT_IN
+from engine.app.models import build_models
 from engine.config import Config
 from engine.domain.decision import Action
 from engine.domain.run import DataSpec, RunSpec
@@ -72,7 +74,7 @@ def config(server: FakeLLMServer, **agents: Any) -> Config:
 def test_the_presets_wishes_are_changed_by_the_configuration_agent_by_agent() -> None:
     own = Config.model_validate({"models": {"agents": {"news": {"temperature": 0.9}, "chart": {"timeout": 5}}}})
 
-    models = build_models(FINVISION, own)
+    models = build_models(services(own), FINVISION)
 
     assert {models.settings[agent].temperature for agent in ("chart", "performance-reflection")} == {0.3}
     assert (models.settings["news"].temperature, models.settings["decision"].temperature) == (0.9, 1.0)
@@ -86,7 +88,7 @@ def test_the_presets_wishes_are_changed_by_the_configuration_agent_by_agent() ->
 def test_each_agent_may_have_a_model_of_its_own_and_equal_ones_are_shared(server: FakeLLMServer) -> None:
     own = config(server, decision={"model": "near:large"}, news={"model": "offline"})
 
-    models = build_models(FINVISION, own)
+    models = build_models(services(own), FINVISION)
 
     assert {agent: models.models[agent].spec for agent in ("news", "chart", "decision")} == {
         "news": "offline",
@@ -94,7 +96,7 @@ def test_each_agent_may_have_a_model_of_its_own_and_equal_ones_are_shared(server
         "decision": "near:large",
     }
     assert models.models["chart"] is models.models["performance-reflection"]
-    assert build_models(FINVISION, own, "offline").spec == "offline"
+    assert build_models(services(own), FINVISION, "offline").spec == "offline"
 
 
 @pytest.mark.parametrize(
@@ -112,14 +114,14 @@ def test_a_spec_that_means_nothing_is_refused(
     plain: dict[str, Any], override: str | None, error: type[Exception], complaint: str
 ) -> None:
     with pytest.raises(error, match=complaint):
-        build_models(FINVISION, Config.model_validate(plain), override)
+        build_models(services(Config.model_validate(plain)), FINVISION, override)
 
 
 def test_a_preset_that_names_an_agent_that_there_is_not_is_refused() -> None:
     misspelt = FINVISION.model_copy(update={"agents": {"decison": AgentSettings(temperature=0.1)}})
 
     with pytest.raises(ConfigError, match=r"preset finvision: agents\.decison: no such agent"):
-        build_models(misspelt, Config())
+        build_models(services(Config()), misspelt)
 
 
 def test_a_temperature_that_the_user_set_is_never_dropped(server: FakeLLMServer) -> None:
@@ -149,13 +151,13 @@ def test_a_temperature_that_the_preset_wishes_for_is_dropped_with_a_note(server:
 
 
 def test_what_a_backtest_opened_it_closes(server: FakeLLMServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    closed, close = [], Workshop.aclose
+    closed, close = [], RemoteModels.aclose
 
-    async def counted(self: Workshop) -> None:
+    async def counted(self: RemoteModels) -> None:
         closed.append(self)
         await close(self)
 
-    monkeypatch.setattr(Workshop, "aclose", counted)
+    monkeypatch.setattr(RemoteModels, "aclose", counted)
     run_backtest(replace(SPEC, run="closed"), config(server), clock=Noon())
     with pytest.raises(ConfigError):
         run_backtest(replace(SPEC, run="raised"), config(server, decision={"temperature": 0.5}), clock=Noon())

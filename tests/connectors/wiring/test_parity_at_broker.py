@@ -18,14 +18,15 @@ from connectors.files.writing import write_folder
 from connectors.sandbox import SandboxServer
 from connectors.sandbox.account_api import AccountApi
 from connectors.wiring.desk import run_desk_day
-from connectors.wiring.desk_session import Finished
 from connectors.wiring.parity import check_parity
-from connectors.wiring.reconciling import adopt_account
 from connectors.wiring.redeciding import redecide
 from connectors.wiring.sandbox import build_sandbox
+from connectors.wiring.services import services
 from connectors.wiring.sources import calendars
 from engine import places
 from engine.account.comparison import BooksDisagree
+from engine.app.desk_session import Finished
+from engine.app.reconciliation import adopt_account
 from engine.config import Config
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.domain.order import OrderState
@@ -156,7 +157,7 @@ def lived(sandbox: SandboxServer, config: Config) -> list[date]:
         if day == 4:
             with pytest.raises(BooksDisagree):
                 run(config, day)
-            assert asyncio.run(adopt_account(config, "sold by hand")).adopted
+            assert asyncio.run(adopt_account(services(config), "sold by hand")).adopted
         if day == 5:
             sandbox.heal()
         done = run(config, day)

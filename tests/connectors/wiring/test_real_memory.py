@@ -13,10 +13,12 @@ from pathlib import Path
 import pytest
 
 from connectors.wiring.audit import run_audit
-from connectors.wiring.kept_memories import kept_by_run
-from connectors.wiring.runs import load_run, run_backtest
+from connectors.wiring.runs import run_backtest
+from connectors.wiring.services import services
 from engine import places
 from engine.agents.text import plain
+from engine.app.market_data import load_run
+from engine.app.stored_memory import memory_of_run
 from engine.config import Config
 from engine.domain.market import Symbol
 from engine.domain.run import DataSpec, Result, RunSpec
@@ -61,11 +63,11 @@ def ran(spec: RunSpec, folder: Path, home: Path, name: str) -> Ran:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PAPERDESK_HOME", str(home))
         result = run_backtest(spec, Config(), clock=Noon()).result
-        market = asyncio.run(load_run(spec))
+        market = asyncio.run(load_run(services(Config()), spec))
         with JournalReader(places.run_journal(name)) as reader:
             made = reader.decisions(name)
             recalled = {(d.key.session, d.key.symbol): reader.recalled(d.key) for d in made}
-            kept = kept_by_run(reader.run(name), Config())
+            kept = memory_of_run(services(Config()), reader.run(name))
         with kept.opened() as memory:
             return Ran(
                 result=result,

@@ -13,9 +13,11 @@ from time import process_time
 
 import pytest
 
-from connectors.wiring.runs import load_run, run_backtest
+from connectors.wiring.runs import run_backtest
+from connectors.wiring.services import services
 from engine import places
 from engine.agents.text import plain
+from engine.app.market_data import load_run
 from engine.config import Config
 from engine.domain.decision import Action, Decision
 from engine.domain.market import NewsItem
@@ -69,7 +71,12 @@ def ran(spec: RunSpec, folder: Path, home: Path, name: str) -> Ran:
         patch.setenv("PAPERDESK_HOME", str(home))
         begun = process_time()
         report = run_backtest(spec, Config(), clock=Noon())
-        return Ran(report.result, asyncio.run(load_run(spec)), places.run_journal(name), process_time() - begun)
+        return Ran(
+            report.result,
+            asyncio.run(load_run(services(Config()), spec)),
+            places.run_journal(name),
+            process_time() - begun,
+        )
 
 
 @pytest.fixture(scope="module")

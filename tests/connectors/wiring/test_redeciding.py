@@ -18,8 +18,10 @@ import pytest
 from connectors.wiring.desk import run_desk_day
 from connectors.wiring.parity import check_parity
 from connectors.wiring.redeciding import AS_IT_WAS, Changes, Redecided, redecide
-from connectors.wiring.runs import load_run, run_backtest
+from connectors.wiring.runs import run_backtest
+from connectors.wiring.services import services
 from engine import places
+from engine.app.market_data import load_run
 from engine.config import Config
 from engine.domain.decision import Action, Decision
 from engine.domain.model_call import FailureKind, ModelFailure, ModelRequest, ModelResult
@@ -131,7 +133,7 @@ def digest(home: Path) -> dict[str, str]:
 
 
 def test_every_decision_of_a_backtest_with_a_warm_up_comes_out_the_same(backtested: Path) -> None:
-    met = assert_all_the_same(backtested, Config(), asyncio.run(load_run(BACKTEST)))
+    met = assert_all_the_same(backtested, Config(), asyncio.run(load_run(services(Config()), BACKTEST)))
     with JournalReader(backtested) as reader:
         parts = {part: len(reader.decisions(part=part)) for part in ("warm-up", "test")}
     assert parts == {"warm-up": 3 * 10, "test": 3 * 9}
@@ -161,7 +163,7 @@ def test_a_convention_that_trades_at_the_close_of_its_decision_comes_out_the_sam
         run="backtest-close",
     )
     run_backtest(spec, Config(), baselines=())
-    met = assert_all_the_same(places.run_journal(spec.run), Config(), asyncio.run(load_run(spec)))
+    met = assert_all_the_same(places.run_journal(spec.run), Config(), asyncio.run(load_run(services(Config()), spec)))
     assert met["BUY"] and met["memories"]
 
 

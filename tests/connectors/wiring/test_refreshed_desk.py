@@ -13,9 +13,9 @@ import pytest
 
 from connectors.sandbox import SandboxServer
 from connectors.wiring.desk import run_desk_day
-from connectors.wiring.desk_session import Finished
 from connectors.wiring.sandbox import build_sandbox
 from engine import places
+from engine.app.desk_session import Finished
 from engine.config import Config
 from engine.domain.run import DataSpec
 from engine.errors import NetworkError

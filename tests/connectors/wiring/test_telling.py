@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from connectors.wiring.desk_lock import desk_lock
-from connectors.wiring.desk_session import Finished
 from connectors.wiring.telling import run_and_tell
 from engine import places
+from engine.app.desk_lock import desk_lock
+from engine.app.desk_session import Finished
 from engine.config import Config
 from engine.errors import ConfigError, DataError, PaperdeskError, TryAgainLater, UsageError
 from engine.journal.reader import JournalReader

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from connectors.wiring.desk_lock import desk_lock
 from engine import places
+from engine.app.desk_lock import desk_lock
 from engine.execution.controls import approvals
 from engine.journal.reader import JournalReader
 from tests.tui.commands.conftest import Run

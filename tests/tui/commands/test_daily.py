@@ -18,9 +18,9 @@ from typing import Any
 
 import pytest
 
-from connectors.wiring.desk_session import session_to_run
-from connectors.wiring.runs import default_symbols
-from connectors.wiring.sources import calendar_table
+from connectors.wiring.services import services
+from engine import places
+from engine.app.desk_session import session_to_run
 from engine.clock import LiveClock
 from engine.config import load_config
 from engine.domain.order import OrderState
@@ -133,9 +133,9 @@ def test_what_is_due_is_what_the_wiring_runs(fresh: Path) -> None:
         (fresh / "config.toml").write_text(text)
         config = load_config(fresh / "config.toml", environ={}).config
         desk, symbols = desk_of(Invocation())
-        assert (desk, symbols) == (config.desk.name, default_symbols(config))
-        assert due_session(symbols) == session_to_run(config, None, LiveClock().now())[1]
-    assert kept_sessions() == calendar_table()
+        assert (desk, symbols) == (config.desk.name, services(config).symbols)
+        assert due_session(symbols) == session_to_run(services(config), None, LiveClock().now())[1]
+    assert kept_sessions() == places.session_table()
 
 
 def test_a_finished_run_is_found_without_heavy_libraries(desk: Path) -> None:
@@ -166,7 +166,7 @@ def test_a_finished_run_takes_a_moment_as_a_whole_process(desk: Path) -> None:
 
 def test_a_held_lock_ends_at_once(run: Run, fresh: Path) -> None:
     holder = (
-        "import sys\nfrom connectors.wiring.desk_lock import desk_lock\n"
+        "import sys\nfrom engine.app.desk_lock import desk_lock\n"
         "with desk_lock('demo'):\n    print('held', flush=True)\n    sys.stdin.read()\n"
     )
     environ = {**os.environ, "PAPERDESK_HOME": str(fresh), "PYTHONPATH": str(REPO)}

@@ -12,8 +12,9 @@ import pytest
 
 from connectors.files import FilesMarket
 from connectors.files.macro import FilesMacro
-from connectors.wiring import reference_fetching as fetching
-from engine.config import Config, load_config
+from connectors.wiring.services import services
+from engine.config import load_config
+from engine.services import FetchOptions
 from tests.connectors.weekdays import calendar_for
 from tests.servers.fake_edgar import AGENT, SYMBOL, fake_edgar
 from tests.servers.fake_fred import KEY, fake_fred
@@ -118,13 +119,11 @@ def test_what_was_fetched_before_a_fault_stays_and_the_next_call_goes_on(
 
 
 def test_a_stop_keeps_what_is_done(edgar: FakeWeb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    config: Config = load_config(None).config
     heard: list[str] = []
-    done = asyncio.run(
-        fetching.fetch_filings(
-            config, tmp_path, [SYMBOL, "OTHR"], None, lambda what, at, of: heard.append(what), lambda: len(heard) > 2
-        )
+    options = FetchOptions(
+        folder=tmp_path, progress=lambda what, at, of: heard.append(what), stop=lambda: len(heard) > 2
     )
+    done = asyncio.run(services(load_config(None).config).fetch.filings(options, [SYMBOL, "OTHR"], None))
     assert [(one.name, one.added, one.complete) for one in done] == [(SYMBOL, 2, False)]
     assert filings(tmp_path) == ALL[:2]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from connectors.wiring.desk import OpenDesk
-from connectors.wiring.desk_lock import desk_lock
+from engine.app.desk_lock import desk_lock
 from engine.clock import BacktestClock
 from engine.config import load_config
 from engine.errors import TryAgainLater

@@ -1,11 +1,10 @@
-"""Builds the sources of what stands behind the market from a configuration: filings, the economy, vectors of texts."""
+"""The embedder that turns texts to vectors, by its spec."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
-from datetime import date
 from typing import TYPE_CHECKING
 
 from engine import places
@@ -17,46 +16,15 @@ MINILM = "all-MiniLM-L6-v2"
 """The model of `minilm` where no other is named."""
 
 if TYPE_CHECKING:
-    from connectors.filings import EdgarFilings
     from connectors.llm.embedding_store import EmbeddingStore
     from connectors.llm.embeddings import OpenAIEmbedder
-    from connectors.macro import FredMacro
     from engine.domain.model_spec import ModelSpec
     from memory.ports import Embedder
 
 
-def edgar_filings(config: Config, since: date | None = None) -> EdgarFilings:
-    """SEC EDGAR as [filings] has it; `since` leaves out what was filed before. Raises ConfigError where
-    filings.user_agent names no contact."""
-    from connectors.filings import EdgarFilings
-
-    wanted = config.filings
-    return EdgarFilings(
-        wanted.user_agent,
-        places.edgar_responses(),
-        forms=wanted.forms,
-        since=since,
-        characters=wanted.characters,
-        requests_per_second=wanted.requests_per_second,
-        numbers=wanted.ciks,
-        www=wanted.www,
-        data=wanted.data,
-    )
-
-
-def fred_macro(config: Config, environ: Mapping[str, str] = os.environ) -> FredMacro:
-    """FRED as [macro] has it. Raises CredentialsRefused without FRED_API_KEY."""
-    from connectors.macro import FredMacro
-
-    return FredMacro(environ.get("FRED_API_KEY"), address=config.macro.address)
-
-
 @contextmanager
 def open_embedder(
-    config: Config,
-    environ: Mapping[str, str] = os.environ,
-    on_use: Callable[[ModelUse], None] = lambda use: None,
-    spec: str | None = None,
+    config: Config, spec: str | None, on_use: Callable[[ModelUse], None], environ: Mapping[str, str] = os.environ
 ) -> Iterator[Embedder]:
     """The embedder of a spec (None: the one that [memory] names), with its connections and its file of vectors, until
     the block ends; `on_use` hears of every call of a remote one. Raises ConfigError for a spec that means none,

@@ -1,4 +1,4 @@
-"""Brings daily bars and corporate actions from Alpaca into a data folder, asking for no more than is new."""
+"""Daily bars and corporate actions from a service into a data folder: only what is new is asked for."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, timedelta
 
+from connectors.files.fetch.job import FetchJob, Tally, in_parts
 from connectors.files.merging import Merged, checked_row, has_adjusted, kept_bars, merge_actions, merge_bars
 from connectors.files.prices import BarRow
-from connectors.wiring.fetched import Fetched, Fetching, Tally, in_parts
+from engine.domain.fetched import Fetched
 from engine.domain.market import Bar, Symbol, SymbolActions, is_crypto
 from engine.errors import ConfigError, MissingData
 
@@ -23,24 +24,24 @@ _LOOKED_AT_AGAIN = 5
 Spans = Sequence[tuple[date, date]]
 
 
-async def fetch_actions(fetching: Fetching, symbols: Sequence[Symbol], since: date | None = None) -> list[Fetched]:
+async def fetch_actions(job: FetchJob, symbols: Sequence[Symbol], since: date | None = None) -> list[Fetched]:
     """Merges the splits and dividends of shares since their first bar, or `since`, up to the last session that is
-    over, and computes adj_close anew where it is ours. Raises as AlpacaData does, and MalformedData."""
-    work = _Bars(fetching, since)
+    over, and computes adj_close anew where it is ours. Raises as the service does, and MalformedData."""
+    work = _Bars(job, since)
     await work.ask_actions(symbols)
     return work.write_actions(symbols)
 
 
-async def fetch_bars(fetching: Fetching, symbols: Sequence[Symbol], since: date | None = None) -> list[Fetched]:
+async def fetch_bars(job: FetchJob, symbols: Sequence[Symbol], since: date | None = None) -> list[Fetched]:
     """Adds the bars of all sessions that are over, with the actions that adj_close is computed from. What was written
-    before an error stays, and the next fetch goes on from there. Raises as AlpacaData does, MalformedData, ConfigError
+    before an error stays, and the next fetch goes on from there. Raises as the service does, MalformedData, ConfigError
     for another feed than the kept bars have, and, when all others are done, MissingData for symbols without a bar."""
-    work = _Bars(fetching, since)
+    work = _Bars(job, since)
     spans = {symbol: work.missing(symbol) for symbol in symbols}
     asked = [symbol for symbol in symbols if spans[symbol]]
     if asked:
         await work.ask_actions(asked)
-    tallies = {symbol: Tally(symbol, fetching.file("prices", symbol)) for symbol in symbols}
+    tallies = {symbol: Tally(symbol, job.file("prices", symbol)) for symbol in symbols}
     actions: list[Fetched] = []
     try:
         whole = await work.ask_bars({symbol: spans[symbol] for symbol in asked}, tallies)
@@ -54,30 +55,28 @@ async def fetch_bars(fetching: Fetching, symbols: Sequence[Symbol], since: date 
 
 
 class _Bars:
-    def __init__(self, fetching: Fetching, since: date | None) -> None:
-        self._fetching = fetching
+    def __init__(self, job: FetchJob, since: date | None) -> None:
+        self._job = job
         self._since = since
         self._said: dict[Symbol, SymbolActions] = {}
 
     def missing(self, symbol: Symbol) -> Spans:
         """The stretches of sessions that have to be asked for."""
-        fetching, since = self._fetching, self._since
-        path, last = fetching.file("prices", symbol), self._last(symbol)
-        rows, log = kept_bars(path, symbol), fetching.log.of(symbol)
+        job, since = self._job, self._since
+        path, last = job.file("prices", symbol), self._job.last_session(symbol)
+        rows, log = kept_bars(path, symbol), job.log.of(symbol)
         if not rows:
             return [(min(since or last - FIRST_BARS, last), last)]
         if not log.bars_from:  # a file of other hands, or the log is lost
-            log = fetching.log.note(
-                symbol, bars_from=str(date.fromordinal(rows[0][0])), computed=not has_adjusted(rows)
-            )
+            log = job.log.note(symbol, bars_from=str(date.fromordinal(rows[0][0])), computed=not has_adjusted(rows))
         begins = date.fromisoformat(log.bars_from)
-        anew = fetching.again and (since is None or since <= begins)
-        if not anew and not is_crypto(symbol) and log.feed not in ("", fetching.source.feed):
+        anew = job.options.again and (since is None or since <= begins)
+        if not anew and not is_crypto(symbol) and log.feed not in ("", job.source.feed):
             raise ConfigError(
-                f"{path} holds bars of the feed {log.feed}, and broker.feed is {fetching.source.feed}: set it back, "
+                f"{path} holds bars of the feed {log.feed}, and broker.feed is {job.source.feed}: set it back, "
                 "fetch all bars with --again, or name another folder"
             )
-        if fetching.again:
+        if job.options.again:
             return [(min(since or begins, last), last)]
         spans = [(since, begins - timedelta(days=1))] if since is not None and since < begins else []
         if date.fromordinal(rows[-1][0]) < last:
@@ -88,19 +87,19 @@ class _Bars:
         """Asks for everything since the first bar that there is, or is to be: the service may hear of an action
         late."""
         shares = [symbol for symbol in symbols if not is_crypto(symbol)]
-        if not shares or self._fetching.stop():
+        if not shares or self._job.options.stop():
             return
-        self._fetching.hear("corporate actions", 0, 1)
-        last = self._last(shares[0])
+        self._job.options.progress("corporate actions", 0, 1)
+        last = self._job.last_session(shares[0])
         firsts = {symbol: self._first(symbol, last) for symbol in shares}
-        found = await self._fetching.source.actions(shares, min(firsts.values()), last)
+        found = await self._job.source.actions(shares, min(firsts.values()), last)
         self._said = {
             symbol: SymbolActions(
                 tuple(action for action in said.actions if action.ex_date >= firsts[symbol]), said.untold
             )
             for symbol, said in found.items()
         }
-        self._fetching.hear("corporate actions", 1, 1)
+        self._job.options.progress("corporate actions", 1, 1)
 
     async def ask_bars(self, spans: Mapping[Symbol, Spans], tallies: Mapping[Symbol, Tally]) -> bool:
         """Asks for the same stretch of several symbols at once. Whether all was fetched to its end."""
@@ -111,56 +110,56 @@ class _Bars:
         total, done = sum(map(len, groups.values())), 0
         for (_, first, last), group in sorted(groups.items()):
             for some in in_parts(group):
-                self._fetching.hear(f"bars since {first}", done, total)
-                if self._fetching.stop():
+                self._job.options.progress(f"bars since {first}", done, total)
+                if self._job.options.stop():
                     return False
                 held: dict[Symbol, list[BarRow]] = {
-                    symbol: [] for symbol in some if str(first) < self._fetching.log.of(symbol).bars_from
+                    symbol: [] for symbol in some if str(first) < self._job.log.of(symbol).bars_from
                 }
-                async for symbol, bars in self._fetching.source.bars(some, first, last):
+                async for symbol, bars in self._job.source.bars(some, first, last):
                     rows = list(self._closed(symbol, bars, tallies[symbol]))
                     if symbol in held:
                         held[symbol] += rows  # before kept ones: half of them would leave a gap
                     else:
                         tallies[symbol].count(self._merge(symbol, rows, first))
-                    if self._fetching.stop():
+                    if self._job.options.stop():
                         return False
                 for symbol, rows in held.items():
                     tallies[symbol].count(self._merge(symbol, rows, first))
                     # Asked for once, whether there was a bar so early or not.
-                    self._fetching.log.note(symbol, bars_from=str(first))
+                    self._job.log.note(symbol, bars_from=str(first))
                 done += len(some)
-        self._fetching.hear("bars", total, total)
+        self._job.options.progress("bars", total, total)
         return True
 
     def write_actions(self, symbols: Sequence[Symbol]) -> list[Fetched]:
         """Writes what was said of each symbol that there is."""
         done = []
         for symbol, said in ((symbol, self._said[symbol]) for symbol in symbols if symbol in self._said):
-            tally = Tally(symbol, self._fetching.file("actions", symbol))
-            if self._fetching.file("prices", symbol).exists():
+            tally = Tally(symbol, self._job.file("actions", symbol))
+            if self._job.file("prices", symbol).exists():
                 self._merge(symbol, ())
             elif not said.actions:
                 continue
-            tally.count(merge_actions(tally.path, symbol, said.actions, replace=self._fetching.again)[1])
+            tally.count(merge_actions(tally.path, symbol, said.actions, replace=self._job.options.again)[1])
             tally.dropped.update(words for _, words in said.untold)
             done.append(tally.fetched())
         return done
 
     def found(self, symbols: Sequence[Symbol]) -> None:
         """Raises MissingData for symbols without a bar."""
-        unknown = [symbol for symbol in symbols if not self._fetching.file("prices", symbol).exists()]
+        unknown = [symbol for symbol in symbols if not self._job.file("prices", symbol).exists()]
         if unknown:
             when = f" since {self._since}" if self._since else ""
             others = "; the other symbols were fetched" if len(unknown) < len(symbols) else ""
-            vendor = self._fetching.source.vendor
+            vendor = self._job.source.vendor
             raise MissingData(
                 f"{vendor} has no bars of {', '.join(unknown)}{when}; correct desk.symbols or --symbols{others}"
             )
 
     def _closed(self, symbol: Symbol, bars: Sequence[Bar], tally: Tally) -> Iterator[BarRow]:
         """The rows of sessions that are over by the calendar."""
-        calendar, last = self._fetching.calendar_for(symbol), self._last(symbol)
+        calendar, last = self._job.calendar_for(symbol), self._job.last_session(symbol)
         for bar in bars:
             if bar.session > last:
                 tally.dropped[NOT_OVER] += 1
@@ -170,22 +169,19 @@ class _Bars:
                 yield checked_row(symbol, bar)
 
     def _merge(self, symbol: Symbol, rows: Sequence[BarRow], first: date | None = None) -> Merged:
-        fetching, path = self._fetching, self._fetching.file("prices", symbol)
+        job, path = self._job, self._job.file("prices", symbol)
         if rows and first is not None:
-            feed = "" if is_crypto(symbol) else fetching.source.feed
+            feed = "" if is_crypto(symbol) else job.source.feed
             begun = {} if path.exists() else {"bars_from": str(first), "computed": True}
-            fetching.log.note(symbol, feed=feed, **begun)
+            job.log.note(symbol, feed=feed, **begun)
         said = self._said.get(symbol, SymbolActions())
-        there = fetching.file("actions", symbol)
-        known, _ = merge_actions(there, symbol, said.actions, replace=fetching.again, write=False)
+        there = job.file("actions", symbol)
+        known, _ = merge_actions(there, symbol, said.actions, replace=job.options.again, write=False)
         untold = [day for day, _ in said.untold]
-        keep = not fetching.log.of(symbol).computed
-        return merge_bars(path, symbol, rows, known, untold, replace=fetching.again, keep_adjusted=keep)
-
-    def _last(self, symbol: Symbol) -> date:
-        return self._fetching.calendar_for(symbol).last_closed(self._fetching.clock.now())
+        keep = not job.log.of(symbol).computed
+        return merge_bars(path, symbol, rows, known, untold, replace=job.options.again, keep_adjusted=keep)
 
     def _first(self, symbol: Symbol, last: date) -> date:
-        rows = kept_bars(self._fetching.file("prices", symbol), symbol)
+        rows = kept_bars(self._job.file("prices", symbol), symbol)
         first = date.fromordinal(rows[0][0]) if rows else self._since or last - FIRST_BARS
         return min(first, self._since or first, last)

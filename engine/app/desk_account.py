@@ -1,4 +1,4 @@
-"""A desk's account at the configured broker: whose time it is, whether the calendars agree, and the venue over it."""
+"""A desk's account at the configured broker: the clock, the check of calendars, and the venue over the account."""
 
 from __future__ import annotations
 
@@ -9,20 +9,19 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
 
-from connectors.wiring.broker import broker_time, goes_by_broker, open_broker
 from engine import places
 from engine.account.booking import Booking
 from engine.account.broker_venue import BrokerVenue
 from engine.account.claim import claim_account
 from engine.account.reconciliation import Reconciler
-from engine.clock import LiveClock, OffsetClock
-from engine.config import Config
+from engine.clock import OffsetClock
 from engine.errors import ConfigError, StaleData
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
 from engine.market.as_of import Market
 from engine.market.trading_hours import AroundTheClock, decision_time
 from engine.ports import Broker, Calendar, Clock, Pause
+from engine.services import BrokerService, Services
 
 APART = timedelta(minutes=5)
 """How far this machine's clock may be from the broker's."""
@@ -40,32 +39,33 @@ class DeskAccount:
 
 
 @asynccontextmanager
-async def desk_account(config: Config, machine: Clock | None = None) -> AsyncIterator[DeskAccount]:
+async def desk_account(services: Services, service: BrokerService) -> AsyncIterator[DeskAccount]:
     """The configured account, open. Raises ConfigError for addresses and clocks, CredentialsRefused for keys, and what
     the broker raises."""
-    broker = open_broker(config)
+    broker = service.open()
     try:
-        yield DeskAccount(config.broker.kind, broker, await agreed_clock(config, broker, machine or LiveClock()))
+        yield DeskAccount(service.kind, broker, await agreed_clock(services, broker))
     finally:
         await broker.aclose()
 
 
-def desk_clock(config: Config) -> Clock:
-    """The clock that an open desk goes by: this machine's, or the broker's as it is found now, where it answers (every
-    run asks it again). Raises ConfigError and CredentialsRefused."""
-    machine = LiveClock()
-    if not goes_by_broker(config):
+def desk_clock(services: Services) -> Clock:
+    """The clock of an open desk: this machine's, or the broker's as it is found now, where it answers (every run asks
+    it again). Raises ConfigError and CredentialsRefused."""
+    machine = services.clock
+    if services.broker is None or not services.goes_by_broker:
         return machine
-    theirs = broker_time(config)
+    theirs = services.broker.time()
     return machine if theirs is None else OffsetClock(machine, theirs - machine.now())
 
 
-async def agreed_clock(config: Config, broker: Broker, machine: Clock) -> Clock:
+async def agreed_clock(services: Services, broker: Broker) -> Clock:
     """The broker's clock: orders go by its closes, and minutes around one decide for which session they are. Raises
     ConfigError where this machine's is configured and wrong."""
+    machine = services.clock
     theirs = (await broker.clock()).now
     ahead = machine.now() - theirs
-    if config.broker.clock == "machine" and abs(ahead) > APART:
+    if services.config.broker.clock == "machine" and abs(ahead) > APART:
         raise ConfigError(
             f"this machine's clock says {machine.now():%Y-%m-%d %H:%M:%S} UTC and the broker's "
             f"{theirs:%Y-%m-%d %H:%M:%S}: set the machine's, or broker.clock to broker for a sandbox"
@@ -103,21 +103,20 @@ async def check_calendar(broker: Broker, calendar: Calendar, session: date) -> N
             )
 
 
-def build_looking(config: Config, account: DeskAccount, calendar: Calendar, pause: Pause = asyncio.sleep) -> Reconciler:
-    """What compares the desk's journal with its account."""
-    desk = config.desk.name
+def build_reconciler(desk: str, account: DeskAccount, calendar: Calendar, pause: Pause = asyncio.sleep) -> Reconciler:
+    """The reconciler of a desk's journal with its account."""
     return Reconciler(account.broker, places.desk_journal(desk), desk, calendar, account.clock, pause)
 
 
 def build_booking(
     account: DeskAccount, journal: JournalWriter, run: str, market: Market, calendar: Calendar
 ) -> Booking:
-    """What writes the findings of a run into the desk's journal."""
+    """The booking of a run's findings in the desk's journal."""
     return Booking(journal, run, account.kind, market, calendar, account.clock)
 
 
 def build_venue(
-    config: Config,
+    desk: str,
     account: DeskAccount,
     journal: JournalWriter,
     run: str,
@@ -126,12 +125,11 @@ def build_venue(
     calendar: Calendar,
     pause: Pause = asyncio.sleep,
 ) -> BrokerVenue:
-    """The desk's account as the market that it trades in."""
-    desk, known = config.desk.name, market.at(decision_time(calendar, session))
-
+    """The desk's account as the venue that it trades at."""
+    known = market.at(decision_time(calendar, session))
     return BrokerVenue(
         account.broker,
-        build_looking(config, account, calendar, pause),
+        build_reconciler(desk, account, calendar, pause),
         build_booking(account, journal, run, market, calendar),
         journal,
         known.close,

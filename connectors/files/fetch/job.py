@@ -1,62 +1,52 @@
-"""What a fetch is given and what it says of itself: how far it is, whether to stop, what it did to each file."""
+"""A fetch into the data folder: the service that is asked, the folder that is filled, the count of what was done."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path
 
-from connectors.files.fetch_log import FetchLog
+from connectors.files.fetch.log import FetchLog
 from connectors.files.merging import Merged
+from engine.domain.fetched import Fetched
 from engine.domain.market import Dropped, Symbol
 from engine.ports import Calendar, Clock, MarketDataService
-
-OnProgress = Callable[[str, int, int], None]
-"""Hears what is being fetched, how much of it is done, and how much there is."""
-Stop = Callable[[], bool]
+from engine.services import FetchOptions
 
 _SYMBOLS_AT_ONCE = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fetched:
-    """What a fetch did to one file of the data folder; `unchanged` items were there before. Rows that differ from the
-    kept ones are counted as `differing` where those stayed, as `replaced` where they did not. `complete` is False
-    where it was stopped."""
+class FetchJob:
+    """One fetch of market data.
 
-    name: str
-    path: Path
-    added: int
-    unchanged: int
-    dropped: tuple[Dropped, ...] = ()
-    complete: bool = True
-    differing: int = 0
-    replaced: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fetching:
-    """One fetch from a vendor into one folder. `again` asks for what is there as well, and replaces rows that differ;
-    `clock` says which sessions are over."""
+    source: the service that is asked.
+    options: the folder, and how it is filled.
+    log: how far the service was asked before.
+    calendar_for: the trading calendar of a symbol.
+    clock: the time by which sessions are over.
+    """
 
     source: MarketDataService
-    folder: Path
+    options: FetchOptions
     log: FetchLog
     calendar_for: Callable[[Symbol], Calendar]
     clock: Clock
-    hear: OnProgress = lambda what, done, total: None
-    stop: Stop = lambda: False
-    again: bool = False
 
     def file(self, kind: str, symbol: Symbol, suffix: str = "csv") -> Path:
         """A symbol's file of prices, actions or news."""
-        return self.folder / kind / f"{symbol}.{suffix}"
+        return self.options.folder / kind / f"{symbol}.{suffix}"
+
+    def last_session(self, symbol: Symbol) -> date:
+        """The last session of a symbol that is over."""
+        return self.calendar_for(symbol).last_closed(self.clock.now())
 
 
 @dataclass(slots=True)
 class Tally:
-    """Counts what is done to one file."""
+    """Count of what is done to one file."""
 
     name: str
     path: Path
@@ -65,7 +55,7 @@ class Tally:
     complete: bool = True
 
     def count(self, more: Merged) -> None:
-        """Adds a further merge."""
+        """Add a further merge."""
         self.merged = self.merged.plus(more)
 
     def fetched(self) -> Fetched:
@@ -86,6 +76,6 @@ class Tally:
 
 
 def in_parts(symbols: Sequence[Symbol]) -> Iterator[Sequence[Symbol]]:
-    """As many symbols as one request may name."""
+    """Parts of a list of symbols, each as many as one request may name."""
     for at in range(0, len(symbols), _SYMBOLS_AT_ONCE):
         yield symbols[at : at + _SYMBOLS_AT_ONCE]

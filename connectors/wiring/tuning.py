@@ -1,4 +1,4 @@
-"""A search for a rule's parameters, symbol by symbol: loads the data and wires the costs as a backtest does."""
+"""A search for a rule's parameters, symbol by symbol, on the data and costs of a backtest."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from dataclasses import replace
 from datetime import date
 
 from connectors.wiring.runs import check_spec, with_costs
-from connectors.wiring.sources import load_window, open_source
+from connectors.wiring.services import services
+from engine.app.market_data import load_window
 from engine.clock import LiveClock
 from engine.config import Config
 from engine.domain.run import RunSpec
@@ -49,12 +50,13 @@ def _searches(
 ) -> Iterator[Tuned]:
     rules, cash = with_costs(spec, config)
     last = spec.last if test is None else test[1]
-    source = open_source(spec.data, last)
+    given = services(config)
+    source = given.open_source(spec.data, last)
     windows: Sequence[tuple[date, date]] = [(spec.first, spec.last), *([] if test is None else [test])]
     for symbol in spec.symbols:
         alone = replace(spec, symbols=(symbol,))
         for first, end in windows:
-            market = asyncio.run(load_window(source, (symbol,), first, end))
+            market = asyncio.run(load_window(source, given.calendar_for, (symbol,), first, end))
         found = tune(Search(alone, metric, trials, spec.seed, test), market, rules, cash, on_trial)
         yield found
         if found.interrupted:

@@ -1,4 +1,4 @@
-"""Which session a desk's daily run is for, and whether that was decided before."""
+"""The session of a desk's daily run, and the finished run of it where there is one."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from pathlib import Path
 
-from connectors.wiring.runs import default_symbols
-from connectors.wiring.sources import calendar_table
 from engine import places
-from engine.config import Config
 from engine.errors import MissingData, UsageError
 from engine.journal.reader import JournalReader
 from engine.journal.upgrade import older_version
-from engine.market.trading_hours import desk_calendar, session_to_decide
+from engine.market.trading_hours import session_to_decide
 from engine.ports import Calendar
+from engine.services import Services
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,23 +23,22 @@ class Finished:
     session: date
 
 
-def session_to_run(config: Config, asked: date | None, now: datetime) -> tuple[Calendar, date]:
+def session_to_run(services: Services, asked: date | None, now: datetime) -> tuple[Calendar, date]:
     """The desk's calendar and the session of a daily run: the one asked for, or the last completed one. Raises
     UsageError for a day that is no completed session, or a desk without symbols."""
-    symbols = default_symbols(config)
-    if not symbols:
+    if not services.symbols:
         raise UsageError("the desk has no symbols; set desk.symbols in the configuration")
-    calendar = desk_calendar(symbols, calendar_table())
-    return calendar, session_to_decide(calendar, symbols, asked, now)
+    calendar = services.desk_calendar(services.symbols)
+    return calendar, session_to_decide(calendar, services.symbols, asked, now)
 
 
-def done_before(config: Config, asked: date | None, now: datetime) -> Finished | None:
+def done_before(services: Services, asked: date | None, now: datetime) -> Finished | None:
     """The finished run of the session, where there was one; None also where an older program wrote the journal, which
     has to be brought up to date first. Raises as `session_to_run` does."""
-    _, session = session_to_run(config, asked, now)
-    if older_version(places.desk_journal(config.desk.name)) is not None:
+    _, session = session_to_run(services, asked, now)
+    if older_version(places.desk_journal(services.desk)) is not None:
         return None
-    done = _finished_run(places.desk_journal(config.desk.name), session)
+    done = _finished_run(places.desk_journal(services.desk), session)
     return None if done is None else Finished(done, session)
 
 

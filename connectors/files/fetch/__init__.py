@@ -1,0 +1,1 @@
+"""Fetches into the data folder: from whatever service is given, only what is new."""

@@ -1,0 +1,95 @@
+"""A MarketFetch over a data folder, which one process at a time fills."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from datetime import date
+from pathlib import Path
+
+from connectors.files.fetch.bars import fetch_actions, fetch_bars
+from connectors.files.fetch.job import FetchJob
+from connectors.files.fetch.log import FetchLog
+from connectors.files.fetch.news import fetch_news
+from connectors.files.merging import kept_bars
+from engine.domain.fetched import Fetched
+from engine.domain.market import Symbol
+from engine.errors import TryAgainLater
+from engine.ports import Calendar, Clock, MarketDataService
+from engine.services import FetchOptions
+
+_PATIENCE = 30
+"""Seconds for which a fetch waits for another one into the same folder."""
+
+
+class FolderFetch:
+    """MarketFetch from one service into one folder."""
+
+    def __init__(self, job: FetchJob) -> None:
+        self._job = job
+        self.vendor = job.source.vendor
+        self.feed = job.source.feed
+
+    async def bars(self, symbols: Sequence[Symbol], since: date | None = None) -> list[Fetched]:
+        """Add bars, and the actions that adj_close is computed from."""
+        return await fetch_bars(self._job, symbols, since)
+
+    async def actions(self, symbols: Sequence[Symbol], since: date | None = None) -> list[Fetched]:
+        """Merge corporate actions."""
+        return await fetch_actions(self._job, symbols, since)
+
+    async def news(self, symbols: Sequence[Symbol], since: date | None = None) -> list[Fetched]:
+        """Add news."""
+        return await fetch_news(self._job, symbols, since)
+
+    def late(self, symbols: Sequence[Symbol], session: date) -> list[Symbol]:
+        """Symbols whose bars do not reach a session. A coin's day may end later than the session does."""
+        late = []
+        for symbol in symbols:
+            kept = kept_bars(self._job.file("prices", symbol), symbol)
+            needed = min(session, self._job.last_session(symbol))
+            if not kept or date.fromordinal(kept[-1][0]) < needed:
+                late.append(symbol)
+        return late
+
+    def without_filings(self, symbols: Sequence[Symbol], day: date) -> list[Symbol]:
+        """Symbols whose filings were not fetched on a day."""
+        return [symbol for symbol in symbols if self._job.log.of(symbol).filings_on != str(day)]
+
+    def note_filings(self, symbols: Sequence[Symbol], day: date) -> None:
+        """Note that filings were fetched on a day."""
+        for symbol in symbols:
+            self._job.log.note(symbol, filings_on=str(day))
+
+
+@asynccontextmanager
+async def open_folder_fetch(
+    source: MarketDataService, options: FetchOptions, calendar_for: Callable[[Symbol], Calendar], clock: Clock
+) -> AsyncIterator[FolderFetch]:
+    """A fetch into a folder that nobody else fills until the block ends. Raises TryAgainLater where another fetch does
+    not end."""
+    async with _alone(options.folder):
+        log = FetchLog(options.folder)
+        job = FetchJob(source=source, options=options, log=log, calendar_for=calendar_for, clock=clock)
+        yield FolderFetch(job)
+
+
+@asynccontextmanager
+async def _alone(folder: Path) -> AsyncIterator[None]:
+    from filelock import FileLock, Timeout
+
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(folder / ".fetch.lock")
+    for waited in range(_PATIENCE + 1):
+        try:
+            lock.acquire(timeout=0)
+            break
+        except Timeout:
+            if waited == _PATIENCE:
+                raise TryAgainLater(f"another fetch fills {folder} (lock {lock.lock_file}); try again later") from None
+            await asyncio.sleep(1)
+    try:
+        yield
+    finally:
+        lock.release()

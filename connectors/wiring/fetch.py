@@ -1,0 +1,95 @@
+"""Services that data is fetched from, as a configuration names them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import date
+from typing import TYPE_CHECKING
+
+from connectors.wiring.broker import open_data
+from connectors.wiring.sources import calendars
+from engine import places
+from engine.config import Config
+from engine.domain.fetched import Fetched
+from engine.domain.market import Symbol
+from engine.ports import Clock
+from engine.services import FetchOptions, MarketFetch
+
+if TYPE_CHECKING:
+    from connectors.filings import EdgarFilings
+    from connectors.macro import FredMacro
+
+
+@dataclass(frozen=True, slots=True)
+class ConfiguredFetch:
+    """FetchService over a broker's market data, SEC EDGAR and FRED."""
+
+    config: Config
+
+    @asynccontextmanager
+    async def market(self, options: FetchOptions, clock: Clock) -> AsyncIterator[MarketFetch]:
+        """A fetch of market data until the block ends: from the desk's broker, or from Alpaca where it brings none."""
+        from connectors.files.fetch.market import open_folder_fetch
+
+        source = open_data(self.config)
+        try:
+            async with open_folder_fetch(source, options, calendars(), clock) as fetch:
+                yield fetch
+        finally:
+            await source.aclose()
+
+    async def filings(self, options: FetchOptions, symbols: Sequence[Symbol], since: date | None) -> list[Fetched]:
+        """Add filings from EDGAR."""
+        from connectors.files.fetch.filings import fetch_filings
+
+        source = edgar_filings(self.config, since)
+        try:
+            return await fetch_filings(source, options, symbols)
+        finally:
+            await source.aclose()
+
+    async def macro(self, options: FetchOptions) -> list[Fetched]:
+        """Merge the configured series from FRED."""
+        from connectors.files.fetch.macro import fetch_macro
+
+        source = fred_macro(self.config)
+        try:
+            return await fetch_macro(source, options, self.config.macro.series)
+        finally:
+            await source.aclose()
+
+    @property
+    def has_macro_key(self) -> bool:
+        """Whether FRED's key is there."""
+        from connectors.macro.fred import KEY_VARIABLE
+
+        return bool(os.environ.get(KEY_VARIABLE))
+
+
+def edgar_filings(config: Config, since: date | None = None) -> EdgarFilings:
+    """SEC EDGAR as [filings] has it; `since` leaves out what was filed before. Raises ConfigError where
+    filings.user_agent names no contact."""
+    from connectors.filings import EdgarFilings
+
+    wanted = config.filings
+    return EdgarFilings(
+        wanted.user_agent,
+        places.edgar_responses(),
+        forms=wanted.forms,
+        since=since,
+        characters=wanted.characters,
+        requests_per_second=wanted.requests_per_second,
+        numbers=wanted.ciks,
+        www=wanted.www,
+        data=wanted.data,
+    )
+
+
+def fred_macro(config: Config, environ: Mapping[str, str] = os.environ) -> FredMacro:
+    """FRED as [macro] has it. Raises CredentialsRefused without FRED_API_KEY."""
+    from connectors.macro import FredMacro
+
+    return FredMacro(environ.get("FRED_API_KEY"), address=config.macro.address)

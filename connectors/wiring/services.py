@@ -1,0 +1,94 @@
+"""The services of a configuration: an implementation for each port. Nothing heavy is imported before it is used."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from connectors.wiring.broker import ConfiguredBroker, broker_keys, broker_of
+from connectors.wiring.embedders import open_embedder
+from connectors.wiring.fetch import ConfiguredFetch
+from connectors.wiring.models import KEYS, ConfiguredModels
+from connectors.wiring.sources import open_macro, open_source, profile_of
+from engine import places
+from engine.clock import LiveClock
+from engine.config import Config
+from engine.domain.market import Symbol
+from engine.domain.run import DataSpec
+from engine.market.trading_hours import calendar_for, desk_calendar
+from engine.ports import ChartPainter, Clock, Notifier
+from engine.services import BrokerService, Services
+
+
+def services(config: Config, clock: Clock | None = None, *, keep_sessions: bool = True) -> Services:
+    """The services of a configuration; `clock` is this machine's unless another is given. With `keep_sessions` the
+    exchange's sessions are written to the cache where they are not there yet."""
+    broker = None if broker_of(config) is None else ConfiguredBroker(config)
+    folder = data_folder(config, broker)
+    named = config.data.folder or (None if folder is None else str(folder))
+    data = DataSpec(named, config.data.demo_seed, config.macro.series)
+    table = places.session_table() if keep_sessions or places.session_table().is_file() else None
+    calendars = partial(calendar_for, table=table)
+    return Services(
+        config=config,
+        clock=clock or LiveClock(),
+        data=data,
+        data_folder=folder,
+        symbols=desk_symbols(config, data),
+        calendar_for=calendars,
+        desk_calendar=partial(desk_calendar, table=table),
+        open_source=partial(open_source, calendars),
+        open_macro=partial(open_macro, calendars),
+        profile_of=profile_of,
+        fetch=ConfiguredFetch(config),
+        models=ConfiguredModels(config),
+        broker=broker,
+        open_embedder=partial(open_embedder, config),
+        open_notifiers=partial(open_notifiers, config),
+        open_painter=open_painter,
+        key_variables=key_variables,
+    )
+
+
+def data_folder(config: Config, broker: BrokerService | None) -> Path | None:
+    """The folder that market data is fetched to: the configured one, one of its own where the broker brings data, or
+    None."""
+    if config.data.folder is not None:
+        return Path(config.data.folder).expanduser()
+    return places.market_folder() if broker is not None and broker.brings_data else None
+
+
+def desk_symbols(config: Config, data: DataSpec) -> tuple[Symbol, ...]:
+    """The desk's symbols; those of the demo market where none are configured and no folder is."""
+    if config.desk.symbols or data.folder is not None:
+        return config.desk.symbols
+    from connectors.demo import DEFAULT_WATCHLIST
+
+    return DEFAULT_WATCHLIST
+
+
+def open_notifiers(config: Config) -> Sequence[Notifier]:
+    """Receivers of notifications. Raises ConfigError for a program or an address that is none."""
+    from connectors.notify import CommandNotifier, WebhookNotifier
+
+    found: list[Notifier] = []
+    if config.notify.command:
+        found.append(CommandNotifier(config.notify.command))
+    if config.notify.webhook is not None:
+        found.append(WebhookNotifier(config.notify.webhook))
+    return found
+
+
+def open_painter() -> ChartPainter:
+    """The painter of charts."""
+    from connectors.charts.painter import MatplotlibPainter
+
+    return MatplotlibPainter()
+
+
+def key_variables() -> Sequence[str]:
+    """Environment variables of the keys of brokers, vendors of models, and the macro series' service."""
+    from connectors.macro.fred import KEY_VARIABLE
+
+    return sorted({*KEYS.values(), *broker_keys(), KEY_VARIABLE})

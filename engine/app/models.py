@@ -1,0 +1,117 @@
+"""Models of a run: a model and its settings for each agent, by preset, configuration and flag together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from engine.config import Config
+from engine.domain.model_call import ModelRequest, ModelResult
+from engine.domain.model_spec import ModelKind, ReplayMode, parse_model_spec
+from engine.errors import ConfigError
+from engine.offline.model import OfflineModel
+from engine.ports import LanguageModel
+from engine.preset import Preset
+from engine.services import OpenModels, Services
+from engine.settings import AgentSettings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelSet:
+    """Models and settings of a run.
+
+    spec: the models' specs as a result names them.
+    models: model by agent.
+    settings: settings by agent.
+    insisted: agents whose temperature the user set.
+    opened: connections and files that the models share.
+    decides: the agent that decides.
+    """
+
+    spec: str
+    models: Mapping[str, LanguageModel]
+    settings: Mapping[str, AgentSettings]
+    insisted: frozenset[str]
+    opened: OpenModels
+    decides: str = "decision"
+
+    @property
+    def label(self) -> str:
+        """The label of the model that decides."""
+        return self.models[self.decides].label
+
+    async def aclose(self) -> None:
+        """Close connections and files; inside the event loop that asked."""
+        await self.opened.aclose()
+
+
+def build_models(
+    services: Services, preset: Preset, override: str | None = None, *, keys_on_demand: bool = False
+) -> ModelSet:
+    """The models of a run; without the preset's step `vision` none of them is shown a picture. `override` (a flag)
+    answers every agent, or is `replay`: the configured models, from recorded answers alone. Raises UsageError or
+    ConfigError for a spec that means nothing, CredentialsRefused for a missing key; with `keys_on_demand` that is
+    raised by the first question that no recorded answer is there for."""
+    config = services.config
+    mode = ReplayMode(config.models.replay)
+    if override == ModelKind.REPLAY:
+        mode, override = ReplayMode.REPLAY_ONLY, None
+    settings, specs = chosen_models(preset, config, override)
+    source = services.models.open(mode, keys_on_demand=keys_on_demand)
+    opened = {text: _model(text, config, source) for text in dict.fromkeys(specs.values())}
+    if "vision" not in preset.steps:
+        opened = {text: _Unseeing(model) for text, model in opened.items()}
+    return ModelSet(
+        spec=", ".join(dict.fromkeys(model.spec for model in opened.values())),
+        models={agent: opened[text] for agent, text in specs.items()},
+        settings=settings,
+        insisted=frozenset(a for a, own in config.models.agents.items() if "temperature" in own.model_fields_set),
+        opened=source,
+        decides=preset.decider.name,
+    )
+
+
+def _model(text: str, config: Config, source: OpenModels) -> LanguageModel:
+    spec = parse_model_spec(text, config.endpoints)
+    if spec.kind is ModelKind.OFFLINE:
+        return OfflineModel()
+    if spec.kind is ModelKind.REPLAY:
+        raise ConfigError("models.default: replay is a way of running, not a model: set models.replay = replay-only")
+    return source.model(spec)
+
+
+def chosen_models(
+    preset: Preset, config: Config, override: str | None = None
+) -> tuple[dict[str, AgentSettings], dict[str, str]]:
+    """Settings and model spec of every agent: the preset's wishes, changed by the configuration. Nothing is opened.
+    Raises ConfigError for an agent that there is not."""
+    for where, named in (
+        ("models.agents", config.models.agents),
+        (f"preset {preset.name}: agents", preset.agents),
+    ):
+        unknown = sorted(set(named) - set(preset.registered))
+        if unknown:
+            raise ConfigError(f"{where}.{unknown[0]}: no such agent; there are {', '.join(preset.registered)}")
+    settings: dict[str, AgentSettings] = {}
+    specs: dict[str, str] = {}
+    for agent in preset.registered:
+        wished = preset.agents.get(agent, AgentSettings())
+        own = config.models.agents.get(agent)
+        changes = {} if own is None else own.model_dump(exclude_unset=True)
+        settings[agent] = wished.model_copy(update=changes)
+        specs[agent] = override or settings[agent].model or config.models.default
+    return settings, specs
+
+
+class _Unseeing:
+    """A model that is shown no pictures: it reads their figures, as one that cannot see does."""
+
+    sees = False
+
+    def __init__(self, model: LanguageModel) -> None:
+        self.spec, self.label = model.spec, model.label
+        self._model = model
+
+    async def answer(self, request: ModelRequest, on_delta: Callable[[str], None] | None = None) -> ModelResult:
+        """The model's own answer."""
+        return await self._model.answer(request, on_delta)

@@ -1,0 +1,277 @@
+"""Services: everything that use cases need from outside, as one value.
+
+It stands beside the ports instead of in engine.app: connectors.wiring fills it and must know no use case. Making it
+opens nothing, asks nobody and loads no vendor's library; each factory does that when it is called. The value can be
+pickled: a bench plays its runs in processes of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from dataclasses import dataclass
+from datetime import date, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from engine.config import Config
+from engine.domain.fetched import Fetched
+from engine.domain.market import Symbol
+from engine.domain.model_call import Capabilities, ModelRequest, ModelResult
+from engine.domain.model_price import PriceTable
+from engine.domain.model_spec import ModelSpec, ReplayMode
+from engine.domain.run import DataSpec, ModelUse
+from engine.ports import (
+    Broker,
+    Calendar,
+    ChartPainter,
+    Clock,
+    LanguageModel,
+    LiveFeed,
+    MacroSource,
+    MarketDataService,
+    MarketSource,
+    Notifier,
+)
+
+if TYPE_CHECKING:
+    from memory.ports import Embedder  # it loads numpy
+
+OnUse = Callable[[ModelUse], None]
+"""Hears of every call of a remote embedder."""
+
+
+class OpenModels(Protocol):
+    """Models of one run, with the connections and files that they share."""
+
+    def model(self, spec: ModelSpec) -> LanguageModel:
+        """The model of a vendor or an endpoint. Raises ConfigError, and CredentialsRefused for a missing key."""
+        ...
+
+    async def aclose(self) -> None:
+        """Closes connections and files; inside the event loop that asked."""
+        ...
+
+
+class RecordedAnswers(Protocol):
+    """Recorded answers of models, to be looked up without asking anybody."""
+
+    def has(self, spec: ModelSpec) -> bool:
+        """Whether any answer of a model is recorded."""
+        ...
+
+    def find(self, spec: ModelSpec, request: ModelRequest) -> ModelResult | None:
+        """A model's recorded answer to a question; None where there is none."""
+        ...
+
+
+class ModelService(Protocol):
+    """Configured vendors and endpoints of language models."""
+
+    def open(self, mode: ReplayMode, *, keys_on_demand: bool = False) -> OpenModels:
+        """Models that use recorded answers by a mode; with `keys_on_demand` a key is needed only for a question that
+        no recorded answer is there for."""
+        ...
+
+    def key_variable(self, spec: ModelSpec) -> str:
+        """The environment variable that holds a model's key; empty where none is needed."""
+        ...
+
+    def sees(self, spec: ModelSpec) -> bool:
+        """Whether a model is configured to be shown pictures."""
+        ...
+
+    def prices(self) -> PriceTable:
+        """The table of prices. Raises ConfigError for one that cannot be read."""
+        ...
+
+    def recorded(self) -> AbstractContextManager[RecordedAnswers]:
+        """The recorded answers, open until the block ends. Raises MalformedData."""
+        ...
+
+    async def probe(self, spec: ModelSpec) -> Capabilities:
+        """Ask a model two small questions. Raises CredentialsRefused without a key, and what the service raises."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchOptions:
+    """A data folder to fill. `progress` hears what is fetched, how much of it is done and how much there is; `stop`
+    is asked whether to end; `again` asks for what is there as well, and replaces rows that differ."""
+
+    folder: Path
+    progress: Callable[[str, int, int], None] = lambda what, done, total: None
+    stop: Callable[[], bool] = lambda: False
+    again: bool = False
+
+
+class MarketFetch(Protocol):
+    """A fetch of market data into a folder that no other process fills meanwhile. Only what is new is asked for; what
+    was written before an error stays. Every fetch raises CredentialsRefused, ConfigError for another feed than the kept
+    bars have, MissingData, MalformedData, NetworkError and TryAgainLater."""
+
+    @property
+    def vendor(self) -> str:
+        """The vendor's name in messages."""
+        ...
+
+    @property
+    def feed(self) -> str:
+        """The feed of stock prices."""
+        ...
+
+    async def bars(self, symbols: Sequence[Symbol], since: date | None = None) -> list[Fetched]:
+        """Add the bars of all sessions that are over, and the corporate actions that adj_close is computed from.
+        MissingData for symbols without a bar is raised once all others are done."""
+        ...
+
+    async def actions(self, symbols: Sequence[Symbol], since: date | None = None) -> list[Fetched]:
+        """Merge splits and dividends, and compute adj_close anew."""
+        ...
+
+    async def news(self, symbols: Sequence[Symbol], since: date | None = None) -> list[Fetched]:
+        """Add news up to now."""
+        ...
+
+    def late(self, symbols: Sequence[Symbol], session: date) -> list[Symbol]:
+        """Symbols whose bars in the folder do not reach a session."""
+        ...
+
+    def without_filings(self, symbols: Sequence[Symbol], day: date) -> list[Symbol]:
+        """Symbols whose filings were not fetched on a day."""
+        ...
+
+    def note_filings(self, symbols: Sequence[Symbol], day: date) -> None:
+        """Note that filings of symbols were fetched on a day."""
+        ...
+
+
+class FetchService(Protocol):
+    """Services that data is fetched from: the broker's market data, SEC EDGAR, FRED."""
+
+    def market(self, options: FetchOptions, clock: Clock) -> AbstractAsyncContextManager[MarketFetch]:
+        """A fetch of market data until the block ends; sessions are over by `clock`. Raises ConfigError and
+        CredentialsRefused for addresses and keys, TryAgainLater where another fetch does not end."""
+        ...
+
+    async def filings(self, options: FetchOptions, symbols: Sequence[Symbol], since: date | None) -> list[Fetched]:
+        """Add filings of symbols, a few at a time. Raises ConfigError, NetworkError, TryAgainLater."""
+        ...
+
+    async def macro(self, options: FetchOptions) -> list[Fetched]:
+        """Merge the configured macro series, every vintage. Raises CredentialsRefused, MissingData, NetworkError,
+        TryAgainLater."""
+        ...
+
+    @property
+    def has_macro_key(self) -> bool:
+        """Whether the key of the macro series' service is there."""
+        ...
+
+
+class BrokerService(Protocol):
+    """The configured account at a broker. What needs its address or keys raises ConfigError for an address that is not
+    a paper account's and CredentialsRefused for a missing key."""
+
+    @property
+    def kind(self) -> str:
+        """The broker's name in configuration and journal."""
+        ...
+
+    @property
+    def title(self) -> str:
+        """The account in words."""
+        ...
+
+    @property
+    def key_variables(self) -> Sequence[str]:
+        """Environment variables of the account's keys."""
+        ...
+
+    @property
+    def brings_data(self) -> bool:
+        """Whether the desk's data folder is fetched from it."""
+        ...
+
+    @property
+    def is_real_time(self) -> bool:
+        """Whether prices go on between two closes, so that a desk may run cycles within a session."""
+        ...
+
+    @property
+    def described(self) -> Mapping[str, str]:
+        """Addresses and limits by name; never a key."""
+        ...
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the account is served on this machine, where its clock may run at any speed."""
+        ...
+
+    def open(self, attempts: int | None = None) -> Broker:
+        """The account. Nothing is asked yet; `attempts` bounds how often a question is repeated."""
+        ...
+
+    def open_feed(self, clock: Clock) -> LiveFeed | None:
+        """The account's live feed; None where there is none. Nothing is asked yet."""
+        ...
+
+    def open_data(self) -> MarketDataService:
+        """The broker's market data, or the usual vendor's for a broker that brings none."""
+        ...
+
+    def time(self) -> datetime | None:
+        """The broker's time, asked once and quickly; None where it does not answer."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Services:
+    """Everything from outside that a use case may ask for.
+
+    config: the configuration that the factories were made of.
+    clock: this machine's time, UTC.
+    data: the configured market data.
+    data_folder: the folder that market data is fetched to; None on the demo market.
+    symbols: the desk's symbols in the order in which they are decided; the demo market's where none are configured.
+    calendar_for: the trading calendar of a symbol.
+    desk_calendar: the calendar that a desk of some symbols decides on.
+    open_source: bars, news and filings of a data spec; the demo market reaches the given session.
+    open_macro: macro series of a data spec; the demo market reaches the given session.
+    profile_of: the text that describes a symbol of a data spec; empty where there is none.
+    models: vendors and endpoints of language models.
+    broker: the account at a broker; None on the simulated market.
+    fetch: services that data is fetched from.
+    open_embedder: the embedder of a spec (None: the configured one) until the block ends.
+    open_notifiers: receivers of notifications about runs.
+    open_painter: painter of charts.
+    key_variables: environment variables of every service's keys, sorted.
+    """
+
+    config: Config
+    clock: Clock
+    data: DataSpec
+    data_folder: Path | None
+    symbols: tuple[Symbol, ...]
+    calendar_for: Callable[[Symbol], Calendar]
+    desk_calendar: Callable[[Iterable[Symbol]], Calendar]
+    open_source: Callable[[DataSpec, date], MarketSource]
+    open_macro: Callable[[DataSpec, date], MacroSource]
+    profile_of: Callable[[DataSpec, Symbol], str]
+    models: ModelService
+    broker: BrokerService | None
+    fetch: FetchService
+    open_embedder: Callable[[str | None, OnUse], AbstractContextManager[Embedder]]
+    open_notifiers: Callable[[], Sequence[Notifier]]
+    open_painter: Callable[[], ChartPainter]
+    key_variables: Callable[[], Sequence[str]]
+
+    @property
+    def desk(self) -> str:
+        """The configured desk's name."""
+        return self.config.desk.name
+
+    @property
+    def goes_by_broker(self) -> bool:
+        """Whether the desk's time is the broker's."""
+        return self.broker is not None and self.config.broker.clock == "broker"
