@@ -30,7 +30,7 @@ from engine.execution.sizing import PositionContext
 from engine.messages.events import DecisionMade, Event
 from engine.ports import Calendar
 from engine.preset import Preset
-from engine.strategies.catalog import make_strategy
+from engine.strategies.catalog import make_rule
 from memory.record import Item
 
 INDICATOR_ROWS = 250
@@ -64,7 +64,7 @@ class Cycle:
         self._calendars = calendars
         self._publish = publish
         self._memory = memory
-        self._strategies = tuple(make_strategy(name, {}) for name in preset.tools)
+        self._strategies = tuple(make_rule(name) for name in preset.tools)
 
     @property
     def bars(self) -> int:

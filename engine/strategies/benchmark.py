@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from engine.domain.market import PriceHistory, is_crypto
 from engine.market.indicators import Floats
 from engine.strategies.parameters import check, number
-from engine.strategies.strategy import Signal, Signals, verb
+from engine.strategies.strategy import Signal, Signals, registered, verb
 
 
+@registered
 @dataclass(frozen=True, slots=True)
 class BuyAndHold:
     """Buys at the first chance and never sells."""
@@ -29,6 +30,7 @@ class BuyAndHold:
         return "Buy and hold: bought at the first chance and held, whatever the price does."
 
 
+@registered
 @dataclass(frozen=True, slots=True)
 class EqualWeight:
     """Holds every symbol with the same share of the portfolio and puts the shares right as months begin."""
@@ -55,6 +57,7 @@ class EqualWeight:
         return f"Equal weight: every symbol has the same share, put right every {often}: {when}."
 
 
+@registered
 @dataclass(frozen=True, slots=True)
 class Cash:
     """Holds nothing."""
@@ -68,6 +71,7 @@ class Cash:
         return "Cash: nothing is held."
 
 
+@registered
 @dataclass(frozen=True, slots=True)
 class RandomTrader:
     """Goes all in or all out by the toss of a coin, as often as gives a wanted turnover on average.

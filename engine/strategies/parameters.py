@@ -16,8 +16,16 @@ Value = int | float | str
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameter:
-    """One parameter of a strategy. Numbers have inclusive bounds `low` and `high`, words have `choices`;
-    `tuned` says whether `paperdesk tune` searches it, between these bounds."""
+    """One parameter of a strategy.
+
+    name: the field, and the key of `--param`.
+    type: what a text is read as.
+    default: the value where none is given.
+    doc: the meaning in a few words.
+    low, high: inclusive bounds of a number; None where it has none.
+    choices: the texts that are allowed; empty where all are.
+    tuned: True where `paperdesk tune` searches it, between its bounds.
+    """
 
     name: str
     type: type[int] | type[float] | type[str]
@@ -41,14 +49,25 @@ def choice(default: str, doc: str, choices: tuple[str, ...]) -> Any:
 
 
 def parameters(strategy: type) -> tuple[Parameter, ...]:
-    """The parameters of a strategy class, in the order of its fields."""
+    """The parameters of a strategy class, in the order of its fields; a class that is no dataclass has none. A field
+    with `init=False` is state. Raises UsageError for a parameter that is no number or word, or has no default."""
+    if not dataclasses.is_dataclass(strategy):
+        return ()
     hints = get_type_hints(strategy)
-    fields: tuple[Any, ...] = dataclasses.fields(strategy)
-    return tuple(Parameter(name=f.name, type=hints[f.name], default=f.default, **f.metadata) for f in fields)
+    return tuple(_parameter(strategy, field, hints[field.name]) for field in dataclasses.fields(strategy) if field.init)
+
+
+def _parameter(strategy: type, field: dataclasses.Field[Any], hint: Any) -> Parameter:
+    if hint not in (int, float, str) or field.default is dataclasses.MISSING:
+        raise UsageError(
+            f"strategy {strategy.__name__}: the field {field.name} is neither int, float nor str with a default; state "
+            "is a field(init=False)"
+        )
+    return Parameter(name=field.name, type=hint, default=field.default, **{"doc": "", "tuned": False, **field.metadata})
 
 
 def check(strategy: Any) -> None:
-    """Raises UsageError for the first parameter of a strategy that is of the wrong type or out of bounds."""
+    """Raise UsageError for the first parameter of a strategy that is of the wrong type or out of bounds."""
     for parameter in parameters(type(strategy)):
         _check(type(strategy).name, parameter, getattr(strategy, parameter.name))
 

@@ -13,9 +13,10 @@ from engine.errors import UsageError
 from engine.market import indicators
 from engine.market.indicators import Floats
 from engine.strategies.parameters import check, choice, number
-from engine.strategies.strategy import Signals, crossings, verb
+from engine.strategies.strategy import Signals, crossings, registered, verb
 
 
+@registered
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KdjRsi:
     """Buys when J crosses above D while RSI is low, sells when J crosses below D while RSI is high.
@@ -81,6 +82,7 @@ class KdjRsi:
         return np.where(allowed, crossed, 0).astype(np.int8)
 
 
+@registered
 @dataclass(frozen=True, slots=True)
 class ZScore:
     """Buys when the close is far below its mean, sells when it is far above (mean reversion).

@@ -13,9 +13,10 @@ from engine.errors import UsageError
 from engine.market import indicators
 from engine.market.indicators import Floats
 from engine.strategies.parameters import check, number
-from engine.strategies.strategy import Signals, crossings, verb
+from engine.strategies.strategy import Signals, crossings, registered, verb
 
 
+@registered
 @dataclass(frozen=True, slots=True)
 class SmaCross:
     """Buys when a fast moving average of the close crosses above a slow one, sells when it crosses below."""
@@ -46,6 +47,7 @@ class SmaCross:
         return indicators.sma(close, self.fast), indicators.sma(close, self.slow)
 
 
+@registered
 @dataclass(frozen=True, slots=True)
 class Macd:
     """Buys when MACD crosses above its signal line, sells when it crosses below.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from datetime import date, timedelta
 from decimal import Decimal
 
@@ -14,7 +13,7 @@ from hypothesis import strategies as st
 from engine.domain.market import Bar, PriceHistory
 from engine.errors import UsageError
 from engine.strategies.benchmark import RandomTrader
-from engine.strategies.catalog import CATALOG, make_strategy, strategy_class
+from engine.strategies.catalog import make_strategy, strategy_class, strategy_names
 from engine.strategies.parameters import parameters
 from engine.strategies.strategy import Signal, crossings
 
@@ -22,7 +21,7 @@ FINAGENT_LIKE = [
     ("macd", {"fast": "6", "slow": "14", "rows": "15"}),
     ("kdj-rsi", {"lines": "mean", "rows": "15", "overbought": "55", "oversold": "45"}),
 ]
-EVERY = [(name, {}) for name in CATALOG] + FINAGENT_LIKE
+EVERY = [(name, {}) for name in strategy_names()] + FINAGENT_LIKE
 
 
 def history(closes: list[float], symbol: str = "ACME", first: date = date(2020, 1, 2)) -> PriceHistory:
@@ -148,21 +147,10 @@ def test_what_cannot_be_meant_is_refused(name: str, params: dict[str, str], comp
 
 
 def test_parameters_say_what_they_are_and_hold_at_their_bounds() -> None:
-    for name in CATALOG:
+    for name in strategy_names():
         for parameter in parameters(strategy_class(name)):
             assert parameter.doc
             if not parameter.choices:
                 assert parameter.low is not None and parameter.high is not None
                 assert parameter.low <= float(parameter.default) <= parameter.high
     assert make_strategy("kdj-rsi", {"overbought": "72"}) == make_strategy("kdj-rsi", {"overbought": "72.0"})
-
-
-def test_ten_years_of_sma_cross_cost_well_under_a_millisecond() -> None:
-    bars, strategy = walk(2520), make_strategy("sma-cross")
-    best = 1.0
-    for _ in range(30):
-        start = time.perf_counter()
-        strategy.signals(bars)
-        best = min(best, time.perf_counter() - start)
-    # Generous on a machine that is busy with other things; measured about 0.2 ms.
-    assert best < 0.002

@@ -231,9 +231,9 @@ class BacktestScreen(FramedScreen):
 def deciders() -> tuple[Sequence[str], Sequence[str]]:
     """The names of all presets and of all strategies; loads the strategies."""
     from engine.preset import preset_names
-    from engine.strategies.catalog import CATALOG
+    from engine.strategies.catalog import strategy_names
 
-    return preset_names(), tuple(CATALOG)
+    return preset_names(), strategy_names()
 
 
 def curves(run: BacktestState, others: Sequence[BacktestState]) -> PlotData:

@@ -19,7 +19,7 @@ from engine.cycle.recall import TradingMemory
 from engine.domain.briefing import Briefing, ExpertNote
 from engine.domain.market import PriceHistory, from_nano
 from engine.domain.run import DataSpec, RunSpec
-from engine.lab import audit_rules, rule_backtest
+from engine.lab import rule_backtest
 from engine.lab.audit import Certificate
 from engine.market.as_of import MarketAsOf
 from engine.market.trading_hours import decision_time
@@ -285,7 +285,6 @@ class _Hindsight:
 @pytest.mark.parametrize("rule", [_Tomorrow(), _Hindsight()])
 def test_a_rule_that_sees_the_future_is_caught(monkeypatch: pytest.MonkeyPatch, rule: Any) -> None:
     monkeypatch.setattr(rule_backtest, "make_strategy", lambda name, params: rule)
-    monkeypatch.setattr(audit_rules, "make_strategy", lambda name, params: rule)
     found = certificate(RunSpec(**{**_fields(RULES), "symbols": ("ORVL", "BXWD")}), cuts=10)
     assert found.verdict == "leak"
     assert found.differing > 0
@@ -300,7 +299,6 @@ def test_a_rule_that_fills_at_the_same_close_is_audited_as_well(
     spec = RunSpec(**{**_fields(RULES), "first": date(2023, 3, 1), "last": date(2023, 6, 30), **data})
     assert certificate(spec, cuts=8).verdict == "clean"
     monkeypatch.setattr(rule_backtest, "make_strategy", lambda name, params: _Tomorrow())
-    monkeypatch.setattr(audit_rules, "make_strategy", lambda name, params: _Tomorrow())
     assert certificate(spec, cuts=8).verdict == "leak"
 
 

@@ -13,7 +13,7 @@ from engine.conventions.metrics.track import floats
 from engine.errors import UsageError
 from engine.lab.published_tables import BENCHES, published
 from engine.reports.comparison import compare
-from engine.strategies.catalog import CATALOG
+from engine.strategies.catalog import strategy_names
 
 
 def test_the_tables_are_whole() -> None:
@@ -59,7 +59,7 @@ def test_every_cell_can_be_computed_or_says_why_not() -> None:
                 if cell.strategy is None:
                     assert cell.note
                 else:
-                    assert cell.strategy in CATALOG
+                    assert cell.strategy in strategy_names()
 
 
 def test_windows_differ_by_environment() -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import date, timedelta
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,15 +19,15 @@ from engine.conventions.catalog import convention
 from engine.domain.execution import ExecutionRules
 from engine.domain.market import ActionKind, Bar, CorporateAction, PriceHistory
 from engine.domain.order import Side
-from engine.domain.run import Result, RunSpec
+from engine.domain.run import Result, RunSpec, Stretch
 from engine.errors import MissingData, StaleData, UsageError
-from engine.lab.rule_backtest import run_strategy, trade_strategy
+from engine.lab.rule_backtest import Prices, Trading, run_strategy, trade_strategy
 from engine.market.as_of import Market
 from engine.market.trading_hours import AroundTheClock, calendar_for
 from engine.simulation.simulated_broker import STOPPED_TRADING
 from engine.strategies.catalog import make_strategy
 from engine.strategies.finagent import tuned_params
-from engine.strategies.strategy import Signal, Signals
+from engine.strategies.strategy import Signal, Signals, Strategy
 from tests.engine.paper_reference import load, replay
 
 D = Decimal
@@ -97,19 +98,24 @@ class Says:
         return ""
 
 
+def books(
+    strategy: Strategy, sessions: Sequence[date], where: Market, rules: ExecutionRules, **options: Any
+) -> Stretch:
+    """What a strategy trades with 1,000 in consecutive sessions of a market."""
+    calendar = next(iter(where.calendars.values()))
+    prices = Prices(histories=where.histories, actions=None)
+    trading = Trading(
+        sessions=sessions, calendar=calendar, market=where, prices=prices, rules=rules, cash=D(1000), **options
+    )
+    return trade_strategy(strategy, trading).test
+
+
 def say(
     where: PriceHistory, signals: Sequence[Signal], first: int, last: int, **rules: object
 ) -> list[tuple[int, Side, Decimal]]:
     """The trades of a strategy that says this from day 0 on, over a window."""
-    stretch, _ = trade_strategy(
-        Says(*signals),
-        [day(n) for n in range(first, last + 1)],
-        AroundTheClock(),
-        {where.symbol: where},
-        {where.symbol: where},
-        ExecutionRules(slippage_bp=FREE, **rules),  # type: ignore[arg-type]
-        D(1000),
-    )
+    costs = ExecutionRules(slippage_bp=FREE, **rules)  # type: ignore[arg-type]
+    stretch = books(Says(*signals), [day(n) for n in range(first, last + 1)], market(where), costs)
     return [((f.session - START).days, f.side, f.quantity.normalize()) for f in stretch.fills]
 
 
@@ -159,15 +165,8 @@ def test_what_a_last_session_says_is_not_traded_any_more() -> None:
 
 def test_a_halt_expires_the_order_and_the_wish_is_asked_again() -> None:
     halted = history("AAA", [10, 10, 10, 10, 10], missing=[2])
-    stretch, _ = trade_strategy(
-        Says(Signal.KEEP, Signal.ENTER, Signal.KEEP, Signal.KEEP),
-        [day(n) for n in (1, 2, 3, 4)],
-        AroundTheClock(),
-        {"AAA": halted},
-        {"AAA": halted},
-        ExecutionRules(slippage_bp=FREE),
-        D(1000),
-    )
+    enters = Says(Signal.KEEP, Signal.ENTER, Signal.KEEP, Signal.KEEP)
+    stretch = books(enters, [day(n) for n in (1, 2, 3, 4)], market(halted), ExecutionRules(slippage_bp=FREE))
 
     assert [(f.session, f.quantity) for f in stretch.fills] == [(day(3), D(100))]
 
@@ -186,16 +185,7 @@ def test_a_repeated_long_buys_with_idle_cash_only_where_the_convention_adds() ->
     bought = {}
     for adds in (False, True):
         rules = ExecutionRules(slippage_bp=FREE, fractional=False)
-        stretch, _ = trade_strategy(
-            long,
-            [day(n) for n in (1, 2, 3, 4)],
-            AroundTheClock(),
-            {"AAA": closes},
-            {"AAA": closes},
-            rules,
-            D(1000),
-            adds_to_positions=adds,
-        )
+        stretch = books(long, [day(n) for n in (1, 2, 3, 4)], market(closes), rules, adds_to_positions=adds)
         bought[adds] = [(f.session, f.quantity) for f in stretch.fills]
 
     assert bought[False] == [(day(1), D(1))]
@@ -296,17 +286,8 @@ def test_a_desk_of_shares_and_coins_reads_the_coins_last_completed_day() -> None
         def signals(self, history: PriceHistory) -> Signals:
             return super().signals(history) if history.symbol == "BTC-USD" else np.zeros(len(history), np.int8)
 
-    histories = {"AAA": share, "BTC-USD": coin}
-    stretch, _ = trade_strategy(
-        SundaysCoin(*sunday),
-        _weekdays(date(2024, 6, 4), 7),
-        calendars["AAA"],
-        histories,
-        histories,
-        ExecutionRules(),
-        D(1000),
-        calendars=calendars,
-    )
+    where = replace(market(share, coin), calendars=calendars)
+    stretch = books(SundaysCoin(*sunday), _weekdays(date(2024, 6, 4), 7), where, ExecutionRules())
 
     assert [(f.symbol, f.session) for f in stretch.fills] == [("BTC-USD", date(2024, 6, 11))]
 
