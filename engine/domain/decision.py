@@ -93,6 +93,11 @@ class Opinion:
         return self.action is Action.ABSTAIN
 
     @property
+    def key_factors(self) -> str:
+        """The rule and the begin of the reason, as outcomes keep them."""
+        return f"{self.rule or 'no rule'}: {self.reason}"[:240]
+
+    @property
     def proposal(self) -> Proposal:
         """The opinion as a proposal that can be sized; percents are whole."""
         explanation, because = ("", self.reason) if self.abstained else (self.reason, "")

@@ -88,7 +88,7 @@ def outcomes(
                 close=after.prices.get(key.symbol, before.prices.get(key.symbol, ZERO)),
                 reward=reward,
                 cumulative=((1 + so_far) * (1 + reward) - 1).quantize(STEP),
-                key_factors=_key_factors(decision),
+                key_factors=decision.opinion.key_factors,
             )
         )
     return rows
@@ -130,8 +130,3 @@ def _as_seen(context: SessionContext, settled: SettledSession) -> SettledSession
         for books in (settled.before, settled.after)
     )
     return replace(settled, before=before, after=after)
-
-
-def _key_factors(decision: Decision) -> str:
-    rule = decision.proposal.rule or "no rule"
-    return f"{rule}: {decision.reason}"[:240]
