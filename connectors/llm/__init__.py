@@ -1,1 +1,1 @@
-"""Language models behind the engine's port: two vendors, recorded answers, prices and model specs."""
+"""Language models behind the engine's port: two vendors, recorded answers, prices and embeddings."""

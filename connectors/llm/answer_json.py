@@ -1,4 +1,4 @@
-"""Finds the JSON object in what a model wrote, forgiving the wrapping and nothing else."""
+"""Extraction of the JSON object from a model's text: wrapping is stripped, nothing else is repaired."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _FENCE = re.compile(r"```[a-zA-Z0-9_-]*[ \t]*\r?\n(.*?)\r?\n?[ \t]*```", re.DOTA
 
 
 class NotAnAnswer(ValueError):
-    """The text holds no JSON object; the message says what it holds instead."""
+    """A text without a JSON object; the message says what it holds instead."""
 
 
 def parse_answer(text: str) -> Mapping[str, Any]:
-    """The JSON object that a model's text is, or that its only code fence holds.
+    """The JSON object of a model's text, or of its only code fence.
 
-    Thoughts that local models print before the answer are skipped. Braces are not hunted for in prose: what
-    looks like an answer there may be an example. Raises NotAnAnswer.
+    Reasoning that local models print before the answer is skipped. Braces in prose are ignored: they may be an example.
+    Raises NotAnAnswer.
     """
     body = _THOUGHT.sub("", text.lstrip("\ufeff"), count=1).strip()
     if not body:

@@ -1,21 +1,14 @@
-"""The file of recorded answers: SQLite, addressed by the question's hash, shared by processes."""
+"""Store of recorded answers: SQLite, addressed by the request hash, shared by processes."""
 
 from __future__ import annotations
 
 import json
-import sqlite3
-import threading
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 
-from connectors.llm.kept_file import open_kept
+from connectors.llm.sqlite_file import SqliteFile
 from engine.domain.model_call import FailureKind, ModelFailure, ModelResult, Usage
-from engine.errors import TryAgainLater
-
-_VERSION = 1
-_PATIENCE = 10.0
-"""Seconds to wait for another process that is writing."""
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS answers (
@@ -46,7 +39,7 @@ _COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class RecordedModel:
-    """A model that answers are recorded of, and whether it saw the charts."""
+    """A model with recorded answers; `sees` is True where they were given with charts."""
 
     provider: str
     model: str
@@ -54,22 +47,15 @@ class RecordedModel:
     answers: int
 
 
-class AnswerStore:
-    """Recorded answers in one SQLite file. May be used from several threads and by several processes."""
+class AnswerStore(SqliteFile):
+    """Recorded answers in one file."""
 
     def __init__(self, path: Path) -> None:
-        """Opens the file, or makes it. Raises MalformedData where it is something else."""
-        self.path = path
-        self._lock = threading.Lock()
-        self._db = open_kept(path, _SCHEMA, _VERSION, "recorded answers", _PATIENCE)
-
-    def close(self) -> None:
-        """Closes the file."""
-        with self._lock:
-            self._db.close()
+        """Open the file, or make it."""
+        super().__init__(path, _SCHEMA, "recorded answers")
 
     def find(self, request_hash: str) -> ModelResult | None:
-        """The recorded result of a question, as it was given."""
+        """The recorded result of a question, as it was given, or None."""
         query = f"SELECT {_COLUMNS} FROM answers WHERE request_hash = ?"
         with self._lock:
             row = self._db.execute(query, (request_hash,)).fetchone()
@@ -90,31 +76,16 @@ class AnswerStore:
         )
 
     def holds(self, request_hash: str) -> bool:
-        """Whether a question is answered, for forecasts of cost."""
+        """True where a question has a recorded answer; for forecasts of cost."""
         query = "SELECT 1 FROM answers WHERE request_hash = ?"
         with self._lock:
             return self._db.execute(query, (request_hash,)).fetchone() is not None
 
-    def keep(self, request_hash: str, provider: str, model: str, sees: bool, result: ModelResult) -> None:
-        """Records a result; where another process was first, its answer stays."""
-        self._write("INSERT OR IGNORE", request_hash, provider, model, sees, result)
-
-    def overwrite(self, request_hash: str, provider: str, model: str, sees: bool, result: ModelResult) -> None:
-        """Records a result in place of an older one."""
-        self._write("INSERT OR REPLACE", request_hash, provider, model, sees, result)
-
-    def models(self) -> list[RecordedModel]:
-        """Every model that answers are recorded of, the one with the most first."""
-        query = (
-            "SELECT provider, model, sees, count(*) FROM answers GROUP BY provider, model, sees "
-            "ORDER BY count(*) DESC, provider, model, sees"
-        )
-        with self._lock:
-            rows = self._db.execute(query).fetchall()
-        return [RecordedModel(provider, model, bool(sees), count) for provider, model, sees, count in rows]
-
-    def _write(self, verb: str, request_hash: str, provider: str, model: str, sees: bool, result: ModelResult) -> None:
-        usage = result.usage
+    def record(
+        self, request_hash: str, provider: str, model: str, sees: bool, result: ModelResult, *, overwrite: bool = False
+    ) -> None:
+        """Store a result; without `overwrite` an earlier one stays, such as another process's."""
+        failure, usage = result.failure, result.usage
         values = (
             request_hash,
             provider,
@@ -122,8 +93,8 @@ class AnswerStore:
             int(sees),
             result.model,
             None if result.answer is None else json.dumps(result.answer),
-            None if result.failure is None else result.failure.kind.value,
-            None if result.failure is None else result.failure.detail,
+            None if failure is None else failure.kind.value,
+            None if failure is None else failure.detail,
             result.text,
             result.stop_reason,
             usage.input_tokens,
@@ -134,9 +105,16 @@ class AnswerStore:
             json.dumps(result.notes),
         )
         columns = f"request_hash, provider, model, sees, {_COLUMNS}"
-        statement = f"{verb} INTO answers ({columns}) VALUES ({', '.join('?' * len(values))})"
-        try:
-            with self._lock:
-                self._db.execute(statement, values)
-        except sqlite3.OperationalError as error:
-            raise TryAgainLater(f"the answer could not be recorded in {self.path}: {error}") from None
+        verb = "INSERT OR REPLACE" if overwrite else "INSERT OR IGNORE"
+        with self._writing() as db:
+            db.execute(f"{verb} INTO answers ({columns}) VALUES ({', '.join('?' * len(values))})", values)
+
+    def models(self) -> list[RecordedModel]:
+        """All models with recorded answers, the one with the most first."""
+        query = (
+            "SELECT provider, model, sees, count(*) FROM answers GROUP BY provider, model, sees "
+            "ORDER BY count(*) DESC, provider, model, sees"
+        )
+        with self._lock:
+            rows = self._db.execute(query).fetchall()
+        return [RecordedModel(provider, model, bool(sees), count) for provider, model, sees, count in rows]

@@ -2,123 +2,71 @@
 
 from __future__ import annotations
 
-import base64
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from connectors.llm.call_gate import CallGate
 from connectors.llm.failures import StreamCut, names_parameter
-from connectors.llm.remote_model import OnDelta, Pictures, RemoteModel, Reply, note_retry_after
-from connectors.llm.schemas import in_words, is_closed
-from engine.domain.model_call import Message, ModelRequest, Usage
-from engine.domain.model_price import PriceTable
-from engine.ports import ChartPainter
-
-if TYPE_CHECKING:
-    from anthropic import AsyncAnthropic
+from connectors.llm.remote_model import Images, OnDelta, RemoteModel, Reply, content_parts, record_retry_after
+from connectors.llm.schemas import as_instruction, is_closed
+from engine.domain.model_call import ModelRequest, Usage
 
 _CUT = frozenset({"max_tokens", "model_context_window_exceeded"})
+_THINKING = 6144
+"""Tokens added to the request's limit: thinking counts against it, but the request limits the answer alone."""
 
 
 class AnthropicModel(RemoteModel):
-    """A model of Anthropic's. It takes no sampling values at all, so a preset's temperature is dropped with a
-    note.
+    """A model of Anthropic's. It takes no sampling values at all, so a preset's temperature is dropped with a note.
 
     The schema is enforced by the structured output of the interface: current models refuse the older way, a
-    forced tool. Where it cannot be enforced it is asked for in words.
+    forced tool. A schema that cannot be enforced is an instruction in the prompt.
     """
 
-    def __init__(
-        self,
-        model: str,
-        *,
-        api_key: str | None,
-        prices: PriceTable,
-        painter: ChartPainter | None = None,
-        gate: CallGate | None = None,
-        key_variable: str = "ANTHROPIC_API_KEY",
-        base_url: str | None = None,
-        sees: bool = True,
-        thinking_allowance: int = 6144,
-    ) -> None:
-        """`base_url` None means ANTHROPIC_BASE_URL, else Anthropic's own address. `thinking_allowance` is
-        added to the request's token limit: thinking counts against it, but the request limits the answer
-        alone.
+    VENDOR = "anthropic"
+    KEY_VARIABLE = "ANTHROPIC_API_KEY"
+    _enforces_schema = True
 
-        Raises CredentialsRefused without a key and ConfigError for a base URL that is none.
-        """
-        super().__init__(
-            provider="anthropic",
-            model=model,
-            api_key=api_key,
-            key_variable=key_variable,
-            needs_key=True,
-            base_url=base_url,
-            painter=painter,
-            prices=prices,
-            gate=gate,
-            sees=sees,
-        )
-        self._thinking = thinking_allowance
-        self._enforces_schema = True
-        self._client: AsyncAnthropic | None = None
-
-    def _open(self) -> None:
+    def _make_client(self) -> Any:
         from anthropic import AsyncAnthropic, DefaultAsyncHttpxClient
 
-        self._client = AsyncAnthropic(
+        return AsyncAnthropic(
             api_key=self._key,
             base_url=self._base_url,
-            http_client=DefaultAsyncHttpxClient(event_hooks={"response": [note_retry_after]}),
+            http_client=DefaultAsyncHttpxClient(event_hooks={"response": [record_retry_after]}),
         )
 
-    async def aclose(self) -> None:
-        if self._client is not None:
-            await self._client.close()
+    def _leave_out(self, error: Exception, parameters: dict[str, Any]) -> bool:
+        if "output_config" in parameters and names_parameter(error, "output_config", "output_format", "json_schema"):
+            self._enforces_schema = False
+            return True
+        return False
 
-    async def _ask(
-        self, request: ModelRequest, pictures: Pictures, on_delta: OnDelta | None, notes: list[str]
-    ) -> Reply:
+    def _parameters(self, request: ModelRequest, images: Images, notes: list[str]) -> dict[str, Any]:
         if request.settings.temperature is not None:
             self._refuse_or_drop_temperature(request, notes)
-        while True:
-            enforced = self._enforces_schema and is_closed(request.schema)
-            parameters = self._parameters(request, pictures, enforced)
-            try:
-                if on_delta is None:
-                    reply = await self._complete(parameters, request.settings.timeout)
-                else:
-                    reply = await self._stream(parameters, request.settings.timeout, on_delta)
-            except Exception as error:
-                if not (enforced and names_parameter(error, "output_config", "output_format", "json_schema")):
-                    raise
-                self._enforces_schema = False
-                continue
-            if not enforced:
-                notes.append(f"schema asked for in words: {self.model} does not enforce it")
-            return reply
-
-    def _parameters(self, request: ModelRequest, pictures: Pictures, enforced: bool) -> dict[str, Any]:
+        enforced = self._enforces_schema and is_closed(request.schema)
         parameters: dict[str, Any] = {
             "model": self.model,
-            "max_tokens": request.settings.max_output_tokens + self._thinking,
-            "system": request.system if enforced else f"{request.system}\n\n{in_words(request.schema)}",
-            "messages": [{"role": turn.role, "content": _content(turn, pictures)} for turn in request.messages],
+            "max_tokens": request.settings.max_output_tokens + _THINKING,
+            "system": request.system if enforced else f"{request.system}\n\n{as_instruction(request.schema)}",
+            "messages": [
+                {"role": turn.role, "content": content_parts(turn, images, _image)} for turn in request.messages
+            ],
         }
         if enforced:
             from anthropic import transform_schema
 
             schema = transform_schema(dict(request.schema))
             parameters["output_config"] = {"format": {"type": "json_schema", "schema": schema}}
+        else:
+            notes.append(f"schema asked for in words: {self.model} does not enforce it")
         return parameters
 
     async def _complete(self, parameters: dict[str, Any], timeout: float) -> Reply:
-        assert self._client is not None
         message = await self._client.messages.create(**parameters, timeout=timeout)
         text = "".join(block.text for block in message.content if block.type == "text")
         return _reply(text, message.stop_reason, message.stop_details, _tokens(message.usage))
 
     async def _stream(self, parameters: dict[str, Any], timeout: float, on_delta: OnDelta) -> Reply:
-        assert self._client is not None
         stream = await self._client.messages.create(**parameters, stream=True, timeout=timeout)
         text: list[str] = []
         stop_reason: str | None = None
@@ -138,17 +86,8 @@ class AnthropicModel(RemoteModel):
         return _reply("".join(text), stop_reason, stop_details, tokens)
 
 
-def _content(turn: Message, pictures: Pictures) -> str | list[dict[str, Any]]:
-    # Pictures go with the user's turns only; no vendor takes them from the assistant.
-    shown = [chart for chart in turn.charts if chart in pictures] if turn.role == "user" else []
-    if not shown:
-        return turn.text
-    parts: list[dict[str, Any]] = []
-    for chart in shown:
-        data = base64.b64encode(pictures[chart]).decode("ascii")
-        parts.append({"type": "text", "text": f"Chart: {chart.title}"})
-        parts.append({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}})
-    return [*parts, {"type": "text", "text": turn.text}]
+def _image(data: str) -> dict[str, Any]:
+    return {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}}
 
 
 def _tokens(usage: Any) -> dict[str, int]:

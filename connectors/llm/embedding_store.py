@@ -1,19 +1,13 @@
-"""The file of vectors that were paid for: SQLite, addressed by embedder and text, shared by processes."""
+"""Store of paid vectors: SQLite, addressed by embedder and text, shared by processes."""
 
 from __future__ import annotations
 
-import sqlite3
-import threading
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
 
-from connectors.llm.kept_file import open_kept
-from engine.errors import TryAgainLater
+from connectors.llm.sqlite_file import SqliteFile
 
-_VERSION = 1
-_PATIENCE = 10.0
-"""Seconds to wait for another process that is writing."""
 _AT_ONCE = 500  # below SQLite's limit on parameters
 
 _SCHEMA = """
@@ -26,26 +20,18 @@ CREATE TABLE IF NOT EXISTS vectors (
 """
 
 
-class EmbeddingStore:
-    """Vectors (little-endian float32, as bytes) by embedder and text. May be used from several threads and by several
-    processes."""
+class EmbeddingStore(SqliteFile):
+    """Vectors (little-endian float32, as bytes) by embedder and text, in one file."""
 
     def __init__(self, path: Path) -> None:
-        """Opens the file, or makes it. Raises MalformedData where it is something else."""
-        self.path = path
-        self._lock = threading.Lock()
-        self._db = open_kept(path, _SCHEMA, _VERSION, "vectors", _PATIENCE)
-
-    def close(self) -> None:
-        """Closes the file."""
-        with self._lock:
-            self._db.close()
+        """Open the file, or make it."""
+        super().__init__(path, _SCHEMA, "vectors")
 
     def find(self, embedder: str, texts: Sequence[str]) -> dict[str, bytes]:
-        """The kept vectors of texts; those without one are left out."""
+        """Stored vectors of texts; texts without one are left out."""
         by_hash = {_hash(text): text for text in texts}
         hashes = list(by_hash)
-        found: dict[str, bytes] = {}
+        vectors: dict[str, bytes] = {}
         for start in range(0, len(hashes), _AT_ONCE):
             some = hashes[start : start + _AT_ONCE]
             query = (
@@ -54,24 +40,21 @@ class EmbeddingStore:
             )
             with self._lock:
                 rows = self._db.execute(query, (embedder, *some)).fetchall()
-            found.update({by_hash[digest]: vector for digest, vector in rows})
-        return found
+            vectors.update({by_hash[digest]: vector for digest, vector in rows})
+        return vectors
 
     def any_vector(self, embedder: str) -> bytes | None:
-        """Some vector of an embedder, which tells its dimension; None where there is none."""
+        """A vector of an embedder, for its dimension; None where there is none."""
         with self._lock:
             row = self._db.execute("SELECT vector FROM vectors WHERE embedder = ? LIMIT 1", (embedder,)).fetchone()
         return None if row is None else bytes(row[0])
 
-    def keep(self, embedder: str, vectors: Mapping[str, bytes]) -> None:
-        """Keeps vectors by text, all or none of them; where another process was first, its vector stays."""
+    def store(self, embedder: str, vectors: Mapping[str, bytes]) -> None:
+        """Store vectors by text, all or none of them; existing ones stay, such as another process's."""
         rows = [(embedder, _hash(text), vector) for text, vector in vectors.items()]
-        try:
-            with self._lock, self._db:
-                self._db.execute("BEGIN IMMEDIATE")
-                self._db.executemany("INSERT OR IGNORE INTO vectors VALUES (?, ?, ?)", rows)
-        except sqlite3.OperationalError as error:
-            raise TryAgainLater(f"vectors could not be kept in {self.path}: {error}") from None
+        with self._writing() as db:
+            db.execute("BEGIN IMMEDIATE")
+            db.executemany("INSERT OR IGNORE INTO vectors VALUES (?, ?, ?)", rows)
 
 
 def _hash(text: str) -> bytes:

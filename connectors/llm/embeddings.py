@@ -1,4 +1,4 @@
-"""Turns texts to vectors by OpenAI's embedding models and those of compatible endpoints."""
+"""Embeddings by OpenAI's models and those of compatible endpoints."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ import threading
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from connectors.llm.call_gate import CallGate
 from connectors.llm.embedding_store import EmbeddingStore
-from connectors.llm.failures import failure_of, status_of
-from connectors.llm.remote_model import checked_key, checked_url, hear_retry_after, note_retry_after
+from connectors.llm.rate_limiter import RateLimiter
+from connectors.llm.remote_model import CallFailed, checked_key, checked_url, record_retry_after, vendor_errors
 from engine.domain.model_call import FailureKind, Usage
 from engine.domain.model_price import PriceTable
 from engine.domain.run import ModelUse
-from engine.errors import CredentialsRefused, NetworkError, PaperdeskError, TryAgainLater
+from engine.errors import NetworkError, PaperdeskError, TryAgainLater
 from memory.errors import EmbedderUnavailable
 
 if TYPE_CHECKING:
@@ -27,23 +26,23 @@ T = TypeVar("T")
 _VENDOR = "openai"
 _DIMENSIONS = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-embedding-ada-002": 1536}
 _LONGEST_TEXT = 24_000
-"""Characters of one text that are sent: its 8,192 tokens hold at least that much English."""
+"""Longest text sent, in characters: the model's 8,192 tokens hold at least that much English."""
 _TEXTS_PER_CALL = 256
 _CHARACTERS_PER_CALL = 400_000
-"""One call may hold 2,048 texts and 300,000 tokens."""
+"""Most characters of one call, whose limits are 2,048 texts and 300,000 tokens."""
 _PASSING: Mapping[FailureKind, type[PaperdeskError]] = {
     FailureKind.UNAVAILABLE: NetworkError,
     FailureKind.TIMED_OUT: NetworkError,
     FailureKind.RATE_LIMITED: TryAgainLater,
 }
-"""What is no fault of the configuration and may be gone the next time."""
+"""Failures that are no fault of the configuration and may pass."""
 
 
 class OpenAIEmbedder:
     """An Embedder of memory's port over the official package: vectors of length 1, each text paid for once.
 
-    `embed` may be called from any thread, an event loop's included (which it holds up): the calls run on a loop of
-    the embedder's own. Close it with `close`.
+    `embed` may be called from any thread, an event loop's included (which it blocks): the calls run on a loop of the
+    embedder's own. Close it with `close`.
     """
 
     def __init__(
@@ -52,7 +51,7 @@ class OpenAIEmbedder:
         store: EmbeddingStore,
         *,
         api_key: str | None,
-        gate: Callable[[], CallGate] = CallGate,
+        limiter: Callable[[], RateLimiter] = RateLimiter,
         provider: str = _VENDOR,
         key_variable: str = "OPENAI_API_KEY",
         base_url: str | None = None,
@@ -61,16 +60,18 @@ class OpenAIEmbedder:
         prices: PriceTable | None = None,
         on_use: Callable[[ModelUse], None] = lambda use: None,
     ) -> None:
-        """As for OpenAIModel; `gate` makes the pace of the endpoint, on the embedder's loop. `on_use` hears on that
-        loop of every call that was answered.
-        Raises CredentialsRefused without a key and ConfigError for a base URL that is none."""
+        """Check the options, as OpenAIModel does; `limiter` and `on_use` run on the embedder's own loop.
+
+        `on_use` gets the use of every answered call. Raises CredentialsRefused without a key and ConfigError for an
+        invalid base URL.
+        """
         self.id = f"{provider}:{model}"
         self._model = model
         self._store = store
         self._key = checked_key(api_key, key_variable, self.id, needs_key)
         self._key_variable = key_variable
         self._base_url = checked_url(base_url, self.id)
-        self._gate = gate()
+        self._limiter = limiter()
         self._timeout = timeout
         self._dimension = _DIMENSIONS.get(model) if provider == _VENDOR else None
         self._price = prices.find(provider, model) if prices is not None else None
@@ -85,16 +86,19 @@ class OpenAIEmbedder:
 
     @property
     def dimension(self) -> int:
-        """Length of every vector; of a model that is not known it is learned from a first vector."""
+        """Length of every vector; for an unknown model it is taken from a first vector."""
         if self._dimension is None:
             known = self._store.any_vector(self.id)
             self._dimension = self.embed(["dimension"]).shape[1] if known is None else len(known) // 4
         return self._dimension
 
     def embed(self, texts: Sequence[str]) -> Matrix:
-        """One row per text, shape (len(texts), dimension), float32, of length 1. A text longer than a model takes is
-        embedded by its beginning. Raises NetworkError where the endpoint cannot be reached, TryAgainLater where it asks
-        to wait, CredentialsRefused, and EmbedderUnavailable where its answers cannot be used."""
+        """One row per text, shape (len(texts), dimension), float32, of length 1.
+
+        A text longer than the model's limit is embedded by its beginning. Raises NetworkError where the endpoint cannot
+        be reached, TryAgainLater where it limits requests, CredentialsRefused, and EmbedderUnavailable where its
+        answers cannot be used.
+        """
         import numpy as np
 
         for at, text in enumerate(texts, 1):
@@ -113,7 +117,7 @@ class OpenAIEmbedder:
         return rows.reshape(len(cut), -1)
 
     def close(self) -> None:
-        """Closes connections and ends the embedder's thread; the store is its owner's."""
+        """Close connections and end the embedder's thread; the store belongs to the caller."""
         if self._loop is None or self._thread is None:
             return
         if self._client is not None:
@@ -128,37 +132,33 @@ class OpenAIEmbedder:
         return {text: vector for part in done for text, vector in part.items()}
 
     async def _embed_some(self, texts: Sequence[str]) -> dict[str, bytes]:
-        async with self._gate.pass_through(sum(map(len, texts)), 0):
-            with hear_retry_after() as asked_to_wait:
-                try:
-                    client = await asyncio.to_thread(self._opened)
-                    async with asyncio.timeout(self._timeout):
-                        # "float": the package's own choice, base64, is not understood by every endpoint.
-                        reply = await client.embeddings.create(
-                            model=self._model, input=list(texts), encoding_format="float", timeout=self._timeout
-                        )
-                    self._on_use(self._use(reply))
-                    vectors = self._checked(reply, texts)
-                except EmbedderUnavailable:
-                    raise
-                except Exception as error:
-                    if status_of(error) in {401, 403}:
-                        raise CredentialsRefused(
-                            f"embedder {self.id}: the key was refused (HTTP {status_of(error)}); "
-                            f"check {self._key_variable}"
-                        ) from None
-                    waiting = asked_to_wait[0] if asked_to_wait else None
-                    failure = failure_of(error, self._timeout, waiting, secret=self._key)
-                    passing = _PASSING.get(failure.kind)
-                    said = f"embedder {self.id}: {failure.kind.value}: {failure.detail}"
-                    if passing is not None:
-                        raise passing(f"{said}; try again later") from None
-                    raise EmbedderUnavailable(f"{said}; check the endpoint or name another (memory.embedder)") from None
-        self._store.keep(self.id, vectors)
-        return vectors
+        async with self._limiter.slot():
+            try:
+                reply = await self._call(texts)
+            except CallFailed as error:
+                failure = error.failure
+                message = f"embedder {self.id}: {failure.kind.value}: {failure.detail}"
+                if passing := _PASSING.get(failure.kind):
+                    raise passing(f"{message}; try again later") from None
+                message = f"{message}; check the endpoint or name another (memory.embedder)"
+                raise EmbedderUnavailable(message) from None
+        self._store.store(self.id, reply)
+        return reply
+
+    async def _call(self, texts: Sequence[str]) -> dict[str, bytes]:
+        name = f"embedder {self.id}"
+        with vendor_errors(name, key=self._key, key_variable=self._key_variable, deadline=self._timeout):
+            client = await asyncio.to_thread(self._opened)
+            async with asyncio.timeout(self._timeout):
+                # "float": the package's own choice, base64, is not understood by every endpoint.
+                reply = await client.embeddings.create(
+                    model=self._model, input=list(texts), encoding_format="float", timeout=self._timeout
+                )
+            self._on_use(self._use(reply))
+            return self._checked(reply, texts)
 
     def _use(self, reply: Any) -> ModelUse:
-        """What a call cost; None dollars where the price or the count of tokens is not known."""
+        """Use of one call; its cost is None where the price or the count of tokens is unknown."""
         tokens = getattr(getattr(reply, "usage", None), "prompt_tokens", None)
         cost = None if self._price is None or tokens is None else self._price.cost(Usage(input_tokens=tokens))
         return ModelUse(spec=self.id, calls=1, input_tokens=tokens or 0, cost=cost)
@@ -191,7 +191,7 @@ class OpenAIEmbedder:
                 self._client = AsyncOpenAI(
                     api_key=self._key or "none",
                     base_url=self._base_url,
-                    http_client=DefaultAsyncHttpxClient(event_hooks={"response": [note_retry_after]}),
+                    http_client=DefaultAsyncHttpxClient(event_hooks={"response": [record_retry_after]}),
                 )
             return self._client
 

@@ -1,4 +1,4 @@
-"""Translates what vendors' packages raise into the seven kinds of failure that an agent knows."""
+"""Translation of the vendors' exceptions into the seven kinds of failure of the port."""
 
 from __future__ import annotations
 
@@ -9,51 +9,50 @@ from engine.domain.model_call import FailureKind, ModelFailure
 
 _LONGEST_DETAIL = 240
 _SHORTEST_SECRET = 8
-"""Local servers take any word for a key; one of those is no secret."""
+"""Length from which a key is a secret: local servers take any text for a key."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 _TRANSPORT_TIMEOUTS = frozenset({"APITimeoutError", "ConnectTimeout", "ReadTimeout", "WriteTimeout", "PoolTimeout"})
 _BROKEN_BODY = (AttributeError, TypeError, KeyError, IndexError, ValueError)
-"""What the packages let through where a body is not what they expect: HTML with 200 is an AttributeError, a
-cut body a bare JSONDecodeError, an odd one a ValidationError (a ValueError)."""
+"""Exceptions of the packages for an unexpected body.
 
-
-class Refusal(Exception):
-    """The endpoint took the question and its filter declined it."""
+HTML with 200 is an AttributeError, a truncated body a bare JSONDecodeError, an odd one a ValidationError (a
+ValueError).
+"""
 
 
 class StreamCut(Exception):
-    """The stream ended without a stop reason."""
+    """A stream that ended without a stop reason."""
 
 
 def status_of(error: Exception) -> int | None:
-    """The HTTP status that an error reports, or None where no answer with an error status came."""
+    """HTTP status of an error, or None where no error status was received."""
     status = getattr(error, "status_code", None)
     return status if isinstance(status, int) and status >= 400 else None
 
 
 def names_parameter(error: Exception, *names: str) -> bool:
-    """Whether an endpoint refuses a request (400, 422) on account of one of these parameters."""
+    """True where an endpoint refuses a request (400, 422) because of one of these parameters."""
     if status_of(error) not in {400, 422}:
         return False
     text = f"{getattr(error, 'param', None) or ''} {error}"
     return any(name in text for name in names)
 
 
-def failure_of(error: Exception, waited_for: float, asked_to_wait: str | None = None, secret: str = "") -> ModelFailure:
-    """The failure that an error of a call means. `waited_for` is the call's deadline in seconds;
-    `asked_to_wait` the Retry-After of a 429 that the package was still sleeping on when the deadline passed,
-    or None; `secret` the key, which the detail must not hold.
+def failure_of(error: Exception, deadline: float, retry_after: str | None = None, secret: str = "") -> ModelFailure:
+    """The failure of a call's error.
 
-    An error that is neither the endpoint's doing nor the network's is a bug of ours and is raised again.
+    `deadline` is the call's, in seconds. `retry_after` is the Retry-After of a 429 that the package was still waiting
+    for at the deadline, or None. `secret` is the key, which the detail must not hold. An error that is neither the
+    endpoint's nor the network's is a bug of ours and is raised again.
     """
-    if isinstance(error, TimeoutError) and asked_to_wait is not None:
-        detail = f"told to wait {asked_to_wait} s, longer than the {waited_for:g} s that a call may take"
+    if isinstance(error, TimeoutError) and retry_after is not None:
+        detail = f"told to wait {retry_after} s, longer than the {deadline:g} s that a call may take"
         return ModelFailure(FailureKind.RATE_LIMITED, detail)
     kind = _kind_of(error)
     if kind is None:
         raise error
     if kind is FailureKind.TIMED_OUT:
-        return ModelFailure(kind, f"no answer within {waited_for:g} s")
+        return ModelFailure(kind, f"no answer within {deadline:g} s")
     if kind is FailureKind.MALFORMED:
         return ModelFailure(kind, f"the endpoint's reply is not the API's JSON ({type(error).__name__})")
     message = _message(error)
@@ -65,12 +64,13 @@ def failure_of(error: Exception, waited_for: float, asked_to_wait: str | None = 
 
 def _kind_of(error: Exception) -> FailureKind | None:
     status = status_of(error)
-    if isinstance(error, Refusal):
-        return FailureKind.REFUSED
     if isinstance(error, StreamCut):
         return FailureKind.UNAVAILABLE
-    if status is not None:
-        return _kind_of_status(status, error)
+    return _kind_of_error(error) if status is None else _kind_of_status(status, error)
+
+
+def _kind_of_error(error: Exception) -> FailureKind | None:
+    """The failure of an error without an HTTP status."""
     names = {base.__name__ for base in type(error).__mro__}
     if isinstance(error, TimeoutError) or names & _TRANSPORT_TIMEOUTS:
         return FailureKind.TIMED_OUT
@@ -106,7 +106,7 @@ def _codes(error: Exception) -> str:
 
 
 def _message(error: Exception) -> str:
-    """The vendor's own sentence where it sent one, else the package's."""
+    """The vendor's own sentence, else the package's."""
     body = getattr(error, "body", None)
     while isinstance(body, dict):
         inner = body.get("error", body.get("message"))
@@ -121,6 +121,6 @@ def _message(error: Exception) -> str:
 
 
 def one_line(text: str) -> str:
-    """Text of somebody else's, cut to one line for a person."""
+    """Foreign text cut to one line for a person."""
     line = " ".join(_CONTROL.sub(" ", text).split())
     return line if len(line) <= _LONGEST_DETAIL else line[: _LONGEST_DETAIL - 1] + "…"

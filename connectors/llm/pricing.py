@@ -1,4 +1,4 @@
-"""The dated price table, which anybody can edit, read into values."""
+"""Reader of the dated price table, a TOML file that users can replace."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _RATES = ("input", "output", "cached_input", "cache_write")
 
 
 def load_prices(path: Path | None = None) -> PriceTable:
-    """Reads a price table: the one that comes with Paperdesk, or a file of the user's own in its place.
+    """Read a price table: Paperdesk's own, or a file of the user's.
 
     Raises ConfigError that names the file and the entry.
     """

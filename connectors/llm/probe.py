@@ -1,4 +1,4 @@
-"""Finds out what an endpoint can do, by asking it: two small questions, once, for `paperdesk models --check`."""
+"""Probe of a model's capabilities: two small questions for `paperdesk models --check`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CHART = ChartSpec(
 
 
 async def probe(model: LanguageModel) -> Capabilities:
-    """Asks for one word, streamed, and for the symbol on a chart where the model is set to see.
+    """Ask for one word, streamed, and, with vision, for the symbol in a chart.
 
     Raises CredentialsRefused where the key is refused.
     """

@@ -1,8 +1,12 @@
-"""What every model behind an address has in common: gate, deadline, pictures, price, failures."""
+"""Base of the models behind an address: rate limit, deadline, images, price, failures.
+
+A vendor's adapter adds the shape of its requests and replies alone, so that both behave alike in trouble.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import base64
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
@@ -10,49 +14,73 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal, Required, TypedDict, Unpack
 
 from connectors.llm.answer_json import NotAnAnswer, parse_answer
-from connectors.llm.call_gate import CallGate
 from connectors.llm.failures import failure_of, one_line, status_of
+from connectors.llm.rate_limiter import RateLimiter
 from connectors.llm.request_hash import request_hash
 from engine.domain.chart import ChartSpec
-from engine.domain.model_call import FailureKind, ModelFailure, ModelRequest, ModelResult, Usage
+from engine.domain.model_call import FailureKind, Message, ModelFailure, ModelRequest, ModelResult, Usage
 from engine.domain.model_price import PriceTable
-from engine.errors import ConfigError, CredentialsRefused
+from engine.errors import ConfigError, CredentialsRefused, PaperdeskError
 from engine.ports import ChartPainter
 
 OnDelta = Callable[[str], None]
-Pictures = Mapping[ChartSpec, bytes]
-"""The PNG of every chart in a request; empty for a model that sees none."""
+Images = Mapping[ChartSpec, bytes]
+"""The PNG of every chart in a request; empty for a model without vision."""
 
 _retry_after: ContextVar[list[str]] = ContextVar("retry_after")
-"""Of the call that runs in this context: the Retry-After of the last reply, if that was a 429."""
+"""The Retry-After of the last reply to the call in this context, if that was a 429."""
 
 
-async def note_retry_after(response: Any) -> None:
-    """An event hook for a vendor's HTTP client: the packages wait out a 429 in silence, and a deadline that
-    passes meanwhile should be told as what it is."""
-    seen = _retry_after.get(None)
-    if seen is not None:
-        seen[:] = [response.headers.get("retry-after", "some")] if response.status_code == 429 else []
+class CallFailed(Exception):
+    """A call to a vendor that failed as `failure` says."""
+
+    def __init__(self, failure: ModelFailure) -> None:
+        super().__init__(failure.detail)
+        self.failure = failure
+
+
+async def record_retry_after(response: Any) -> None:
+    """An event hook for a vendor's HTTP client.
+
+    The packages wait out a 429 in silence; a deadline that passes meanwhile should be reported as a rate limit.
+    """
+    recorded = _retry_after.get(None)
+    if recorded is not None:
+        recorded[:] = [response.headers.get("retry-after", "some")] if response.status_code == 429 else []
 
 
 @contextmanager
-def hear_retry_after() -> Iterator[list[str]]:
-    """What `note_retry_after` hears during the call in this block; empty but after a 429."""
-    asked_to_wait: list[str] = []
-    token = _retry_after.set(asked_to_wait)
+def vendor_errors(name: str, *, key: str, key_variable: str, deadline: float) -> Iterator[None]:
+    """Translate a vendor's errors in this block to CallFailed, a refused key to CredentialsRefused.
+
+    `name` is the model's or embedder's in messages; `deadline`, in seconds, is the call's own.
+    """
+    recorded: list[str] = []
+    token = _retry_after.set(recorded)
     try:
-        yield asked_to_wait
+        yield
+    except PaperdeskError:
+        raise
+    except Exception as error:
+        if status_of(error) in {401, 403}:
+            message = f"{name}: the key was refused (HTTP {status_of(error)}); check {key_variable}"
+            raise CredentialsRefused(message) from None
+        failure = failure_of(error, deadline, recorded[0] if recorded else None, secret=key)
+        raise CallFailed(failure) from None
     finally:
         _retry_after.reset(token)
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What an endpoint said, in our words. `ending` tells a whole answer from one cut at a limit and a
-    refusal; `cache_write_tokens` is the part of the input that the provider wrote to its cache."""
+    """A vendor's reply, translated.
+
+    `ending` distinguishes a complete answer from one cut at a limit and a refusal; `cache_write_tokens` is the part of
+    the input that the provider wrote to its cache.
+    """
 
     text: str
     ending: Literal["whole", "cut off", "refused"]
@@ -61,61 +89,80 @@ class Reply:
     cache_write_tokens: int
 
 
+class ModelOptions(TypedDict, total=False):
+    """Options of a remote model.
+
+    api_key: as configured; may be missing where `needs_key` is False.
+    prices: the price table.
+    painter: renders charts; None: the model gets none.
+    limiter: the endpoint's; None: one of its own.
+    provider: the vendor, or a configured endpoint's name.
+    key_variable: the environment variable of the key, for messages.
+    base_url: None: the vendor's own variable, else its own address.
+    sees: True for a model with vision.
+    needs_key: False for local servers.
+    """
+
+    api_key: Required[str | None]
+    prices: Required[PriceTable]
+    painter: ChartPainter | None
+    limiter: RateLimiter | None
+    provider: str
+    key_variable: str
+    base_url: str | None
+    sees: bool
+    needs_key: bool
+
+
 class RemoteModel(ABC):
     """A LanguageModel behind an address. One instance belongs to one event loop.
 
-    Subclasses say how a request is put to their vendor's package. Without a painter the model sees no charts.
+    Subclasses put requests to their vendor's package.
     """
 
-    def __init__(
-        self,
-        *,
-        provider: str,
-        model: str,
-        api_key: str | None,
-        key_variable: str,
-        needs_key: bool,
-        base_url: str | None,
-        painter: ChartPainter | None,
-        prices: PriceTable,
-        gate: CallGate | None,
-        sees: bool,
-    ) -> None:
-        self.provider = provider
+    VENDOR: ClassVar[str]
+    KEY_VARIABLE: ClassVar[str]
+
+    def __init__(self, model: str, **options: Unpack[ModelOptions]) -> None:
+        """Check the options. Raises CredentialsRefused without a key and ConfigError for an invalid base URL."""
+        self.provider = options.get("provider", self.VENDOR)
         self.model = model
-        self.spec = f"{provider}:{model}"
-        self.label = f"{model} ({provider})"
-        self.sees = sees and painter is not None
-        self._key = checked_key(api_key, key_variable, self.spec, needs_key)
-        self._key_variable = key_variable
-        self._base_url = checked_url(base_url, self.spec)
-        self._painter = painter
-        self._price = prices.find(provider, model)
-        self._gate = gate or CallGate()
+        self.spec = f"{self.provider}:{model}"
+        self.label = f"{model} ({self.provider})"
+        self._painter = options.get("painter")
+        self.sees = options.get("sees", True) and self._painter is not None
+        self._key_variable = options.get("key_variable", self.KEY_VARIABLE)
+        self._key = checked_key(options["api_key"], self._key_variable, self.spec, options.get("needs_key", True))
+        self._base_url = checked_url(options.get("base_url"), self.spec)
+        self._price = options["prices"].find(self.provider, model)
+        self._limiter = options.get("limiter") or RateLimiter()
         self._opening = asyncio.Lock()
-        self._opened = False
+        self._client: Any = None
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.spec!r})"
 
     async def answer(self, request: ModelRequest, on_delta: OnDelta | None = None) -> ModelResult:
-        """Answers one request. The deadline of the settings runs from the moment the gate lets the call
-        through.
+        """Answer one request. The deadline of the settings starts when the rate limit admits the call.
 
-        Raises CredentialsRefused for a key that the endpoint refuses and ConfigError for a sampling value
-        that the user insists on and the model takes not; all other trouble is a failure in the result.
+        Raises CredentialsRefused for a key that the endpoint refuses and ConfigError for a sampling value that the user
+        insists on and the model does not take; any other trouble is a failure in the result.
         """
         digest = request_hash(
             self.provider, self.model, request, self._painter.version if self.sees and self._painter else None
         )
         notes: list[str] = []
-        pictures = await self._paint(request, notes)
-        length = len(request.system) + sum(len(message.text) for message in request.messages)
-        async with self._gate.pass_through(length, request.settings.max_output_tokens):
-            started = time.perf_counter()
-            reply, failure = await self._call(request, pictures, on_delta, notes)
-            latency = time.perf_counter() - started
+        images = await self._paint(request, notes)
+        reply: Reply | None = None
         answer: Mapping[str, Any] | None = None
+        failure: ModelFailure | None = None
+        async with self._limiter.slot():
+            started = time.perf_counter()
+            try:
+                reply = await self._call(request, images, on_delta, notes)
+            except CallFailed as error:
+                failure = error.failure
+            latency = time.perf_counter() - started
         if reply is not None:
             answer, failure = _read(reply)
         return ModelResult(
@@ -131,44 +178,58 @@ class RemoteModel(ABC):
             notes=tuple(notes),
         )
 
-    @abstractmethod
-    def _open(self) -> None:
-        """Imports the vendor's package and makes its client; runs once, in a thread, as the import takes
-        seconds."""
-
-    @abstractmethod
-    async def _ask(
-        self, request: ModelRequest, pictures: Pictures, on_delta: OnDelta | None, notes: list[str]
-    ) -> Reply:
-        """Puts one request to the endpoint; may raise whatever the package raises."""
-
-    @abstractmethod
     async def aclose(self) -> None:
-        """Closes connections; afterwards the model answers no more."""
+        """Close connections; afterwards the model answers no more."""
+        if self._client is not None:
+            await self._client.close()
 
-    async def _call(
-        self, request: ModelRequest, pictures: Pictures, on_delta: OnDelta | None, notes: list[str]
-    ) -> tuple[Reply | None, ModelFailure | None]:
+    @abstractmethod
+    def _make_client(self) -> Any:
+        """Import the vendor's package and make its client; runs once, in a thread, as the import takes seconds."""
+
+    @abstractmethod
+    def _parameters(self, request: ModelRequest, images: Images, notes: list[str]) -> dict[str, Any]:
+        """Parameters of the vendor's call; `notes` gets a line for whatever is left out of them."""
+
+    @abstractmethod
+    async def _complete(self, parameters: dict[str, Any], timeout: float) -> Reply:
+        """Call for a reply in one piece; may raise any error of the package."""
+
+    @abstractmethod
+    async def _stream(self, parameters: dict[str, Any], timeout: float, on_delta: OnDelta) -> Reply:
+        """Call for a streamed reply; may raise any error of the package."""
+
+    @abstractmethod
+    def _leave_out(self, error: Exception, parameters: dict[str, Any]) -> bool:
+        """Leave out, from now on, the parameter that an error refuses; False where it names none."""
+
+    async def _call(self, request: ModelRequest, images: Images, on_delta: OnDelta | None, notes: list[str]) -> Reply:
         deadline = request.settings.timeout
-        with hear_retry_after() as asked_to_wait:
-            try:
-                async with self._opening:
-                    if not self._opened:
-                        await asyncio.to_thread(self._open)
-                        self._opened = True
-                async with asyncio.timeout(deadline):
-                    return await self._ask(request, pictures, on_delta, notes), None
-            except (CredentialsRefused, ConfigError):
-                raise
-            except Exception as error:
-                if status_of(error) in {401, 403}:
-                    raise CredentialsRefused(
-                        f"{self.spec}: the key was refused (HTTP {status_of(error)}); check {self._key_variable}"
-                    ) from None
-                waiting = asked_to_wait[0] if asked_to_wait else None
-                return None, failure_of(error, deadline, waiting, secret=self._key)
+        with vendor_errors(self.spec, key=self._key, key_variable=self._key_variable, deadline=deadline):
+            async with self._opening:
+                if self._client is None:
+                    self._client = await asyncio.to_thread(self._make_client)
+            async with asyncio.timeout(deadline):
+                return await self._ask(request, images, on_delta, notes)
 
-    async def _paint(self, request: ModelRequest, notes: list[str]) -> Pictures:
+    async def _ask(self, request: ModelRequest, images: Images, on_delta: OnDelta | None, notes: list[str]) -> Reply:
+        timeout = request.settings.timeout
+        while True:
+            call_notes: list[str] = []
+            parameters = self._parameters(request, images, call_notes)
+            try:
+                if on_delta is None:
+                    reply = await self._complete(parameters, timeout)
+                else:
+                    reply = await self._stream(parameters, timeout, on_delta)
+            except Exception as error:
+                if not self._leave_out(error, parameters):
+                    raise
+                continue
+            notes.extend(call_notes)
+            return reply
+
+    async def _paint(self, request: ModelRequest, notes: list[str]) -> Images:
         charts = [chart for message in request.messages for chart in message.charts]
         if not charts:
             return {}
@@ -184,11 +245,28 @@ class RemoteModel(ABC):
         return self._price.cost(reply.usage, reply.cache_write_tokens)
 
     def _refuse_or_drop_temperature(self, request: ModelRequest, notes: list[str]) -> None:
-        """A sampling value is a wish: noted where a model takes none, an error where the user set it."""
+        """Drop the temperature with a note, or raise ConfigError where the user insists on it."""
         value = request.settings.temperature
         if request.settings.insist:
             raise ConfigError(f"{self.spec} takes no temperature ({value:g} is set); remove it or name another model")
         notes.append(f"temperature {value:g} not sent: {self.model} takes none")
+
+
+def content_parts(
+    turn: Message, images: Images, image_part: Callable[[str], dict[str, Any]]
+) -> str | list[dict[str, Any]]:
+    """Content of a turn: its text, or a title and an image (`image_part` of its base64) per chart before it.
+
+    Images go with the user's turns only; no vendor takes them from the assistant.
+    """
+    charts = [chart for chart in turn.charts if chart in images] if turn.role == "user" else []
+    if not charts:
+        return turn.text
+    parts: list[dict[str, Any]] = []
+    for chart in charts:
+        parts.append({"type": "text", "text": f"Chart: {chart.title}"})
+        parts.append(image_part(base64.b64encode(images[chart]).decode("ascii")))
+    return [*parts, {"type": "text", "text": turn.text}]
 
 
 def checked_key(key: str | None, variable: str, spec: str, needed: bool) -> str:
@@ -202,14 +280,14 @@ def checked_key(key: str | None, variable: str, spec: str, needed: bool) -> str:
 
 
 def checked_url(url: str | None, spec: str) -> str | None:
-    """The base URL as it was given. Raises ConfigError for one that is none."""
+    """The base URL as given. Raises ConfigError for one without http:// or https://."""
     if url is not None and not url.startswith(("http://", "https://")):
         raise ConfigError(f"the base URL of {spec} should start with http:// or https://, not {url!r}")
     return url
 
 
 def _read(reply: Reply) -> tuple[Mapping[str, Any] | None, ModelFailure | None]:
-    """The answer that a reply holds, or why it holds none."""
+    """The answer in a reply, or the failure."""
     if reply.ending == "refused":
         said = one_line(reply.text) or f"no reason given ({reply.stop_reason})"
         return None, ModelFailure(FailureKind.REFUSED, f"the model declined: {said}")

@@ -6,9 +6,10 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
+from functools import partial
 
 from connectors.llm.answer_store import AnswerStore
-from connectors.llm.on_demand import OnDemand
+from connectors.llm.lazy_model import LazyModel
 from connectors.llm.remote_model import RemoteModel
 from connectors.llm.request_hash import request_hash
 from engine.domain.model_call import FailureKind, ModelFailure, ModelRequest, ModelResult
@@ -18,12 +19,12 @@ from engine.ports import LanguageModel
 
 
 class ReplayModel:
-    """A LanguageModel that looks in the recorded answers before it asks the model that it wraps.
+    """A LanguageModel that reads the recorded answers before it asks another model.
 
-    Recorded is what the model said to its end: answers, refusals, and prose where an answer was asked for,
-    which is sent back with a complaint; asked again it would differ, and with it every later question of the
-    run. What was cut off, and whatever the service did, never is. A recorded answer comes back as it was
-    given, with `cached` set and a cost of zero, as no new money was spent; its usage is what it once took.
+    Complete replies are recorded: answers, refusals, and prose in place of an answer, which is sent back with a
+    complaint; asked again it would differ, and with it every later question of the run. Truncated replies and failures
+    of the service are never recorded. A recorded answer is returned as it was given, with `cached` set and a cost of
+    zero; its usage is that of the original call.
     """
 
     def __init__(
@@ -38,10 +39,10 @@ class ReplayModel:
         mode: ReplayMode = ReplayMode.READ_THROUGH,
         raise_on_miss: bool = False,
     ) -> None:
-        """`inner` is the model that answers what is not recorded, None in replay-only mode. `sees` and
-        `painter_version` are those that the answers were recorded with. `raise_on_miss` turns a miss in
-        replay-only mode from a failure into a MissingData error. Raises ConfigError where a model is needed
-        and none given.
+        """Wrap `inner`, which answers unrecorded questions; None in replay-only mode.
+
+        `sees` and `painter_version` are those of the recorded answers. `raise_on_miss` turns a miss in replay-only mode
+        from a failure into a MissingData error. Raises ConfigError where a model is needed and none given.
         """
         if inner is None and mode is not ReplayMode.REPLAY_ONLY:
             raise ConfigError(f"{mode} needs a model to ask; name one or use {ReplayMode.REPLAY_ONLY}")
@@ -60,22 +61,22 @@ class ReplayModel:
         """The recorded answer, else the inner model's, which is then recorded if it is complete."""
         digest = request_hash(self._provider, self._model, request, self._painter_version)
         if self._mode is not ReplayMode.LIVE:
-            found = await asyncio.to_thread(self._store.find, digest)
-            if found is not None:
-                if on_delta is not None and found.text:
-                    on_delta(found.text)
-                return replace(found, cached=True, cost=Decimal(0), latency=0.0)
+            recorded = await asyncio.to_thread(self._store.find, digest)
+            if recorded is not None:
+                if on_delta is not None and recorded.text:
+                    on_delta(recorded.text)
+                return replace(recorded, cached=True, cost=Decimal(0), latency=0.0)
         if self._mode is ReplayMode.REPLAY_ONLY or self._inner is None:
             return self._miss(request, digest)
         result = replace(await self._inner.answer(request, on_delta), request_hash=digest)
-        if _is_said(result):
-            keep = self._store.overwrite if self._mode is ReplayMode.LIVE else self._store.keep
-            await asyncio.to_thread(keep, digest, self._provider, self._model, self.sees, result)
+        if _is_complete(result):
+            record = partial(self._store.record, overwrite=self._mode is ReplayMode.LIVE)
+            await asyncio.to_thread(record, digest, self._provider, self._model, self.sees, result)
         return result
 
     async def aclose(self) -> None:
-        """Closes the recorded answers and the model behind them."""
-        if isinstance(self._inner, RemoteModel | OnDemand):
+        """Close the recorded answers and the inner model."""
+        if isinstance(self._inner, RemoteModel | LazyModel):
             await self._inner.aclose()
         await asyncio.to_thread(self._store.close)
 
@@ -90,8 +91,8 @@ class ReplayModel:
         return ModelResult(model=self.spec, failure=failure, cost=Decimal(0), request_hash=digest)
 
 
-def _is_said(result: ModelResult) -> bool:
-    """Whether a result is a model's own whole word; a reply that is not even the API's has no stop reason."""
+def _is_complete(result: ModelResult) -> bool:
+    """True for a model's complete reply; a reply that is not even the API's JSON has no stop reason."""
     if result.failure is None:
         return True
     if result.failure.kind is FailureKind.MALFORMED:

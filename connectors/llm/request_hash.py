@@ -1,4 +1,4 @@
-"""Names a question by its content, so that an answer once paid for can be found again."""
+"""Request hash: a question's name by its content, under which its answer is recorded."""
 
 from __future__ import annotations
 
@@ -8,16 +8,15 @@ import json
 from engine.domain.model_call import ModelRequest
 
 _FORMAT = 1
-"""Raised when the same question would have to be asked anew because the way of asking changed."""
+"""Format of the hash; it is raised when recorded answers must no longer match."""
 
 
 def request_hash(provider: str, model: str, request: ModelRequest, painter_version: str | None) -> str:
-    """SHA-256 (hex) over canonical JSON of all that can change an answer, and nothing else.
+    """SHA-256 (hex) over canonical JSON of everything that can change an answer, and nothing else.
 
-    Charts count by their data and the version of the painter; `painter_version` is None for a model that sees
-    no pictures, whose charts then do not count at all. Purpose, symbol, session, owner and view are not part
-    of it: what the model reads of them stands in the messages. Neither are the deadline and whether a refused
-    setting is an error.
+    Charts count by their data and the version of the painter; `painter_version` is None for a model without vision,
+    whose charts do not count at all. Purpose, symbol, session, owner and view are not part of it: their text is in the
+    messages. Neither are the deadline and the treatment of a refused setting.
     """
     settings = request.settings
     temperature = None if settings.temperature is None else float(settings.temperature)

@@ -1,4 +1,4 @@
-"""Which JSON schemas a vendor can enforce while its model writes, and how to ask for the others."""
+"""JSON schemas in the forms that vendors can enforce, and as an instruction for the others."""
 
 from __future__ import annotations
 
@@ -31,52 +31,50 @@ _OPENAI_KEYWORDS = frozenset(
     }
 )
 _HARMLESS = frozenset({"title", "default", "examples", "$schema", "$id", "minLength", "maxLength", "uniqueItems"})
-"""Keywords that strict mode refuses and that can be left out of it: the answer is checked by the agent as
-well."""
+"""Keywords that strict mode refuses and that can be left out: the agent checks its answer as well."""
+
+
+class _Unenforceable(Exception):
+    """A part of a schema that strict mode cannot express."""
 
 
 def openai_strict(schema: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The schema as OpenAI's strict mode takes it, or None where it cannot say the same.
+    """The schema in the form of OpenAI's strict mode, or None where it has no equal there.
 
-    Strict mode wants every object closed and every property required, and knows a part of JSON schema only.
+    Strict mode wants every object closed and every property required, and supports a part of JSON schema only.
     """
-    strict: dict[str, Any] = {}
-    for keyword, value in schema.items():
-        if keyword in _HARMLESS:
-            continue
-        if keyword not in _OPENAI_KEYWORDS:
-            return None
-        if keyword in {"properties", "$defs"}:
-            strict[keyword] = {}
-            for name, child in value.items():
-                copy = openai_strict(child)
-                if copy is None:
-                    return None
-                strict[keyword][name] = copy
-        elif keyword == "items":
-            copy = openai_strict(value) if isinstance(value, Mapping) else None
-            if copy is None:
-                return None
-            strict[keyword] = copy
-        elif keyword == "anyOf":
-            copies = [openai_strict(child) for child in value]
-            if any(copy is None for copy in copies):
-                return None
-            strict[keyword] = copies
-        else:
-            strict[keyword] = value
+    try:
+        return _strict(schema)
+    except _Unenforceable:
+        return None
+
+
+def _strict(schema: Any) -> dict[str, Any]:
+    if not isinstance(schema, Mapping):
+        raise _Unenforceable
+    strict = {keyword: _strict_value(keyword, schema[keyword]) for keyword in schema if keyword not in _HARMLESS}
     if _is_object(schema):
         properties = schema.get("properties", {})
         if not _is_closed_object(schema) or set(schema.get("required", ())) != set(properties):
-            return None
+            raise _Unenforceable
         strict["additionalProperties"] = False
         strict["required"] = list(properties)
     return strict
 
 
+def _strict_value(keyword: str, value: Any) -> Any:
+    if keyword not in _OPENAI_KEYWORDS:
+        raise _Unenforceable
+    if keyword in {"properties", "$defs"}:
+        return {name: _strict(child) for name, child in value.items()}
+    if keyword == "items":
+        return _strict(value)
+    return [_strict(child) for child in value] if keyword == "anyOf" else value
+
+
 def is_closed(schema: Any) -> bool:
-    """Whether every object in the schema lists its properties and takes no others, so that Anthropic can
-    enforce it."""
+    """True where every object in the schema lists its properties and takes no others, so that Anthropic can enforce
+    it."""
     if isinstance(schema, Mapping):
         if _is_object(schema) and not _is_closed_object(schema):
             return False
@@ -86,8 +84,8 @@ def is_closed(schema: Any) -> bool:
     return True
 
 
-def in_words(schema: Mapping[str, Any]) -> str:
-    """The instruction that stands in for enforcement: the schema as part of the system prompt."""
+def as_instruction(schema: Mapping[str, Any]) -> str:
+    """The schema as an instruction of the system prompt, for models that do not enforce it."""
     text = json.dumps(schema, ensure_ascii=False, separators=(",", ":"))
     return f"Answer with one JSON object and nothing else. It must satisfy this JSON schema:\n{text}"
 

@@ -67,9 +67,9 @@ def _remote(
     environ: Mapping[str, str],
     on_use: Callable[[ModelUse], None],
 ) -> OpenAIEmbedder:
-    from connectors.llm.call_gate import CallGate
     from connectors.llm.embeddings import OpenAIEmbedder
     from connectors.llm.pricing import load_prices
+    from connectors.llm.rate_limiter import RateLimiter
 
     prices = load_prices()
     endpoint = config.endpoints.get(spec.endpoint)
@@ -81,7 +81,7 @@ def _remote(
         spec.model,
         store,
         api_key=environ.get(variable) if variable else None,
-        gate=lambda: CallGate(endpoint.concurrency, endpoint.requests_per_minute),
+        limiter=lambda: RateLimiter(endpoint.concurrency, endpoint.requests_per_minute),
         provider=spec.endpoint,
         key_variable=variable,
         base_url=endpoint.base_url,

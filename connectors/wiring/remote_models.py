@@ -7,8 +7,8 @@ from functools import cached_property, partial
 
 from connectors.charts.painter import MatplotlibPainter
 from connectors.llm.answer_store import AnswerStore
-from connectors.llm.call_gate import CallGate
-from connectors.llm.on_demand import OnDemand
+from connectors.llm.rate_limiter import RateLimiter
+from connectors.llm.lazy_model import LazyModel
 from connectors.llm.pricing import load_prices
 from connectors.llm.remote_model import RemoteModel
 from connectors.llm.replay import ReplayModel
@@ -20,14 +20,14 @@ from engine.ports import LanguageModel
 
 
 class RemoteModels:
-    """OpenModels with what several models share: one painter, one store of recorded answers, one gate per service.
+    """OpenModels with what several models share: one painter, one store of recorded answers, one rate limiter per service.
     Nothing is opened before it is needed."""
 
     def __init__(self, config: Config, mode: ReplayMode, *, keys_on_demand: bool = False) -> None:
         self._config = config
         self._mode = mode
         self._keys_on_demand = keys_on_demand
-        self._gates: dict[str, CallGate] = {}
+        self._limiters: dict[str, RateLimiter] = {}
         self._made: list[ReplayModel] = []
 
     @cached_property
@@ -46,9 +46,9 @@ class RemoteModels:
         """The model of a vendor or an endpoint behind its recorded answers. Raises CredentialsRefused."""
         only_recorded = self._mode is ReplayMode.REPLAY_ONLY
         sees = self._config.endpoints[spec.endpoint].vision if spec.kind is ModelKind.ENDPOINT else True
-        inner: RemoteModel | OnDemand | None = None
+        inner: RemoteModel | LazyModel | None = None
         if not only_recorded and self._keys_on_demand:
-            inner = OnDemand(partial(self.live, spec), provider=spec.provider, model=spec.model, sees=sees)
+            inner = LazyModel(partial(self.live, spec), provider=spec.provider, model=spec.model, sees=sees)
         elif not only_recorded:
             inner = self.live(spec)
         model = ReplayModel(
@@ -73,17 +73,17 @@ class RemoteModels:
 
     def live(self, spec: ModelSpec) -> RemoteModel:
         """The model of a service itself, without recorded answers. Raises CredentialsRefused without a key."""
-        gate = self._gates.setdefault(spec.provider, self._gate(spec))
+        limiter = self._limiters.setdefault(spec.provider, self._limiter(spec))
         if spec.kind is ModelKind.ANTHROPIC:
             from connectors.llm.anthropic_model import AnthropicModel
 
             key = os.environ.get("ANTHROPIC_API_KEY")
-            return AnthropicModel(spec.model, api_key=key, prices=self._prices, painter=self._painter, gate=gate)
+            return AnthropicModel(spec.model, api_key=key, prices=self._prices, painter=self._painter, limiter=limiter)
         from connectors.llm.openai_model import OpenAIModel
 
         if spec.kind is ModelKind.OPENAI:
             key = os.environ.get("OPENAI_API_KEY")
-            return OpenAIModel(spec.model, api_key=key, prices=self._prices, painter=self._painter, gate=gate)
+            return OpenAIModel(spec.model, api_key=key, prices=self._prices, painter=self._painter, limiter=limiter)
         endpoint = self._config.endpoints[spec.endpoint]
         variable = endpoint.key_env or ""
         return OpenAIModel(
@@ -91,7 +91,7 @@ class RemoteModels:
             api_key=os.environ.get(variable) if variable else None,
             prices=self._prices,
             painter=self._painter,
-            gate=gate,
+            limiter=limiter,
             provider=spec.endpoint,
             key_variable=variable,
             base_url=endpoint.base_url,
@@ -99,8 +99,8 @@ class RemoteModels:
             needs_key=bool(variable),
         )
 
-    def _gate(self, spec: ModelSpec) -> CallGate:
+    def _limiter(self, spec: ModelSpec) -> RateLimiter:
         if spec.kind is not ModelKind.ENDPOINT:
-            return CallGate()
+            return RateLimiter()
         endpoint = self._config.endpoints[spec.endpoint]
-        return CallGate(endpoint.concurrency, endpoint.requests_per_minute)
+        return RateLimiter(endpoint.concurrency, endpoint.requests_per_minute)

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from connectors.llm.call_gate import CallGate
 from connectors.llm.embedding_store import EmbeddingStore
 from connectors.llm.embeddings import OpenAIEmbedder
+from connectors.llm.rate_limiter import RateLimiter
 from engine.errors import ConfigError, CredentialsRefused, MalformedData, NetworkError, TryAgainLater
 from memory.errors import EmbedderUnavailable
 from tests.servers.fake_llm_server import Fail, FakeLLMServer, Hang, Raw, Reset, Say, vector_of
@@ -83,7 +83,7 @@ def test_many_texts_go_in_several_calls(embedder: Open, server: FakeLLMServer) -
 
 
 def test_the_gate_holds(embedder: Open, server: FakeLLMServer) -> None:
-    embedder(gate=lambda: CallGate(1)).embed([f"text {at}" for at in range(1000)])
+    embedder(limiter=lambda: RateLimiter(1)).embed([f"text {at}" for at in range(1000)])
     assert server.busiest == 1
 
 

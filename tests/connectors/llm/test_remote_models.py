@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from connectors.llm.call_gate import CallGate
+from connectors.llm.rate_limiter import RateLimiter
 from engine.domain.model_call import FailureKind, Message, Usage
 from engine.errors import ConfigError, CredentialsRefused
 from tests.servers.fake_llm_server import ErrorEvent, Fail, FakeLLMServer, Hang, Raw, Reset, Say, Turn
@@ -300,7 +300,7 @@ async def test_a_temperature_that_the_user_insists_on_is_an_error(make_model, se
 
 
 async def test_the_gate_bounds_how_many_calls_run_at_once(make_model, server: FakeLLMServer) -> None:
-    model = make_model(gate=CallGate(concurrency=2))
+    model = make_model(limiter=RateLimiter(concurrency=2))
     results = await asyncio.gather(*(model.answer(question(sample=n)) for n in range(8)))
     assert all(result.answer is not None for result in results)
     assert server.busiest <= 2
@@ -327,9 +327,9 @@ async def test_the_address_may_come_from_the_environment(
 
 
 async def test_room_for_thinking_is_added_to_the_limit_of_the_answer(make_model, server: FakeLLMServer, vendor) -> None:
-    await make_model(thinking_allowance=1000).answer(question(settings={"max_output_tokens": 500}))
+    await make_model().answer(question(settings={"max_output_tokens": 500}))
     name = "max_completion_tokens" if vendor == "openai" else "max_tokens"
-    assert server.requests[0][name] == 1500
+    assert server.requests[0][name] == 500 + 6144
 
 
 def test_the_question_used_here_is_one_that_strict_mode_takes() -> None:

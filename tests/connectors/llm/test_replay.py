@@ -149,8 +149,8 @@ async def test_the_file_tells_of_whom_answers_are_recorded(store: AnswerStore) -
 async def test_an_answer_outlives_the_process_and_the_first_of_two_stays(tmp_path: Path) -> None:
     path = tmp_path / "answers.sqlite"
     one, two = AnswerStore(path), AnswerStore(path)
-    one.keep("h", "openai", "m", False, ANSWER)
-    two.keep("h", "openai", "m", False, replace(ANSWER, answer={"action": "SELL"}))
+    one.record("h", "openai", "m", False, ANSWER)
+    two.record("h", "openai", "m", False, replace(ANSWER, answer={"action": "SELL"}))
     one.close()
     two.close()
     again = AnswerStore(path)
@@ -166,8 +166,8 @@ def test_processes_that_write_at_once_lose_nothing(tmp_path: Path) -> None:
         "from connectors.llm.answer_store import AnswerStore\n"
         "from tests.connectors.llm.test_replay import ANSWER\n"
         "store = AnswerStore(Path(sys.argv[1]))\n"
-        "for n in range(200): store.keep(f'{sys.argv[2]}-{n}', 'openai', 'm', False, ANSWER)\n"
-        "for n in range(200): store.keep(f'both-{n}', 'openai', 'm', False, ANSWER)\n"
+        "for n in range(200): store.record(f'{sys.argv[2]}-{n}', 'openai', 'm', False, ANSWER)\n"
+        "for n in range(200): store.record(f'both-{n}', 'openai', 'm', False, ANSWER)\n"
         "store.close()"
     )
     runs = [subprocess.Popen([sys.executable, "-c", program, str(path), str(n)]) for n in range(2)]

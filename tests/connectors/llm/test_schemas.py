@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from connectors.llm.schemas import in_words, is_closed, openai_strict
+from connectors.llm.schemas import as_instruction, is_closed, openai_strict
 
 LEAF = {"type": "string"}
 
@@ -64,4 +64,4 @@ def test_optional_properties_are_no_hindrance_at_anthropic_and_open_objects_are(
 
 
 def test_in_words_the_whole_schema_is_there() -> None:
-    assert '"enum":["BUY","SELL"]' in in_words(closed(action=LEAF | {"enum": ["BUY", "SELL"]}))
+    assert '"enum":["BUY","SELL"]' in as_instruction(closed(action=LEAF | {"enum": ["BUY", "SELL"]}))

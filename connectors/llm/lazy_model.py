@@ -1,4 +1,4 @@
-"""A model that is made when it is first asked: until then it needs no key."""
+"""A model that is made for its first question: until then it needs no key."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from connectors.llm.remote_model import RemoteModel
 from engine.domain.model_call import ModelRequest, ModelResult
 
 
-class OnDemand:
-    """A LanguageModel behind an address, made by `make` for the first question that it has to answer itself."""
+class LazyModel:
+    """A LanguageModel behind an address, made by `make` for the first question without a recorded answer."""
 
     def __init__(self, make: Callable[[], RemoteModel], *, provider: str, model: str, sees: bool) -> None:
-        """`provider`, `model` and `sees` are what the made one will say of itself."""
+        """Take the names of the model that `make` will make."""
         self.spec = f"{provider}:{model}"
         self.label = f"{model} ({provider})"
         self.sees = sees
@@ -20,13 +20,12 @@ class OnDemand:
         self._made: RemoteModel | None = None
 
     async def answer(self, request: ModelRequest, on_delta: Callable[[str], None] | None = None) -> ModelResult:
-        """The model's own answer. Raises what making it raises (CredentialsRefused without a key), and what it
-        raises."""
+        """The made model's answer. Raises the errors of making it (CredentialsRefused without a key) and its own."""
         if self._made is None:
             self._made = self._make()
         return await self._made.answer(request, on_delta)
 
     async def aclose(self) -> None:
-        """Closes the model, where it was made."""
+        """Close the model, if it was made."""
         if self._made is not None:
             await self._made.aclose()

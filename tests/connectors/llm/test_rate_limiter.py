@@ -1,4 +1,4 @@
-"""The pace at which calls are let through."""
+"""The rate limit of calls."""
 
 from __future__ import annotations
 
@@ -8,40 +8,29 @@ import sys
 
 import pytest
 
-from connectors.llm.call_gate import CallGate
+from connectors.llm.rate_limiter import RateLimiter
 
 
-async def passes(gate: CallGate, characters: int = 0, output_tokens: int = 0) -> bool:
+async def passes(limiter: RateLimiter) -> bool:
     try:
-        async with asyncio.timeout(0.05), gate.pass_through(characters, output_tokens):
+        async with asyncio.timeout(0.05), limiter.slot():
             return True
     except TimeoutError:
         return False
 
 
 async def test_requests_beyond_the_minutes_allowance_wait() -> None:
-    gate = CallGate(requests_per_minute=2)
-    assert [await passes(gate) for _ in range(3)] == [True, True, False]
-
-
-async def test_tokens_beyond_the_minutes_allowance_wait() -> None:
-    gate = CallGate(tokens_per_minute=1000)
-    assert await passes(gate, characters=2000, output_tokens=400)
-    assert not await passes(gate, characters=0, output_tokens=200)
-    assert await passes(gate, characters=0, output_tokens=50)
-
-
-async def test_one_call_larger_than_the_allowance_gets_through_when_nothing_else_is_going_on() -> None:
-    assert await passes(CallGate(tokens_per_minute=100), characters=100_000, output_tokens=4000)
+    limiter = RateLimiter(requests_per_minute=2)
+    assert [await passes(limiter) for _ in range(3)] == [True, True, False]
 
 
 async def test_a_slot_is_given_back_even_after_an_error() -> None:
-    gate = CallGate(concurrency=1)
+    limiter = RateLimiter(concurrency=1)
     with pytest.raises(RuntimeError):
-        async with gate.pass_through(0, 0):
-            assert not await passes(gate)
+        async with limiter.slot():
+            assert not await passes(limiter)
             raise RuntimeError("the call went wrong")
-    assert await passes(gate)
+    assert await passes(limiter)
 
 
 def test_the_vendors_packages_are_not_loaded_before_the_first_question() -> None:
