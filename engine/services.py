@@ -57,7 +57,7 @@ class RecordedAnswers(Protocol):
     """Recorded answers of models, to be looked up without asking anybody."""
 
     def has(self, spec: ModelSpec) -> bool:
-        """Whether any answer of a model is recorded."""
+        """True where any answer of a model is recorded."""
         ...
 
     def find(self, spec: ModelSpec, request: ModelRequest) -> ModelResult | None:
@@ -78,7 +78,7 @@ class ModelService(Protocol):
         ...
 
     def sees(self, spec: ModelSpec) -> bool:
-        """Whether a model is configured to be shown pictures."""
+        """True where a model is configured to be shown pictures."""
         ...
 
     def prices(self) -> PriceTable:
@@ -165,7 +165,7 @@ class FetchService(Protocol):
 
     @property
     def has_macro_key(self) -> bool:
-        """Whether the key of the macro series' service is there."""
+        """True where the key of the macro series' service is there."""
         ...
 
 
@@ -190,12 +190,12 @@ class BrokerService(Protocol):
 
     @property
     def brings_data(self) -> bool:
-        """Whether the desk's data folder is fetched from it."""
+        """True where the desk's data folder is fetched from it."""
         ...
 
     @property
     def is_real_time(self) -> bool:
-        """Whether prices go on between two closes, so that a desk may run cycles within a session."""
+        """True where prices go on between two closes, so that a desk may run cycles within a session."""
         ...
 
     @property
@@ -205,7 +205,7 @@ class BrokerService(Protocol):
 
     @property
     def is_local(self) -> bool:
-        """Whether the account is served on this machine, where its clock may run at any speed."""
+        """True where the account is served on this machine, where its clock may run at any speed."""
         ...
 
     def open(self, attempts: int | None = None) -> Broker:
@@ -273,5 +273,5 @@ class Services:
 
     @property
     def goes_by_broker(self) -> bool:
-        """Whether the desk's time is the broker's."""
+        """True where the desk's time is the broker's."""
         return self.broker is not None and self.config.broker.clock == "broker"

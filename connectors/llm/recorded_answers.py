@@ -16,7 +16,7 @@ class StoredAnswers:
         self._models = {(model.provider, model.model) for model in store.models()}
 
     def has(self, spec: ModelSpec) -> bool:
-        """Whether any answer of a model is recorded."""
+        """True where any answer of a model is recorded."""
         return (spec.provider, spec.model) in self._models
 
     def find(self, spec: ModelSpec, request: ModelRequest) -> ModelResult | None:

@@ -7,9 +7,9 @@ from functools import cached_property, partial
 
 from connectors.charts.painter import MatplotlibPainter
 from connectors.llm.answer_store import AnswerStore
-from connectors.llm.rate_limiter import RateLimiter
 from connectors.llm.lazy_model import LazyModel
 from connectors.llm.pricing import load_prices
+from connectors.llm.rate_limiter import RateLimiter
 from connectors.llm.remote_model import RemoteModel
 from connectors.llm.replay import ReplayModel
 from engine import places
@@ -20,8 +20,8 @@ from engine.ports import LanguageModel
 
 
 class RemoteModels:
-    """OpenModels with what several models share: one painter, one store of recorded answers, one rate limiter per service.
-    Nothing is opened before it is needed."""
+    """OpenModels with the parts that several models share: one painter, one store of recorded answers, one rate limiter
+    per service. Nothing is opened before it is needed."""
 
     def __init__(self, config: Config, mode: ReplayMode, *, keys_on_demand: bool = False) -> None:
         self._config = config
