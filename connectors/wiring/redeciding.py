@@ -143,7 +143,7 @@ class Again:
                 decision=made,
                 answers=tuple(answer for answer in self.answers if answer.key == made.key),
                 orders=tuple(
-                    OrderEntry(order, made.key.run, self.turn.desk, made.key.cycle, now)
+                    OrderEntry(order=order, run=made.key.run, desk=self.turn.desk, cycle=made.key.cycle, time=now)
                     for order in self.verdict.orders
                     if order.symbol == symbol
                 ),

@@ -153,7 +153,9 @@ class Decision:
 class Outcome:
     """What a session's decision for a symbol earned, known once the next session has closed: the row that next
     day's reflections read. `reward` is the change of the portfolio's value due to the symbol, as a fraction of the
-    value before; `cumulative` compounds the symbol's rewards since the start. Source: FinVision §3.4 [V7]."""
+    value before; `cumulative` compounds the symbol's rewards since the start. `cycle` is the number of the cycle that
+    decided and `horizon` the sessions until `session`, each None where it is not recorded. Source: FinVision §3.4
+    [V7]."""
 
     decision_session: date
     session: date
@@ -165,3 +167,5 @@ class Outcome:
     reward: Decimal
     cumulative: Decimal
     key_factors: str
+    cycle: int | None = None
+    horizon: int | None = None

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from enum import StrEnum
 from typing import Any
 
 from engine.domain.briefing import Briefing
-from engine.domain.decision import Decision
+from engine.domain.decision import Decision, Opinion
 from engine.domain.market import Dropped, Symbol
 from engine.domain.order import Fill
 from engine.domain.portfolio import Portfolio
@@ -41,6 +41,40 @@ class TradingMode(StrEnum):
     AUTO = "auto"
     ASK = "ask"
     OBSERVE = "observe"
+
+
+class LookKind(StrEnum):
+    """The occasion of a look at a window."""
+
+    BACKTEST = "backtest"
+    TUNE_TRIAL = "tune trial"
+    ABLATION = "ablation"
+    REDECISION = "redecision"
+    AUDIT = "audit"
+    BENCH = "bench"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowLook:
+    """One evaluation of a strategy or a preset on a window: the more of them, the less the best one means.
+
+    time: when it was made, UTC.
+    run: the run that made it, empty where it has none of its own.
+    name: the strategy or the preset.
+    first, last: the first and the last session of the window.
+    spec_hash: equal for looks that decide in the same way.
+    returns: of the portfolio from close to close as fractions, net of deposits; empty where nothing was traded.
+    """
+
+    time: datetime
+    kind: LookKind
+    name: str
+    symbols: tuple[Symbol, ...]
+    first: date
+    last: date
+    spec_hash: str
+    run: str = ""
+    returns: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +118,16 @@ class RunSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CashFlow:
-    """Cash, or shares, that moved without a trade.
+    """Cash, or shares, that moved without a trade. A position that stopped trading is sold, so it is a fill.
 
-    `kind` is `dividend` or `cash in lieu` (of the part of a share that a split left); in an account at a broker also
-    `split`, `fee`, `interest`, `transfer`, `rounding` or `other`, with the broker's `description`. `symbol` is empty
-    where it concerns the whole account, `quantity` the signed change of shares (a split's), `book` the owner whose book
-    it changes, empty where the desk has one book only. A position that stopped trading is sold, so it is a fill."""
+    symbol: empty where the flow concerns the whole account.
+    kind: `dividend` or `cash in lieu` (of the part of a share that a split left); in an account at a broker also
+        `split`, `fee`, `interest`, `transfer`, `rounding` or `other`.
+    amount: the signed change of cash, in the quote currency.
+    quantity: the signed change of shares, by a split.
+    description: the broker's, empty on the simulated market.
+    book: the owner whose book it changes, empty where the desk has one book only.
+    """
 
     session: date
     symbol: Symbol
@@ -140,8 +178,15 @@ class ModelUse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stretch:
-    """One part of a run (the warm-up or the test): books, trades and decisions in order; of a desk in an account also
-    what was adopted."""
+    """One part of a run, the warm-up or the test, each sequence in order.
+
+    initial_value: the money that the part began with, in the quote currency.
+    equity: the books at each close; of a desk whose owners have books of their own all books together.
+    decisions: what was decided after opinions were combined and limited.
+    adoptions: differences with an account at a broker in which a person took the broker's side.
+    opinions: the opinion of every owner; none of a rule strategy.
+    books: the owners' own books at each close, where they have any.
+    """
 
     initial_value: Decimal
     equity: tuple[EquityPoint, ...] = ()
@@ -149,6 +194,8 @@ class Stretch:
     cash_flows: tuple[CashFlow, ...] = ()
     decisions: tuple[Decision, ...] = ()
     adoptions: tuple[Adoption, ...] = ()
+    opinions: tuple[Opinion, ...] = ()
+    books: tuple[EquityPoint, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

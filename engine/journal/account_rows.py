@@ -1,4 +1,4 @@
-"""A broker's account in the journal: rows and the values they stand for, side by side."""
+"""Rows of a broker's account, beside the values that they stand for."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def bound_of(row: Mapping[str, Any]) -> BoundAccount:
 
 
 def activity_row(activity: Activity) -> Row:
-    """A line of the account's history as a row."""
+    """One activity of the account as a row."""
     return {
         "id": activity.id,
         "kind": activity.kind.value,
@@ -35,7 +35,7 @@ def activity_row(activity: Activity) -> Row:
         "quantity": str(activity.quantity),
         "price": text_or_none(activity.price),
         "amount": str(activity.amount),
-        "words": activity.description,
+        "description": activity.description,
     }
 
 

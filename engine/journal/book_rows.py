@@ -1,4 +1,4 @@
-"""Orders, trades and the books at each close: their rows and the values they stand for, side by side."""
+"""Rows of orders, trades and the books at each close, beside the values that they stand for."""
 
 from __future__ import annotations
 
@@ -23,18 +23,19 @@ def order_row(entry: OrderEntry) -> Row:
         "desk": entry.desk,
         "session": order.session.isoformat(),
         "cycle": entry.cycle,
+        "owner": entry.owner,
+        "book": order.book,
         "symbol": order.symbol,
         "side": order.side.value,
         "quantity": text_or_none(order.quantity),
         "notional": text_or_none(order.notional),
         "reason": order.reason,
-        "state": order.state.value,
         "time": moment(entry.time),
     }
 
 
 def order_of(row: Mapping[str, Any]) -> OrderEntry:
-    """An order from its row."""
+    """An order from its row joined with its present state."""
     order = Order(
         id=row["id"],
         symbol=row["symbol"],
@@ -44,8 +45,10 @@ def order_of(row: Mapping[str, Any]) -> OrderEntry:
         notional=decimal_or_none(row["notional"]),
         reason=row["reason"],
         state=OrderState(row["state"]),
+        book=row["book"],
     )
-    return OrderEntry(order, row["run"], row["desk"], row["cycle"], datetime.fromisoformat(row["time"]))
+    time = datetime.fromisoformat(row["time"])
+    return OrderEntry(order=order, run=row["run"], desk=row["desk"], cycle=row["cycle"], time=time, owner=row["owner"])
 
 
 def move_row(move: OrderMove) -> Row:
@@ -81,6 +84,7 @@ def fill_row(fill: Fill) -> Row:
         "price": str(fill.price),
         "fee": str(fill.fee),
         "reason": fill.reason,
+        "book": fill.book,
     }
 
 
@@ -95,6 +99,7 @@ def fill_of(row: Mapping[str, Any]) -> Fill:
         price=Decimal(row["price"]),
         fee=Decimal(row["fee"]),
         reason=row["reason"],
+        book=row["book"],
     )
 
 
@@ -106,7 +111,8 @@ def cash_flow_row(flow: CashFlow) -> Row:
         "kind": flow.kind,
         "amount": str(flow.amount),
         "quantity": str(flow.quantity),
-        "words": flow.description,
+        "description": flow.description,
+        "book": flow.book,
     }
 
 
@@ -118,7 +124,8 @@ def cash_flow_of(row: Mapping[str, Any]) -> CashFlow:
         kind=row["kind"],
         amount=Decimal(row["amount"]),
         quantity=Decimal(row["quantity"]),
-        description=row["words"],
+        description=row["description"],
+        book=row["book"],
     )
 
 
@@ -126,6 +133,8 @@ def equity_row(point: EquityPoint) -> Row:
     """The books at a close as a row."""
     return {
         "session": point.session.isoformat(),
+        "owner": point.book,
+        "book": point.book,
         "value": str(point.value),
         "cash": str(point.portfolio.cash),
         "money_step": str(point.portfolio.money_step),
@@ -139,6 +148,8 @@ def position_rows(point: EquityPoint) -> list[Row]:
     return [
         {
             "session": point.session.isoformat(),
+            "owner": point.book,
+            "book": point.book,
             "symbol": symbol,
             "quantity": str(point.portfolio.quantity(symbol)),
             "price": text_or_none(point.prices.get(symbol)),
@@ -157,6 +168,7 @@ def holding_of(row: Mapping[str, Any]) -> Holding:
         quantity=Decimal(row["quantity"]),
         price=decimal_or_none(row["price"]),
         average_cost=decimal_or_none(row["average_cost"]),
+        book=row["book"],
     )
 
 
@@ -170,4 +182,4 @@ def equity_of(row: Mapping[str, Any], holdings: Iterable[Holding]) -> EquityPoin
         if holding.price is not None:
             prices[holding.symbol] = holding.price
     portfolio = Portfolio(Decimal(row["cash"]), positions, Decimal(row["money_step"]))
-    return EquityPoint(date.fromisoformat(row["session"]), Decimal(row["value"]), portfolio, prices)
+    return EquityPoint(date.fromisoformat(row["session"]), Decimal(row["value"]), portfolio, prices, row["book"])

@@ -14,7 +14,8 @@ from engine.errors import (
     PaperdeskError,
     TryAgainLater,
 )
-from engine.journal.migrations import APPLICATION, VERSION
+from engine.journal.migrations import VERSION
+from engine.journal.schema import APPLICATION
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a reader gets from the journal where the domain has no value of its own."""
+"""Values that a reader gets from the journal where the domain has none of its own."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from engine.domain.chart import ChartSpec
-from engine.domain.decision import Decision, DecisionKey, Outcome
+from engine.domain.decision import Decision, DecisionKey, Opinion, Outcome
 from engine.domain.model_call import Message, ModelResult
 from engine.domain.order import Fill, Order, OrderState
 from engine.domain.recollection import Recollection
@@ -46,7 +46,7 @@ class RunEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallCost:
-    """One call of a model by what it cost: USD, None where the price is unknown; latency in seconds."""
+    """One call of a model by its cost in USD, None where the price is unknown; latency in seconds."""
 
     agent: str
     model: str
@@ -61,11 +61,17 @@ class CallCost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerEntry:
-    """One call of a model, whole: what was asked for which decision, what came, and what was made of it.
+    """One call of a model, whole: the question, the answer, and the use that was made of it.
 
-    `outcome` is `answered`, `sent back` or `abstained`, `reason` why an answer was not taken, `answer` the checked
-    answer. `charts` are those of the question; `seen` is False where the model read their figures as text instead.
-    `attempt` counts from 1, `sample` tells repeats of one question apart, `view` is the view in a few words.
+    key: its `owner` is the one whose agent asked.
+    time: when the answer came, UTC.
+    attempt: counts from 1; a bad answer is sent back once.
+    outcome: `answered`, `sent back` or `abstained`.
+    reason: why an answer was not taken.
+    answer: the checked answer, None where there is none.
+    charts: those of the question; `seen` is False where the model read their figures as text instead.
+    sample: tells repeats of one question apart.
+    view: the view in a few words.
     """
 
     key: DecisionKey
@@ -85,20 +91,26 @@ class AnswerEntry:
     view: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OrderEntry:
-    """An order as it stands, and which run of which desk, in which cycle, meant it."""
+    """An order in its present state, and the run that intended it.
+
+    cycle: the number of the cycle that decided it.
+    time: when it was intended, UTC.
+    owner: the owner of the decision that it carries out, empty where that is not recorded.
+    """
 
     order: Order
     run: str
     desk: str
     cycle: int
     time: datetime
+    owner: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class OrderMove:
-    """An order entered a state; `filled_quantity` is what had been filled by then, `detail` the broker's words."""
+    """An order entered a state; `filled_quantity` counts shares filled by then, `detail` is the broker's reason."""
 
     order_id: str
     time: datetime
@@ -119,7 +131,7 @@ class BoundAccount:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Something that a reader of a run has to know; `time` is None for one that was noted with the result."""
+    """A remark that a reader of a run has to know; `time` is None for one that was noted with the result."""
 
     run: str
     level: str
@@ -129,8 +141,12 @@ class Note:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holding:
-    """Shares of a symbol at a session's close (negative: short), the close and the average cost, None where not
-    known."""
+    """Shares of a symbol at a session's close, in the desk's one book or all of its books together.
+
+    quantity: negative where short, 0 where flat.
+    price, average_cost: in the quote currency, None where not known.
+    book: the owner whose book it is, where one is asked for.
+    """
 
     run: str
     session: date
@@ -138,11 +154,12 @@ class Holding:
     quantity: Decimal
     price: Decimal | None
     average_cost: Decimal | None
+    book: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """A memory that was recalled for a decision, and whether the decision names it as what it rests on."""
+    """A memory that was recalled for an opinion; `cited` where the opinion says that it rests on it."""
 
     memory: Recollection
     cited: bool
@@ -150,9 +167,15 @@ class Recalled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trail:
-    """How one decision came about and what came of it: every answer in order, the orders of its symbol in its
-    cycle, their moves and fills, the outcome once it is known, the symbol's closes since, as far as the books
-    know them, and what memory brought up."""
+    """The way to one decision, and its outcome.
+
+    answers: every call of a model for its owner, in order.
+    orders, moves, fills: those of its symbol and book in its cycle.
+    outcome: None until the next session has closed.
+    closes: the symbol's closes since, as far as the books know them.
+    recalled: the memories that its owner was given.
+    opinions: the opinion of every owner on its symbol in its cycle.
+    """
 
     decision: Decision
     answers: tuple[AnswerEntry, ...]
@@ -162,3 +185,4 @@ class Trail:
     outcome: Outcome | None
     closes: tuple[tuple[date, Decimal], ...]
     recalled: tuple[Recalled, ...] = ()
+    opinions: tuple[Opinion, ...] = ()

@@ -1,4 +1,4 @@
-"""Whether a journal can be trusted, and its safe copies: SQLite's own check, what the books owe each other, backup."""
+"""Check a journal and copy it safely: SQLite's own check, the promises that rows make to each other, backup."""
 
 from __future__ import annotations
 
@@ -20,28 +20,31 @@ from engine.journal.reader import JournalReader
 from engine.journal.upgrade import bring_up_to_date
 
 PROMISES = {
-    "an order's state is its last move": """
-        SELECT orders.id FROM orders WHERE state IS NOT
-        (SELECT state FROM order_moves WHERE order_id = orders.id ORDER BY seq DESC LIMIT 1)""",
+    "a run has a state": "SELECT id FROM runs WHERE id NOT IN (SELECT run FROM run_states)",
+    "an order has a state": "SELECT id FROM orders WHERE id NOT IN (SELECT order_id FROM order_states)",
+    "a state belongs to an order": "SELECT seq FROM order_states WHERE order_id NOT IN (SELECT id FROM orders)",
+    "a command that was carried out was given": """
+        SELECT command FROM command_states WHERE command NOT IN (SELECT seq FROM commands)""",
     "a fill belongs to an order where its run has orders": """
         SELECT seq FROM fills WHERE order_id NOT IN (SELECT id FROM orders)
         AND run IN (SELECT run FROM orders)""",
     "a decision belongs to a run": "SELECT rowid FROM decisions WHERE run NOT IN (SELECT id FROM runs)",
-    "an answer's prompt is kept": "SELECT seq FROM answers WHERE system NOT IN (SELECT hash FROM prompts)",
-    "what a run could read is kept": """
+    "an opinion belongs to a run": "SELECT rowid FROM opinions WHERE run NOT IN (SELECT id FROM runs)",
+    "the prompt of an answer is there": "SELECT seq FROM answers WHERE system NOT IN (SELECT hash FROM prompts)",
+    "the inputs of a run are there": """
         SELECT name FROM inputs, json_each(inputs.chunks) WHERE json_each.value NOT IN (SELECT hash FROM chunks)""",
-    "what a broker's account told of is a trade or a cash flow": """
+    "an activity that was booked is a trade or a cash flow": """
         SELECT id FROM activities WHERE booked = 1
         AND id NOT IN (SELECT execution FROM fills WHERE execution IS NOT NULL)
         AND id NOT IN (SELECT execution FROM cash_flows WHERE execution IS NOT NULL)""",
     "a position belongs to a close": """
-        SELECT symbol FROM positions LEFT JOIN equity USING (run, session) WHERE equity.run IS NULL""",
+        SELECT symbol FROM positions LEFT JOIN equity USING (run, session, book) WHERE equity.run IS NULL""",
 }
-"""What the rows of a journal owe each other, each with the query that finds who breaks it."""
+"""Promises that the rows of a journal make to each other, each with the query for rows that break it."""
 
 
 def quick_check(path: Path, wait: float = WAIT) -> tuple[str, ...]:
-    """What is wrong with a journal, one line each; empty where it is sound. Raises as `open_read_only` does for a
+    """List the faults of a journal, one line each; empty where it is sound. Raises as `open_read_only` does for a
     file that cannot be opened at all."""
     connection = open_read_only(path, wait)
     try:
@@ -54,16 +57,16 @@ def quick_check(path: Path, wait: float = WAIT) -> tuple[str, ...]:
             faults += [f"not true that {promise}: {', '.join(broken)}"] if broken else []
         return (*faults, *_illegal_lives(connection), *_books_that_do_not_follow(path, wait))
     except sqlite3.Error as error:
-        told = in_words(error, path)
-        if isinstance(told, TryAgainLater):
-            raise told from error
-        return (str(told),)
+        fault = in_words(error, path)
+        if isinstance(fault, TryAgainLater):
+            raise fault from error
+        return (str(fault),)
     finally:
         connection.close()
 
 
 def backup(path: Path, to: Path, wait: float = WAIT) -> None:
-    """Copies a journal, also one of an older program and while it is being written, by SQLite's backup: one file that
+    """Copy a journal, also one of an older program and while it is being written, by SQLite's backup: one file that
     needs no other (copying the file alone loses what stands in its write-ahead log). Raises DataError where `to` is
     taken or cannot be written."""
     if to.exists():
@@ -90,7 +93,7 @@ def backup(path: Path, to: Path, wait: float = WAIT) -> None:
 
 
 def restore(copy: Path, path: Path, now: datetime, ours: Callable[[RunEntry], bool], wait: float = WAIT) -> Path | None:
-    """Puts a backup in the place of a journal, brought up to date and checked; `ours` says whether a run belongs
+    """Put a backup in the place of a journal, brought up to date and checked; `ours` says whether a run belongs
     there. Returns where the replaced journal is kept, whatever state it was in: beside it, under the time `now`; None
     where there was none. The caller holds the desk's lock: no one may be writing.
 
@@ -117,7 +120,7 @@ def restore(copy: Path, path: Path, now: datetime, ours: Callable[[RunEntry], bo
 
 
 def _prepare(copy: Path, incoming: Path, ours: Callable[[RunEntry], bool], wait: float) -> None:
-    """Makes of a backup a journal of this program's version that is known to be sound."""
+    """Make of a backup a journal of this program's version that is known to be sound."""
     try:
         backup(copy, incoming, wait)
         if bring_up_to_date(incoming, wait) is not None:
@@ -139,7 +142,7 @@ def _runs(path: Path, wait: float) -> tuple[RunEntry, ...]:
 
 
 def _keep_aside(path: Path, now: datetime) -> Path | None:
-    """Copies a journal as it lies there, damaged or not, with its write-ahead log."""
+    """Copy a journal as it lies there, damaged or not, with its write-ahead log."""
     if not path.exists():
         return None
     stem = f"{path.name}.replaced-{now:%Y%m%d-%H%M%S}"
@@ -188,7 +191,7 @@ def _illegal_lives(connection: sqlite3.Connection) -> list[str]:
     """Moves of orders that are not in the table of legal moves."""
     at: dict[str, OrderState] = {}
     faults = []
-    for row in connection.execute("SELECT order_id, state FROM order_moves ORDER BY seq"):
+    for row in connection.execute("SELECT order_id, state FROM order_states ORDER BY seq"):
         state, before = OrderState(row["state"]), at.get(row["order_id"])
         if before is not None and state not in MOVES[before]:
             faults.append(f"order {row['order_id']} went from {before} to {state}")

@@ -1,4 +1,4 @@
-"""What is put together from many rows: a backtest's result, a decision's trail, what the models cost."""
+"""Values that are put together from many rows: a backtest's result, a decision's trail, the cost of models."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from engine.domain.decision import DecisionKey
 from engine.domain.run import ModelUse, Result, RunKind, RunOutcome, Stretch
 from engine.errors import MissingData
 from engine.journal.entries import Trail
-from engine.journal.migrations import TEST, WARM_UP
 from engine.journal.reader import JournalReader
+from engine.journal.schema import TEST, WARM_UP
 
 
 def result(reader: JournalReader, run: str) -> Result:
-    """What a backtest came to, as it was when it was written. Raises MissingData for a run that is no backtest or
+    """The result of a backtest, equal to the one that was written. Raises MissingData for a run that is no backtest or
     left no test."""
     entry, started = reader.run(run), reader.stretches(run)
     if entry.spec is None or TEST not in started:
@@ -26,6 +26,8 @@ def result(reader: JournalReader, run: str) -> Result:
             fills=reader.fills(run, part=part),
             cash_flows=reader.cash_flows(run, part),
             decisions=reader.decisions(run, part=part),
+            opinions=reader.opinions(run, part=part),
+            books=tuple(point for point in reader.equity(run, part, book=None) if point.book),
         )
         for part, initial_value in started.items()
     }
@@ -42,7 +44,7 @@ def result(reader: JournalReader, run: str) -> Result:
 
 
 def trail(reader: JournalReader, key: DecisionKey) -> Trail:
-    """How a decision came about and what came of it. Raises MissingData where there is no such decision.
+    """The way to a decision, and its outcome. Raises MissingData where there is no such decision.
 
     A desk settles a decision in a later run than the one that took it, so outcome and closes are looked for in all
     runs of its journal; a backtest is its own world. What a session earned is the outcome of its last decision alone.
@@ -54,7 +56,12 @@ def trail(reader: JournalReader, key: DecisionKey) -> Trail:
             f"no decision for {key.symbol} on {key.session} (run {key.run}, cycle {key.cycle}, owner {key.owner}) in "
             f"{reader.path}: paperdesk decisions lists those that were taken"
         )
-    orders = tuple(order for order in reader.orders(key.run, key.symbol, key.session) if order.cycle == key.cycle)
+    orders = tuple(
+        entry
+        for entry in reader.orders(key.run, key.symbol, key.session)
+        if entry.cycle == key.cycle and entry.order.book == decision.book
+    )
+    opinions = reader.opinions(key.run, key.symbol, key.session, key.session)
     world = key.run if reader.run(key.run).kind is RunKind.BACKTEST else None
     closes: dict[date, Decimal] = {}
     for holding in reader.holdings(world, key.symbol, first=key.session):
@@ -76,12 +83,13 @@ def trail(reader: JournalReader, key: DecisionKey) -> Trail:
         outcome=outcomes[-1] if outcomes else None,
         closes=tuple(sorted(closes.items())),
         recalled=reader.recalled(key),
+        opinions=tuple(opinion for opinion in opinions if opinion.key.cycle == key.cycle),
     )
 
 
 def model_use(reader: JournalReader, run: str | None = None, session: date | None = None) -> ModelUse:
-    """What the models of a run (or of all runs, or for one decision session) were asked and what it cost in USD, None
-    as soon as one price is unknown; an answer from the replay cache costs nothing. `spec` names the models asked."""
+    """The calls of a run's models (of all runs, or for one decision session) and their cost in USD, None as soon as one
+    price is unknown; an answer from the replay cache costs nothing. `spec` names the models."""
     calls = cached = abstentions = input_tokens = output_tokens = 0
     cost: Decimal | None = Decimal(0)
     models: dict[str, None] = {}

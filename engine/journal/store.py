@@ -1,10 +1,15 @@
-"""How rows reach the journal's file: waiting lists, transactions, and what already stands."""
+"""Bring rows into the journal's file: waiting lists, transactions, and rows that are there already.
+
+Rows are only ever added. A row whose meaning depends on the rows before it, such as a change of state, is added under a
+condition that SQLite checks in the same transaction: another process may have been quicker.
+"""
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from time import monotonic
@@ -23,6 +28,15 @@ CONTENT_NAMED = frozenset({"prompts", "charts", "memories", "chunks"})
 """Tables whose rows are named by a hash of their content: the first is as good as any later one."""
 
 
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """An SQL condition on the rows that are there, with its values; `complaint` is raised where it does not hold."""
+
+    sql: str
+    values: tuple[Any, ...]
+    complaint: str = ""
+
+
 class RowStore:
     """One connection that writes. Rows go in together or not at all, at once or (`batched`) some time later."""
 
@@ -32,10 +46,10 @@ class RowStore:
         self.path = path
         self._batched = batched
         self._rows: dict[str, list[Row]] = {}
-        self._updates: list[tuple[str, tuple[Any, ...], str]] = []
+        self._conditional: list[tuple[str, Row, Condition]] = []
         self._count = 0
         self._committed = monotonic()
-        self._kept: set[str] = set()
+        self._contents: set[str] = set()
         self._held = False
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -53,110 +67,116 @@ class RowStore:
             raise
 
     def close(self) -> None:
-        """Commits what waits, and closes."""
+        """Commit what waits, and close."""
         try:
             self.flush()
         finally:
             self._db.close()
 
     def write(self, *rows: tuple[str, Row]) -> None:
-        """Adds rows (table, row), together with all that waits."""
+        """Add rows (table, row), together with all that waits."""
         for table, row in rows:
             self._rows.setdefault(table, []).append(_storable(row))
-        self._count += len(rows)
-        late = monotonic() - self._committed > BATCH_SECONDS
-        if not self._held and (not self._batched or self._count >= BATCH_ROWS or late):
-            self.flush()
+        self._waits(len(rows))
+
+    def write_if(self, table: str, row: Row, condition: Condition) -> None:
+        """Add a row whose condition has to hold once all rows that wait are in. The batch is refused with the complaint
+        as InvariantBroken where it does not."""
+        self._conditional.append((table, _storable(row), condition))
+        self._waits(1)
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """What is written inside is committed at the end as one, or not at all."""
+        """A block of writes that are committed at its end as one, or not at all."""
         self.flush()
         self._held = True
         try:
             yield
         except BaseException:
-            self._rows, self._updates, self._count = {}, [], 0
-            self._kept.clear()
+            self._rows, self._conditional, self._count = {}, [], 0
+            self._contents.clear()
             raise
         finally:
             self._held = False
         self.flush()
 
-    def keeps(self, name: str) -> bool:
-        """Whether a row that is named by its content was kept before."""
-        return name in self._kept
+    def has_content(self, name: str) -> bool:
+        """Tell whether this store has written a row that is named by its content."""
+        return name in self._contents
 
-    def keep(self, table: str, name: str, row: Row) -> None:
-        """Lets a row that is named by its content wait, unless it was kept before."""
-        if name not in self._kept:
-            self._kept.add(name)
+    def write_content(self, table: str, name: str, row: Row) -> None:
+        """Let a row that is named by its content wait, unless it was written before."""
+        if name not in self._contents:
+            self._contents.add(name)
             self._rows.setdefault(table, []).append(_storable(row))
 
-    def update(self, sql: str, values: tuple[Any, ...], complaint: str) -> None:
-        """Lets a change of exactly one row wait; when its turn comes and it finds none, the complaint is raised as
-        InvariantBroken."""
-        self._updates.append((sql, tuple(_storable_value(value) for value in values), complaint))
-
     def write_once(self, table: str, row: Row, key: Iterable[str]) -> bool:
-        """Adds a row unless the journal has it (False); raises InvariantBroken where it has another by that key."""
-        known = self.find(table, {column: row[column] for column in key})
-        if known is not None:
-            return self.same(table, row, known)
+        """Add a row unless the journal has it (False); raises InvariantBroken where it has another by that key."""
+        before = self.find(table, {column: row[column] for column in key})
+        if before is not None:
+            return self.same(table, row, before)
         self.write((table, row))
         return True
 
-    def same(self, table: str, row: Row, known: Mapping[str, Any]) -> bool:
-        """False (nothing is to be written) where a row stands already; raises where what stands is another."""
+    def same(self, table: str, row: Row, before: Mapping[str, Any]) -> bool:
+        """False: a row is there already, and nothing is to be written. Raises InvariantBroken where it is another."""
         for column, value in _storable(row).items():
-            if known[column] != value:
+            if before[column] != value:
                 raise InvariantBroken(
-                    f"the journal {self.path} has another entry under {table}: {column} is {known[column]!r} there "
+                    f"the journal {self.path} has another entry under {table}: {column} is {before[column]!r} there "
                     f"and {value!r} now"
                 )
         return False
 
-    def find(self, table: str, key: Row) -> Row | None:
-        """The committed row that has these values, or None."""
-        where = " AND ".join(f"{column} = ?" for column in key)
+    def find(self, table: str, key: Row, latest: str = "") -> Row | None:
+        """The committed row that has these values, or None; of several the one with the highest `latest` column."""
+        where = " AND ".join(f"{column} IS ?" for column in key)
+        order = f" ORDER BY {latest} DESC LIMIT 1" if latest else ""
         try:
-            found = self._db.execute(f"SELECT * FROM {table} WHERE {where}", list(key.values())).fetchone()
+            found = self._db.execute(f"SELECT * FROM {table} WHERE {where}{order}", list(key.values())).fetchone()
         except sqlite3.Error as error:
             raise in_words(error, self.path) from error
         return None if found is None else dict(found)
 
     def insert_numbered(self, table: str, row: Row) -> int:
-        """Adds a row at once and returns the number that it got."""
+        """Add a row at once and return its number."""
         with self._transaction():
             self._insert(table, [_storable(row)])
             return int(self._db.execute("SELECT last_insert_rowid()").fetchone()[0])
 
-    def change(self, sql: str, values: tuple[Any, ...]) -> int:
-        """Changes rows at once and returns how many there were."""
+    def insert_if(self, table: str, row: Row, condition: Condition) -> bool:
+        """Add a row at once where its condition holds; False where it does not."""
         with self._transaction():
-            return self._db.execute(sql, values).rowcount
+            return self._insert_if(table, _storable(row), condition)
 
     def flush(self) -> None:
-        """Commits all that waits: first the rows, then the changes, in order. Inside `together` it waits on."""
-        if self._held or not (self._rows or self._updates):
+        """Commit all that waits: first the plain rows, then the conditional ones, in order. Inside `together` it waits
+        on."""
+        if self._held or not (self._rows or self._conditional):
             return
-        rows, updates = self._rows, self._updates
-        self._rows, self._updates, self._count = {}, [], 0
+        rows, conditional = self._rows, self._conditional
+        self._rows, self._conditional, self._count = {}, [], 0
         try:
             with self._transaction():
                 for table, some in rows.items():
                     self._insert(table, some)
-                for sql, values, complaint in updates:
-                    if self._db.execute(sql, values).rowcount != 1:
-                        raise InvariantBroken(complaint)
+                for table, row, condition in conditional:
+                    if not self._insert_if(table, row, condition):
+                        raise InvariantBroken(condition.complaint)
         except BaseException as error:
-            self._kept.clear()
+            self._contents.clear()
             # A backtest that finds the file locked, or is interrupted, commits later. What a desk was told has
             # failed must not turn up afterwards.
             if self._batched and isinstance(error, TryAgainLater | KeyboardInterrupt):
-                self._rows, self._updates = rows, updates
+                self._rows, self._conditional = rows, conditional
             raise
         self._committed = monotonic()
+
+    def _waits(self, count: int) -> None:
+        self._count += count
+        late = monotonic() - self._committed > BATCH_SECONDS
+        if not self._held and (not self._batched or self._count >= BATCH_ROWS or late):
+            self.flush()
 
     def _make_ready(self) -> None:
         version = version_of(self._db.conn, self.path)
@@ -174,9 +194,12 @@ class RowStore:
         # Straight to SQLite: a library that looks at every value of every row takes longer than the writing.
         verb = "INSERT OR IGNORE" if table in CONTENT_NAMED else "INSERT"
         for columns, alike in groupby(rows, tuple):
-            marks = ", ".join("?" * len(columns))
-            sql = f"{verb} INTO {table} ({', '.join(columns)}) VALUES ({marks})"
+            sql = f"{verb} INTO {table} ({', '.join(columns)}) VALUES ({_marks(columns)})"
             self._db.conn.executemany(sql, (tuple(row.values()) for row in alike))
+
+    def _insert_if(self, table: str, row: Row, condition: Condition) -> bool:
+        sql = f"INSERT INTO {table} ({', '.join(row)}) SELECT {_marks(row)} WHERE {condition.sql}"
+        return self._db.conn.execute(sql, (*row.values(), *condition.values)).rowcount == 1
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -192,6 +215,10 @@ class RowStore:
                     connection.execute("ROLLBACK")
         except sqlite3.Error as error:
             raise in_words(error, self.path) from error
+
+
+def _marks(columns: Iterable[str]) -> str:
+    return ", ".join("?" for _ in columns)
 
 
 def _storable(row: Row) -> Row:

@@ -12,7 +12,7 @@ from engine.conventions.catalog import convention
 from engine.cycle.cycle import Cycle
 from engine.cycle.recall import TradingMemory
 from engine.cycle.turn import TradingHistory
-from engine.domain.decision import Decision
+from engine.domain.decision import Decision, Opinion
 from engine.domain.execution import ExecutionRules, FillAt
 from engine.domain.market import PriceHistory, Symbol
 from engine.domain.portfolio import Portfolio
@@ -169,6 +169,7 @@ class _Part:
         self.done = done
         self.stopped = False
         self.decisions: list[Decision] = []
+        self._opinions: list[Opinion] = []
         self._context = context
         self._name = name
         self._sessions = sessions
@@ -244,6 +245,7 @@ class _Part:
             fills=tuple(fill for one in self._settled for fill in one.fills),
             cash_flows=tuple(flow for one in self._settled for flow in one.cash_flows),
             decisions=tuple(self.decisions),
+            opinions=tuple(self._opinions),
         )
 
     def _pairs(self) -> Iterator[tuple[date, date]]:
@@ -277,6 +279,7 @@ class _Part:
         done = await run_session(self._session_context, moment, state)
         self._settled += done.settled
         self.decisions += done.result.decisions
+        self._opinions += done.result.opinions
         self._trades = trades
         return done.state
 

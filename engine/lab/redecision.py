@@ -23,8 +23,8 @@ from engine.errors import MissingData
 from engine.execution.limits import cost
 from engine.execution.venue import BuyingPower
 from engine.journal.entries import RunEntry
-from engine.journal.migrations import TEST, WARM_UP
 from engine.journal.reader import JournalReader
+from engine.journal.schema import TEST, WARM_UP
 from engine.lab.backtest import windows
 from engine.market.as_of import Market, MarketAsOf
 from engine.market.trading_hours import decision_time, previous_session, step_at

@@ -43,7 +43,8 @@ class DeskRecorder(JournalRecorder):
         decided = self._reader.decisions(run=self.run)
         if not decided:
             return None
-        return CycleResult(decided, tuple(entry.order for entry in self._reader.orders(run=self.run)))
+        orders = tuple(entry.order for entry in self._reader.orders(run=self.run))
+        return CycleResult(decided, orders, self._reader.opinions(run=self.run))
 
     def new_fills(self, settled: SettledSession) -> Sequence[Fill]:
         """The fills that this run has booked: others were published by the run that booked them."""

@@ -49,13 +49,20 @@ class JournalRecorder:
         """Nothing: a part's first books are told by `began`."""
 
     def decided(self, turn: Turn, result: CycleResult) -> None:
-        """Keep a cycle's decisions, what was recalled for them, and its intended orders."""
+        """Keep the opinions of all owners with the memories that they were given, the cycle's decisions, and its
+        intended orders."""
         now = self.clock.now()
+        for opinion in result.opinions:
+            self.journal.opinion(opinion)
+            self.journal.recalled(opinion, result.recollections.get(opinion.key, ()))
         for decision in result.decisions:
             self.journal.decision(decision)
-            self.journal.recalled(decision, result.recollections.get(decision.key, ()))
+        owners = {(made.key.symbol, made.book): made.key.owner for made in result.decisions}
         for order in result.orders:
-            self.journal.order_intended(OrderEntry(order, self.run, self.desk, turn.number, now))
+            owner = owners.get((order.symbol, order.book), "")
+            self.journal.order_intended(
+                OrderEntry(order=order, run=self.run, desk=self.desk, cycle=turn.number, time=now, owner=owner)
+            )
             self._open[order.id] = order
 
     def resumed(self, order: Order) -> None:

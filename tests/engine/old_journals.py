@@ -9,10 +9,22 @@ from pathlib import Path
 
 from sqlite_utils import Database
 
-from engine.journal.migrations import APPLICATION, MIGRATIONS
+from engine.journal.migrations import MIGRATIONS
+from engine.journal.schema import APPLICATION
 
 PACKED = 7
 """The version from which on texts are compressed."""
+
+LAST_STATE = "SELECT {column} FROM newer.{states} WHERE {key} = {table}.{named} ORDER BY seq DESC LIMIT 1"
+UPDATED = {
+    "runs": {"table": "runs", "named": "id", "states": "run_states", "key": "run"},
+    "orders": {"table": "orders", "named": "id", "states": "order_states", "key": "order_id"},
+    "commands": {"table": "commands", "named": "seq", "states": "command_states", "key": "command"},
+}
+"""Tables whose rows were updated up to version 7, and where their last state stands now."""
+RENAMED = {"order_moves": "order_states", "words": "description"} | {
+    f"asked_{name}": f"proposed_{name}" for name in ("action", "size", "rule")
+}
 
 
 def as_version(version: int, path: Path, rows_of: Path | None = None) -> None:
@@ -28,8 +40,12 @@ def as_version(version: int, path: Path, rows_of: Path | None = None) -> None:
     if rows_of is not None:
         connection.execute("ATTACH ? AS newer", [str(rows_of)])
         for table in db.table_names():
-            columns = ", ".join(column.name for column in db[table].columns)
-            connection.execute(f"INSERT INTO {table} ({columns}) SELECT {columns} FROM newer.{table} ORDER BY rowid")
+            newer = RENAMED.get(table, table)
+            known = {row[1] for row in connection.execute(f"PRAGMA newer.table_info({newer})")}
+            columns = [column.name for column in db[table].columns]
+            values = ", ".join(_value(table, column, known) for column in columns)
+            rows = f"SELECT {values} FROM newer.{newer} AS {table} ORDER BY rowid"
+            connection.execute(f"INSERT INTO {table} ({', '.join(columns)}) {rows}")
         if version < PACKED:
             _unpack(connection)
         connection.commit()
@@ -41,6 +57,17 @@ def as_version(version: int, path: Path, rows_of: Path | None = None) -> None:
     for beside in ("-wal", "-shm"):
         path.with_name(path.name + beside).unlink(missing_ok=True)
     made.replace(path)
+
+
+def _value(table: str, column: str, known: set[str]) -> str:
+    """The SQL for a column of an older table over the row of the newer one."""
+    newer = RENAMED.get(column, column)
+    if newer in known or table not in UPDATED:
+        return newer
+    if column in ("ended", "done"):  # the time of the state that ended it
+        narrowed = {"ended": "AND outcome IS NOT NULL", "done": "AND state = 'done'"}[column]
+        return f"({LAST_STATE.format(column='time', **UPDATED[table])})".replace("ORDER", f"{narrowed} ORDER")
+    return f"({LAST_STATE.format(column=column, **UPDATED[table])})"
 
 
 def _unpack(connection: sqlite3.Connection) -> None:

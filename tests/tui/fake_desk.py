@@ -245,7 +245,7 @@ def asking_desk(folder: Path) -> FakeDesk:
     desk.mode = TradingMode.ASK
     with JournalWriter(desk.journal) as writer:
         for order in (SENT, BOUGHT, SOLD):
-            writer.order_intended(OrderEntry(order, "r", "test", 1, NOW))
+            writer.order_intended(OrderEntry(order=order, run="r", desk="test", cycle=1, time=NOW))
         submitting = SENT.moved(OrderState.SUBMITTING)
         writer.order_moved(submitting, NOW)
         writer.order_moved(submitting.moved(OrderState.ACKNOWLEDGED), NOW)

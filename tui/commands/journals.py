@@ -10,8 +10,8 @@ from typing import Literal
 
 from engine import places
 from engine.errors import ConfigError, MissingData
-from engine.journal.migrations import LIVE, TEST
 from engine.journal.reader import JournalReader
+from engine.journal.schema import LIVE, TEST
 from tui.invocation import Invocation
 
 DEFAULT_DESK = "demo"

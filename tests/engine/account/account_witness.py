@@ -27,6 +27,7 @@ from tests.engine.account.accounts import XNYS, Desk
 
 SENT_NEVER = ("vetoed", "it would leave", "it would sell", "the desk observes")
 """How the reasons begin for which an order may end without having been sent."""
+LAST_STATE = "SELECT state FROM order_states WHERE order_id = ? ORDER BY seq DESC LIMIT 1"
 
 
 def session_of_id(order_id: str) -> date:
@@ -71,7 +72,7 @@ class Witness:
         following = next(s for s in XNYS.sessions(session, date(2024, 12, 31)) if s > session)
         assert XNYS.closes_at(session) <= now < XNYS.closes_at(following), f"{order_id} was sent at {now}"
         with closing(sqlite3.connect(desk.journal)) as journal:
-            (state,) = journal.execute("SELECT state FROM orders WHERE id = ?", (order_id,)).fetchone()
+            (state,) = journal.execute(LAST_STATE, (order_id,)).fetchone()
         assert state == "submitting", f"{order_id} was sent while {state}"
         if order_id not in desk.local.exchange.book.by_client_id:
             self._can_be_had(body)
@@ -109,7 +110,7 @@ class Witness:
         intents = [(session_of_id(o.client_order_id), o.symbol) for o in orders]
         assert len(intents) == len(set(intents)), f"an intention was traded twice: {intents}"
         with closing(sqlite3.connect(self.desk.journal)) as journal:
-            known = dict(journal.execute("SELECT id, state FROM orders"))
+            known = dict(journal.execute("SELECT order_id, state FROM order_states ORDER BY seq"))  # the last counts
             twice = journal.execute(
                 "SELECT session, symbol FROM orders GROUP BY session, symbol HAVING count(*) > 1"
             ).fetchall()

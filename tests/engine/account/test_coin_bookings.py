@@ -271,7 +271,7 @@ def _lives(journal: Path, calendar: Calendar, days: list[list[Trade]]) -> None:
                     session=session,
                     quantity=Decimal(1),
                 )
-                writer.order_intended(OrderEntry(order, RUN, "coins", 1, account.now))
+                writer.order_intended(OrderEntry(order=order, run=RUN, desk="coins", cycle=1, time=account.now))
                 for state in (OrderState.SUBMITTING, OrderState.ACKNOWLEDGED):
                     order = order.moved(state)
                     writer.order_moved(order, account.now)

@@ -42,7 +42,7 @@ def minutes(n: int) -> datetime:
 
 def order(name: str, state: OrderState = OrderState.INTENDED) -> OrderEntry:
     bought = Order(id=name, symbol="AAA", side=Side.BUY, session=SESSION, notional=Decimal(5), state=state)
-    return OrderEntry(bought, "r", "demo", 1, NOW)
+    return OrderEntry(order=bought, run="r", desk="demo", cycle=1, time=NOW)
 
 
 @pytest.fixture

@@ -78,7 +78,7 @@ def an_order() -> Callable[..., OrderEntry]:
     def build(symbol: str = "AAA", notional: str = "100.00", attempt: int = 1) -> OrderEntry:
         ours = order_id("demo", SESSION, 1, symbol, Side.BUY, attempt=attempt)
         order = Order(id=ours, symbol=symbol, side=Side.BUY, session=SESSION, notional=Decimal(notional), reason="dip")
-        return OrderEntry(order, "demo-20240304", "demo", 1, NOW)
+        return OrderEntry(order=order, run="demo-20240304", desk="demo", cycle=1, time=NOW)
 
     return build
 

@@ -4,36 +4,29 @@ from __future__ import annotations
 
 import sqlite3
 import tempfile
-from collections.abc import Callable
-from datetime import UTC, date, datetime, timedelta
-from decimal import Decimal
+from contextlib import closing
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.domain.chart import ChartSpec
-from engine.domain.decision import DecisionKey
-from engine.domain.model_call import Message, ModelResult
-from engine.domain.order import Fill, Side
-from engine.domain.run import CashFlow
-from engine.journal.entries import AnswerEntry, OrderEntry
+from engine.domain.run import LookKind, RunOutcome, WindowLook
+from engine.journal.looks import add_looks
 from engine.journal.migrations import APPEND_ONLY
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
 from engine.messages.commands import Shutdown
 from engine.messages.events import Event, Noticed, OrderFilled, RunFinished, SessionSettled
-
-DAY = date(2024, 3, 4)
-NOW = datetime(2024, 3, 4, 21, tzinfo=UTC)
+from tests.engine.journal.full_journal import DAY, NOW, write_everything
 
 runs = st.sampled_from(["a", "b"])
 times = st.integers(0, 10**9).map(lambda s: NOW + timedelta(microseconds=s))
 decimals = st.decimals(allow_nan=False, allow_infinity=False)
 events: st.SearchStrategy[Event] = st.one_of(
     st.builds(Noticed, runs, times, st.just("info"), st.text(max_size=20)),
-    st.builds(RunFinished, runs, times, st.just("done"), st.none() | decimals, st.text(max_size=5)),
+    st.builds(RunFinished, runs, times, st.sampled_from(RunOutcome), st.none() | decimals, st.text(max_size=5)),
     st.builds(
         SessionSettled,
         run=runs,
@@ -100,54 +93,39 @@ def test_events_read_back_are_a_prefix_and_in_the_end_all(
         reader.close()
 
 
+@pytest.fixture(scope="module")
+def full(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A journal with a row in every table."""
+    path = tmp_path_factory.mktemp("full") / "full.db"
+    write_everything(path)
+    add_looks(
+        path,
+        [WindowLook(time=NOW, kind=LookKind.BACKTEST, name="x", symbols=("AAA",), first=DAY, last=DAY, spec_hash="h")],
+    )
+    return path
+
+
+def test_no_table_is_left_out(full: Path) -> None:
+    with closing(sqlite3.connect(full)) as connection:
+        tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+    assert sorted(name for (name,) in tables) == sorted(APPEND_ONLY)
+
+
 @pytest.mark.parametrize("table", APPEND_ONLY)
-def test_the_database_itself_refuses_to_rewrite(table: str, path: Path, an_order: Callable[..., OrderEntry]) -> None:
-    chart = ChartSpec(kind="price", title="t", symbol="AAA", sessions=())
-    key = DecisionKey("r", DAY, 1, "AAA", "default")
-    with JournalWriter(path) as journal:
-        journal.event(Noticed("r", NOW, "info", "x"))
-        journal.noted("r", "info", "x")
-        journal.order_intended(an_order())
-        journal.fill(
-            "r",
-            Fill(
-                order_id=an_order().order.id,
-                symbol="AAA",
-                side=Side.BUY,
-                session=DAY,
-                quantity=Decimal(1),
-                price=Decimal(2),
-            ),
-        )
-        journal.cash_flow("r", CashFlow(session=DAY, symbol="AAA", kind="dividend", amount=Decimal(1)))
-        message = Message("user", "u", (chart,))
-        journal.answer(
-            AnswerEntry(
-                key=key,
-                time=NOW,
-                agent="a",
-                attempt=1,
-                prompt_hash="h",
-                system="s",
-                messages=(message,),
-                result=ModelResult(model="m"),
-                outcome="answered",
-            )
-        )
-    connection = sqlite3.connect(path)
-    column = connection.execute(f"SELECT name FROM pragma_table_info('{table}') LIMIT 1").fetchone()[0]
-    assert connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0] == 1
-    for deed in (f"UPDATE {table} SET {column} = {column}", f"DELETE FROM {table}"):
-        with pytest.raises(sqlite3.IntegrityError, match=f"{table} are never"):
-            connection.execute(deed)
-    connection.close()
+def test_the_database_itself_refuses_to_rewrite(table: str, full: Path) -> None:
+    with closing(sqlite3.connect(full)) as connection:
+        column = connection.execute(f"SELECT name FROM pragma_table_info('{table}') LIMIT 1").fetchone()[0]
+        assert connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0] >= 1
+        for deed in (f"UPDATE {table} SET {column} = {column}", f"DELETE FROM {table}"):
+            with pytest.raises(sqlite3.IntegrityError, match=f"{table} are never"):
+                connection.execute(deed)
 
 
-def test_only_the_mark_of_a_command_changes_and_only_once(path: Path) -> None:
-    with JournalWriter(path) as journal:
-        assert journal.command_done(journal.command(Shutdown(), NOW), NOW)
-    connection = sqlite3.connect(path)
-    for deed in ("DELETE FROM commands", "UPDATE commands SET type = 'RunCycle'", "UPDATE commands SET done = NULL"):
-        with pytest.raises(sqlite3.IntegrityError, match="command"):
-            connection.execute(deed)
-    connection.close()
+def test_a_command_is_carried_out_once(path: Path) -> None:
+    with JournalWriter(path) as journal, JournalReader(path) as reader:
+        seq = journal.command(Shutdown(), NOW)
+        assert [waiting[0] for waiting in reader.commands_waiting()] == [seq]
+        assert journal.command_done(seq, NOW)
+        assert not journal.command_done(seq, NOW)
+        assert not journal.command_done(seq + 1, NOW)
+        assert reader.commands_waiting() == ()

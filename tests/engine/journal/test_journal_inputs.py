@@ -51,7 +51,7 @@ def test_a_part_that_is_gone_is_found_out(path: Path, a_run: Callable[..., RunEn
     broken.execute("DELETE FROM chunks WHERE rowid = 1")
     broken.commit()
     broken.close()
-    assert quick_check(path) == ("not true that what a run could read is kept: bars AAA",)
+    assert quick_check(path) == ("not true that the inputs of a run are there: bars AAA",)
     with JournalReader(path) as reader, pytest.raises(MalformedData, match="lacks a part of bars AAA"):
         reader.inputs("monday")
 

@@ -62,7 +62,7 @@ for n in range(10**9):
     journal.session_settled("r", book)
     name = order_id("demo", day, n, "AAA", Side.BUY)
     order = Order(id=name, symbol="AAA", side=Side.BUY, session=day, notional=Decimal(5))
-    journal.order_intended(OrderEntry(order, "r", "demo", n, now))
+    journal.order_intended(OrderEntry(order=order, run="r", desk="demo", cycle=n, time=now))
     journal.order_moved(order.moved(OrderState.SUBMITTING), now)
     print(order.id, flush=True)
 """
@@ -170,7 +170,10 @@ def test_a_prompt_that_met_a_lock_is_kept_with_the_next_answer(path: Path, now: 
         assert reader.answers(key) == (entry,)
 
 
-def test_a_batch_that_found_the_journal_locked_is_written_later(path: Path, now: datetime) -> None:
+def test_a_batch_that_found_the_journal_locked_is_written_later(
+    path: Path, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.journal.store.BATCH_SECONDS", 3600.0)
     with JournalWriter(path, batched=True, wait=0.02) as journal, closing(sqlite3.connect(path)) as other:
         other.execute("BEGIN IMMEDIATE")
         journal.event(Noticed("r", now, "info", "one"))

@@ -24,9 +24,9 @@ from engine.domain.portfolio import CENT, Portfolio, Position
 from engine.domain.run import CashFlow, DataSpec, EquityPoint, ModelUse, Result, RunKind, RunOutcome, RunSpec, Stretch
 from engine.errors import InvariantBroken, MissingData
 from engine.journal.entries import AnswerEntry, Note, OrderEntry, RunEntry
-from engine.journal.migrations import LIVE, TEST, WARM_UP
 from engine.journal.reader import JournalReader
 from engine.journal.results import model_use, result, trail
+from engine.journal.schema import LIVE, TEST, WARM_UP
 from engine.journal.writer import JournalWriter
 from engine.messages import commands
 from engine.messages.events import AgentSaid, Noticed
@@ -464,7 +464,7 @@ def test_the_trail_of_a_desk_decision_crosses_its_runs(path: Path) -> None:
                         )
                     )
                 journal.decision(decision)
-                journal.order_intended(OrderEntry(order, run, "demo", 1, NOW))
+                journal.order_intended(OrderEntry(order=order, run=run, desk="demo", cycle=1, time=NOW))
         found = trail(reader, key)
         assert found.decision == decision
         assert [answer.attempt for answer in found.answers] == [1, 2]

@@ -1,0 +1,123 @@
+"""Read orders, trades and the books at each close, and the account at a broker that they are compared with."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from engine.journal.row_reader import RowReader, where
+
+if TYPE_CHECKING:
+    from datetime import date, datetime
+
+    from engine.domain.order import Fill
+    from engine.domain.run import Adoption, CashFlow, EquityPoint
+    from engine.journal.entries import BoundAccount, Holding, OrderEntry, OrderMove
+
+ORDERS = """
+    SELECT orders.*, state.state FROM orders
+    JOIN order_states AS state ON state.seq = (SELECT max(seq) FROM order_states WHERE order_id = orders.id)"""
+"""Every order in its present state, which is its last."""
+
+
+class BookReader(RowReader):
+    """The tables of orders, fills, cash flows, equity, positions and a broker's account. `book` narrows to the book of
+    one owner, empty means the desk's one book or all of its books together, None every book."""
+
+    def orders(
+        self, run: str | None = None, symbol: str | None = None, session: date | None = None, open_only: bool = False
+    ) -> tuple[OrderEntry, ...]:
+        """Orders in their present state, by decision session; `open_only` leaves out those that nothing can follow."""
+        from engine.domain.order import OrderState, is_final
+        from engine.journal.book_rows import order_of
+
+        final = [state.value for state in OrderState if is_final(state)] if open_only else []
+        still = [f"state.state NOT IN ({', '.join('?' * len(final))})"] if open_only else []
+        narrow, values = where({"run": run, "symbol": symbol, "session": session}, *still)
+        return self._all(order_of, f"{ORDERS}{narrow} ORDER BY orders.rowid", *values, *final)
+
+    def order_moves(self, order_id: str) -> tuple[OrderMove, ...]:
+        """The life of an order, state by state."""
+        from engine.journal.book_rows import move_of
+
+        return self._all(move_of, "SELECT * FROM order_states WHERE order_id = ? ORDER BY seq", order_id)
+
+    def orders_sent(self) -> frozenset[str]:
+        """The ids of orders that were ever submitted, or were about to be."""
+        sent = "SELECT DISTINCT order_id FROM order_states WHERE state = 'submitting'"
+        return frozenset(row["order_id"] for row in self._rows(sent))
+
+    def fills(self, run: str | None = None, order_id: str | None = None, part: str | None = None) -> tuple[Fill, ...]:
+        """Trades of all books."""
+        from engine.journal.book_rows import fill_of
+
+        narrow, values = where({"run": run, "order_id": order_id, "part": part})
+        return self._all(fill_of, f"SELECT * FROM fills{narrow} ORDER BY seq", *values)
+
+    def cash_flows(self, run: str | None = None, part: str | None = None) -> tuple[CashFlow, ...]:
+        """Cash, or shares, that moved without a trade, of all books."""
+        from engine.journal.book_rows import cash_flow_of
+
+        narrow, values = where({"run": run, "part": part})
+        return self._all(cash_flow_of, f"SELECT * FROM cash_flows{narrow} ORDER BY seq", *values)
+
+    def equity(self, run: str | None = None, part: str | None = None, book: str | None = "") -> tuple[EquityPoint, ...]:
+        """The books at each close, positions and prices included."""
+        from engine.journal.book_rows import equity_of, holding_of
+
+        narrow, values = where({"run": run, "part": part, "book": book})
+        points = self._rows(f"SELECT * FROM equity{narrow} ORDER BY rowid", *values)
+        narrow, values = where({"run": run, "book": book})
+        held: dict[tuple[str, str, str], list[Holding]] = {}
+        for row in self._rows(f"SELECT * FROM positions{narrow} ORDER BY rowid", *values):
+            held.setdefault((row["run"], row["session"], row["book"]), []).append(holding_of(row))
+        return tuple(equity_of(row, held.get((row["run"], row["session"], row["book"]), ())) for row in points)
+
+    def holdings(
+        self,
+        run: str | None = None,
+        symbol: str | None = None,
+        first: date | None = None,
+        last: date | None = None,
+        book: str | None = "",
+    ) -> tuple[Holding, ...]:
+        """Every price that the books knew at closes, with the quantity held (0 where flat)."""
+        from engine.journal.book_rows import holding_of
+
+        narrow, values = where({"run": run, "symbol": symbol, "book": book, "session >=": first, "session <=": last})
+        return self._all(holding_of, f"SELECT * FROM positions{narrow} ORDER BY rowid", *values)
+
+    def positions(self, run: str | None = None, book: str = "") -> tuple[Holding, ...]:
+        """The holdings at the last close."""
+        narrow, values = where({"run": run, "book": book})
+        last = f"SELECT run, session FROM equity{narrow} ORDER BY session DESC, rowid DESC LIMIT 1"
+        found = self._rows(last, *values)
+        if not found:
+            return ()
+        from datetime import date
+
+        session = date.fromisoformat(found[0]["session"])
+        held = self.holdings(found[0]["run"], first=session, last=session, book=book)
+        return tuple(holding for holding in held if holding.quantity)
+
+    def account(self) -> BoundAccount | None:
+        """The account that the desk trades in, or None for one that never had any."""
+        from engine.journal.account_rows import bound_of
+
+        found = self._all(bound_of, "SELECT * FROM accounts ORDER BY seq DESC LIMIT 1")
+        return found[0] if found else None
+
+    def broker_orders(self) -> dict[str, str]:
+        """Our ids of orders by the broker's."""
+        return {row["broker_id"]: row["order_id"] for row in self._rows("SELECT * FROM broker_orders")}
+
+    def activities(self) -> dict[str, datetime]:
+        """The account activity that is on record: time by id."""
+        from datetime import datetime
+
+        return {row["id"]: datetime.fromisoformat(row["time"]) for row in self._rows("SELECT id, time FROM activities")}
+
+    def adoptions(self) -> tuple[Adoption, ...]:
+        """Differences in which a person took the broker's side."""
+        from engine.journal.account_rows import adoption_of
+
+        return self._all(adoption_of, "SELECT * FROM adoptions ORDER BY seq")

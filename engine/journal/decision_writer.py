@@ -1,0 +1,74 @@
+"""Write answers of models, opinions, decisions, and what came of them."""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+
+from engine.domain.decision import Decision, Opinion, Outcome
+from engine.domain.recollection import Recollection
+from engine.journal import answer_rows, decision_rows
+from engine.journal.codec import to_json
+from engine.journal.entries import AnswerEntry
+from engine.journal.row_writer import RowWriter
+from engine.journal.schema import DECISION_KEY
+
+
+class DecisionWriter(RowWriter):
+    """The tables of answers, opinions, decisions, recollections, inputs and outcomes."""
+
+    def answer(self, entry: AnswerEntry) -> bool:
+        """A model was called; its system prompt and charts are stored once, however often they are used. False where
+        the answer is a recorded one that the journal has for the same question: its run was killed, and goes on."""
+        if entry.result.cached and entry.result.request_hash and not self._batched:
+            question = {"agent": entry.agent, "attempt": entry.attempt, "sample": entry.sample}
+            question |= {"request_hash": entry.result.request_hash}
+            if self._store.find("answers", decision_rows.key_row(entry.key) | question) is not None:
+                return False
+        system = hashlib.sha256(entry.system.encode("utf-8", "backslashreplace")).hexdigest()
+        self._store.write_content("prompts", system, {"hash": system, "text": entry.system})
+        for fingerprint, chart in answer_rows.charts_in(entry).items():
+            if not self._store.has_content(fingerprint):
+                self._store.write_content("charts", fingerprint, answer_rows.chart_row(fingerprint, chart))
+        self._store.write(("answers", answer_rows.answer_row(entry, system)))
+        return True
+
+    def opinion(self, opinion: Opinion) -> bool:
+        """An owner has an opinion, overruled or not; False where the journal has it already. Raises InvariantBroken
+        for another opinion under the same key."""
+        row = decision_rows.opinion_row(opinion) | {"part": self._part(opinion.key.run)}
+        return self._store.write_once("opinions", row, DECISION_KEY)
+
+    def decision(self, decision: Decision) -> bool:
+        """A decision was made and limited; False where the journal has it already. Raises InvariantBroken for another
+        decision under the same key."""
+        row = decision_rows.decision_row(decision) | {"part": self._part(decision.key.run)}
+        return self._store.write_once("decisions", row, DECISION_KEY)
+
+    def recalled(self, rests: Decision | Opinion, memories: Iterable[Recollection]) -> bool:
+        """Memories were recalled for an opinion, or for the decision of a single owner; False where the journal has
+        them already."""
+        if self._store.find("recollections", decision_rows.key_row(rests.key)) is not None:
+            return False
+        for memory in {memory.id: memory for memory in memories}.values():
+            self._store.write_content("memories", memory.id, decision_rows.memory_row(memory))
+            row = decision_rows.recalled_row(rests.key, memory, memory.id in rests.evidence)
+            self._store.write(("recollections", row))
+        return True
+
+    def inputs(self, run: str, cycle: int, seen: Mapping[str, Sequence[bytes]]) -> None:
+        """A run read its inputs in a cycle, by name: parts that are stored once, whichever runs have read them too."""
+        for name, parts in seen.items():
+            hashes = [hashlib.sha256(part).hexdigest()[:32] for part in parts]
+            for chunk, part in zip(hashes, parts, strict=True):
+                self._store.write_content("chunks", chunk, {"hash": chunk, "data": zlib.compress(part, 9)})
+            self._store.write(("inputs", {"run": run, "cycle": cycle, "name": name, "chunks": to_json(hashes)}))
+
+    def outcome(self, run: str, outcome: Outcome) -> bool:
+        """The outcome of a decision became known; `run` is the run that settled it. False where it is known
+        already."""
+        row = decision_rows.outcome_row(outcome) | {"run": run}
+        return self._store.write_once(
+            "outcomes", row, ("run", "decision_session", "symbol", "owner", "cycle", "horizon")
+        )

@@ -1,0 +1,67 @@
+"""A read-only connection to a journal, and the queries that all of its tables share."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from engine.journal.database import WAIT, in_words, open_read_only
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+    from types import TracebackType
+    from typing import Self, TypeVar
+
+    T = TypeVar("T")
+
+
+class RowReader:
+    """Reads rows of one journal; a context manager that closes."""
+
+    def __init__(self, path: Path, wait: float = WAIT) -> None:
+        """Open a journal. Raises MissingData (no file, an empty one), MalformedData (damaged, or no journal),
+        ConfigError (written by a newer program), DataError (by an older one), TryAgainLater (locked)."""
+        self.path = path
+        self._connection = open_read_only(path, wait)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Release the file."""
+        self._connection.close()
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """A block in which all reads see the journal as it is at the first one, whatever is written meanwhile."""
+        self._rows("BEGIN")
+        try:
+            yield
+        finally:
+            self._rows("COMMIT")
+
+    def _all(self, build: Callable[[Any], T], sql: str, *values: Any) -> tuple[T, ...]:
+        return tuple(build(row) for row in self._rows(sql, *values))
+
+    def _rows(self, sql: str, *values: Any) -> list[dict[str, Any]]:
+        try:
+            found: list[dict[str, Any]] = self._connection.execute(sql, values).fetchall()
+        except sqlite3.Error as error:
+            raise in_words(error, self.path) from error
+        return found
+
+
+def where(narrow: Mapping[str, Any], *more: str) -> tuple[str, list[Any]]:
+    """A WHERE clause over the conditions that are not None (`column` or `column operator` to value), and its values;
+    the conditions in `more` come last and bring their values themselves."""
+    given = {column: value for column, value in narrow.items() if value is not None}
+    terms = [f"{column} ?" if " " in column else f"{column} = ?" for column in given] + list(more)
+    values = [value if isinstance(value, (str, int)) else str(value) for value in given.values()]
+    return (f" WHERE {' AND '.join(terms)}" if terms else ""), values

@@ -1,0 +1,140 @@
+"""Read runs, what was noted of them, and the events and commands in which processes meet."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from engine.errors import MissingData
+from engine.journal.row_reader import RowReader, where
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from datetime import date, datetime
+    from decimal import Decimal
+
+    from engine.domain.market import Dropped
+    from engine.domain.run import RunKind
+    from engine.journal.entries import Note, RunEntry
+    from engine.messages.commands import Command
+    from engine.messages.events import Event
+
+COUNTED = ("events", "answers", "decisions", "orders", "fills", "cash_flows", "equity", "notes")
+
+RUNS = """
+    SELECT runs.*, state.time AS state_time, state.outcome, state.value, state.detail, state.model, state.extra
+    FROM runs JOIN run_states AS state ON state.seq = (SELECT max(seq) FROM run_states WHERE run = runs.id)"""
+"""Every run in its present state, which is its last."""
+
+
+class RunReader(RowReader):
+    """The tables of runs, events and commands."""
+
+    def finished_run(self, session: date) -> str | None:
+        """The id of the daily run of a session that was done, or None: the check that makes a second run a no-op."""
+        found = self._rows(
+            f"{RUNS} WHERE runs.kind = 'daily' AND runs.session = ? AND outcome = 'done' ORDER BY cycle DESC LIMIT 1",
+            session.isoformat(),
+        )
+        return found[0]["id"] if found else None
+
+    def runs(self, kind: RunKind | None = None) -> tuple[RunEntry, ...]:
+        """Every run, the latest last."""
+        from engine.journal.run_rows import run_of
+
+        narrow, values = where({"kind": kind})
+        return self._all(run_of, f"{RUNS}{narrow} ORDER BY runs.rowid", *values)
+
+    def latest_run(self, kind: RunKind | None = None) -> RunEntry | None:
+        """The run that was started last, or None."""
+        from engine.journal.run_rows import run_of
+
+        narrow, values = where({"kind": kind})
+        found = self._all(run_of, f"{RUNS}{narrow} ORDER BY runs.rowid DESC LIMIT 1", *values)
+        return found[0] if found else None
+
+    def run(self, run: str) -> RunEntry:
+        """A run by its id. Raises MissingData that names the latest ones."""
+        from engine.journal.run_rows import run_of
+
+        found = self._all(run_of, f"{RUNS} WHERE runs.id = ?", run)
+        if not found:
+            known = [row["id"] for row in self._rows("SELECT id FROM runs ORDER BY rowid DESC LIMIT 5")]
+            raise MissingData(f"no run {run} in {self.path}: the latest are {', '.join(known) or '(none)'}")
+        return found[0]
+
+    def counts(self, run: str | None = None) -> dict[str, int]:
+        """The number of rows of each kind."""
+        narrow, values = where({"run": run})
+        return {table: self._rows(f"SELECT count(*) AS n FROM {table}{narrow}", *values)[0]["n"] for table in COUNTED}
+
+    def stretches(self, run: str) -> dict[str, Decimal]:
+        """The parts of a backtest in order, with the money that each began with."""
+        from decimal import Decimal
+
+        rows = self._rows("SELECT part, initial_value FROM stretches WHERE run = ? ORDER BY rowid", run)
+        return {row["part"]: Decimal(row["initial_value"]) for row in rows}
+
+    def dropped(self, run: str | None = None) -> tuple[Dropped, ...]:
+        """Items of sources that could not be used."""
+        from engine.domain.market import Dropped
+
+        narrow, values = where({"run": run})
+        rows = self._rows(f"SELECT * FROM dropped{narrow} ORDER BY seq", *values)
+        return tuple(Dropped(row["source"], row["reason"], row["count"]) for row in rows)
+
+    def notes(self, run: str | None = None) -> tuple[Note, ...]:
+        """Remarks that a reader of a run has to know."""
+        from engine.journal.run_rows import note_of
+
+        narrow, values = where({"run": run})
+        return self._all(note_of, f"SELECT * FROM notes{narrow} ORDER BY seq", *values)
+
+    def document(self, run: str, kind: str) -> str | None:
+        """A run as one JSON document, as it was written; None where none of that kind was."""
+        found = self._rows("SELECT json FROM documents WHERE run = ? AND kind = ?", run, kind)
+        return found[0]["json"] if found else None
+
+    def events_after(self, seq: int = 0, run: str | None = None, limit: int = 1000) -> tuple[tuple[int, Event], ...]:
+        """The events after a number, at most `limit`, each with its own number: ask again from the last one."""
+        import json
+
+        from engine.messages.events import from_plain
+
+        narrow, values = where({"run": run}, "seq > ?")
+        rows = self._rows(f"SELECT seq, json FROM events{narrow} ORDER BY seq LIMIT ?", *values, seq, limit)
+        return tuple((row["seq"], from_plain(json.loads(row["json"]))) for row in rows)
+
+    def commands_waiting(self) -> tuple[tuple[int, datetime, Command], ...]:
+        """Commands that nobody has carried out: number, time, command."""
+        from engine.journal.run_rows import command_of
+
+        done = "SELECT command FROM command_states WHERE state = 'done'"
+        rows = self._rows(f"SELECT * FROM commands WHERE seq NOT IN ({done}) ORDER BY seq")
+        return tuple(command_of(row) for row in rows)
+
+    def commands(
+        self, *kinds: type[Command], about: Collection[str] | None = None
+    ) -> tuple[tuple[datetime, Command], ...]:
+        """Every command of the kinds, in order, each with its time; carried out or not. `about` narrows to the orders
+        of these ids."""
+        from engine.journal.run_rows import command_of
+
+        narrow = "" if about is None else f" AND json_extract(json, '$.order_id') IN ({', '.join('?' * len(about))})"
+        sql = f"SELECT * FROM commands WHERE {_of_kinds(kinds)}{narrow} ORDER BY seq"
+        return tuple(command_of(row)[1:] for row in self._rows(sql, *_names(kinds), *(about or ())))
+
+    def last_command(self, *kinds: type[Command]) -> tuple[datetime, Command] | None:
+        """The last command of the kinds with its time, or None: one quick query, whoever has written it."""
+        from engine.journal.run_rows import command_of
+
+        last = f"SELECT * FROM commands WHERE {_of_kinds(kinds)} ORDER BY seq DESC LIMIT 1"
+        found = self._rows(last, *_names(kinds))
+        return command_of(found[0])[1:] if found else None
+
+
+def _of_kinds(kinds: tuple[type[Command], ...]) -> str:
+    return f"type IN ({', '.join('?' * len(kinds))})"
+
+
+def _names(kinds: tuple[type[Command], ...]) -> tuple[str, ...]:
+    return tuple(kind.__name__ for kind in kinds)
