@@ -12,57 +12,30 @@ from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import Field, StringConstraints, ValidationError, field_validator, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 
 from engine.agents.agent import Agent
 from engine.agents.registry import Agents, ablations, registered, step_groups, steps_of
 from engine.domain.briefing import Briefing, ExpertNote
 from engine.domain.five_level import TradeValues
 from engine.errors import ConfigError, UsageError
+from engine.owner import DESK, Owner, OwnerName, Preference, Risk, extended_owners, owners_by_name
 from engine.settings import AgentSettings, Frozen, Sizing, complaint
 
 HIDDEN = frozenset({"leaky-test"})
 """Presets that exist to be caught."""
 
 
-DESK = "desk"
-"""The default owner, and the owner of a decision that several owners' opinions were combined into."""
-
-Risk = Literal["momentum", "risk-seeking", "risk-neutral", "risk-averse"]
-Preference = Literal["aggressive", "moderate", "conservative"]
-OwnerName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,23}$")]
-"""Part of order ids, which brokers limit."""
-
-
 class Windows(Frozen):
-    """How far back each agent sees, in sessions."""
+    """The lookback of each agent, in sessions."""
 
     chart: int = Field(60, ge=5, le=400)
     signal_chart: int = Field(30, ge=5, le=400)
     short_term: int = Field(5, ge=1, le=60)
     medium_term: int = Field(20, ge=1, le=250)
     history: int = Field(10, ge=1, le=250)
-
-
-class Owner(Frozen):
-    """One of those who decide: what it sets of its own. What it leaves out is the preset's."""
-
-    weight: Decimal = Field(Decimal(1), gt=0, le=1000)
-    """What its opinion weighs beside the others'; with `books` its share of the starting cash."""
-    risk: Risk | None = None
-    """Its risk character, as the preset's `risk`."""
-    preference: Preference | None = None
-    """How it trades, as the preset's `preference`."""
-    character: str = Field("", max_length=600)
-    """Its character in words of its own, told to its agents after its risk character."""
-    sectors: tuple[str, ...] = ()
-    """The fields that it knows best, in place of those of its risk character. Source: TradingGPT §1 [G3]."""
-    horizon: int | None = Field(None, ge=1, le=250)
-    """The sessions over which it judges a position."""
-    profile: str = Field("", max_length=2000)
-    """What it knows of its assets, told before the profile of the asset that it decides on."""
 
 
 class Preset(Frozen):
@@ -78,7 +51,7 @@ class Preset(Frozen):
     """FinVision's sized decision, the same with the memories that it rests on, or the advice of the immediate
     reflection: buy, sell or hold, or one of five levels."""
     advice: TradeValues = TradeValues()
-    """What each of the five levels trades, in percent of the portfolio. Source: TradingGPT §4.1.2 [G4]."""
+    """The trade of each of the five levels, in percent of the portfolio. Source: TradingGPT §4.1.2 [G4]."""
     risk: Risk | None = None
     """The risk character: it follows momentum, or is fixed. An immediate reflection without one follows momentum.
     Source: InvestorBench A.1 [I6]."""
@@ -87,34 +60,31 @@ class Preset(Frozen):
     tools: tuple[str, ...] = ()
     """Rule strategies whose signal and explanation the decision reads."""
     preference: Preference = "moderate"
+    """The manner of trading. Source: FinAgent §4.4 [A8]."""
     profiles: dict[str, str] = {}
-    """What is known of assets and their sectors, by symbol. Source: InvestorBench A.1 [I6]."""
+    """Descriptions of assets and their sectors, by symbol. Source: InvestorBench A.1 [I6]."""
     instruction: str = ""
-    """A standing instruction for the decision with evidence."""
+    """An instruction at the head of every decision with evidence."""
     guidance: tuple[ExpertNote, ...] = ()
-    """What experts wrote; a tool among the tools. Source: FinAgent §4.4 [A7]."""
+    """Notes of experts; a tool among the tools. Source: FinAgent §4.4 [A7]."""
     sizing: Sizing
     windows: Windows = Windows()
     load: tuple[str, ...] = ()
     """Agents of the user's own, as `FILE.py:NAME`, the file relative to the preset's; `steps` names their steps."""
     agents: dict[str, AgentSettings] = {}
     owners: dict[OwnerName, Owner] = Field({DESK: Owner()}, min_length=1)
-    """Those who decide, in order: a list of names, or a table `[owners.NAME]` for each."""
+    """The owners of opinions, in order: a list of names, or a table `[owners.NAME]` for each."""
     combine: Literal["vote", "weighted", "books"] = "vote"
-    """The way from several owners' opinions to decisions: see engine/cycle/combine.py."""
+    """The way from several owners' opinions to decisions: one vote each, the weighted mean, or a book for each."""
     quorum: int = Field(1, ge=1)
-    """The fewest opinions beside abstentions that make a decision."""
+    """The fewest opinions, abstentions left out, that make a decision."""
     peek: bool = False
-    """Whether the cycle is allowed to read tomorrow's close: only the preset that the audit must catch."""
+    """Permission to read tomorrow's close: only for the preset that the audit must catch."""
 
     @field_validator("owners", mode="before")
     @classmethod
     def _by_name(cls, owners: object) -> object:
-        if not isinstance(owners, list | tuple) or not all(isinstance(name, str) for name in owners):
-            return owners
-        if len(set(owners)) < len(owners):
-            raise ValueError("an owner is named twice")
-        return {name: Owner() for name in owners}
+        return owners_by_name(owners)
 
     @model_validator(mode="after")
     def _can_be_combined(self) -> Preset:
@@ -137,14 +107,14 @@ class Preset(Frozen):
         return registered(self.load)
 
     @property
-    def asked(self) -> tuple[Agent[Any, Any], ...]:
+    def active_agents(self) -> tuple[Agent[Any, Any], ...]:
         """The agents that it asks, in the order of the cycle."""
         return tuple(agent for agent in self.registered.values() if agent.asked_by(self.steps, self.decision))
 
     @property
     def questions(self) -> tuple[str, ...]:
-        """What its agents are asked about a symbol, in order, as the events of the cycle name it."""
-        return tuple(question for agent in self.asked for question in agent.questions)
+        """The questions about a symbol, in order, by the names that events give them."""
+        return tuple(question for agent in self.active_agents for question in agent.questions)
 
     @property
     def decider(self) -> Agent[Any, Any]:
@@ -166,7 +136,7 @@ class Preset(Frozen):
 
 
 def briefed(preset: Preset, briefing: Briefing | None) -> Preset:
-    """The preset with what the desk's user tells its agents: his words go before its own."""
+    """The preset with the briefing of the desk's user, which goes before its own settings."""
     if briefing is None:
         return preset
     own: dict[str, Any] = {
@@ -190,7 +160,7 @@ def preset_names() -> tuple[str, ...]:
 @cache
 def load_preset(name: str) -> Preset:
     """A preset by name, or by path to a TOML file. Raises UsageError for an unknown name, ConfigError for a file
-    that does not say what a preset says."""
+    that is no preset."""
     plain = _read(name)
     removed = tuple(plain.pop("without", ()))
     try:
@@ -242,17 +212,7 @@ def _merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
     for key, value in changes.items():
         old = merged.get(key)
         if key == "owners":
-            merged[key] = _owners(old, value)
+            merged[key] = extended_owners(old, value)
         else:
             merged[key] = _merged(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
     return merged
-
-
-def _owners(old: object, new: object) -> object:
-    """Owners of a preset that extends another: tables add to names or tables, names choose among those there are."""
-    known = {str(name): {} for name in old} if isinstance(old, list) else old
-    if not isinstance(known, dict):
-        return new
-    if isinstance(new, list) and all(isinstance(name, str) for name in new) and len(set(new)) == len(new):
-        return {name: known.get(name, {}) for name in new}
-    return _merged(known, new) if isinstance(new, dict) else new

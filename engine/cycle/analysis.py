@@ -32,7 +32,8 @@ from engine.domain.market import Filing, NewsItem, PriceHistory, Symbol
 from engine.domain.recollection import Recollection
 from engine.execution.sizing import PositionContext
 from engine.messages.events import Event, StepStarted
-from engine.preset import Owner, Preset
+from engine.owner import Owner
+from engine.preset import Preset
 from memory.record import Item
 
 T = TypeVar("T")
@@ -121,7 +122,7 @@ class StepContext:
         )
 
 
-def found(name: str, reply: Reply[A], lesson: Callable[[A], Item | None] = lambda answer: None) -> Finding[A]:
+def finding_of(name: str, reply: Reply[A], lesson: Callable[[A], Item | None] = lambda answer: None) -> Finding[A]:
     """The finding of a step whose agent was asked; `lesson` makes what memory keeps of an answer."""
     if reply.answer is None:
         return Finding(absent=f"{name}: abstained, {reply.abstained_because}")

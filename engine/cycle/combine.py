@@ -25,7 +25,8 @@ from enum import IntEnum
 from engine.domain.decision import Action, Opinion, SizingRule
 from engine.domain.market import Symbol
 from engine.domain.portfolio import ZERO
-from engine.preset import DESK, Preset
+from engine.owner import DESK
+from engine.preset import Preset
 
 ONE = Decimal(1)
 STRONG = Decimal(5)

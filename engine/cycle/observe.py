@@ -9,7 +9,7 @@ from engine.agents.market_intelligence import INTELLIGENCE, IntelligenceView, Ma
 from engine.agents.news_digest import NEWS, NewsDigest, NewsView
 from engine.agents.past_intelligence import PAST, PastSummary, PastView
 from engine.agents.tools import ToolSignal, guidance_signals, tool_signals
-from engine.cycle.analysis import Finding, StepContext, found
+from engine.cycle.analysis import Finding, StepContext, finding_of
 from engine.cycle.recall import YEAR
 from engine.cycle.turn import Turn
 from engine.domain.macro import MacroRelease
@@ -47,7 +47,7 @@ async def news(context: StepContext) -> Finding[NewsDigest]:
         return Finding(absent="news: there was none")
     context.begin("news")
     view = NewsView.of(context.symbol, context.turn.session, context.owner, context.news)
-    return found("news", await context.asker.ask(NEWS, view))
+    return finding_of("news", await context.asker.ask(NEWS, view))
 
 
 def filings(context: StepContext) -> Sequence[Filing]:
@@ -81,7 +81,7 @@ async def intelligence(
         prices=last_sessions(context.bars),
         macro=releases,
     )
-    return found("market-intelligence", await context.asker.ask(INTELLIGENCE, view))
+    return finding_of("market-intelligence", await context.asker.ask(INTELLIGENCE, view))
 
 
 def recall(context: StepContext, queries: Mapping[str, str]) -> tuple[Recollection, ...]:
@@ -99,7 +99,7 @@ async def past(context: StepContext, recollections: tuple[Recollection, ...]) ->
         return left_out
     context.begin("past-intelligence")
     view = PastView(context.symbol, context.turn.session, context.owner, recollections)
-    return found("past-intelligence", await context.asker.ask(PAST, view))
+    return finding_of("past-intelligence", await context.asker.ask(PAST, view))
 
 
 async def chart(context: StepContext) -> Finding[ChartReading]:
@@ -109,7 +109,7 @@ async def chart(context: StepContext) -> Finding[ChartReading]:
     context.begin("chart")
     drawn = kline_chart(context.symbol, context.bars, context.preset.windows.chart)
     view = ChartView(context.symbol, context.turn.session, context.owner, drawn, indicator_table(context.bars))
-    return found("chart", await context.asker.ask(CHART, view))
+    return finding_of("chart", await context.asker.ask(CHART, view))
 
 
 def tools(context: StepContext) -> Finding[tuple[ToolSignal, ...]]:

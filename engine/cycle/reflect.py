@@ -16,7 +16,7 @@ from engine.agents.low_level_reflection import LOW_LEVEL, LowLevelReflection, Lo
 from engine.agents.performance_reflection import PERFORMANCE, PerformanceReflection, PerformanceView
 from engine.agents.signal_reflection import SIGNALS, SignalReflection, SignalView
 from engine.cycle import traits
-from engine.cycle.analysis import Finding, Observations, StepContext, found
+from engine.cycle.analysis import Finding, Observations, StepContext, finding_of
 from engine.cycle.memory_items import lesson
 from engine.market.chart_specs import indicator_table, kline_chart, signal_chart, trading_chart
 from engine.market.moves import PriceMove, moves_after, moves_up_to
@@ -45,7 +45,7 @@ async def on_moves(context: StepContext, observed: Observations) -> Finding[LowL
     def learned(answer: LowLevelReflection) -> Item | None:
         return _lesson(context, observed, kind, answer.lesson, answer.query, seen_until=_seen_until(context, moves))
 
-    return found(kind, await context.asker.ask(LOW_LEVEL, view), learned)
+    return finding_of(kind, await context.asker.ask(LOW_LEVEL, view), learned)
 
 
 async def on_decisions(context: StepContext, observed: Observations) -> Finding[HighLevelReflection]:
@@ -79,7 +79,7 @@ async def on_decisions(context: StepContext, observed: Observations) -> Finding[
     def learned(answer: HighLevelReflection) -> Item | None:
         return _lesson(context, observed, kind, " ".join(answer.lessons), answer.query)
 
-    return found(kind, await context.asker.ask(HIGH_LEVEL, view), learned)
+    return finding_of(kind, await context.asker.ask(HIGH_LEVEL, view), learned)
 
 
 async def on_performance(context: StepContext, term: Literal["short", "medium"]) -> Finding[PerformanceReflection]:
@@ -92,7 +92,7 @@ async def on_performance(context: StepContext, term: Literal["short", "medium"])
         return Finding(absent=f"{name}: there is no past yet")
     context.begin(name)
     view = PerformanceView(context.symbol, context.turn.session, context.owner, term, past)
-    return found(name, await context.asker.ask(PERFORMANCE, view))
+    return finding_of(name, await context.asker.ask(PERFORMANCE, view))
 
 
 async def on_signals(context: StepContext) -> Finding[SignalReflection]:
@@ -106,7 +106,7 @@ async def on_signals(context: StepContext) -> Finding[SignalReflection]:
     context.begin("signal-reflection")
     chart = signal_chart(context.symbol, context.bars, count, [(o.decision_session, o.action) for o in past])
     view = SignalView(context.symbol, context.turn.session, context.owner, chart)
-    return found(name, await context.asker.ask(SIGNALS, view))
+    return finding_of(name, await context.asker.ask(SIGNALS, view))
 
 
 async def on_period(context: StepContext, observed: Observations) -> Finding[ExtendedReflection]:
@@ -125,7 +125,7 @@ async def on_period(context: StepContext, observed: Observations) -> Finding[Ext
         text = " ".join((answer.self_evaluation, *answer.repeat, *answer.avoid))
         return _lesson(context, observed, kind, text, answer.query)
 
-    return found(kind, await context.asker.ask(EXTENDED, view), learned)
+    return finding_of(kind, await context.asker.ask(EXTENDED, view), learned)
 
 
 async def immediately(
@@ -156,7 +156,7 @@ async def immediately(
     )
     reply = await context.asker.ask(IMMEDIATE, view)
     seen_until = int(context.turn.step) + 1 if followed else None
-    finding = found(
+    finding = finding_of(
         "immediate-reflection",
         reply,
         lambda answer: _lesson(context, observed, "reflection", answer.reason, seen_until=seen_until),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from engine.agents.character import Character, character, risk_of
 from engine.domain.market import PriceHistory
 from engine.market.moves import momentum
-from engine.preset import Owner
+from engine.owner import Owner
 
 
 def fixed_nature(owner: Owner) -> str | None:
@@ -38,7 +38,7 @@ def described(owner: Owner, bars: PriceHistory) -> str:
 
 
 def profile(owner: Owner, asset: str) -> str:
-    """What the owner knows: of its assets in general, then of the one that it decides on."""
+    """The owner's knowledge: of its assets in general, then of the one that it decides on."""
     return "\n".join(part for part in (owner.profile.strip(), asset) if part)
 
 

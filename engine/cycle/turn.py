@@ -107,12 +107,12 @@ class Turn:
 
     @property
     def within_session(self) -> bool:
-        """Whether the market of the next session is open already."""
+        """True where the market of the next session is open already."""
         return self.number > 1
 
     @property
     def training(self) -> bool:
-        """Whether reflections may look ahead."""
+        """True where reflections may look ahead."""
         return self.hindsight_until is not None
 
 

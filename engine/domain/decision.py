@@ -1,4 +1,4 @@
-"""What an agent decided for one symbol in one cycle, what the limits made of it, and what came of it."""
+"""Opinions and decisions on one symbol in one cycle, and their outcomes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ class SizingRule(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DecisionKey:
-    """What makes a decision the same decision: `session` is the last completed session whose data it read."""
+    """The identity of a decision, or of an opinion: run, last completed session whose data was read, number of the
+    cycle after it (from 1), symbol, owner."""
 
     run: str
     session: date
@@ -55,7 +56,7 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """What the decision agent asked for, before any limit: `size` in percent of the portfolio (0 for HOLD)."""
+    """A trade as an opinion asks for it, before any limit: `size` in whole percent of the portfolio (0 for HOLD)."""
 
     action: Action
     size: int
@@ -71,7 +72,7 @@ class Opinion:
     key: its `owner` is the one who has the opinion.
     action: ABSTAIN where no valid answer came; an abstention does not vote.
     size: percent of the portfolio as asked, 0 for HOLD and ABSTAIN.
-    reason: the explanation, or why there is none.
+    reason: the explanation, or the reason why there is none.
     rule: the sizing rule that it rests on, None where advice names none.
     evidence: ids of the memories that it cites.
     unresolved_figures: numbers that the reason quotes and that appear nowhere in its inputs.
@@ -89,7 +90,7 @@ class Opinion:
 
     @property
     def abstained(self) -> bool:
-        """Whether no valid answer came."""
+        """True where no valid answer came."""
         return self.action is Action.ABSTAIN
 
     @property
@@ -106,10 +107,17 @@ class Opinion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """A decision after the limits. `size` is the percent of the portfolio that is traded; `cuts` tell, in order,
-    what was changed and why; `proposal` is what the agent asked for; `unresolved_figures` are numbers that its
-    explanation quotes and that stand nowhere in its inputs, `evidence` the ids of the memories that it rests on,
-    `book` the owner whose book it trades in, empty where the desk has one book only."""
+    """A decision after the limits.
+
+    key: its `owner` is the default owner where several opinions were combined.
+    action: HOLD where a rule or a limit refused the trade.
+    size: percent of the portfolio that is traded.
+    proposal: the trade that was asked for.
+    cuts: changes by rules and limits, in order, with their reasons.
+    unresolved_figures: numbers that the explanation quotes and that appear nowhere in its inputs.
+    evidence: ids of the memories that it rests on.
+    book: owner whose book it trades in; empty where the desk has one book only.
+    """
 
     key: DecisionKey
     action: Action
@@ -122,12 +130,12 @@ class Decision:
 
     @property
     def abstained(self) -> bool:
-        """Whether no valid answer came."""
+        """True where no valid answer came."""
         return self.action is Action.ABSTAIN
 
     @property
     def reason(self) -> str:
-        """The explanation, or why there was none."""
+        """The explanation, or the reason why there is none."""
         return self.proposal.abstained_because if self.abstained else self.proposal.explanation
 
     @property
@@ -145,17 +153,26 @@ class Decision:
 
     @property
     def cut(self) -> str:
-        """What the limits changed, and why, in one line; empty where nothing was."""
+        """The cuts with their reasons in one line; empty where there are none."""
         return "; ".join(f"{c.asked.normalize():f} to {c.allowed.normalize():f} %: {c.reason}" for c in self.cuts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What a session's decision for a symbol earned, known once the next session has closed: the row that next
-    day's reflections read. `reward` is the change of the portfolio's value due to the symbol, as a fraction of the
-    value before; `cumulative` compounds the symbol's rewards since the start. `cycle` is the number of the cycle that
-    decided and `horizon` the sessions until `session`, each None where it is not recorded. Source: FinVision §3.4
-    [V7]."""
+    """The outcome of a session's decision for a symbol, or of an opinion that was combined with others, known once the
+    next session has closed: the row that later reflections read. Source: FinVision §3.4 [V7].
+
+    decision_session: session that the decision rests on.
+    session: session that closed since.
+    symbol, owner: of the decision or the opinion.
+    action, size: the trade, in percent of the portfolio.
+    close: of `session`, in the quote currency.
+    reward: change of the portfolio's value due to the symbol, as a fraction of the value before.
+    cumulative: rewards compounded since the start, by symbol and owner.
+    key_factors: the rule and the begin of the reason.
+    cycle: number of the cycle that decided; None where it is not recorded.
+    horizon: sessions until `session`; None where it is not recorded.
+    """
 
     decision_session: date
     session: date

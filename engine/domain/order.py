@@ -13,14 +13,14 @@ from engine.errors import InvariantBroken
 
 
 class Side(StrEnum):
-    """Which way an order goes."""
+    """The direction of an order."""
 
     BUY = "BUY"
     SELL = "SELL"
 
 
 class OrderState(StrEnum):
-    """Where an order stands."""
+    """The state of an order."""
 
     INTENDED = "intended"
     SUBMITTING = "submitting"
@@ -56,7 +56,7 @@ del S
 
 
 def is_final(state: OrderState) -> bool:
-    """Whether nothing can follow a state."""
+    """True where no state can follow."""
     return not MOVES[state]
 
 
@@ -71,11 +71,16 @@ def order_id(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """A market order for the open after `session` (the decision's session).
+    """A market order for the next open. Buys go by notional, sales by quantity: one of the two is set.
 
-    Either `quantity` (shares, 9 decimals) or `notional` (quote currency, 2 decimals, costs included) is set: buys go
-    by notional, sells by quantity. `book` names the owner whose book is traded, empty where the desk has one
-    book only.
+    id: exactly once, see `order_id`.
+    symbol, side: what is traded.
+    session: session that its decision rests on.
+    quantity: shares, 9 decimals.
+    notional: quote currency, 2 decimals, costs included.
+    reason: the sizing rule that it rests on.
+    state: present state.
+    book: owner whose book is traded; empty where the desk has one book only.
     """
 
     id: str
@@ -112,8 +117,17 @@ class Order:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fill:
-    """A trade that happened: `price` per share after slippage, `fee` in the quote currency, `session` where it
-    filled, `book` as of its order."""
+    """An executed trade.
+
+    order_id: its order.
+    symbol, side: what was traded.
+    session: in which it was executed.
+    quantity: shares.
+    price: per share in the quote currency, after slippage.
+    fee: in the quote currency.
+    reason: of its order, or the event that brought it about.
+    book: as of its order.
+    """
 
     order_id: str
     symbol: Symbol
@@ -128,7 +142,7 @@ class Fill:
 
 @dataclass(frozen=True, slots=True)
 class OrderUpdate:
-    """How the broker says an order stands; `detail` is its reason for a refusal."""
+    """The state of an order by its broker; `detail` is the reason of a rejection."""
 
     order_id: str
     state: OrderState

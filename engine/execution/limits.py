@@ -27,7 +27,7 @@ Source: FinVision §3.4 [V5]."""
 HUNDRED = Decimal(100)
 ONE = Decimal(1)
 OVERNIGHT = Decimal("1.05")
-"""What a whole share is reckoned to cost at the next open, in closes: an order for whole shares has no amount that
+"""The assumed cost of a whole share at the next open, in closes: an order for whole shares has no amount that
 would bound it, and the cash floor has to hold if the price rises overnight."""
 
 
@@ -126,7 +126,7 @@ def cost(order: Order, price: Decimal) -> Decimal:
 
 
 def whole_share_cost(quantity: Decimal, price: Decimal) -> Decimal:
-    """What whole shares are reckoned to cost at the open after a close of `price`."""
+    """The assumed cost of whole shares at the open after a close of `price`."""
     return (quantity * price * OVERNIGHT).quantize(CENT, ROUND_UP)
 
 
