@@ -1,12 +1,13 @@
 # Paperdesk: set-up and checks. Everything is installed into .venv from the lock files, never elsewhere.
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help desk paper-demo test check bench lock clean
+.PHONY: help desk paper-demo test test-long check bench lock clean
 
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 UV_VERSION := 0.13.8
+JOBS := auto
 
 help: ## show this
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-18s %s\n", $$1, $$2 }'
@@ -18,8 +19,11 @@ paper-demo: $(VENV)/.runtime ## play ten sessions of paper trading against a loc
 	@PAPERDESK_HOME=$$(mktemp -d "$${TMPDIR:-/tmp}/paperdesk-demo.XXXXXX") PAPERDESK_MODELS__DEFAULT=offline \
 	  $(BIN)/paperdesk sandbox --sessions 10
 
-test: $(VENV)/.dev ## install what tests need and run them
-	@$(BIN)/python -m pytest -n 2 -q
+test: $(VENV)/.dev ## install what tests need and run them (JOBS=4 for four at a time; default: one per core)
+	@$(BIN)/python -m pytest -n $(JOBS) -q
+
+test-long: $(VENV)/.dev ## run the tests that take minutes: kills, golden results, 10,000 lives of a desk
+	@$(BIN)/python -m pytest -n $(JOBS) -q -m slow
 
 check: $(VENV)/.dev ## formatting, lint, types, direction of imports
 	@failed=; \

@@ -84,7 +84,9 @@ def test_what_the_build_requires_is_locked() -> None:
     assert all(r.specifier.contains(versions[canonicalize_name(r.name)]) for r in build)
 
 
-@pytest.mark.parametrize("target", ["help", "desk", "paper-demo", "test", "check", "bench", "lock", "clean"])
+@pytest.mark.parametrize(
+    "target", ["help", "desk", "paper-demo", "test", "test-long", "check", "bench", "lock", "clean"]
+)
 def test_the_makefile_has_the_target_and_says_what_it_does(target: str) -> None:
     makefile = (REPO / "Makefile").read_text(encoding="utf-8")
 

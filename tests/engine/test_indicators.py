@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -136,20 +135,3 @@ def test_too_few_rows_are_undefined() -> None:
         assert np.isnan(ta.sma(close, 5)).all()
         assert np.isnan(ta.rsi(close)).all()
         assert np.isnan(ta.kdj(high, low, close).k).all()
-
-
-def test_ten_years_take_under_a_millisecond() -> None:
-    high, low, close = walk(2520)
-    for name, compute in {
-        "macd": lambda: ta.macd(close),
-        "rsi": lambda: ta.rsi(close),
-        "kdj": lambda: ta.kdj(high, low, close),
-        "bollinger": lambda: ta.bollinger(close),
-    }.items():
-        best = 1.0
-        for _ in range(20):
-            start = time.perf_counter()
-            compute()
-            best = min(best, time.perf_counter() - start)
-        # Generous on a machine that is busy with other things; measured 0.1 to 0.6 ms.
-        assert best < 0.005, name

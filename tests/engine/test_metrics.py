@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 import warnings
 from collections.abc import Callable
 from decimal import Decimal
@@ -199,16 +198,6 @@ def test_the_excess_interval_pairs_the_days() -> None:
     low, high = excess_interval(market + 0.002, market)
     assert low is not None and high is not None and low > 0.3
     assert excess_interval(market[:10], market[:10]) == (None, None)
-
-
-def test_metrics_of_a_year_take_a_few_milliseconds() -> None:
-    track = Track(equity=grown(noise(250, 0.001, 1)), benchmark=grown(noise(250, 0.0005, 2)))
-    best = 1.0
-    for _ in range(5):
-        start = time.perf_counter()
-        METRICS["desk"](track)
-        best = min(best, time.perf_counter() - start)
-    assert best < 0.05
 
 
 def test_conventions_carry_what_their_tables_need() -> None:

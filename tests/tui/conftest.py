@@ -19,12 +19,22 @@ sys.path.insert(0, str(Path(__file__).parent))
 Running = Callable[..., AbstractAsyncContextManager[Pilot[Any]]]
 
 
-async def until(pilot: Pilot[Any], holds: Callable[[], bool], seconds: float = 15) -> None:
-    """Waits until something holds, a twentieth of a second at a time."""
+async def until(pilot: Pilot[Any], holds: Callable[[], bool], seconds: float = 60) -> None:
+    """Waits until something holds, a twentieth of a second at a time. The bound is there to end a failing test."""
     deadline = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < deadline, "it never came about"
         await pilot.pause(0.05)
+
+
+async def shown(pilot: Pilot[Any]) -> None:
+    """Waits until the screen shows how the engine stands now, and paints the same three times."""
+    painted: list[Any] = []
+    while len(painted) < 3 or painted[-1] != painted[-2] or painted[-1] != painted[-3]:
+        pilot.app.screen_stack[0].on_screen_resume()  # type: ignore[attr-defined]
+        await until(pilot, lambda: all(worker.is_finished for worker in pilot.app.workers))
+        await pilot.pause(0)
+        painted.append(pilot.app.screen._compositor.render_strips())
 
 
 @pytest.fixture
@@ -56,9 +66,9 @@ def running(tmp_path: Path) -> Running:
         async with app.run_test(size=size) as pilot:
             if open_desk is None:
                 await until(pilot, lambda: app.bridge.snapshot().services is not None)
-                await pilot.pause(0.4)
+                await shown(pilot)
             yield pilot
             app.bridge.stop()
-            assert app.bridge.wait(3)
+            assert app.bridge.wait(60)
 
     return run

@@ -82,7 +82,7 @@ def history(symbol: str, base: float, days: int = 90) -> PriceHistory:
 
 
 class FakeDesk:
-    """DeskServices over hand-made data; its cycle streams a little and decides."""
+    """DeskServices over hand-made data; its cycle streams a little and decides. `pause`: seconds after each word."""
 
     def __init__(
         self, folder: Path, *, symbols: Sequence[str] = SYMBOLS, pause: float = 0.0, breaks: bool = False
@@ -100,7 +100,7 @@ class FakeDesk:
         self.feed: LiveFeed | None = None
         self.watches = False
         self.cycles = 0
-        self._pause = pause
+        self.pause = pause
         self._breaks = breaks
 
     async def market(self) -> Market:
@@ -177,7 +177,7 @@ class FakeDesk:
                     publish(
                         AgentSaid(run=run, time=NOW, session=SESSION, symbol=symbol, owner="desk", step=step, text=word)
                     )
-                    await asyncio.sleep(self._pause)
+                    await asyncio.sleep(self.pause)
                 said = f"trend: {symbol} rises [b]steadily[/b] and on volume"
                 publish(
                     AgentAnswered(

@@ -255,7 +255,6 @@ def test_an_interrupted_run_keeps_what_was_done(paperdesk_home: Path, capsys: py
         until = time.monotonic() + 60
         while not journal.exists() and process.poll() is None and time.monotonic() < until:
             time.sleep(0.05)
-        time.sleep(0.5)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
     finally:

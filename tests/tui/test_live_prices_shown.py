@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Running, until
+from conftest import Running, shown, until
 from fake_desk import NOW, SYMBOLS, FakeDesk
 from textual.pilot import Pilot
 
@@ -111,7 +111,7 @@ async def test_a_feed_that_is_refused_is_said_and_the_desk_goes_on(running: Runn
 
 async def test_a_desk_without_a_feed_shows_none(running: Running, tmp_path: Path) -> None:
     async with running() as pilot:
-        await pilot.pause(0.5)
+        await shown(pilot)
         assert "Feed" not in bar(pilot)
 
 

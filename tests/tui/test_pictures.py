@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 import pytest
-from conftest import Running, until
+from conftest import Running, shown, until
 from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 from textual.pilot import Pilot
@@ -41,13 +41,12 @@ async def test_desk_after_a_cycle(running: Running, svg: SnapshotAssertion, size
         await pilot.press("r")
         bridge = pilot.app.bridge  # type: ignore[attr-defined]
         await until(pilot, lambda: bridge.snapshot().journal_version == 2 and not bridge.snapshot().busy)
-        await pilot.pause(0.6)
+        await shown(pilot)
         assert picture(pilot) == svg
 
 
 async def test_desk_before_the_first_cycle(running: Running, svg: SnapshotAssertion) -> None:
     async with running((80, 24)) as pilot:
-        await pilot.pause(0.3)
         assert picture(pilot) == svg
 
 
@@ -59,14 +58,14 @@ async def test_a_halted_desk_with_orders_that_wait(
         await pilot.press("K", "y")
         bridge = pilot.app.bridge  # type: ignore[attr-defined]
         await until(pilot, lambda: bridge.snapshot().hand.halted is not None and len(pilot.app.screen_stack) == 1)
-        await pilot.pause(0.6)
+        await shown(pilot)
         assert picture(pilot) == svg
 
 
 async def test_an_approval_is_asked_for(running: Running, svg: SnapshotAssertion, asking: Any) -> None:
     async with running((80, 24), desk=asking) as pilot:
         await pilot.press("a")
-        await pilot.pause(0.6)
+        await shown(pilot)
         assert picture(pilot) == svg
 
 
@@ -78,5 +77,5 @@ async def test_backtest_with_results(running: Running, svg: SnapshotAssertion) -
         bridge = pilot.app.bridge  # type: ignore[attr-defined]
         await until(pilot, lambda: bool(bridge.snapshot().backtests[0].document))
         await until(pilot, lambda: bool(pilot.app.screen.query_one(CurvePlot)._strips))
-        await pilot.pause(1.5)
+        await shown(pilot)
         assert picture(pilot) == svg

@@ -44,7 +44,7 @@ def serving(*arguments: str) -> Iterator[dict[str, Any]]:
                 break
         yield json.loads("".join(lines))
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=20)
+        _, said = process.communicate(timeout=60)
         assert (process.returncode, said.startswith("stopped")) == (0, True), said
     finally:
         process.kill()
@@ -111,6 +111,6 @@ def test_a_killed_sandbox_has_lost_nothing_that_it_acknowledged(tmp_path: Path) 
 )
 def test_what_cannot_be_is_one_line(arguments: list[str], code: int, says: str) -> None:
     process = command("sandbox", *arguments)
-    out, said = process.communicate(timeout=30)
+    out, said = process.communicate(timeout=60)
     assert (process.returncode, out) == (code, "")
     assert says in said and said.count("\n") == 1

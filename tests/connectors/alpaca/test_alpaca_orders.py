@@ -311,7 +311,8 @@ async def test_after_a_call_was_given_up_the_next_one_is_fresh(broker: SandboxSe
     await account.place(a_buy("first"))
     broker.fault("hang", method="GET", path="/v2/orders*", seconds=60)
     waiting = asyncio.create_task(account.lookup("first"))
-    await asyncio.sleep(0.1)
+    while not any(line.startswith("GET /v2/orders") for line in broker.state()["requests"]):
+        await asyncio.sleep(0.01)
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiting

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -72,7 +73,9 @@ def test_a_broken_connection(http: httpx.Client, broker: SandboxServer, after: b
 def test_an_answer_that_never_comes(http: httpx.Client, broker: SandboxServer, after: bool) -> None:
     broker.fault("hang", after=after, seconds=60, **ORDERS)
     with pytest.raises(httpx.ReadTimeout):
-        http.post("/v2/orders", json=order("AAA", qty="1", client_order_id="a"), timeout=0.2)
+        http.post("/v2/orders", json=order("AAA", qty="1", client_order_id="a"), timeout=httpx.Timeout(60, read=0.2))
+    while not broker.state()["posts"]:
+        time.sleep(0.01)
     assert ids(broker) == (["a"] if after else [])
     assert http.get("/v2/account").status_code == 200, "nobody else waits"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import time
 from datetime import date, timedelta
 from itertools import pairwise
 from statistics import fmean, stdev
@@ -263,12 +262,3 @@ async def test_a_day_has_at_most_four_items_and_texts_are_filled_in() -> None:
         assert len(set(per_day.values())) > 1
     assert min(in_hours, outside) > 1000
     assert corrected > 50
-
-
-async def test_the_demo_opens_at_once() -> None:
-    started = time.perf_counter()
-    market = DemoMarket(8, calendar_for, date(2025, 12, 31))
-    for symbol in await market.symbols():
-        await market.history(symbol)
-    # A fifth of a second on a quiet machine; the margin is for a busy one.
-    assert time.perf_counter() - started < 2

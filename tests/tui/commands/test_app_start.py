@@ -28,7 +28,7 @@ def in_a_terminal(home: Path, arguments: Sequence[str] = (), **variables: str) -
     command = [sys.executable, "-c", "from tui.cli import main; main()", *arguments]
     app = subprocess.Popen(command, cwd=REPO, env=environ, stdin=slave, stdout=slave, stderr=slave)
     os.close(slave)
-    wrote, deadline = b"", time.monotonic() + 30
+    wrote, deadline = b"", time.monotonic() + 60
     try:
         while APP_SCREEN not in wrote:
             assert time.monotonic() < deadline, wrote
@@ -36,7 +36,7 @@ def in_a_terminal(home: Path, arguments: Sequence[str] = (), **variables: str) -
                 try:
                     wrote += os.read(master, 65536)
                 except OSError:  # Linux says so when the other side is closed
-                    return app.wait(10), wrote
+                    return app.wait(60), wrote
             elif app.poll() is not None:
                 return app.returncode, wrote
         return None, wrote

@@ -1,4 +1,4 @@
-"""`paperdesk --daily` in an account at a broker: what it prints, how it ends, and how soon it sees that it is done."""
+"""`paperdesk --daily` in an account at a broker: what it prints, how it ends, and what it loads."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import random
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -178,7 +177,7 @@ def test_the_simulated_market_does_not_go_on_with_an_accounts_journal(
     assert "set broker.kind to alpaca" in said.err
 
 
-def test_a_finished_session_is_seen_within_the_time_that_cron_has(
+def test_a_finished_session_is_seen_without_heavy_libraries(
     run: Run, sandbox: SandboxServer, config: Any, tmp_path: Path
 ) -> None:
     path = config()
@@ -189,24 +188,17 @@ def test_a_finished_session_is_seen_within_the_time_that_cron_has(
         "finally: print(sorted({m.partition('.')[0] for m in sys.modules}), file=sys.stderr)"
     )
     environ = {**os.environ, "PYTHONPATH": str(REPO)}
-    took, loaded = [], ""
-    for _ in range(3):
-        begun = time.perf_counter()
-        done = subprocess.run(
-            [sys.executable, "-c", code, "--config", str(path), "--daily"],
-            env=environ,
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        took.append(time.perf_counter() - begun)
-        loaded = done.stderr
-        assert "Nothing to do" in done.stdout
+    done = subprocess.run(
+        [sys.executable, "-c", code, "--config", str(path), "--daily"],
+        env=environ,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "Nothing to do" in done.stdout
     for heavy in ("alpaca", "pandas", "requests", "sqlite_utils", "textual", "lancedb", "exchange_calendars"):
-        assert f"'{heavy}'" not in loaded
-    print(f"second run at a broker: {min(took):.2f} s")
-    assert min(took) < 1.5  # 0.6 s on an idle machine; this one may be shared
+        assert f"'{heavy}'" not in done.stderr
 
 
 @pytest.mark.slow
