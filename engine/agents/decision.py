@@ -15,7 +15,7 @@ from engine.agents.news_digest import NewsDigest
 from engine.agents.performance_reflection import PerformanceReflection
 from engine.agents.signal_reflection import SignalReflection
 from engine.agents.text import Prose, plain
-from engine.agents.view import Answer, View
+from engine.agents.view import Answer, Report, View
 from engine.domain.decision import Outcome, SizingRule
 from engine.settings import Sizing
 
@@ -41,11 +41,13 @@ class DecisionView(View):
     absent: tuple[str, ...] = ()
     gains_in_a_row: int = 0
     moment: datetime | None = None
+    reports: tuple[Report, ...] = ()
 
     def summary(self) -> str:
         """The view in a few words."""
         parts = ("news", "chart", "short_term", "medium_term", "signals")
         given = [name.replace("_", " ") for name in parts if getattr(self, name) is not None]
+        given += [report.agent for report in self.reports]
         return f"{', '.join(given) or 'no reports'}; {len(self.outcomes)} outcomes"
 
 

@@ -14,7 +14,7 @@ from engine.agents.character import character, risk_of
 from engine.agents.citing import by_layer, check_cited
 from engine.agents.extended_reflection import ExtendedReflection
 from engine.agents.text import Prose
-from engine.agents.view import Answer, Part, View
+from engine.agents.view import Answer, Part, Report, View
 from engine.domain.decision import Outcome
 from engine.domain.five_level import Advice
 from engine.domain.market import PriceHistory, from_nano
@@ -57,6 +57,7 @@ class ImmediateView(View):
     scale: Literal["three", "five"] = "three"
     next_move: float | None = None
     moment: datetime | None = None
+    reports: tuple[Report, ...] = ()
 
     @property
     def training(self) -> bool:

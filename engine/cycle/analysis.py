@@ -11,18 +11,19 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from engine.agents.ask import Asker, Reply
-from engine.agents.chart_reading import ChartReading
+from engine.agents.chart_reading import CHART, ChartReading
 from engine.agents.extended_reflection import ExtendedReflection
 from engine.agents.high_level_reflection import HighLevelReflection
 from engine.agents.immediate_reflection import ImmediateReflection
+from engine.agents.inputs import Holding
 from engine.agents.low_level_reflection import LowLevelReflection
-from engine.agents.market_intelligence import MarketIntelligence
-from engine.agents.news_digest import NewsDigest
-from engine.agents.past_intelligence import PastSummary
+from engine.agents.market_intelligence import INTELLIGENCE, MarketIntelligence
+from engine.agents.news_digest import NEWS, NewsDigest
+from engine.agents.past_intelligence import PAST, PastSummary
 from engine.agents.performance_reflection import PerformanceReflection
 from engine.agents.signal_reflection import SignalReflection
 from engine.agents.tools import Rule, ToolSignal
-from engine.agents.view import A
+from engine.agents.view import A, Answer, Report
 from engine.cycle.memory_items import MemoryScope
 from engine.cycle.recall import TradingMemory
 from engine.cycle.turn import Turn
@@ -90,6 +91,21 @@ class StepContext:
         """The news since the last decision."""
         return self.turn.market.news(self.symbol, self.turn.news_after)
 
+    @property
+    def holding(self) -> Holding:
+        """The position and the cash as agents see them."""
+        position = self.position
+        return Holding(
+            shares=position.quantity,
+            price=position.price,
+            average_cost=position.average_cost,
+            value=position.value,
+            cash=position.cash,
+            cash_fraction=position.cash_fraction,
+            unrealized=position.unrealized,
+            unrealized_fraction=position.gain,
+        )
+
     def outcomes(self, last: int) -> tuple[Outcome, ...]:
         """The owner's last outcomes in the symbol, at most `last`."""
         return self.turn.history.of(self.symbol, self.owner, last)
@@ -141,6 +157,7 @@ class Observations:
     past: summary of the recollections.
     chart: reading of the last sessions.
     tools: signals of rule strategies, and experts' notes.
+    reports: answers of the user's own agents.
     """
 
     news: Finding[NewsDigest]
@@ -151,11 +168,28 @@ class Observations:
     past: Finding[PastSummary]
     chart: Finding[ChartReading]
     tools: Finding[tuple[ToolSignal, ...]]
+    reports: tuple[Finding[Report], ...] = ()
+
+    @property
+    def answers(self) -> Mapping[str, Answer]:
+        """The answers that came, by agent."""
+        asked = (
+            (NEWS.name, self.news.value),
+            (INTELLIGENCE.name, self.intelligence.value),
+            (PAST.name, self.past.value),
+            (CHART.name, self.chart.value),
+        )
+        return {name: answer for name, answer in asked if answer is not None}
 
     @property
     def summary(self) -> MarketIntelligence | NewsDigest | None:
         """The intelligence, or the digest of the news where there is none."""
         return self.intelligence.value or self.news.value
+
+    @property
+    def own(self) -> tuple[Report, ...]:
+        """The reports that the user's own agents gave."""
+        return tuple(finding.value for finding in self.reports if finding.value is not None)
 
     @property
     def queries(self) -> Mapping[str, str]:
@@ -165,7 +199,7 @@ class Observations:
     @property
     def absent(self) -> tuple[str, ...]:
         """The reasons of all findings that are absent, in the order of the steps."""
-        return _absent(self.news, self.macro, self.intelligence, self.past, self.chart, self.tools)
+        return _absent(self.news, self.macro, self.intelligence, self.past, self.chart, self.tools, *self.reports)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,7 @@
 """THE STORY: one round of decisions over a batch of symbols, from observing the market to orders for the next open.
 
-For every symbol and owner: observe (digest the news or gather intelligence, recall, read the chart, use tools), reflect
+For every symbol and owner: observe (digest the news or gather intelligence, recall, read the chart, use tools, ask the
+user's own agents), reflect
 on moves, on decisions, on performance and on signals, decide. Then over the whole batch, in the order of the symbols:
 combine the owners' opinions, size, limit. The session settles what came of the orders and hands it back to `learn`: the
 outcomes that the next cycle reflects on, and feedback to the memories that were cited. A preset says which steps run.
@@ -11,11 +12,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from engine.agents.ask import Asker
-from engine.cycle import observe, reflect
+from engine.cycle import observe, own_agents, reflect
 from engine.cycle.analysis import Observations, Reflections, StepContext, search_queries
 from engine.cycle.batch import book_of, size_and_limit
 from engine.cycle.combine import combine
@@ -123,7 +124,7 @@ async def _observe(context: StepContext) -> Observations:
     filings, macro = observe.filings(context), observe.macro(context)
     intelligence = await observe.intelligence(context, filings, macro.value or ())
     recollections = observe.recall(context, search_queries(news, intelligence))
-    return Observations(
+    observed = Observations(
         news=news,
         filings=filings,
         macro=macro,
@@ -133,6 +134,7 @@ async def _observe(context: StepContext) -> Observations:
         chart=await observe.chart(context),
         tools=observe.tools(context),
     )
+    return replace(observed, reports=await own_agents.reports(context, observed))
 
 
 async def _reflect(context: StepContext, observed: Observations) -> Reflections:

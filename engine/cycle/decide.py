@@ -10,7 +10,6 @@ from engine.agents.decision import DECISION, DecisionView, TradeAnswer
 from engine.agents.evidence_decision import EVIDENCE_DECISION, EvidencedTrade, EvidenceView
 from engine.agents.figures import unresolved_figures
 from engine.agents.immediate_reflection import FiveLevelReflection, ImmediateReflection, ThreeWayReflection
-from engine.agents.inputs import Holding
 from engine.cycle import traits
 from engine.cycle.analysis import Observations, Reflections, StepContext
 from engine.cycle.turn import Turn
@@ -79,21 +78,12 @@ def _traded(answer: ImmediateReflection, values: TradeValues) -> tuple[Action, i
 
 
 def _decision_view(context: StepContext, observed: Observations, reflections: Reflections) -> DecisionView:
-    position, turn = context.position, context.turn
+    turn = context.turn
     return DecisionView(
         symbol=context.symbol,
         session=turn.session,
         owner=context.owner,
-        holding=Holding(
-            shares=position.quantity,
-            price=position.price,
-            average_cost=position.average_cost,
-            value=position.value,
-            cash=position.cash,
-            cash_fraction=position.cash_fraction,
-            unrealized=position.unrealized,
-            unrealized_fraction=position.gain,
-        ),
+        holding=context.holding,
         news=observed.news.value,
         chart=observed.chart.value,
         short_term=reflections.short_term.value,
@@ -102,7 +92,8 @@ def _decision_view(context: StepContext, observed: Observations, reflections: Re
         outcomes=context.outcomes(context.preset.windows.history),
         sizing=context.preset.sizing,
         absent=(*observed.absent, *reflections.absent),
-        gains_in_a_row=position.gains_in_a_row,
+        gains_in_a_row=context.position.gains_in_a_row,
+        reports=observed.own,
         moment=turn.market.now if turn.within_session else None,
     )
 

@@ -150,6 +150,7 @@ async def immediately(
         character=traits.manner(owner),
         outcomes=context.outcomes(preset.windows.history),
         extended=extended.value,
+        reports=observed.own,
         scale="five" if preset.decision == "five-level" else "three",
         next_move=followed[0] if followed else None,
         moment=context.turn.market.now if context.turn.within_session else None,

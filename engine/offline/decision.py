@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
 from engine.agents.decision import DecisionView
 from engine.agents.rendering import money, percent
+from engine.agents.view import Report
 from engine.domain.decision import Action, SizingRule
 from engine.offline.leaning import ChartLeaning, Lessons, of_chart, of_reflections
 from engine.settings import Band
@@ -19,16 +20,17 @@ REST = 3
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """The evidence, weighed: `outlook` sums trend, signals and news, from about -8 to 8."""
+    """The evidence, weighed: `outlook` sums trend, signals, news and own agents' reports, from about -8 to 8."""
 
     view: DecisionView
     chart: ChartLeaning
     lessons: Lessons
     news: int
+    reports: int = 0
 
     @property
     def outlook(self) -> int:
-        return self.chart.trend + self.chart.signal + self.news
+        return self.chart.trend + self.chart.signal + self.news + self.reports
 
     @property
     def held(self) -> bool:
@@ -66,7 +68,13 @@ def weigh(view: DecisionView) -> Case:
         of_chart(view.chart),
         of_reflections(view.short_term, view.medium_term, view.signals),
         sentiment[view.news.sentiment] if view.news else 0,
+        leaning_of(view.reports),
     )
+
+
+def leaning_of(reports: Sequence[Report]) -> int:
+    """The side that own agents' reports take together, at most 1 either way: nobody knows their record."""
+    return max(-1, min(1, sum(report.leaning for report in reports)))
 
 
 def choose(case: Case) -> Choice:
@@ -177,6 +185,8 @@ def grounds(case: Case, choice: Choice) -> Iterator[str]:
             yield f"{name}: {reflection.effectiveness}. {reflection.return_trend}."
     if view.signals is not None:
         yield f"Past signals: {' '.join((view.signals.effectiveness, *view.signals.missed[:2]))}"
+    for report in view.reports:
+        yield f"{report.agent}: {'. '.join(line.rstrip('.') for line in report.lines)}."
     if case.lessons != Lessons():
         yield f"Lessons: {', '.join(_learnt(case.lessons))}."
     yield f"Position: {position_told(view)}."

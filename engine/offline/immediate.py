@@ -10,12 +10,15 @@ from engine.agents.immediate_reflection import ImmediateView
 from engine.agents.rendering import signed_percent
 from engine.domain.five_level import Advice
 from engine.domain.recollection import LAYERS, Recollection
+from engine.offline.decision import leaning_of
 from engine.offline.memory_leaning import LayerLeaning, lean_by_layer
 from engine.offline.past import memory_told
 from engine.offline.salience import clean, ended
 
 FULL_MOMENTUM = 0.02
 """The log return from which momentum counts whole."""
+REPORTS = 0.5
+"""What the reports of own agents weigh where they take a side."""
 CITED = 3
 """Memories cited of each layer."""
 _BARS: Mapping[str, tuple[float, float]] = {"risk-seeking": (0.4, 0.9), "risk-averse": (0.9, 0.4)}
@@ -55,9 +58,10 @@ _FIVE = {
 
 
 def _total(view: ImmediateView, layers: Sequence[LayerLeaning]) -> float:
-    """The leaning of all layers and of momentum."""
+    """The leaning of all layers, of momentum and of own agents' reports."""
     moved = view.facts.momentum or 0.0
-    return sum(layer.weighed for layer in layers) + 0.8 * max(-1.0, min(1.0, moved / FULL_MOMENTUM))
+    total = sum(layer.weighed for layer in layers) + 0.8 * max(-1.0, min(1.0, moved / FULL_MOMENTUM))
+    return total + REPORTS * leaning_of(view.reports)
 
 
 def _evidence(layers: Sequence[LayerLeaning], way: int) -> Mapping[str, list[str]]:
@@ -72,6 +76,8 @@ def _reason(view: ImmediateView, layers: Sequence[LayerLeaning], way: int) -> It
     yield from _layers_told(layers, way)
     if view.shares:
         yield f"Held: {view.shares:.2f} shares, {signed_percent(view.profit)} against their cost."
+    for report in view.reports:
+        yield f"{report.agent}: {ended('. '.join(line.rstrip('.') for line in report.lines))}"
     if view.extended is not None:
         yield f"The last period: {ended(clean(view.extended.self_evaluation, 200))}"
 

@@ -11,6 +11,7 @@ from engine.agents.evidence_decision import EVIDENCE_DECISION
 from engine.agents.immediate_reflection import IMMEDIATE, MarketFacts
 from engine.agents.low_level_reflection import LOW_LEVEL
 from engine.agents.tools import ToolSignal
+from engine.agents.view import Report
 from engine.domain.decision import SizingRule
 from engine.domain.five_level import Advice
 from engine.domain.recollection import Recollection
@@ -42,6 +43,14 @@ async def test_memories_and_momentum_make_the_recommendation_and_are_cited_under
     assert (await advised(facts=facts(0.0, "risk-neutral"))).action == "HOLD"
     nothing_held = await advised(AGAINST, facts=facts(-0.03, "risk-averse"), shares=Decimal(0))
     assert nothing_held.action == "HOLD"
+
+
+async def test_reports_of_own_agents_tip_the_recommendation() -> None:
+    flat = facts(0.0, "risk-seeking")
+    told = [Report("volume", ("Pressure: buying.",), side) for side in (0, 1)]
+    assert (await advised(facts=flat, reports=(told[0],))).action == "HOLD"
+    tipped = await advised(facts=flat, reports=(told[1],))
+    assert tipped.action == "BUY" and "volume: Pressure: buying." in tipped.reason
 
 
 async def test_kind_words_say_little_where_all_company_texts_are_kind() -> None:

@@ -22,6 +22,7 @@ from engine.agents.performance_reflection import (
     PerformanceView,
 )
 from engine.agents.signal_reflection import SIGNALS, SignalReflection, SignalView
+from engine.agents.view import Report
 from engine.domain.decision import Action, Outcome, SizingRule
 from engine.domain.market import Bar, PriceHistory
 from engine.domain.model_call import FailureKind, Message, ModelRequest
@@ -183,6 +184,10 @@ VIEWS = st.builds(
     sizing=st.just(SIZING),
     absent=st.lists(st.sampled_from(["news: there was none", "chart: abstained"]), max_size=2).map(tuple),
     gains_in_a_row=st.integers(0, 9),
+    reports=st.lists(
+        st.builds(Report, st.just("volume"), st.just(("Pressure: buying.", "Reason: 1.25 times.")), st.integers(-1, 1)),
+        max_size=3,
+    ).map(tuple),
 )
 
 
@@ -276,6 +281,19 @@ async def test_selling_too_early_before_teaches_patience() -> None:
     )
     assert (await decided(chart=stretched)).recommendation == "SELL"
     assert (await decided(chart=stretched, signals=early)).recommendation == "HOLD"
+
+
+async def test_reports_of_own_agents_move_the_decision_by_one_point_together() -> None:
+    def told(side: int) -> Report:
+        return Report("volume", ("Pressure: as it is.",), side)
+
+    mild = reading("Uptrend", "Buy")
+    sizes = [
+        (await decided(chart=mild, reports=reports)).position_size
+        for reports in ((told(-1),), (), (told(1),), (told(1),) * 3)
+    ]
+    assert sizes[0] < sizes[1] < sizes[2] == sizes[3]
+    assert "volume: Pressure: as it is." in (await decided(reports=(told(0),))).explanation
 
 
 async def test_a_loss_is_called_one_and_a_right_sale_right() -> None:

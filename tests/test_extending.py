@@ -1,0 +1,69 @@
+"""The worked examples of docs/extending.md do what the page says."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from engine.agents.graph import cut, waits_for
+from engine.agents.inputs import Inputs
+from engine.preset import load_preset
+from tests.engine.agents.evidence_samples import MEMORIES, RISING
+from tests.engine.agents.samples import DAY, holding, outcome
+from tests.extending_page import commands, write_files
+from tui.cli import main
+
+
+def paperdesk(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    said = capsys.readouterr()
+    assert (ended.value.code, said.err) == (0, "")
+    return said.out
+
+
+@pytest.fixture
+def example(tmp_path: Path, paperdesk_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    files = write_files("An agent", tmp_path)
+    assert [file.name for file in files] == ["volume.py", "volume.md", "with-volume.toml"]
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_an_agent_of_ones_own_is_asked_counted_and_left_out(example: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asking, why, ablated = commands("An agent")
+
+    made = json.loads(paperdesk(capsys, *asking, "--json"))
+    read = [decision for decision in made["decisions"] if "volume: Pressure:" in decision["reason"]]
+    assert len(read) == len(made["decisions"]) == made["sessions"] > 0
+
+    trail = paperdesk(capsys, *why, "--prompts")
+    assert "2 volume  (volume of 20 sessions)" in trail
+    assert "mean volume of rising sessions:" in trail and "balanced" in trail
+
+    without = json.loads(paperdesk(capsys, *ablated, "--json"))
+    assert all("volume: switched off" in decision["reason"] for decision in without["decisions"])
+
+
+def test_an_agent_is_given_what_it_says_that_it_reads(example: Path) -> None:
+    preset = load_preset("with-volume.toml")
+    agents = preset.registered
+    everything = Inputs(
+        symbol="MSFT",
+        session=DAY,
+        owner="desk",
+        now=datetime(2023, 6, 1, 20, tzinfo=UTC),
+        bars=RISING,
+        outcomes=(outcome(1),),
+        holding=holding(),
+        recollections=MEMORIES,
+        answers={},
+    )
+    given = cut(everything, agents["volume"], agents)
+    assert (given.bars, given.outcomes, given.holding, given.recollections) == (RISING, (), None, ())
+    assert waits_for(agents["volume"], agents) == ()
+    assert "volume" in waits_for(preset.decider, agents)
