@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import asdict
+from typing import Any
 
 from engine.domain.model_call import ModelRequest
 
@@ -20,7 +22,7 @@ def request_hash(provider: str, model: str, request: ModelRequest, painter_versi
     """
     settings = request.settings
     temperature = None if settings.temperature is None else float(settings.temperature)
-    content = {
+    content: dict[str, Any] = {
         "format": _FORMAT,
         "provider": provider,
         "model": model,
@@ -39,5 +41,8 @@ def request_hash(provider: str, model: str, request: ModelRequest, painter_versi
         "settings": {"temperature": temperature, "max_output_tokens": settings.max_output_tokens},
         "sample": request.sample,
     }
+    chosen = {name: value for name, value in asdict(request.options).items() if value is not None}
+    if chosen:  # without any, answers that were recorded before there were options still match
+        content["options"] = chosen
     canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
     return hashlib.sha256(canonical.encode()).hexdigest()

@@ -24,6 +24,7 @@ from engine.cycle.turn import CycleResult, Turn
 from engine.domain.decision import Decision
 from engine.domain.execution import FillAt
 from engine.domain.market import Symbol
+from engine.domain.model_call import NO_OPTIONS
 from engine.domain.model_spec import ModelKind
 from engine.errors import MissingData, StaleData, UsageError
 from engine.journal.entries import AnswerEntry, OrderEntry, Recalled, RunEntry, Trail
@@ -186,7 +187,7 @@ async def decide_batch(
     """The result on one symbol beside what the others ordered, or (None) on the whole batch."""
     heard: list[AnswerRecord] = []
     models = asked.models
-    sample = 0 if asked.entry.spec is None else asked.entry.spec.sample
+    spec = asked.entry.spec
     saying = {id(model): RecordedModel(model, asked.said) for model in models.models.values()}
     answering = {agent: saying[id(model)] for agent, model in models.models.items()}
     asker = Asker(
@@ -194,7 +195,8 @@ async def decide_batch(
         models.settings,
         heard.append,
         lambda asked, text: None,
-        sample=sample,
+        sample=0 if spec is None else spec.sample,
+        options=NO_OPTIONS if spec is None else spec.options,
         insisted=models.insisted,
     )
     with memory_then(asked, calendar, step_of(recorded, calendar)) as (memory, notes):

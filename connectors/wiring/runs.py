@@ -304,7 +304,15 @@ def set_up(
     rules, cash = with_costs(spec, config)
     rules = replace(rules, allow_short=rules.allow_short and preset.sizing.allow_short)
     market = on_convention(spec, known, market)
-    asker = Asker(models.models, models.settings, heard, said, sample=spec.sample, insisted=models.insisted)
+    asker = Asker(
+        models.models,
+        models.settings,
+        heard,
+        said,
+        sample=spec.sample,
+        options=spec.options,
+        insisted=models.insisted,
+    )
     calendar = desk_calendar_of(market, spec.symbols)
     cycle = Cycle(preset, asker, market.calendars, publish, memory)
     return BacktestContext(

@@ -18,7 +18,15 @@ from engine.agents.text import plain
 from engine.agents.view import A, Answer, View
 from engine.domain.chart import ChartSpec
 from engine.domain.market import Symbol
-from engine.domain.model_call import FailureKind, Message, ModelRequest, ModelResult, ModelSettings
+from engine.domain.model_call import (
+    NO_OPTIONS,
+    AnswerOptions,
+    FailureKind,
+    Message,
+    ModelRequest,
+    ModelResult,
+    ModelSettings,
+)
 from engine.errors import ConfigError
 from engine.ports import LanguageModel
 from engine.settings import AgentSettings
@@ -109,6 +117,7 @@ class Asker:
         on_delta: Callable[[Asked, str], None],
         *,
         sample: int = 0,
+        options: AnswerOptions = NO_OPTIONS,
         insisted: frozenset[str] = frozenset(),
     ) -> None:
         """`models` and `settings` by agent, `default` for the rest; `on_answer` hears of every call,
@@ -119,6 +128,7 @@ class Asker:
         self._on_answer = on_answer
         self._on_delta = on_delta
         self._sample = sample
+        self._options = options
         self._insisted = insisted
 
     def model_of(self, agent: str) -> LanguageModel:
@@ -193,6 +203,7 @@ class Asker:
             settings=ModelSettings(
                 wish.temperature, wish.max_output_tokens, wish.timeout, asked.agent in self._insisted
             ),
+            options=self._options,
             sample=asked.sample,
             rule=agent.rule,
         )

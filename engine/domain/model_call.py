@@ -30,6 +30,25 @@ class ModelSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class AnswerOptions:
+    """Options of a run's questions that are reserved: recorded and hashed, and sent to no model yet.
+
+    effort: of the model's reasoning.
+    verbosity: of its answer.
+    tier: of the vendor's service.
+    mask: the degree to which names and dates are hidden from the model.
+    """
+
+    effort: str | None = None
+    verbosity: str | None = None
+    tier: str | None = None
+    mask: str | None = None
+
+
+NO_OPTIONS = AnswerOptions()
+
+
+@dataclass(frozen=True, slots=True)
 class Message:
     """One turn of the conversation; charts are values, rendered only for a model with vision."""
 
@@ -60,6 +79,7 @@ class ModelRequest:
     schema_name: str
     schema: Mapping[str, Any]
     settings: ModelSettings = ModelSettings()
+    options: AnswerOptions = NO_OPTIONS
     sample: int = 0
     rule: Rule | None = None
 

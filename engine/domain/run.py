@@ -11,6 +11,7 @@ from typing import Any
 from engine.domain.briefing import Briefing
 from engine.domain.decision import Decision, Opinion
 from engine.domain.market import Dropped, Symbol
+from engine.domain.model_call import NO_OPTIONS, AnswerOptions
 from engine.domain.order import Fill
 from engine.domain.portfolio import Portfolio
 
@@ -114,6 +115,7 @@ class RunSpec:
     sample: int = 0
     briefing: Briefing | None = None
     embedder: str | None = None
+    options: AnswerOptions = NO_OPTIONS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 from engine.conventions.catalog import convention
@@ -89,6 +90,7 @@ def _settings(spec: RunSpec) -> Document:
         "without": list(spec.without),
         "commission": None if spec.commission is None else plain(spec.commission),
         "slippage_bp": None if spec.slippage_bp is None else plain(spec.slippage_bp),
+        **asdict(spec.options),
     }
 
 

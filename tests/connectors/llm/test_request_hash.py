@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from connectors.llm.request_hash import request_hash
-from engine.domain.model_call import Message
+from engine.domain.model_call import AnswerOptions, Message
 from tests.servers.llm_questions import SCHEMA, question, small_chart
 
 WITH_CHART = {"messages": (Message("user", "Read it.", (small_chart(),)),)}
@@ -32,6 +32,10 @@ def digest(**overrides: Any) -> str:
         {"settings": {"temperature": 0.0}},
         {"settings": {"max_output_tokens": 10}},
         {"sample": 1},
+        {"options": AnswerOptions(effort="high")},
+        {"options": AnswerOptions(verbosity="high")},
+        {"options": AnswerOptions(tier="flex")},
+        {"options": AnswerOptions(mask="names")},
     ],
 )
 def test_what_can_change_an_answer_changes_the_hash(change: dict[str, Any]) -> None:
@@ -48,6 +52,10 @@ def test_what_can_change_an_answer_changes_the_hash(change: dict[str, Any]) -> N
 )
 def test_what_cannot_change_an_answer_does_not(change: dict[str, Any]) -> None:
     assert digest(**change) == digest()
+
+
+def test_an_answer_that_version_0_1_recorded_to_the_same_question_still_matches() -> None:
+    assert digest() == "66fa3b04c3b2f3e35a5d8c90f7909a3588537bf5f313e83058c6385d168e4124"
 
 
 def test_zero_is_zero_however_it_is_written() -> None:

@@ -12,7 +12,7 @@ from engine.agents.ask import Asker
 from engine.agents.chart_reading import CHART, ChartReading, ChartView
 from engine.agents.decision import DECISION, TradeAnswer
 from engine.domain.chart import Candles, ChartSpec, IndicatorTable, Line
-from engine.domain.model_call import FailureKind, ModelSettings
+from engine.domain.model_call import AnswerOptions, FailureKind, ModelSettings
 from engine.errors import ConfigError
 from engine.settings import AgentSettings
 from tests.engine.agents.samples import TRADE, Desk, ListedModel, answered, decision_view, failed
@@ -159,6 +159,13 @@ async def test_a_record_goes_to_json() -> None:
     assert plain["result"]["failure"] == {"kind": "refused", "detail": "no"}
 
 
+async def test_the_options_of_a_run_go_with_every_question() -> None:
+    model, options = ListedModel([answered(READING)]), AnswerOptions(effort="high", tier="flex")
+    asker = Asker({"default": model}, {}, lambda r: None, lambda a, t: None, options=options)
+    await asker.ask(CHART, CHART_VIEW)
+    assert [request.options for request in model.requests] == [options]
+
+
 async def test_each_agent_asks_its_own_model_with_its_own_settings() -> None:
     cheap, dear = ListedModel([answered(READING)]), ListedModel([answered(TRADE)])
     settings = {"default": AgentSettings(temperature=0.3), "decision": AgentSettings(temperature=1.0, timeout=9.0)}
@@ -167,6 +174,7 @@ async def test_each_agent_asks_its_own_model_with_its_own_settings() -> None:
     await asker.ask(DECISION, decision_view())
     assert cheap.requests[0].settings == ModelSettings(0.3, 2048, 120.0)
     assert dear.requests[0].settings == ModelSettings(1.0, 2048, 9.0)
+    assert dear.requests[0].options == AnswerOptions()
     with pytest.raises(ConfigError, match="chart"):
         Asker({"decision": dear}, {}, lambda r: None, lambda a, t: None).model_of("chart")
 

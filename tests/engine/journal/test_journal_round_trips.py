@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from engine.domain.chart import Candles, ChartSpec, Line, Marker, Panel
 from engine.domain.decision import Action, Cut, Decision, DecisionKey, Outcome, Proposal, SizingRule
 from engine.domain.market import Dropped
-from engine.domain.model_call import FailureKind, Message, ModelFailure, ModelResult, Usage
+from engine.domain.model_call import AnswerOptions, FailureKind, Message, ModelFailure, ModelResult, Usage
 from engine.domain.order import Fill, Order, Side
 from engine.domain.portfolio import CENT, Portfolio, Position
 from engine.domain.run import CashFlow, DataSpec, EquityPoint, ModelUse, Result, RunKind, RunOutcome, RunSpec, Stretch
@@ -43,6 +43,7 @@ SPEC = RunSpec(
     without=("news",),
     cash=Decimal("100000.00"),
     slippage_bp=Decimal("2.5"),
+    options=AnswerOptions(effort="high", verbosity="low", tier="flex", mask="names"),
 )
 
 decimals = st.decimals(allow_nan=False, allow_infinity=False)
