@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import connectors
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "extending.md"
 
@@ -29,3 +34,15 @@ def write_files(title: str, folder: Path) -> list[Path]:
 def commands(title: str) -> list[list[str]]:
     """The arguments of the indented `paperdesk` commands of a part."""
     return [line.split() for line in re.findall(r"^    paperdesk (.+?)(?:  #.*)?$", part(title), re.M)]
+
+
+@contextmanager
+def own_broker() -> Iterator[None]:
+    """The broker of the page as one of the folders of connectors."""
+    with TemporaryDirectory() as folder:
+        write_files("A broker", Path(folder))
+        connectors.__path__.append(f"{folder}/connectors")
+        try:
+            yield
+        finally:
+            connectors.__path__.pop()

@@ -67,3 +67,22 @@ def test_an_agent_is_given_what_it_says_that_it_reads(example: Path) -> None:
     assert (given.bars, given.outcomes, given.holding, given.recollections) == (RISING, (), None, ())
     assert waits_for(agents["volume"], agents) == ()
     assert "volume" in waits_for(preset.decider, agents)
+
+
+def test_a_strategy_of_ones_own_is_fitted_trades_and_passes_the_audit(
+    tmp_path: Path, paperdesk_home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert [file.name for file in write_files("A strategy", tmp_path)] == ["calm_momentum.py"]
+    backtest, audit = commands("A strategy")
+
+    made = json.loads(paperdesk(capsys, *backtest, "--json"))
+    assert made["strategy"] == "calm_momentum.py:CalmMomentum"
+    assert made["settings"]["params"] == {"lookback": "30"}
+    assert made["warm_up"] is None
+    assert "fitted on 2024-01-02 to 2024-12-31, which it did not trade" in made["notes"]
+    assert {trade["symbol"] for trade in made["trades"]} == {"ORVL", "BXWD"}
+
+    certificate = json.loads(paperdesk(capsys, *audit, "--json"))
+    assert certificate["verdict"] == "clean"
+    assert certificate["inputs"][0]["items"] > 500

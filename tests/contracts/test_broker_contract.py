@@ -6,6 +6,7 @@ pays a dividend, BTC-USD is a coin) after the close of 2024-01-31, and a way to 
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
@@ -19,9 +20,12 @@ from connectors.alpaca.settings import AlpacaSettings
 from engine.domain.brokerage import Activity, ActivityKind
 from engine.domain.order import Order, OrderState, OrderUpdate, Side, is_final, order_id
 from engine.domain.portfolio import ZERO, Portfolio
+from engine.domain.run import EquityPoint
 from engine.market.trading_hours import exchange_calendar
 from engine.ports import Broker
-from tests.connectors.alpaca.sandbox_markets import DIVIDEND_ON, SPLIT_ON, START, sandbox
+from engine.simulation.simulated_broker import SimulatedBroker
+from tests.connectors.alpaca.sandbox_markets import DIVIDEND_ON, FREE, SPLIT_ON, START, market_data, sandbox
+from tests.extending_page import own_broker
 
 CASH = Decimal("10000.00")
 DECIDED = date(2024, 1, 31)
@@ -63,7 +67,18 @@ async def alpaca() -> AsyncIterator[Subject]:
         await broker.aclose()
 
 
-BROKERS: dict[str, Callable[[], AbstractAsyncContextManager[Subject]]] = {"alpaca": alpaca}
+@asynccontextmanager
+async def in_memory() -> AsyncIterator[Subject]:
+    """The broker of docs/extending.md."""
+    with own_broker():
+        adapter = importlib.import_module("connectors.inmemory.broker").InMemoryBroker
+    data, books = market_data(), Portfolio(CASH)
+    core = SimulatedBroker(FREE, books, data.histories, data.actions, closed=DECIDED)
+    broker = adapter(core, data.exchange, EquityPoint(DECIDED, CASH, books, {}))
+    yield Subject(broker, lambda: broker.play())
+
+
+BROKERS: dict[str, Callable[[], AbstractAsyncContextManager[Subject]]] = {"alpaca": alpaca, "in memory": in_memory}
 
 
 @pytest.fixture(params=BROKERS)

@@ -126,7 +126,7 @@ def run_options(function: F) -> F:
     @click.option("--to", "last", type=DAY, metavar="DATE", help="Last session that fills and is valued.")
     @click.option("--warm-up-from", type=DAY, metavar="DATE", help="Warm up from here: simulated trading, unmeasured.")
     @click.option("--preset", metavar="NAME", help="Agents: a preset by name or TOML file (default: the desk's).")
-    @click.option("--strategy", metavar="NAME", help="Rules instead of agents: a strategy by name.")
+    @click.option("--strategy", metavar="NAME", help="Rules instead of agents: a name or FILE:CLASS.")
     @click.option("--param", "params", multiple=True, metavar="KEY=VALUE", help="A strategy's parameter (repeatable).")
     @click.option("--model", metavar="SPEC", help="Model that answers every agent: offline, openai:MODEL, ...")
     @click.option("--without", metavar="STEP,STEP", help="Steps of the preset to leave out.")

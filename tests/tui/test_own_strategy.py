@@ -1,0 +1,127 @@
+"""`--strategy FILE:CLASS`: whatever is wrong with a file of one's own is one line with the right exit code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tui.cli import main
+
+HEAD = """
+from dataclasses import dataclass, field
+from engine.strategies.parameters import number
+"""
+HOLD = (
+    HEAD
+    + """
+@dataclass
+class Hold:
+    share: float = number(0.5, "share of each symbol", 0.1, 0.9)
+    asked: int = field(default=0, init=False)
+
+    def weights(self, view):
+        self.asked += 1
+        return {symbol: self.share / len(view.symbols) for symbol in view.symbols}
+
+@dataclass
+class Fails:
+    def weights(self, view):
+        return self._bars(view)
+
+    def _bars(self, view):
+        return {"ORVL": 1 / 0}
+
+@dataclass
+class Learns:
+    def fit(self, history):
+        raise RuntimeError("no\\nidea")
+
+    def weights(self, view):
+        return None
+
+class Signals:
+    def signals(self, history):
+        return [0.5] * len(history)
+
+class NotANumber:
+    def weights(self, view):
+        return {"ORVL": float("nan")}
+
+@dataclass
+class Listed:
+    names: list = None
+
+    def weights(self, view):
+        return None
+
+class Nothing:
+    pass
+
+VALUE = 3
+"""
+)
+WINDOW = ("--symbols", "ORVL", "--from", "2025-01-02", "--to", "2025-01-31", "--warm-up-from", "2024-12-02")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("PAPERDESK_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own.py").write_text(HOLD)
+    (tmp_path / "broken.py").write_text("x = 1\nimport nothing_of_the_kind\n")
+    (tmp_path / "syntax.py").write_text("x = 1\nclass Broken(:\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize("command", [("backtest",), ("audit", "--cuts", "1")])
+@pytest.mark.parametrize(
+    ("strategy", "code", "says"),
+    [
+        ("none.py:Hold", 2, "none.py:Hold: there is no file {folder}/none.py"),
+        ("own.py", 2, "own.py: not of the form FILE.py:NAME"),
+        ("own.py:Absent", 2, "own.py:Absent: the file defines no Absent"),
+        ("own.py:Nothing", 2, "not a strategy, which is a class with weights(view) or signals(history)"),
+        ("own.py:VALUE", 2, "own.py:VALUE: not a strategy"),
+        ("own.py:Listed", 2, "the field names is neither int, float nor str with a default"),
+        ("broken.py:X", 65, "{folder}/broken.py:2: ModuleNotFoundError: No module named 'nothing_of_the_kind'"),
+        ("syntax.py:X", 65, "{folder}/syntax.py:2: SyntaxError: invalid syntax"),
+        ("own.py:Fails", 65, "{folder}/own.py:20: ZeroDivisionError: division by zero"),
+        ("own.py:Learns", 65, "{folder}/own.py:25: RuntimeError: no idea"),
+        ("own.py:NotANumber", 65, "a weight is nan"),
+        ("own.py:Signals", 65, "signals has to return one whole number from -1 to 3 for each of the"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_one_line(
+    folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    command: tuple[str, ...],
+    strategy: str,
+    code: int,
+    says: str,
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([*command, "--strategy", strategy, *WINDOW])
+
+    said = capsys.readouterr().err
+    assert ended.value.code == code, said
+    assert says.format(folder=folder) in said
+    assert said.count("\n") == 1 and said.startswith("paperdesk: ")
+
+
+@pytest.mark.parametrize(
+    ("param", "says"),
+    [
+        ("shre=0.3", "has no parameter shre (did you mean share?); it takes share"),
+        ("share=0.95", "share must lie between 0.1 and 0.9"),
+        ("asked=3", "has no parameter asked"),
+    ],
+)
+def test_parameters_are_checked_as_those_of_a_rule(
+    folder: Path, capsys: pytest.CaptureFixture[str], param: str, says: str
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["backtest", "--strategy", "own.py:Hold", "--param", param, *WINDOW])
+
+    assert ended.value.code == 2
+    assert says in capsys.readouterr().err
