@@ -71,7 +71,7 @@ def test_between_two_closes() -> None:
     thursday, friday, events = one_day()
 
     # Thursday, one second after the close: nothing to settle, the books open with cash.
-    assert thursday.settled == () and thursday.turn.portfolio.cash == CASH
+    assert thursday.settled.sessions == () and thursday.turn.portfolio.cash == CASH
     assert thursday.turn.market.now == decision_time(WEEKDAYS, THURSDAY)
     assert thursday.turn.market.close("AAA") == 100, "nothing later than Thursday's close can be seen"
     (decision,) = thursday.result.decisions
@@ -81,7 +81,7 @@ def test_between_two_closes() -> None:
     assert order.id == "desk-20240307-1-AAA-B-1", "the same intention always has the same id"
 
     # Friday: the order filled at the open, 10,000 at 102; the books close at 105.
-    (settled,) = friday.settled
+    (settled,) = friday.settled.sessions
     (fill,) = settled.fills
     shares = Decimal("98.039215686")
     assert (fill.price, fill.quantity, fill.session) == (102, shares, FRIDAY)
@@ -105,8 +105,8 @@ def test_a_backtest_and_a_desk_live_the_same_day(runner: str, tmp_path: Path) ->
     told = REPLAYED[runner](tmp_path)
     assert told == (
         [(d.key.session, d.action, d.size) for one in (thursday, friday) for d in one.result.decisions],
-        [(f.order_id, f.session, f.quantity, f.price) for f in friday.settled[0].fills],
-        friday.settled[0].after.value,
+        [(f.order_id, f.session, f.quantity, f.price) for f in friday.settled.sessions[0].fills],
+        friday.settled.sessions[0].after.value,
     )
 
 

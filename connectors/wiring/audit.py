@@ -39,6 +39,7 @@ from engine.market.as_of import Market
 from engine.market.trading_hours import FIRST_SESSION, decision_time, previous_session
 from engine.ports import Calendar, Clock, LanguageModel
 from engine.preset import Preset
+from engine.session.owner_books import BookOrders
 from engine.session.recorder import Silent
 
 
@@ -159,7 +160,7 @@ class _Recollected(Silent):
         self._memory, self._calendar = memory, calendar
         self._inputs = read.setdefault(MEMORY, Inputs())
 
-    def decided(self, turn: Turn, result: CycleResult) -> None:
+    def decided(self, turn: Turn, result: CycleResult, books: BookOrders | None = None) -> None:
         """Count what was recalled for a cycle's decisions."""
         for key, memories in result.recollections.items():
             for memory in memories:

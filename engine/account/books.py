@@ -52,9 +52,22 @@ class _Netting:
         return _total(self.bought) - _total(self.sold)
 
 
-def open_books(cash: Decimal, weights: Mapping[str, Decimal], money_step: Decimal = CENT) -> dict[str, Portfolio]:
-    """The books at the start: each owner's share of the cash by its weight."""
-    return {owner: Portfolio(part, money_step=money_step) for owner, part in _parts(cash, weights, money_step).items()}
+def open_books(account: Portfolio, weights: Mapping[str, Decimal]) -> dict[str, Portfolio]:
+    """The books at the start: each owner's share of the account's cash and positions by its weight."""
+    cash = _parts(account.cash, weights, account.money_step)
+    shares = {symbol: _parts(held.quantity, weights, SHARE_STEP) for symbol, held in account.positions.items()}
+    return {
+        owner: Portfolio(
+            cash[owner],
+            {
+                symbol: Position(parts[owner], account.positions[symbol].average_cost)
+                for symbol, parts in shares.items()
+                if parts[owner]
+            },
+            account.money_step,
+        )
+        for owner in weights
+    }
 
 
 def net_orders(

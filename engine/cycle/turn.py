@@ -125,3 +125,9 @@ class CycleResult:
     orders: tuple[Order, ...]
     opinions: tuple[Opinion, ...] = ()
     recollections: Mapping[DecisionKey, tuple[Recollection, ...]] = field(default_factory=dict)
+
+    @property
+    def combined(self) -> tuple[Opinion, ...]:
+        """The opinions that were combined with others': no decision is their owner's own."""
+        decided = {made.key for made in self.decisions}
+        return tuple(opinion for opinion in self.opinions if opinion.key not in decided)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from decimal import Decimal
 
@@ -17,15 +17,17 @@ from engine.domain.execution import ExecutionRules, FillAt
 from engine.domain.market import PriceHistory, Symbol
 from engine.domain.portfolio import Portfolio
 from engine.domain.run import EquityPoint, Result, RunSpec, Stretch
+from engine.errors import UsageError
 from engine.execution.venue import SettledSession
 from engine.lab.window import coverage, data_notes, unread_series, window
 from engine.market.as_of import Market
 from engine.market.trading_hours import decision_time, previous_session
 from engine.messages.events import Event, SessionOpened
 from engine.ports import Calendar
-from engine.session.context import Moment, RunState, SessionContext
+from engine.session.context import Moment, RunState, SessionContext, Settled
 from engine.session.direct_submission import DirectSubmission
 from engine.session.loop import run_session, settle
+from engine.session.owner_books import BookSettlement, OwnerBooks, has_books
 from engine.session.outcomes import books_as_seen
 from engine.session.recorder import JournalRecorder, Silent
 from engine.session.simulated_venue import Awaited, SimulatedVenue
@@ -81,6 +83,8 @@ async def run_agents(spec: RunSpec, context: BacktestContext) -> Result:
     """
     warming, sessions = windows(spec, context.calendar)
     covered = coverage(spec, context.market)
+    if context.same_close and has_books(context.cycle.preset):
+        raise UsageError("books of several owners need orders that fill after the close: choose another --convention")
     total, state = len(warming) + len(sessions), RunState(TradingHistory())
     warm_up = None
     if warming:
@@ -176,6 +180,8 @@ class _Part:
         self._total = total
         self._start = start
         self._settled: list[SettledSession] = []
+        self._books: list[BookSettlement] = []
+        self._opinions: list[Opinion] = []
         self._trades: date | None = None
         self._hindsight = decision_time(context.calendar, sessions[-1]) if name == "warm-up" else None
         self.venue = SimulatedVenue(
@@ -207,6 +213,7 @@ class _Part:
 
     async def play(self, state: RunState) -> RunState:
         """Play all sessions, until told to stop; the books are closed after the last one."""
+        state = replace(state, books=OwnerBooks())
         for read, trades in self._pairs():
             if self._context.stop():
                 self.stopped = True
@@ -225,7 +232,7 @@ class _Part:
             if day == read and not context.same_close:
                 context.clock.advance(decision_time(context.calendar, day))
                 settled, state = await settle(self._session_context, day, state)
-                self._settled += settled
+                self._keep(settled)
                 checkpoint = self._checkpoint(state)
                 await self._decide(day, trades, state)
                 return checkpoint
@@ -246,7 +253,13 @@ class _Part:
             cash_flows=tuple(flow for one in self._settled for flow in one.cash_flows),
             decisions=tuple(self.decisions),
             opinions=tuple(self._opinions),
+            books=tuple(point for one in self._books for point in one.points),
+            book_fills=tuple(fill for one in self._books for fill in one.fills),
         )
+
+    def _keep(self, settled: Settled) -> None:
+        self._settled += settled.sessions
+        self._books += settled.books
 
     def _pairs(self) -> Iterator[tuple[date, date]]:
         """The session that a decision reads, and the one that it trades in: the next, or the same."""
@@ -277,7 +290,7 @@ class _Part:
             hindsight_until=self._hindsight,
         )
         done = await run_session(self._session_context, moment, state)
-        self._settled += done.settled
+        self._keep(done.settled)
         self.decisions += done.result.decisions
         self._opinions += done.result.opinions
         self._trades = trades
@@ -291,7 +304,7 @@ class _Part:
             self._settled += self.venue.finish().sessions
             return state
         settled, state = await settle(self._session_context, self._trades, state)
-        self._settled += settled
+        self._keep(settled)
         return state
 
     def _mark(self, session: date, portfolio: Portfolio) -> EquityPoint:

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from engine.cycle.cycle import Cycle
 from engine.cycle.turn import CycleResult, TradingHistory, Turn
-from engine.domain.decision import Decision, Outcome
+from engine.domain.decision import Decision, Opinion, Outcome
 from engine.domain.market import Symbol
 from engine.domain.order import Fill, Order
 from engine.execution.controls import Halted
@@ -19,6 +19,7 @@ from engine.execution.venue import SessionVenue, SettledSession
 from engine.market.as_of import Market
 from engine.messages.events import Event
 from engine.ports import Calendar, Clock
+from engine.session.owner_books import BookOrders, BookSettlement, OwnerBooks
 
 Quotes = Callable[[Sequence[Symbol]], Awaitable[Mapping[Symbol, Decimal]]]
 """The prices of this moment, of those symbols that have one."""
@@ -35,8 +36,13 @@ class Recorder(Protocol):
         """The fills of a closed session that no earlier run has published."""
         ...
 
-    def decided(self, turn: Turn, result: CycleResult) -> None:
-        """Keep a cycle's decisions, what was recalled for them, and its intended orders, as one."""
+    def decided(self, turn: Turn, result: CycleResult, books: BookOrders | None = None) -> None:
+        """Keep a cycle's decisions and opinions, what was recalled for them, and its intended orders, as one; with the
+        orders of the owners' books that these net, where there are any."""
+        ...
+
+    def allocated(self, settlement: BookSettlement) -> None:
+        """Keep what a session brought the owners' books."""
         ...
 
     def learned(self, rows: Sequence[Outcome]) -> None:
@@ -118,19 +124,35 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class RunState:
-    """What a run knows of its past: decisions and outcomes, the decisions whose outcome is awaited, and stretches that
-    were settled and not learned from, because an earlier run was killed in between."""
+    """The past of a run, as a value that each session takes and gives back.
+
+    history: opinions and outcomes so far
+    awaiting: decisions whose outcome is not known yet
+    opinions: opinions of owners who were combined, whose outcome is not known yet
+    unlearned: stretches that an earlier run settled and did not learn from, because it was killed in between
+    books: the owners' books, where each keeps its own
+    """
 
     history: TradingHistory
     awaiting: tuple[Decision, ...] = ()
+    opinions: tuple[Opinion, ...] = ()
     unlearned: tuple[SettledSession, ...] = ()
+    books: OwnerBooks = OwnerBooks()
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """The sessions that were closed, and what each brought the owners' books, where there are any."""
+
+    sessions: tuple[SettledSession, ...] = ()
+    books: tuple[BookSettlement, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class SessionResult:
     """One session: what was settled, the turn and its result, what came of the orders, and the state afterwards."""
 
-    settled: tuple[SettledSession, ...]
+    settled: Settled
     turn: Turn
     result: CycleResult
     submitted: SubmissionResult

@@ -14,6 +14,7 @@ from engine.journal.writer import JournalWriter
 from engine.market.as_of import Market
 from engine.ports import Clock
 from engine.session.inputs import input_parts
+from engine.session.owner_books import BookOrders, BookSettlement
 from engine.session.recorder import JournalRecorder
 from engine.simulation.simulated_broker import MarketActivity
 
@@ -64,14 +65,19 @@ class DeskRecorder(JournalRecorder):
         """Keep the inputs of a turn."""
         self.journal.inputs(self.run, turn.number, input_parts(turn, self._market, self._bars))
 
-    def decided(self, turn: Turn, result: CycleResult) -> None:
+    def allocated(self, settlement: BookSettlement) -> None:
+        """Keep what a session brought the owners' books, whole or not at all."""
+        with self.journal.together():
+            super().allocated(settlement)
+
+    def decided(self, turn: Turn, result: CycleResult, books: BookOrders | None = None) -> None:
         """Keep decisions with their inputs; a later cycle takes the place of what earlier ones have not sent."""
         with self.journal.together():
             if turn.within_session:
                 self._supersede(turn)
             else:
                 self.saw(turn)
-            super().decided(turn, result)
+            super().decided(turn, result, books)
 
     def _supersede(self, turn: Turn) -> None:
         """End what earlier cycles of the session meant to trade, have not sent, and nobody has approved."""

@@ -16,8 +16,10 @@ from engine.errors import StaleData
 from engine.execution.submission import SubmissionResult
 from engine.execution.venue import SettledSession
 from engine.messages.events import OrderFilled, SessionSettled
-from engine.session.context import Moment, RunState, SessionContext, SessionResult
+from engine.session import owner_books
+from engine.session.context import Moment, RunState, SessionContext, SessionResult, Settled
 from engine.session.outcomes import deposits_in, learn
+from engine.session.owner_books import BookSettlement, OwnerBooks, has_books
 from engine.session.turn_builder import build_turn
 
 RESUMED_WITHIN = timedelta(minutes=15)
@@ -28,12 +30,10 @@ async def run_session(context: SessionContext, moment: Moment, state: RunState) 
     """Settle, learn, decide and submit at one moment. What a killed run had decided is not asked for again, and a desk
     that a person has halted decides nothing. Raises what the venue and the models raise."""
     settled, state = await settle(context, moment.session, state)
-    turn = await build_turn(context, moment, state.history)
+    turn = await build_turn(context, moment, state)
     halt, result = context.orders.halt(), context.recorder.recorded()
     if result is None and halt is None:
-        result = await _decide(context, turn)
-        history = state.history.with_opinions(result.opinions)
-        state = replace(state, history=history, awaiting=(*state.awaiting, *result.decisions))
+        result, state = await _decide(context, turn, state)
     result = result or CycleResult((), ())
     if halt is not None:
         submitted = SubmissionResult(result.orders, halted=halt)
@@ -42,24 +42,46 @@ async def run_session(context: SessionContext, moment: Moment, state: RunState) 
     return SessionResult(settled, turn, result, submitted, state)
 
 
-async def settle(
-    context: SessionContext, session: date, state: RunState
-) -> tuple[tuple[SettledSession, ...], RunState]:
-    """Close the books up to a session, publish what happened, and learn from it."""
+async def settle(context: SessionContext, session: date, state: RunState) -> tuple[Settled, RunState]:
+    """Close the books up to a session, publish what happened, and learn from it. Where owners keep books of their own,
+    what the account did is allocated to them, and each learns from its own."""
     settlement = await context.venue.settle(session)
     _publish(context, settlement.sessions)
-    return settlement.sessions, learn(context, state, settlement.stretches)
+    if not has_books(context.cycle.preset):
+        return Settled(settlement.sessions), learn(context, state, settlement.stretches)
+    if not state.books.points:
+        state = replace(state, books=_opened(context, session))
+    books, allocated = owner_books.settled(state.books, settlement.sessions, context.market)
+    for one in allocated:
+        context.recorder.allocated(one)
+    stretches = [stretch for one in allocated for stretch in one.stretches]
+    return Settled(settlement.sessions, allocated), learn(context, replace(state, books=books), stretches)
 
 
-async def _decide(context: SessionContext, turn: Turn) -> CycleResult:
+async def _decide(context: SessionContext, turn: Turn, state: RunState) -> tuple[CycleResult, RunState]:
     if turn.within_session and context.clock.now() - turn.market.now > RESUMED_WITHIN:
         raise StaleData(
             f"cycle {turn.number} after {turn.session} was cut short at {turn.market.now:%H:%M} UTC: nothing "
             "is decided on what was so then"
         )
-    result = await context.cycle.run(turn)
-    context.recorder.decided(turn, result)
-    return result
+    result, books = await context.cycle.run(turn), state.books
+    if books.points:
+        result, waiting = owner_books.netted(turn, result)
+        books = replace(books, waiting=waiting)
+    context.recorder.decided(turn, result, books.waiting)
+    return result, replace(
+        state,
+        history=state.history.with_opinions(result.opinions),
+        awaiting=(*state.awaiting, *result.decisions),
+        opinions=(*state.opinions, *result.combined),
+        books=books,
+    )
+
+
+def _opened(context: SessionContext, session: date) -> OwnerBooks:
+    books = owner_books.opened(context.cycle.preset, session, context.venue.portfolio)
+    context.recorder.allocated(BookSettlement(tuple(books.points.values())))
+    return books
 
 
 def _publish(context: SessionContext, sessions: Iterable[SettledSession]) -> None:

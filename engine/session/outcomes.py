@@ -11,6 +11,7 @@ from datetime import date
 from decimal import Decimal
 from types import MappingProxyType
 
+from engine.cycle.opinion_outcomes import opinion_outcomes
 from engine.account.time_weighted import EXTERNAL, brought_in
 from engine.domain.decision import Decision, Outcome
 from engine.domain.market import Symbol
@@ -29,16 +30,29 @@ STEP = Decimal("0.00000001")
 def learn(context: SessionContext, state: RunState, settled: Iterable[SettledSession]) -> RunState:
     """The state after the outcomes of settled stretches became known: journalled, kept for later reflections, and given
     to the memory as feedback. A session's reward is that of its last decision: earlier cycles were overtaken."""
-    history, awaiting = state.history, state.awaiting
+    history, awaiting, opinions = state.history, state.awaiting, state.opinions
     for one in (*state.unlearned, *settled):
-        due = [made for made in awaiting if made.key.session == one.before.session]
-        if not due:
+        decided = one.before.session, one.before.book
+        due = [made for made in awaiting if (made.key.session, made.book) == decided]
+        combined = [made for made in opinions if (made.key.session, "") == decided]
+        if not due and not combined:
             continue
-        awaiting = tuple(made for made in awaiting if made.key.session != one.before.session)
-        rows = outcomes(due, _as_seen(context, one), history.outcomes)
+        awaiting = tuple(made for made in awaiting if (made.key.session, made.book) != decided)
+        opinions = tuple(made for made in opinions if (made.key.session, "") != decided)
+        seen = _as_seen(context, one)
+        rows = [
+            *outcomes(due, seen, history.outcomes),
+            *opinion_outcomes(
+                combined,
+                context.market.at(decision_time(context.calendar, one.before.session)),
+                context.market.at(decision_time(context.calendar, one.after.session)),
+                one.after.session,
+                history.outcomes,
+            ),
+        ]
         history = context.cycle.learn(history, rows)
         context.recorder.learned(rows)
-    return replace(state, history=history, awaiting=awaiting, unlearned=())
+    return replace(state, history=history, awaiting=awaiting, opinions=opinions, unlearned=())
 
 
 def deposits_in(settled: SettledSession) -> Decimal:
@@ -129,4 +143,5 @@ def _as_seen(context: SessionContext, settled: SettledSession) -> SettledSession
         )
         for books in (settled.before, settled.after)
     )
-    return replace(settled, before=before, after=after)
+    book = settled.after.book
+    return replace(settled, before=replace(before, book=book), after=replace(after, book=book))

@@ -12,10 +12,16 @@ from engine.domain.decision import DecisionKey, Outcome
 from engine.domain.order import Fill, Order, OrderState, OrderUpdate, is_final
 from engine.domain.run import EquityPoint
 from engine.execution.venue import SettledSession
+from engine.journal.codec import to_json
 from engine.journal.entries import AnswerEntry, OrderEntry
 from engine.journal.writer import JournalWriter
 from engine.ports import Clock
+from engine.session.owner_books import BookOrders, BookSettlement
 from engine.simulation.simulated_broker import MarketActivity
+
+
+BOOK_ORDERS = "book orders"
+"""The kind of the document that keeps the orders of owners' books, with the session that they were decided on."""
 
 
 class JournalRecorder:
@@ -48,15 +54,17 @@ class JournalRecorder:
     def opened(self, books: EquityPoint) -> None:
         """Nothing: a part's first books are told by `began`."""
 
-    def decided(self, turn: Turn, result: CycleResult) -> None:
+    def decided(self, turn: Turn, result: CycleResult, books: BookOrders | None = None) -> None:
         """Keep the opinions of all owners with the memories that they were given, the cycle's decisions, and its
-        intended orders."""
+        intended orders; with the orders of the owners' books that these net, where there are any."""
         now = self.clock.now()
         for opinion in result.opinions:
             self.journal.opinion(opinion)
             self.journal.recalled(opinion, result.recollections.get(opinion.key, ()))
         for decision in result.decisions:
             self.journal.decision(decision)
+        if books is not None:
+            self.journal.document(self.run, f"{BOOK_ORDERS} {turn.session}", to_json(books))
         owners = {(made.key.symbol, made.book): made.key.owner for made in result.decisions}
         for order in result.orders:
             owner = owners.get((order.symbol, order.book), "")
@@ -99,6 +107,15 @@ class JournalRecorder:
             for flow in activity.cash_flows:
                 self.journal.cash_flow(self.run, flow)
         self.journal.session_settled(self.run, books)
+
+    def allocated(self, settlement: BookSettlement) -> None:
+        """Keep what a session brought the owners' books."""
+        for fill in settlement.fills:
+            self.journal.fill(self.run, fill)
+        for flow in settlement.cash_flows:
+            self.journal.cash_flow(self.run, flow)
+        for point in settlement.points:
+            self.journal.session_settled(self.run, point)
 
     def learned(self, rows: Sequence[Outcome]) -> None:
         """Keep outcomes that became known."""
@@ -145,7 +162,10 @@ class Silent:
     def opened(self, books: EquityPoint) -> None:
         """Nothing."""
 
-    def decided(self, turn: Turn, result: CycleResult) -> None:
+    def decided(self, turn: Turn, result: CycleResult, books: BookOrders | None = None) -> None:
+        """Nothing."""
+
+    def allocated(self, settlement: BookSettlement) -> None:
         """Nothing."""
 
     def ordered(self, update: OrderUpdate) -> None:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 
-from engine.cycle.turn import TradingHistory, Turn
+from engine.cycle.turn import Turn
 from engine.domain.market import ActionKind, Symbol
 from engine.market.as_of import last_opened
 from engine.market.trading_hours import step_at
 from engine.messages.events import Noticed
-from engine.session.context import Moment, Quotes, SessionContext
+from engine.session.context import Moment, Quotes, RunState, SessionContext
 
 
-async def build_turn(context: SessionContext, moment: Moment, history: TradingHistory) -> Turn:
+async def build_turn(context: SessionContext, moment: Moment, state: RunState) -> Turn:
     """The turn of a moment: the market as of then, the books after settling, and the past of the run."""
     symbols, prices = moment.symbols or context.symbols, moment.prices
     if moment.quotes is not None:
@@ -32,9 +32,10 @@ async def build_turn(context: SessionContext, moment: Moment, history: TradingHi
         news_after=moment.news_after,
         portfolio=portfolio,
         value=portfolio.value(held),
-        history=history,
+        history=state.history,
         reserved=power.reserved,
         queued=power.queued,
+        books=state.books.portfolios,
         step=step_at(context.calendar, moment.session, now)
         if within_session
         else context.calendar.number(moment.session),

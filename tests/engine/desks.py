@@ -146,7 +146,7 @@ class Kept(Silent):
     def began(self, part: str, initial_value: Decimal) -> None:
         self.parts.append(part)
 
-    def decided(self, turn: Turn, result: CycleResult) -> None:
+    def decided(self, turn: Turn, result: CycleResult, books: object = None) -> None:
         self.verdicts.append(result)
 
     def learned(self, rows: Sequence[Any]) -> None:

@@ -38,7 +38,7 @@ class Account:
         self.prices = prices
         histories = {symbol: bars(symbol, DAYS, prices[symbol]) for symbol in SYMBOLS}
         self.broker = SimulatedBroker(rules, Portfolio(CASH), histories, ACTIONS)
-        self.books: Mapping[str, Portfolio] = open_books(CASH, WEIGHTS)
+        self.books: Mapping[str, Portfolio] = open_books(Portfolio(CASH), WEIGHTS)
         self.point = EquityPoint(DAYS[0], CASH, Portfolio(CASH), {})
 
     def live(self, day: int, orders: list[Order]) -> tuple[Allocation, tuple[Order, ...]]:
