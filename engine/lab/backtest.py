@@ -27,8 +27,8 @@ from engine.ports import Calendar
 from engine.session.context import Moment, RunState, SessionContext, Settled
 from engine.session.direct_submission import DirectSubmission
 from engine.session.loop import run_session, settle
-from engine.session.owner_books import BookSettlement, OwnerBooks, has_books
 from engine.session.outcomes import books_as_seen
+from engine.session.owner_books import BookSettlement, OwnerBooks, has_books
 from engine.session.recorder import JournalRecorder, Silent
 from engine.session.simulated_venue import Awaited, SimulatedVenue
 

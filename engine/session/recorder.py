@@ -19,7 +19,6 @@ from engine.ports import Clock
 from engine.session.owner_books import BookOrders, BookSettlement
 from engine.simulation.simulated_broker import MarketActivity
 
-
 BOOK_ORDERS = "book orders"
 """The kind of the document that keeps the orders of owners' books, with the session that they were decided on."""
 
