@@ -6,7 +6,7 @@ as it was then, are given. Nothing is written.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from decimal import Decimal
@@ -18,7 +18,7 @@ from engine.domain.execution import ExecutionRules, FillAt
 from engine.domain.market import Symbol
 from engine.domain.order import Order, Side
 from engine.domain.portfolio import ZERO, Portfolio
-from engine.domain.run import RunSpec
+from engine.domain.run import EquityPoint, RunSpec
 from engine.errors import MissingData
 from engine.execution.limits import cost
 from engine.execution.venue import BuyingPower
@@ -32,6 +32,7 @@ from engine.ports import Calendar
 from engine.session.context import Moment, RunState, SessionContext, SessionResult
 from engine.session.inputs import TurnInputs
 from engine.session.loop import run_session
+from engine.session.owner_books import OwnerBooks
 from engine.session.recorded_venue import NoSubmission, RecordedVenue
 from engine.session.recorder import Silent
 from engine.simulation.simulated_broker import SimulatedBroker
@@ -61,6 +62,7 @@ class RecordedTurn:
     now: datetime | None = None
     news_after: datetime | None = None
     prices: Mapping[Symbol, Decimal] = field(default_factory=dict)
+    books: OwnerBooks = field(default_factory=OwnerBooks)
 
 
 def backtest_turn(
@@ -91,6 +93,7 @@ def backtest_turn(
     before = [made.opinion for made in reader.decisions(entry.id) if made.key.session < session]
     orders = [one for one in reader.orders(entry.id, session=session) if one.cycle == 1]
     return RecordedTurn(
+        books=_owner_books(reader.equity(entry.id, part, book=None), session),
         run=entry,
         desk=orders[0].desk if orders else desk,
         session=session,
@@ -121,6 +124,7 @@ def desk_turn(
     history = history.with_opinions(made.opinion for made in reader.decisions() if made.key.session < session)
     orders = [one for one in reader.orders(entry.id, session=session) if one.cycle == cycle]
     recorded = RecordedTurn(
+        books=_owner_books(reader.equity(book=None), session),
         run=entry,
         desk=desk,
         session=session,
@@ -143,6 +147,11 @@ def desk_turn(
         news_after=inputs.news_after,
         prices=inputs.prices,
     )
+
+
+def _owner_books(points: Iterable[EquityPoint], session: date) -> OwnerBooks:
+    """The owners' books that a decision of a session was taken with; empty where the desk has one book only."""
+    return OwnerBooks({point.book: point for point in points if point.book and point.session == session})
 
 
 def step_of(recorded: RecordedTurn, calendar: Calendar) -> float:
@@ -183,7 +192,7 @@ async def decide_again(
         prices=recorded.prices,
         taken={} if symbol is None else taken_before(recorded, symbol, market.at(now)),
     )
-    return await run_session(context, moment, RunState(recorded.history))
+    return await run_session(context, moment, RunState(recorded.history, books=recorded.books))
 
 
 def taken_before(recorded: RecordedTurn, symbol: Symbol, known: MarketAsOf) -> Mapping[str, Decimal]:

@@ -137,7 +137,7 @@ class RunState:
     awaiting: tuple[Decision, ...] = ()
     opinions: tuple[Opinion, ...] = ()
     unlearned: tuple[SettledSession, ...] = ()
-    books: OwnerBooks = OwnerBooks()
+    books: OwnerBooks = field(default_factory=OwnerBooks)
 
 
 @dataclass(frozen=True, slots=True)
