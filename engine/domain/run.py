@@ -188,6 +188,7 @@ class Stretch:
     adoptions: differences with an account at a broker in which a person took the broker's side.
     opinions: the opinion of every owner; none of a rule strategy.
     books: the owners' own books at each close, where they have any.
+    book_fills: the trades that were allocated to those books.
     """
 
     initial_value: Decimal
@@ -198,6 +199,7 @@ class Stretch:
     adoptions: tuple[Adoption, ...] = ()
     opinions: tuple[Opinion, ...] = ()
     books: tuple[EquityPoint, ...] = ()
+    book_fills: tuple[Fill, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

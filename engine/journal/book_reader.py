@@ -46,18 +46,22 @@ class BookReader(RowReader):
         sent = "SELECT DISTINCT order_id FROM order_states WHERE state = 'submitting'"
         return frozenset(row["order_id"] for row in self._rows(sent))
 
-    def fills(self, run: str | None = None, order_id: str | None = None, part: str | None = None) -> tuple[Fill, ...]:
-        """Trades of all books."""
+    def fills(
+        self, run: str | None = None, order_id: str | None = None, part: str | None = None, *, book: str | None = ""
+    ) -> tuple[Fill, ...]:
+        """Trades of the account, or those allocated to an owner's `book`; of all of them with None."""
         from engine.journal.book_rows import fill_of
 
-        narrow, values = where({"run": run, "order_id": order_id, "part": part})
+        narrow, values = where({"run": run, "order_id": order_id, "part": part, "book": book})
         return self._all(fill_of, f"SELECT * FROM fills{narrow} ORDER BY seq", *values)
 
-    def cash_flows(self, run: str | None = None, part: str | None = None) -> tuple[CashFlow, ...]:
-        """Cash, or shares, that moved without a trade, of all books."""
+    def cash_flows(
+        self, run: str | None = None, part: str | None = None, *, book: str | None = ""
+    ) -> tuple[CashFlow, ...]:
+        """Cash, or shares, that moved without a trade in the account, or in an owner's `book`; in all with None."""
         from engine.journal.book_rows import cash_flow_of
 
-        narrow, values = where({"run": run, "part": part})
+        narrow, values = where({"run": run, "part": part, "book": book})
         return self._all(cash_flow_of, f"SELECT * FROM cash_flows{narrow} ORDER BY seq", *values)
 
     def equity(self, run: str | None = None, part: str | None = None, book: str | None = "") -> tuple[EquityPoint, ...]:

@@ -26,7 +26,7 @@ PROMISES = {
     "a command that was carried out was given": """
         SELECT command FROM command_states WHERE command NOT IN (SELECT seq FROM commands)""",
     "a fill belongs to an order where its run has orders": """
-        SELECT seq FROM fills WHERE order_id NOT IN (SELECT id FROM orders)
+        SELECT seq FROM fills WHERE book = '' AND order_id NOT IN (SELECT id FROM orders)
         AND run IN (SELECT run FROM orders)""",
     "a decision belongs to a run": "SELECT rowid FROM decisions WHERE run NOT IN (SELECT id FROM runs)",
     "an opinion belongs to a run": "SELECT rowid FROM opinions WHERE run NOT IN (SELECT id FROM runs)",

@@ -28,6 +28,7 @@ def result(reader: JournalReader, run: str) -> Result:
             decisions=reader.decisions(run, part=part),
             opinions=reader.opinions(run, part=part),
             books=tuple(point for point in reader.equity(run, part, book=None) if point.book),
+            book_fills=tuple(fill for fill in reader.fills(run, part=part, book=None) if fill.book),
         )
         for part, initial_value in started.items()
     }

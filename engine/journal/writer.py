@@ -49,7 +49,7 @@ class JournalWriter(RunWriter, DecisionWriter, BookWriter):
             self.opinion(opinion)
         for decision in stretch.decisions:
             self.decision(decision)
-        for fill in stretch.fills:
+        for fill in (*stretch.fills, *stretch.book_fills):
             self.fill(run, fill)
         for flow in stretch.cash_flows:
             self.cash_flow(run, flow)

@@ -181,7 +181,6 @@ class _Part:
         self._start = start
         self._settled: list[SettledSession] = []
         self._books: list[BookSettlement] = []
-        self._opinions: list[Opinion] = []
         self._trades: date | None = None
         self._hindsight = decision_time(context.calendar, sessions[-1]) if name == "warm-up" else None
         self.venue = SimulatedVenue(

@@ -13,6 +13,7 @@ from engine.cycle.turn import CycleResult, TradingHistory, Turn
 from engine.domain.decision import Decision, Opinion, Outcome
 from engine.domain.market import Symbol
 from engine.domain.order import Fill, Order
+from engine.domain.run import EquityPoint
 from engine.execution.controls import Halted
 from engine.execution.submission import SubmissionResult
 from engine.execution.venue import SessionVenue, SettledSession
@@ -39,6 +40,10 @@ class Recorder(Protocol):
     def decided(self, turn: Turn, result: CycleResult, books: BookOrders | None = None) -> None:
         """Keep a cycle's decisions and opinions, what was recalled for them, and its intended orders, as one; with the
         orders of the owners' books that these net, where there are any."""
+        ...
+
+    def opened(self, books: EquityPoint) -> None:
+        """Keep the first books, of the account or of an owner."""
         ...
 
     def allocated(self, settlement: BookSettlement) -> None:

@@ -53,7 +53,7 @@ class DeskRecorder(JournalRecorder):
         return [fill for fill in settled.fills if fill in own]
 
     def opened(self, books: EquityPoint) -> None:
-        """Keep the first books of the desk."""
+        """Keep the first books, of the desk or of an owner."""
         self.journal.session_settled(self.run, books)
 
     def settled(self, books: EquityPoint, activities: Sequence[MarketActivity]) -> None:

@@ -24,11 +24,13 @@ def desk_state(reader: JournalReader) -> RunState:
     """Opinions and outcomes of all runs so far; decisions and opinions that wait for their outcome; the sessions that
     an earlier run settled without learning from them, because it was killed in between; and the owners' books."""
     decisions = sorted(reader.decisions(), key=lambda made: made.key.cycle)
+    decided = {made.key for made in decisions}
     opinions = sorted(reader.opinions(), key=lambda made: made.key.cycle)
     made = [*(decision.opinion for decision in decisions), *opinions]
     history = TradingHistory().with_outcomes(reader.outcomes()).with_opinions(made)
     known = {(row.decision_session, row.symbol, row.owner) for rows in history.outcomes.values() for row in rows}
-    awaiting, combined = _latest(decisions, known), _latest(opinions, known)
+    awaiting = _latest(decisions, known)
+    combined = _latest([one for one in opinions if one.key not in decided], known)
     points = reader.equity(book=None)
     sessions = {(one.key.session, one.book) for one in awaiting} | {(one.key.session, "") for one in combined}
     return RunState(

@@ -19,7 +19,7 @@ from engine.messages.events import OrderFilled, SessionSettled
 from engine.session import owner_books
 from engine.session.context import Moment, RunState, SessionContext, SessionResult, Settled
 from engine.session.outcomes import deposits_in, learn
-from engine.session.owner_books import BookSettlement, OwnerBooks, has_books
+from engine.session.owner_books import OwnerBooks, has_books
 from engine.session.turn_builder import build_turn
 
 RESUMED_WITHIN = timedelta(minutes=15)
@@ -80,7 +80,8 @@ async def _decide(context: SessionContext, turn: Turn, state: RunState) -> tuple
 
 def _opened(context: SessionContext, session: date) -> OwnerBooks:
     books = owner_books.opened(context.cycle.preset, session, context.venue.portfolio)
-    context.recorder.allocated(BookSettlement(tuple(books.points.values())))
+    for point in books.points.values():
+        context.recorder.opened(point)
     return books
 
 

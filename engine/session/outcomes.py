@@ -11,8 +11,8 @@ from datetime import date
 from decimal import Decimal
 from types import MappingProxyType
 
-from engine.cycle.opinion_outcomes import opinion_outcomes
 from engine.account.time_weighted import EXTERNAL, brought_in
+from engine.cycle.opinion_outcomes import opinion_outcomes
 from engine.domain.decision import Decision, Outcome
 from engine.domain.market import Symbol
 from engine.domain.order import Side

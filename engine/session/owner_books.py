@@ -31,7 +31,7 @@ class BookOrders:
     session: date
     orders: tuple[Order, ...]
     prices: Mapping[Symbol, Decimal]
-    sent: frozenset[Symbol]
+    sent: tuple[Symbol, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ def netted(turn: Turn, result: CycleResult) -> tuple[CycleResult, BookOrders]:
         session=turn.session,
         orders=result.orders,
         prices={symbol: turn.price(symbol) for symbol in symbols},
-        sent=frozenset(order.symbol for order in net),
+        sent=tuple(order.symbol for order in net),
     )
     return replace(result, orders=net), waiting
 
@@ -110,7 +110,7 @@ def _session(books: OwnerBooks, account: SettledSession, market: Market) -> Book
         account,
         price=lambda symbol: waiting.prices[symbol] if waiting is not None else Decimal(0),
         first_price=lambda symbol: _open(market, symbol, session),
-        sent=frozenset() if waiting is None else waiting.sent,
+        sent=frozenset() if waiting is None else frozenset(waiting.sent),
     )
     points = marked(allocation, account.after)
     stretches = tuple(

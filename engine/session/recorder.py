@@ -51,7 +51,7 @@ class JournalRecorder:
         self.journal.stretch_started(self.run, part, initial_value)
 
     def opened(self, books: EquityPoint) -> None:
-        """Nothing: a part's first books are told by `began`."""
+        """Nothing: what a part begins with is kept by `began`."""
 
     def decided(self, turn: Turn, result: CycleResult, books: BookOrders | None = None) -> None:
         """Keep the opinions of all owners with the memories that they were given, the cycle's decisions, and its
