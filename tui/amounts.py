@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from engine.domain.recollection import Recollection
 from engine.ports import Calendar
 
 UNKNOWN = "-"
@@ -40,9 +39,14 @@ def quantity(shares: Decimal) -> str:
     return f"{shares:,.0f}" if whole else f"{shares:,.{2 if abs(shares) >= 100 else 4}f}".rstrip("0").rstrip(".")
 
 
-def size(percent_of_portfolio: Decimal) -> str:
+def size(percent_of_portfolio: Decimal | float) -> str:
     """The size of a decision in percent of the portfolio: `7`, `2.5`, empty for none."""
-    return f"{round(percent_of_portfolio, 2).normalize():f}" if percent_of_portfolio else ""
+    return f"{round(Decimal(str(percent_of_portfolio)), 2).normalize():f}" if percent_of_portfolio else ""
+
+
+def number(text: str | None) -> Decimal | None:
+    """A decimal string of a document; None where it is not known."""
+    return None if text is None else Decimal(text)
 
 
 def cost(dollars: Decimal | None) -> str:
@@ -52,14 +56,6 @@ def cost(dollars: Decimal | None) -> str:
     if not dollars:
         return "free"
     return f"${dollars:,.2f}" if dollars >= Decimal("0.01") else "<$0.01"
-
-
-def recalled(memory: Recollection) -> str:
-    """What a memory was ranked by: recency and relevancy as fractions of 1, importance of 100, and their score; and as
-    much of its id as `paperdesk memory lifeline` takes."""
-    figures = f"recency {memory.recency:.3f}, relevancy {memory.relevancy:.3f}, importance {memory.importance:.1f}"
-    asked = f", asked for as {', '.join(memory.types)}" if memory.types else ""
-    return f"{figures}, score {memory.score:.3f}, id {memory.id[:8]}{asked}"
 
 
 def minutes(seconds: float) -> str:

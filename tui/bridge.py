@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from threading import Thread
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from engine.domain.live import FeedMessage, OrderHint
 from engine.domain.run import RunSpec, TradingMode
@@ -23,10 +23,10 @@ from engine.errors import PaperdeskError
 from engine.messages.bus import Bus, Subscription
 from engine.messages.commands import Approve, Command, Shutdown, StartBacktest, StopBacktest, Veto
 from engine.messages.events import Event, Noticed, OrderMoved, RunFinished, RunStarted
+from engine.reports.documents.control_state import ControlState
 from tui.backtest_process import BacktestProcess, Target
-from tui.backtest_state import BacktestState
-from tui.desk_hand import HandView, hand_view
-from tui.greeting import Greeting, greeting
+from tui.backtest_state import RUNNING, BacktestState
+from tui.greeting import greeting
 from tui.live import LiveBoard, LiveView
 from tui.live_words import live_line
 from tui.market_view import MarketView, market_view
@@ -34,7 +34,15 @@ from tui.plain_text import one_line
 from tui.state import DeskState, after, with_line
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
     from engine.app.desk_runner import DeskRunner, DeskServices
+    from engine.domain.decision import Decision
+    from engine.reports.documents.decisions import FollowedDecision
+    from engine.reports.documents.records import Records
+
+T = TypeVar("T")
 
 OpenDesk = Callable[[], "DeskServices"]
 
@@ -46,13 +54,24 @@ LOOK_AFTER = 1.0
 """Seconds after which the journal is looked at for what another process may have said."""
 
 
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A journal to read decisions from: the desk's, or with `run` a backtest's of this sitting. `version` grows
+    whenever there may be something new."""
+
+    name: str
+    journal: Path
+    run: str | None = None
+    version: int = 0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
     """Everything that screens show, at one moment. `services` is None until the desk is open; `cycle_seconds` counts
     since the running cycle began."""
 
     desk: DeskState = field(default_factory=DeskState)
-    hand: HandView = field(default_factory=HandView)
+    controls: ControlState = field(default_factory=ControlState)
     market: MarketView | None = None
     live: LiveView | None = None
     """What the feed tells; None where there is none."""
@@ -62,8 +81,8 @@ class Snapshot:
     trouble: str = ""
     cycle_seconds: float | None = None
     backtests: tuple[BacktestState, ...] = ()
-    journal_version: int = 0
-    """Grows whenever the journal may have something new."""
+    sources: tuple[Source, ...] = ()
+    """The desk's journal, once it is open, and those of finished backtests."""
 
 
 class Bridge:
@@ -76,8 +95,9 @@ class Bridge:
         self._assistant: DeskRunner | None = None
         self._services: DeskServices | None = None
         self._desk = DeskState()
-        self._hand = HandView()
-        self._said: dict[str, bool] = {}
+        self._controls = ControlState()
+        self._answers: dict[str, bool] = {}
+        """Approvals (True) and vetoes by order id that were sent and may not be in the journal yet."""
         self._touched: asyncio.Event | None = None
         self._market: MarketView | None = None
         self._board: LiveBoard | None = None
@@ -135,7 +155,7 @@ class Bridge:
                 return "the desk is opening: it will do so at once when it is open"
             case _:
                 if isinstance(command, Approve | Veto):
-                    self._said[command.order_id] = isinstance(command, Approve)
+                    self._answers[command.order_id] = isinstance(command, Approve)
                 self._assistant.send(command)
                 return ""
 
@@ -155,8 +175,8 @@ class Bridge:
         trouble = self._trouble or desk.error
         return Snapshot(
             desk=desk,
-            # At once, whatever the desk's thread is busy with: nobody is asked for a second word on an order.
-            hand=self._hand.with_words(self._said),
+            # At once, whatever the desk's thread is busy with: nobody is asked about an order twice.
+            controls=self._controls.after(self._answers),
             market=self._market,
             live=self._live_view(),
             services=self._services,
@@ -165,8 +185,50 @@ class Bridge:
             trouble="" if trouble == self._dismissed else trouble,
             cycle_seconds=None if self._began is None else time.monotonic() - self._began,
             backtests=tuple(process.state for process in self._backtests.values()),
-            journal_version=self._version,
+            sources=self._sources(),
         )
+
+    def _sources(self) -> tuple[Source, ...]:
+        services = self._services
+        if services is None:
+            return ()
+        from engine import places
+
+        runs = (process.state for process in self._backtests.values())
+        return (
+            Source(f"desk {services.desk}", services.journal, version=self._version),
+            *(
+                Source(one.name, places.run_journal(one.spec.run), one.spec.run)
+                for one in runs
+                if one.curve and one.status != RUNNING
+            ),
+        )
+
+    async def decisions(self, source: Source) -> tuple[FollowedDecision, ...]:
+        """The decisions of a journal, read beside the screen. Raises what JournalReader raises."""
+        from engine.reports.documents.decisions import followed_decisions
+
+        known = None if self._market is None else self._market.known
+        return await self._read(source, lambda records: followed_decisions(records, known))
+
+    async def why(self, source: Source, wanted: Decision | str) -> Mapping[str, Any]:
+        """The trail of a decision, or of the latest for a symbol, read beside the screen. Raises MissingData where
+        there is none."""
+        from engine.reports.documents.trail import latest, why_document
+
+        def read(records: Records) -> Mapping[str, Any]:
+            return why_document(records, latest(records, wanted) if isinstance(wanted, str) else [wanted])
+
+        return await self._read(source, read)
+
+    async def _read(self, source: Source, document: Callable[[Records], T]) -> T:
+        from engine.reports.documents.records import records_in
+
+        def read() -> T:
+            with records_in(source.journal, source.name, source.run) as records:
+                return document(records)
+
+        return await asyncio.to_thread(read)
 
     def _live_view(self) -> LiveView | None:
         live, services = self._board, self._services
@@ -200,7 +262,7 @@ class Bridge:
 
         await self._look(services)
         self._touched = asyncio.Event()
-        await self._look_at_hand(services)
+        await self._read_controls(services)
         self._services = services
         bus = Bus()
         # The subscription first: what the first cycle says must not pass unheard.
@@ -244,18 +306,23 @@ class Bridge:
 
     async def _look(self, services: DeskServices) -> None:
         """Journal and market, read anew; what the running cycle has said meanwhile stays."""
+        from engine.reports.documents.opening import Opening, opening_of
+        from engine.reports.documents.records import records_in
+
+        opening, stored = Opening(), self._desk
         try:
-            found = greeting(services.journal)
+            with records_in(services.journal, services.desk) as records:
+                opening = opening_of(records)
+            stored = greeting(opening)
         except PaperdeskError as error:  # the market can be shown all the same
             self._trouble = one_line(str(error))
-            found = Greeting(self._desk)
         if self._desk.run:
-            signals = {**found.desk.signals, **self._desk.signals}
-            self._desk = replace(self._desk, books=found.desk.books or self._desk.books, signals=signals)
+            signals = {**stored.signals, **self._desk.signals}
+            self._desk = replace(self._desk, books=stored.books or self._desk.books, signals=signals)
         else:
-            self._desk = replace(found.desk, steps=tuple(services.steps)) if not found.desk.run else found.desk
+            self._desk = stored if stored.run else replace(stored, steps=tuple(services.steps))
         market = await services.market()
-        self._market = market_view(market, services.symbols, services.clock.now(), found.fills)
+        self._market = market_view(market, services.symbols, services.clock.now(), opening.fills)
         self._version += 1
 
     async def _watch(self, services: DeskServices) -> None:
@@ -266,12 +333,13 @@ class Bridge:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._touched.wait(), LOOK_AFTER)
             self._touched.clear()
-            await self._look_at_hand(services)
+            await self._read_controls(services)
 
-    async def _look_at_hand(self, services: DeskServices) -> None:
-        def read() -> HandView:
+    async def _read_controls(self, services: DeskServices) -> None:
+        def read() -> ControlState:
             from engine.execution.controls import stays_until
             from engine.market.trading_hours import AroundTheClock
+            from engine.reports.documents.controls import control_state
 
             market = self._market
             calendar = (market and market.calendar) or AroundTheClock()
@@ -279,10 +347,15 @@ class Bridge:
             def until(session: date) -> datetime:
                 return stays_until(calendar, services.symbols, session)
 
-            return hand_view(services.journal, services.mode is TradingMode.ASK, until, services.clock.now())
+            return control_state(
+                services.journal,
+                asks=services.mode is TradingMode.ASK,
+                stays_until=until,
+                now=services.clock.now(),
+            )
 
         with suppress(PaperdeskError):  # what is wrong with a journal is said where it is read whole
-            self._hand = await asyncio.to_thread(read)
+            self._controls = await asyncio.to_thread(read)
 
     async def _listen(self, subscription: Subscription, services: DeskServices) -> None:
         async for event in subscription:
@@ -290,7 +363,7 @@ class Bridge:
                 self._dismissed = ""  # the same words again are news again
             self._desk = desk
             if _is_error(event):
-                self._said.clear()  # it may not have been written: what the journal says holds
+                self._answers.clear()  # it may not have been written: what the journal says holds
             if self._touched is not None and isinstance(event, Noticed | OrderMoved | RunStarted | RunFinished):
                 self._touched.set()
             if isinstance(event, RunStarted):

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sys
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from engine.reports.documents.records import Records
+    from tui.lines import Line
 
 PLAIN_WIDTH = 100
 """Columns of text that goes to a file or a pipe."""
@@ -29,6 +36,13 @@ class Console:
         """The text in the background where there is colour."""
         return click.style(text, dim=True) if self.colour else text
 
+    def inked(self, line: Line) -> str:
+        """A line in its ink where there is colour."""
+        text, ink = line
+        if ink in ("up", "down"):
+            return self.rising(text, ink == "up")
+        return self.bold(text) if ink in ("strong", "heading") else self.dim(text) if ink == "quiet" else text
+
     def rising(self, text: str, up: bool) -> str:
         """The text in green or red where there is colour; its sign says the same without."""
         return click.style(text, fg="green" if up else "red") if self.colour else text
@@ -46,6 +60,28 @@ def show(text: str) -> None:
     """Prints text on standard output; what its encoding does not take becomes a question mark."""
     encoding = sys.stdout.encoding or "utf-8"
     click.echo(text.encode(encoding, "replace").decode(encoding), color=True)
+
+
+def show_json(document: Mapping[str, Any]) -> None:
+    """Print a document: ASCII, since a model may answer with characters that no terminal's encoding takes."""
+    show(json.dumps(document, indent=2, allow_nan=False))
+
+
+def show_records(
+    records: Records, document: Mapping[str, Any], as_json: bool, lines: Callable[[], Iterable[str]]
+) -> None:
+    """Print a document of a desk's records as JSON or as text, which of a desk that has not run says so."""
+    if as_json:
+        show_json(document)
+    elif records.reader is None:
+        show(records.absence)
+    else:
+        show_lines(lines())
+
+
+def show_lines(lines: Iterable[str]) -> None:
+    """Print lines of text as one."""
+    show("\n".join(lines))
 
 
 def _takes(characters: str) -> bool:

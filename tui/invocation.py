@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -14,9 +15,14 @@ from engine.errors import UsageError
 
 if TYPE_CHECKING:
     from engine.config import Loaded
+    from engine.journal.reader import JournalReader
+    from engine.reports.documents.records import Records
     from engine.services import Services
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+DEFAULT_DESK = "demo"
+"""The desk of a configuration that says nothing; engine.config has the same, and a test compares."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +44,18 @@ class Invocation:
             return True
         variables = any(name.startswith("PAPERDESK_") and name != places.HOME for name in os.environ)
         return variables or places.config_file().exists()
+
+    @property
+    def desk_name(self) -> str:
+        """The desk of this call. The configuration is read, and checked, only where there is one: that is what takes
+        longest in a command that prints a document. Raises ConfigError."""
+        return self.load().config.desk.name if self.configured else DEFAULT_DESK
+
+    def records(self, wanted: Callable[[JournalReader], bool] | None = None) -> AbstractContextManager[Records]:
+        """The records that `--run` names, else the desk's (`open_records`). Raises ConfigError, MissingData."""
+        from engine.reports.documents.records import open_records
+
+        return open_records(self.desk_name, self.run, wanted)
 
     def load(self) -> Loaded:
         """The configuration with the desk of this call; keys that lie in a file are in the environment from here on.

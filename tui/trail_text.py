@@ -1,190 +1,197 @@
-"""The trail of one decision as text for a screen: what stands, who said what, what the limits changed, what came."""
+"""The trail of a decision as lines, in the order in which a person asks: what, why, who said so, what came of it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import date
-from decimal import Decimal
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any
 
-from textual.content import Content
-
-from engine.domain.decision import Decision
-from engine.journal.entries import AnswerEntry, Trail
-from engine.session.cost_meter import in_words
+from engine.messages.answer_text import answer_text
 from tui import amounts
-from tui.plain_text import beginning, one_line, printable
-from tui.widgets.agent_panes import model_name, worded
+from tui.lines import Line, paragraph, section
+from tui.plain_text import beginning, one_line
+from tui.run_text import decided_by, order_words, trade_words
+from tui.text_table import facts, wrapped
 
-_QUIET = "$foreground 55%"
-_ACTIONS = {"BUY": "bold $success", "SELL": "bold $error-lighten-1", "HOLD": "bold", "ABSTAIN": "bold $warning"}
-_SINCE = (1, 5, 20)
-_SHOWN = 160
-"""Characters of a memory that are shown."""
+WIDEST = 100
+"""Columns of a trail at most: longer lines are hard to read."""
 
-Part = str | tuple[str, str] | Content
+Row = Mapping[str, Any]
 
 
-def trail_text(trail: Trail) -> Content:
-    """The whole story, first what stands, then how it came about, then what came of it."""
-    parts: list[Part] = [
-        *_verdict(trail.decision),
-        *_memories(trail),
-        *_words(trail),
-        *_limits(trail.decision),
-        *_orders(trail),
+def why_lines(document: Row, width: int, *, prompts: bool = False) -> Iterator[Line]:
+    """Every trail of a document of `paperdesk why`."""
+    width = min(width, WIDEST)
+    earlier = ", ".join(f"cycle {one['cycle']} ({one['run']})" for one in document["earlier_cycles"])
+    if earlier:
+        cycle = document["decisions"][0]["cycle"]
+        yield from paragraph(f"cycle {cycle} of the session; before it {earlier}: --run shows one", width, "")
+        yield "", ""
+    for shown in document["decisions"]:
+        yield from _trail(shown, decided_by(document), width, prompts)
+
+
+def prompt_lines(document: Row, width: int) -> Iterator[Line]:
+    """The prompts alone, of every agent that was asked."""
+    width = min(width, WIDEST)
+    answers = [answer for shown in document["decisions"] for answer in shown["answers"]]
+    if not answers:
+        yield "No agent was asked for this decision.", ""
+    for number, answer in enumerate(answers, 1):
+        yield from _called(number, answer)
+        yield from _prompts(answer, width)
+        yield "", ""
+
+
+def call_facts(answer: Row) -> str:
+    """The model of an answer, its tokens, cost and seconds, and what it saw."""
+    tokens = answer["input_tokens"] or answer["output_tokens"]
+    parts = [
+        answer["model"] + (" (recorded answer)" if answer["cached"] else ""),
+        f"{answer['input_tokens']:,} tokens in, {answer['output_tokens']:,} out" if tokens else "",
+        amounts.cost(amounts.number(answer["cost"])),
+        f"{answer['latency']:.1f} s" if answer["latency"] >= 0.05 else "",
+        f"prompt {answer['prompt_hash'][:12]}",
     ]
-    parts += _since(trail)
-    return Content.assemble(*parts)
+    if answer["charts"]:
+        parts.append("saw the chart" if answer["charts_seen"] else "read the chart's figures as text")
+    return ", ".join(filter(None, [*parts, *answer["notes"]]))
 
 
-def prompts_text(answers: Sequence[AnswerEntry]) -> Content:
-    """What each agent was asked, word for word."""
-    parts: list[Part] = []
-    for answer in answers:
-        parts.append(
-            (f"{_step(answer)}, call {answer.attempt}, to {model_name(answer.result.model)}\n", "bold $primary")
+def action_words(decided: Row) -> str:
+    """`BUY 7 %`, `HOLD`."""
+    return f"{decided['action']} {amounts.size(decided['size'])} %" if decided["size"] else str(decided["action"])
+
+
+def memory_place(memory: Row) -> str:
+    """The handle of a memory, its layer and rank, and what it is."""
+    return f"{memory['handle']}  {memory['layer']} {memory['rank']}, {one_line(memory['kind'])} of {memory['session']}"
+
+
+def _trail(shown: Row, decider: str, width: int, prompts: bool) -> Iterator[Line]:
+    yield f"{shown['symbol']}  {shown['session']}  {action_words(shown)}", "strong"
+    yield from ((line, "") for line in facts(list(_decided(shown, decider)), width))
+    yield from section("Why there was no decision" if shown["abstained"] else "Why")
+    yield from paragraph(shown["reason"] or "no reason was given", width)
+    if shown["unresolved_figures"]:
+        figures = ", ".join(map(one_line, shown["unresolved_figures"]))
+        yield from paragraph(f"Figures that stand nowhere in what was given: {figures}", width, ink="warn")
+    if shown["recollections"]:
+        yield from section("What memory brought")
+        for memory in shown["recollections"]:
+            yield from _recalled(memory, width)
+    yield from section("What the agents said")
+    if not shown["answers"]:
+        yield "  nobody was asked", "quiet"
+    for number, answer in enumerate(shown["answers"], 1):
+        yield from _answer(number, answer, shown, width)
+        if prompts:
+            yield from _prompts(answer, width)
+    yield from section("Order")
+    if not shown["orders"]:
+        yield "  none", "quiet"
+    for order in shown["orders"]:
+        yield from _order(order, width)
+    yield from section("What came of it")
+    yield from _outcome(shown)
+
+
+def _decided(shown: Row, decider: str) -> Iterator[tuple[str, str]]:
+    owner = "" if shown["owner"] == "desk" else f", as {one_line(shown['owner'])}"
+    yield "Decided by", f"{decider}{owner}, run {one_line(shown['run'])}"
+    if shown["cycle"] > 1:
+        yield "When", f"cycle {shown['cycle']}, within the session after the close"
+    if shown["abstained"]:
+        return
+    asked = shown["asked"]
+    yield "Rule", asked["rule"] or "none was named"
+    yield "Asked for", f"{asked['action']} {asked['size']} % of the portfolio" if asked["size"] else asked["action"]
+    cuts = [
+        f"{_percent(cut['asked'])} to {_percent(cut['allowed'])} by {cut['rule']}: {cut['reason']}"
+        for cut in shown["cuts"]
+    ]
+    yield "Limits", "\n".join(cuts) or "nothing was cut"
+
+
+def _percent(size: str) -> str:
+    return f"{amounts.number(size):.4f}".rstrip("0").rstrip(".") + " %"
+
+
+def _recalled(memory: Row, width: int) -> Iterator[Line]:
+    cited = memory["cited"]
+    yield f"  {memory_place(memory)}{', cited' if cited else ''}", "strong" if cited else ""
+    yield from ((f"    {line}", "quiet") for line in wrapped(_rank(memory), width - 4))
+    yield from paragraph(beginning(memory["text"], 2 * width), width, "    ")
+
+
+def _rank(memory: Row) -> str:
+    """The figures that a memory was ranked by: recency and relevancy as fractions of 1, importance of 100, and their
+    score; and as much of its id as `paperdesk memory lifeline` takes."""
+    asked = f", asked for as {', '.join(memory['types'])}" if memory["types"] else ""
+    return (
+        f"recency {memory['recency']:.3f}, relevancy {memory['relevancy']:.3f}, importance {memory['importance']:.1f}, "
+        f"score {memory['score']:.3f}, id {memory['id'][:8]}{asked}"
+    )
+
+
+def _called(number: int, answer: Row) -> Iterator[Line]:
+    again = f", attempt {answer['attempt']}" if answer["attempt"] > 1 else ""
+    view = one_line(answer["view"])
+    yield f"  {number} {one_line(answer['agent'])}{again}" + (f"  ({view})" if view else ""), "strong"
+
+
+def _answer(number: int, answer: Row, shown: Row, width: int) -> Iterator[Line]:
+    yield from _called(number, answer)
+    yield from ((f"    {line}", "quiet") for line in wrapped(one_line(call_facts(answer)), width - 4))
+    if answer["answer"] is not None:
+        yield from paragraph(answer_text(_unshown(answer["answer"], shown)), width, "    ")
+    if answer["outcome"] != "answered":
+        yield from paragraph(f"{answer['outcome']}: {answer['reason']}", width, "    ", "warn")
+        if answer["text"]:
+            yield from paragraph(f"it had said: {one_line(answer['text'])[:600]}", width, "    ")
+
+
+def _unshown(answer: Row, shown: Row) -> dict[str, Any]:
+    """An answer without what is shown above already, short fields first (the journal keeps them by name)."""
+    known = {"symbol": shown["symbol"], "explanation": shown["reason"]}
+    fields = [(name, value) for name, value in answer.items() if known.get(name) != value]
+    return dict(sorted(fields, key=lambda field: (isinstance(field[1], list), len(str(field[1])))))
+
+
+def _prompts(answer: Row, width: int) -> Iterator[Line]:
+    for message in ({"role": "system", "text": answer["system"]}, *answer["messages"]):
+        yield f"    --- {message['role']}", "quiet"
+        yield from paragraph(message["text"], width, "    | ")
+    yield "    ---", "quiet"
+
+
+def _order(order: Row, width: int) -> Iterator[Line]:
+    yield f"  {order_words(order)}  ({order['id']})", ""
+    for move in order["moves"]:
+        detail = f": {one_line(move['detail'])}" if move["detail"] else ""
+        time = f"{datetime.fromisoformat(move['time']):%Y-%m-%d %H:%M:%S}"
+        yield from paragraph(f"{time} UTC  {move['state']}{detail}", width, "    ")
+    yield from ((f"    {trade_words(fill)}", "") for fill in order["fills"])
+
+
+def _outcome(shown: Row) -> Iterator[Line]:
+    outcome, close = shown["outcome"], shown["close"]
+    if outcome is None:
+        yield "  not known yet: the next session has to close first", "quiet"
+    else:
+        yield (
+            f"  Reward {amounts.percent(outcome['reward'], 3)} of the portfolio by the close of {outcome['session']}, "
+            f"{amounts.percent(outcome['cumulative'], 3)} with {shown['symbol']} so far",
+            _ink(outcome["reward"]),
         )
-        parts += [("system\n", _QUIET), printable(answer.system), "\n"]
-        for message in answer.messages:
-            charts = f", {len(message.charts)} chart" if message.charts else ""
-            parts += [(f"{message.role}{charts}\n", _QUIET), printable(message.text), "\n"]
-        parts.append("\n")
-    return Content.assemble(*parts) if parts else Content("No agent was asked for this decision.")
-
-
-def _decided_when(session: date, cycle: int) -> str:
-    """When a decision was taken: after a close, or in a later cycle within the session that followed."""
-    after = f"after the close of {session}"
-    return after if cycle <= 1 else f"in cycle {cycle}, within the session {after}"
-
-
-def _heading(text: str) -> Part:
-    return (f"\n\n{text}\n", "bold $primary")
-
-
-def _verdict(decision: Decision) -> list[Part]:
-    key, size = decision.key, amounts.size(decision.size)
-    parts: list[Part] = [
-        (f"{key.symbol}  ", "bold"),
-        (decision.action.value, _ACTIONS[decision.action.value]),
-        f" {size} % of the portfolio" if size else "",
-        (
-            f"\ndecided by {one_line(key.owner)} {_decided_when(key.session, key.cycle)}, run {one_line(key.run)}\n",
-            _QUIET,
-        ),
-        "\n",
-        Content(printable(decision.reason).strip() or "no reason was given"),
-    ]
-    if decision.unresolved_figures:
-        listed = ", ".join(one_line(figure) for figure in decision.unresolved_figures)
-        parts.append((f"\nfigures that stand nowhere in what it read: {listed}", "$warning"))
-    return parts
-
-
-def _memories(trail: Trail) -> list[Part]:
-    if not trail.recalled:
-        return []
-    parts: list[Part] = [_heading("What memory brought")]
-    for n, one in enumerate(trail.recalled):
-        memory = one.memory
-        place = f"{memory.handle}  {memory.layer} {memory.rank}, {one_line(memory.kind)} of {memory.session}"
-        parts += ["\n" if n else "", (place, "bold" if one.cited else ""), (", cited" if one.cited else "", "$success")]
-        parts += [(f"\n{amounts.recalled(memory)}\n", _QUIET), beginning(memory.text, _SHOWN)]
-    return parts
-
-
-def _words(trail: Trail) -> list[Part]:
-    parts: list[Part] = [_heading("What each agent said")]
-    if not trail.answers:
-        parts.append(("nobody was asked", _QUIET))
-    for n, answer in enumerate(trail.answers):
-        parts.append("\n\n" if n else "")
-        ink = "bold" if answer.outcome == "answered" else "bold $warning"
-        parts += [(_step(answer), ink), (f"  {_facts(answer)}\n", _QUIET)]
-        if answer.answer is not None:
-            parts.append(worded(_said(answer, trail.decision.reason)))
-        else:
-            parts.append((f"{answer.outcome}: {one_line(answer.reason)}", "$warning"))
-    return parts
-
-
-def _step(answer: AnswerEntry) -> str:
-    return one_line(answer.agent)
-
-
-def _facts(answer: AnswerEntry) -> str:
-    result = answer.result
-    tokens = result.usage.input_tokens + result.usage.output_tokens
-    parts = [model_name(one_line(result.model)), f"{tokens:,} tok" if tokens else ""]
-    parts.append("recorded" if result.cached else f"{result.latency:.1f}s")
-    parts.append(amounts.cost(result.cost) if result.cost is None or result.cost else "")
-    parts.append("" if answer.seen or not answer.charts else "read its chart as figures")
-    return "  ".join(part for part in parts if part)
-
-
-def _said(answer: AnswerEntry, reason: str) -> str:
-    """A checked answer as `field: value` lines; the explanation that stands above already is left out."""
-    fields = {k: v for k, v in (answer.answer or {}).items() if v != reason}
-    return printable(in_words(fields))
-
-
-def _limits(decision: Decision) -> list[Part]:
-    parts: list[Part] = [_heading("What the limits changed")]
-    asked = decision.proposal
-    wish = f"{asked.action.value}{f' {asked.size} %' if asked.size else ''}"
-    rule = f" by the rule '{asked.rule.value}'" if asked.rule else ""
-    parts.append(f"asked for {wish}{rule}\n")
-    if not decision.cuts:
-        parts.append(("nothing was changed", _QUIET))
-    for n, cut in enumerate(decision.cuts):
-        words = f"{cut.asked.normalize():f} to {cut.allowed.normalize():f} %: {one_line(cut.reason)}"
-        parts += ["\n" if n else "", (words, "$warning")]
-    return parts
-
-
-def _orders(trail: Trail) -> list[Part]:
-    parts: list[Part] = [_heading("Order and fill")]
-    if not trail.orders:
-        return [*parts, ("no order", _QUIET)]
-    for entry in trail.orders:
-        order = entry.order
-        much = f"{order.quantity.normalize():f} shares" if order.quantity is not None else amounts.money(order.notional)
-        parts.append(f"{order.side.value} {much}, {order.state.value}  ")
-        moves = [move for move in trail.moves if move.order_id == order.id]
-        parts.append((" > ".join(move.state.value for move in moves), _QUIET))
-        for fill in trail.fills:
-            if fill.order_id == order.id:
-                fee = f", fee {amounts.money(fill.fee)}" if fill.fee else ""
-                parts.append(
-                    f"\nfilled {amounts.quantity(fill.quantity)} at {amounts.price(fill.price)} on {fill.session}{fee}"
-                )
-    return parts
-
-
-def _since(trail: Trail) -> list[Part]:
-    parts: list[Part] = [_heading("Since then")]
-    session = trail.decision.key.session
-    closes = [close for day, close in trail.closes if day > session]
-    start = next((close for day, close in trail.closes if day == session), None)
-    if trail.outcome is not None:
-        reward = float(trail.outcome.reward)
-        parts += [("earned the portfolio ", ""), (amounts.percent(reward), _ink(reward)), " in its session\n"]
-    if start is None or not closes:
-        return [*parts, ("the books know no later close yet", _QUIET)]
-    for sessions, day, close in _points(trail.closes, session, closes):
-        change = float(close / start - 1)
-        parts += [(f"{sessions:>3} sessions  {day}  ", _QUIET), f"{amounts.price(close):>10}  "]
-        parts.append((f"{amounts.percent(change)}\n", _ink(change)))
-    return parts
-
-
-def _points(
-    known: Sequence[tuple[date, Decimal]], session: date, closes: Sequence[Decimal]
-) -> list[tuple[int, date, Decimal]]:
-    days = [day for day, _ in known if day > session]
-    wanted = sorted({n for n in _SINCE if n <= len(closes)} | {len(closes)})
-    return [(n, days[n - 1], closes[n - 1]) for n in wanted]
+    if close is not None:
+        yield f"  Close {shown['session']}: {amounts.money(close)}", ""
+    for later in shown["closes_since"]:
+        sessions, change = later["sessions"], later["change"]
+        moved = "" if change is None else f"  {amounts.percent(change)}"
+        line = f"  {'+' + str(sessions):>3} session{'s' if sessions > 1 else ' '} {later['session']}"
+        yield f"{line}: {amounts.money(later['close'])}{moved}", _ink(change or 0)
 
 
 def _ink(change: float) -> str:
-    return "$success" if change > 0 else "$error-lighten-1" if change < 0 else ""
+    return "up" if change > 0 else "down" if change < 0 else ""

@@ -30,7 +30,7 @@ from engine.errors import MissingData, StaleData, UsageError
 from engine.journal.entries import AnswerEntry, OrderEntry, Recalled, RunEntry, Trail
 from engine.journal.reader import JournalReader
 from engine.journal.results import trail
-from engine.lab.decision_changes import Comparison, compared
+from engine.lab.decision_changes import Changes, Redecided, compared
 from engine.lab.recorded_model import RecordedModel
 from engine.lab.redecision import (
     RecordedTurn,
@@ -47,34 +47,8 @@ from engine.session.inputs import read_inputs
 from engine.session.recorder import answer_entry
 from memory.recall import LayeredMemory
 
-
-@dataclass(frozen=True, slots=True)
-class Changes:
-    """What is to be different from the run; None and nothing: as it was. `model` answers every agent, `replay` asks
-    the run's own from recorded answers alone; `without` are steps to leave out beside those that the run left out."""
-
-    preset: str | None = None
-    model: str | None = None
-    without: tuple[str, ...] = ()
-
-
 AS_IT_WAS = Changes()
 """Nothing is to be different."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Redecided:
-    """Both sides of a symbol's decision, by owner. `preset` and `label` are who decided now; `notes` are what a reader
-    has to know of the inputs."""
-
-    run: RunEntry
-    symbol: Symbol
-    session: date
-    preset: str
-    without: tuple[str, ...]
-    label: str
-    comparisons: tuple[Comparison, ...]
-    notes: tuple[str, ...] = ()
 
 
 def redecide(

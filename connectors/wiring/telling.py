@@ -11,7 +11,6 @@ from connectors.wiring.services import services
 from engine import places
 from engine.app.desk_runner import Publish
 from engine.app.desk_session import Finished, session_to_run
-from engine.app.session_report import document_of
 from engine.clock import LiveClock
 from engine.config import Config
 from engine.domain.run import RunOutcome
@@ -21,7 +20,7 @@ from engine.journal.writer import JournalWriter
 from engine.messages.events import Event, Noticed, RunStarted
 from engine.ports import Clock, LanguageModel, Notifier
 from engine.reports.documents.row_json import Row
-from engine.reports.documents.session import failure_document
+from engine.reports.documents.session import failure_document, session_document
 from engine.session.desk_context import DeskRunResult
 
 
@@ -50,8 +49,8 @@ async def told(
     known: str | None = None,
 ) -> DeskRunResult | Finished:
     """Awaits a `run` of the desk and tells notify.command and notify.webhook what it came to: its document
-    (day_document) with `exit_code` and `error`. A run with nothing to do tells nobody, nor does one that was called in
-    a way that means nothing, nor a failure in the words that are `known`. Who cannot be told is a warning, published
+    (session_document) with `exit_code` and `error`. A run with nothing to do tells nobody, nor does one that was called
+    in a way that means nothing, nor a failure in the words that are `known`. Who cannot be told is a warning, published
     and noted in the journal. Raises what the run raises, and ConfigError for whoever cannot be told at all."""
     clock, begun = wall or LiveClock(), list[str]()
     notifiers = services(config).open_notifiers()
@@ -89,7 +88,7 @@ def _document(config: Config, asked: date | None, begun: Sequence[str], outcome:
     with suppress(PaperdeskError):
         if begun:
             with JournalReader(places.desk_journal(desk)) as reader:
-                return document_of(reader, desk, begun[-1], outcome)
+                return session_document(reader, desk, begun[-1], outcome)
     session = asked
     with suppress(PaperdeskError):
         session = session_to_run(services(config), asked, clock.now())[1]

@@ -1,4 +1,4 @@
-"""The report of a desk's run: made of its journal at any time, and kept beside it when the run ends."""
+"""The report of a desk's run, kept beside its journal when the run ends."""
 
 from __future__ import annotations
 
@@ -6,21 +6,9 @@ import os
 from pathlib import Path
 
 from engine.errors import DataError, MissingData
-from engine.execution.controls import Halted, halted
 from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
-from engine.reports.documents.row_json import Row
-from engine.reports.documents.session import day_document
-
-
-def document_of(reader: JournalReader, desk: str, run: str, outcome: str | None = None) -> Row:
-    """A run with how the desk stands now, as JSON's own types (day_document). Raises MissingData for an unknown run."""
-    return day_document(reader, desk, run, outcome, halted_row(halted(reader)))
-
-
-def halted_row(stopped: Halted | None) -> Row | None:
-    """A halt as JSON's own types; None where the desk is not halted."""
-    return None if stopped is None else {"since": stopped.since.isoformat(), "reason": stopped.reason}
+from engine.reports.documents.session import session_document
 
 
 def keep_report(journal: Path, desk: str, run: str, folder: Path) -> Path | None:
@@ -31,7 +19,7 @@ def keep_report(journal: Path, desk: str, run: str, folder: Path) -> Path | None
 
     try:
         with JournalReader(journal) as reader:
-            entry, text = reader.run(run), day_markdown(document_of(reader, desk, run))
+            entry, text = reader.run(run), day_markdown(session_document(reader, desk, run))
     except MissingData:
         return None
     target = folder / report_name(entry)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from decimal import Decimal
 from typing import Any
 
 from engine.domain.decision import Decision
+from engine.domain.market import Symbol
 from engine.domain.order import Order
-from engine.journal.entries import AnswerEntry, Recalled, Trail
+from engine.journal.entries import AnswerEntry, Recalled, RunEntry, Trail
 
 Field = str | tuple[str, ...]
 """A field as text, or as a line for each of its entries."""
@@ -65,6 +67,39 @@ class Comparison:
     def same_throughout(self) -> bool:
         """Whether what led to it is the same too."""
         return not (self.decision or self.answers or self.memories)
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Changes to the run for another decision; None and nothing leave it as it was.
+
+    model: the model that answers every agent; `replay` has recorded answers alone.
+    without: steps to leave out, beside those that the run left out.
+    """
+
+    preset: str | None = None
+    model: str | None = None
+    without: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Redecided:
+    """Both sides of a symbol's decisions of a session.
+
+    run: the run that decided then.
+    preset, without, label: who decided now, and the steps that were left out.
+    comparisons: one for each owner.
+    notes: remarks on the inputs that a reader has to know.
+    """
+
+    run: RunEntry
+    symbol: Symbol
+    session: date
+    preset: str
+    without: tuple[str, ...]
+    label: str
+    comparisons: tuple[Comparison, ...]
+    notes: tuple[str, ...] = ()
 
 
 def compared(stood: Sequence[Trail], now: Sequence[Trail]) -> tuple[Comparison, ...]:

@@ -5,14 +5,30 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+from engine import places
+from engine.errors import MissingData
 from engine.journal.reader import JournalReader
 from engine.journal.results import result
 from engine.journal.writer import JournalWriter
 from engine.reports.documents.backtest import Document, as_text, document
+from engine.reports.documents.records import latest_backtests
 from engine.reports.report import Report
 
 KIND = "result"
 NO_DOCUMENT = "this run ended before its result was written; it is put together from its journal, without baselines"
+
+
+def stored_document(run: str | None) -> Document:
+    """The document of a backtest, the latest where none is named. Raises MissingData that names the latest ones."""
+    latest = latest_backtests(3)
+    if run is None and not latest:
+        raise MissingData("there is no backtest to report on yet: paperdesk backtest makes one")
+    journal = places.run_journal(latest[0] if run is None else run)
+    if not journal.is_file():
+        known = ", ".join(latest) or "(none: paperdesk backtest makes one)"
+        raise MissingData(f"no run {run}; the latest are {known}")
+    with JournalReader(journal) as reader:
+        return kept(reader, journal.stem)
 
 
 def keep(journal: JournalWriter, report: Report) -> Document:

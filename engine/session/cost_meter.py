@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
 
 from engine.agents.ask import AnswerRecord
 from engine.domain.run import ModelUse
 from engine.journal.entries import AnswerEntry, CallCost
+from engine.messages.answer_text import answer_text
 from engine.messages.events import AgentAnswered
 
 
@@ -75,7 +75,7 @@ def use_of(answers: Iterable[AnswerEntry]) -> ModelUse:
 def answered(record: AnswerRecord, run: str, now: datetime) -> AgentAnswered:
     """The event of one call."""
     asked, result = record.asked, record.result
-    text = in_words(record.answer) if record.answer is not None else f"{record.outcome}: {record.reason}"
+    text = answer_text(record.answer) if record.answer is not None else f"{record.outcome}: {record.reason}"
     return AgentAnswered(
         run=run,
         time=now,
@@ -92,42 +92,3 @@ def answered(record: AnswerRecord, run: str, now: datetime) -> AgentAnswered:
         cost=result.cost,
         seconds=result.latency,
     )
-
-
-def in_words(answer: Mapping[str, Any]) -> str:
-    """An answer for a person to read: a line per field, then every list: of single words on one line, of others each
-    entry on its own."""
-    return "\n".join(_lines(answer))
-
-
-def _lines(answer: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
-    for key, value in sorted(answer.items(), key=lambda field: isinstance(field[1], list)):
-        name = f"{prefix}{_name(key)}"
-        if isinstance(value, Mapping):
-            yield from _lines(value, f"{name} ")
-        elif isinstance(value, list):
-            if value and all(isinstance(entry, str) and len(entry.split()) == 1 for entry in value):
-                yield f"{name}: {', '.join(value)}"
-            elif value:
-                yield f"{name}:"
-                yield from (f"- {_entry(entry)}" for entry in value)
-        elif value is not None and value != "":
-            yield f"{name}: {_word(value)}"
-
-
-def _entry(entry: object) -> str:
-    """One entry of a list; of one with fields its text, which is the longest, and the rest behind it."""
-    if not isinstance(entry, Mapping):
-        return str(entry)
-    texts = [key for key, value in entry.items() if isinstance(value, str) and key != "id"]
-    text = max(texts, key=lambda key: len(entry[key]), default="")
-    said = [f"{_name(key)} {_word(value)}" for key, value in entry.items() if key not in (text, "id")]
-    return " ".join(part for part in (str(entry.get(text, "")), f"({', '.join(said)})" if said else "") if part)
-
-
-def _name(key: str) -> str:
-    return key.replace("_", " ")
-
-
-def _word(value: object) -> str:
-    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)

@@ -40,7 +40,7 @@ async def test_desk_after_a_cycle(running: Running, svg: SnapshotAssertion, size
     async with running(size) as pilot:
         await pilot.press("r")
         bridge = pilot.app.bridge  # type: ignore[attr-defined]
-        await until(pilot, lambda: bridge.snapshot().journal_version == 2 and not bridge.snapshot().busy)
+        await until(pilot, lambda: bridge.snapshot().sources[0].version == 2 and not bridge.snapshot().busy)
         await shown(pilot)
         assert picture(pilot) == svg
 
@@ -57,7 +57,7 @@ async def test_a_halted_desk_with_orders_that_wait(
     async with running(size, desk=asking) as pilot:
         await pilot.press("K", "y")
         bridge = pilot.app.bridge  # type: ignore[attr-defined]
-        await until(pilot, lambda: bridge.snapshot().hand.halted is not None and len(pilot.app.screen_stack) == 1)
+        await until(pilot, lambda: bridge.snapshot().controls.halted is not None and len(pilot.app.screen_stack) == 1)
         await shown(pilot)
         assert picture(pilot) == svg
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import click
 
-from tui.commands.words import speak
+from tui.commands.approvals import answer
+from tui.commands.options import json_option
 from tui.invocation import Invocation, desk_options
 
 
 @click.command("approve")
 @click.argument("order_ids", nargs=-1, metavar="[ORDER_ID]...")
 @click.option("--all", "everything", is_flag=True, help="Every order that waits.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@json_option
 @desk_options
 def command(invocation: Invocation, order_ids: tuple[str, ...], everything: bool, as_json: bool) -> int:
     """Approves orders of a desk that asks (broker.mode = ask), and sends them at once where they may be.
@@ -26,4 +27,4 @@ def command(invocation: Invocation, order_ids: tuple[str, ...], everything: bool
       paperdesk approve growth-20250314-1-AAPL-B-1
       paperdesk approve --all --json
     """
-    return speak(invocation, "approve", order_ids, everything, as_json)
+    return answer(invocation, "approve", order_ids, everything, as_json)

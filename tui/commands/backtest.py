@@ -33,10 +33,8 @@ def command(invocation: Invocation, flags: RunFlags, as_json: bool) -> None:
     """
     from engine import places
     from engine.errors import Interrupted
-    from engine.journal.reader import JournalReader
-    from engine.reports.documents.backtest import as_text
-    from engine.reports.stored import kept
-    from tui.console import show, standard_output
+    from engine.reports.stored import stored_document
+    from tui.console import show, show_json, standard_output
 
     if flags.preset is not None and flags.strategy is not None:
         raise click.UsageError("--preset runs agents and --strategy runs rules: give one of them")
@@ -45,15 +43,13 @@ def command(invocation: Invocation, flags: RunFlags, as_json: bool) -> None:
     config = invocation.load().config
     spec = _named(flags.spec(config), invocation.run)
     _run(spec, config)
-    journal = places.run_journal(spec.run)
-    with JournalReader(journal) as reader:
-        document = kept(reader, spec.run)
+    document = stored_document(spec.run)
     if as_json:
-        show(as_text(document))
+        show_json(document)
     else:
         from tui.backtest_text import summary_text
 
-        show(summary_text(document, str(journal), standard_output()))
+        show(summary_text(document, str(places.run_journal(spec.run)), standard_output()))
     if document["interrupted"]:
         raise Interrupted(_stopped(document))
 

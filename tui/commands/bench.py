@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tui.commands.run_options import key_values, symbol_list
+from tui.commands.options import key_values, symbol_list
 from tui.invocation import Invocation, desk_options
 
 if TYPE_CHECKING:

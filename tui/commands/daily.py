@@ -31,11 +31,11 @@ def run(invocation: Invocation, session: str | None, as_json: bool) -> None:
         except DeskHalted:
             from tui.commands.daily_summary import print_differences
 
-            print_differences(places.desk_journal(desk), desk, as_json)
+            print_differences(invocation, as_json)
             raise
     from tui.commands.daily_summary import print_run
 
-    print_run(places.desk_journal(desk), desk, found, outcome, as_json)
+    print_run(invocation, found, outcome, as_json)
 
 
 def _day(text: str | None) -> date | None:

@@ -1,47 +1,44 @@
-"""What a daily run came to, read from the desk's journal: as one JSON document and as text."""
+"""A daily run as `paperdesk --daily` prints it: as one JSON document or as text."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import click
 
-from engine.app.session_report import document_of
-from engine.domain.run import EquityPoint, RunKind
-from engine.execution.controls import halted
-from engine.journal.reader import JournalReader
+from engine.domain.run import RunKind
+from engine.reports.documents.session import session_document
 from tui import amounts
 from tui.commands.daily import NOTHING_TO_DO
-from tui.commands.desk_hand import since_words
-from tui.commands.run_text import decided_by, first_line, model_words, order_words, trade_words
-from tui.console import Console, show, standard_output
+from tui.console import Console, show_json, show_lines, standard_output
+from tui.invocation import Invocation
+from tui.run_text import decided_by, first_line, halt_words, model_words, order_words, trade_words
 from tui.text_table import facts
 
 
-def print_run(journal: Path, desk: str, run: str, outcome: str, as_json: bool) -> None:
-    """Prints a daily run; `outcome` is `done`, `waiting` (for approval), `halted` or `nothing to do`."""
-    with JournalReader(journal) as reader:
-        document = document_of(reader, desk, run, outcome)
-        if as_json:
-            show(json.dumps(document, indent=2, allow_nan=False))
-        else:
-            show("\n".join(_lines(reader, desk, run, outcome, document, standard_output())))
+def print_run(invocation: Invocation, run: str, outcome: str, as_json: bool) -> None:
+    """Print a daily run; `outcome` is `done`, `waiting` (for approval), `halted` or `nothing to do`."""
+    with invocation.records() as records:
+        document = session_document(records.required, records.desk, run, outcome)
+    if as_json:
+        show_json(document)
+    else:
+        show_lines(_lines(document, standard_output()))
 
 
-def print_differences(journal: Path, desk: str, as_json: bool) -> None:
-    """Prints in what broker and journal disagree, as the run that was halted by it wrote it down: JSON to standard
-    output, the table for a person to standard error."""
-    with JournalReader(journal) as reader:
-        entry = reader.latest_run(RunKind.DAILY)
-        if entry is None:
-            return
-        if as_json:
-            show(json.dumps(document_of(reader, desk, entry.id), indent=2, allow_nan=False))
-        else:
-            click.echo("\n".join(difference_lines(entry.extra.get("differences", ()))), err=True)
+def print_differences(invocation: Invocation, as_json: bool) -> None:
+    """Print the differences between broker and journal that halted the latest run: JSON to standard output, the table
+    for a person to standard error."""
+    with invocation.records() as records:
+        entry = None if records.reader is None else records.reader.latest_run(RunKind.DAILY)
+        document = None if entry is None else session_document(records.required, records.desk, entry.id)
+    if document is None:
+        return
+    if as_json:
+        show_json(document)
+    else:
+        click.echo("\n".join(difference_lines(document["differences"])), err=True)
 
 
 def difference_lines(differences: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -63,64 +60,63 @@ def difference_lines(differences: Sequence[Mapping[str, Any]]) -> list[str]:
     return (lines if len(rows) > 1 else []) + notes
 
 
-def _lines(
-    reader: JournalReader, desk: str, run: str, outcome: str, document: Mapping[str, Any], console: Console
-) -> Iterator[str]:
-    entry = reader.run(run)
-    stopped = halted(reader)
-    if stopped is not None:
-        yield f"{console.bold('HALTED')} {since_words(stopped)}"
+def _lines(document: Mapping[str, Any], console: Console) -> Iterator[str]:
+    session, desk = document["session"], document["desk"]
+    if document["halted"] is not None:
+        yield f"{console.bold('HALTED')} {halt_words(document['halted'])}"
         yield "No order is sent until `paperdesk resume`."
-    if outcome == NOTHING_TO_DO:
-        yield f"Nothing to do: the desk {desk} has decided for {entry.session} already (run {run})."
+    if document["outcome"] == NOTHING_TO_DO:
+        yield f"Nothing to do: the desk {desk} has decided for {session} already (run {document['run']})."
         yield "See `paperdesk status`, `paperdesk decisions`, `paperdesk orders`."
         return
     width = min(console.width, 100)
-    yield console.bold(f"Desk {desk}, session {entry.session}") + console.dim("   paper money")
-    yield from facts([("Decided by", decided_by(entry))], width)
+    yield console.bold(f"Desk {desk}, session {session}") + console.dim("   paper money")
+    decider = decided_by({"label": document["label"], "name": document["preset"], "decider": "preset"})
+    yield from facts([("Decided by", decider)], width)
     yield ""
-    decisions = reader.decisions(run)
-    longest = max((len(made.key.symbol) for made in decisions), default=0)
+    yield from _decisions(document["decisions"], width)
+    yield ""
+    yield from facts(list(_facts(document)), width)
+
+
+def _decisions(decisions: Sequence[Mapping[str, Any]], width: int) -> Iterator[str]:
+    longest = max((len(made["symbol"]) for made in decisions), default=0)
     for made in decisions:
-        size = f"{amounts.size(made.size)} %" if made.size else ""
-        head = f"  {made.key.symbol:<{longest}}  {made.action.value:<7} {size:>5}  "
-        yield (head + first_line(made.reason, width - len(head))).rstrip()
-        if made.cut:
-            yield from facts([("    cut:", made.cut)], width, label=9)
-    yield ""
-    books = next((point for point in reversed(reader.equity()) if point.session == entry.session), None)
-    details = {one["id"]: one["detail"] for one in document["orders"]}
-    orders = [order_words(known.order, details[known.order.id]) for known in reader.orders(run)]
-    fills = [trade_words(fill) for fill in reader.fills(run)]
-    fills += [
-        f"{flow.session} {flow.symbol or 'the account'}: {flow.kind} {amounts.gain(flow.amount)}"
-        for flow in reader.cash_flows(run)
+        size = f"{amounts.size(made['size'])} %" if made["size"] else ""
+        head = f"  {made['symbol']:<{longest}}  {made['action']:<7} {size:>5}  "
+        yield (head + first_line(made["reason"], width - len(head))).rstrip()
+        if made["cut"]:
+            yield from facts([("    cut:", made["cut"])], width, label=9)
+
+
+def _facts(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    since = [trade_words(fill) for fill in document["fills"]]
+    since += [
+        f"{flow['session']} {flow['symbol'] or 'the account'}: {flow['kind']} "
+        f"{amounts.gain(amounts.number(flow['amount']))}"
+        for flow in document["cash_flows"]
     ]
-    pairs = [
-        ("Account", document["broker"]["account"] or ""),
-        ("Orders", "\n".join(orders) or "none"),
-        ("Waiting", _waiting(document)),
-        ("Since last", "\n".join(fills) or "no fills"),
-        ("Skipped", ", ".join(document["skipped"])),
-    ]
-    if books is not None:
-        pairs += [
-            ("Value", f"{amounts.money(books.value)}, of it cash {amounts.money(books.portfolio.cash)}"),
-            ("Positions", "\n".join(held_words(books)) or "none"),
-        ]
-    pairs.append(("Model", model_words(entry.model)))
-    yield from facts(pairs, width)
+    yield "Account", document["broker"]["account"] or ""
+    yield "Orders", "\n".join(map(order_words, document["orders"])) or "none"
+    yield "Waiting", _waiting(document)
+    yield "Since last", "\n".join(since) or "no fills"
+    yield "Skipped", ", ".join(document["skipped"])
+    if document["value"] is not None:
+        value, cash = (amounts.money(amounts.number(document[name])) for name in ("value", "cash"))
+        yield "Value", f"{value}, of it cash {cash}"
+        yield "Positions", "\n".join(_positions(document["positions"])) or "none"
+    yield "Model", model_words(document["model"])
 
 
 def _waiting(document: Mapping[str, Any]) -> str:
     waiting = document["waiting"]
     if not waiting or document["halted"] is not None:
         return ""
-    return f"{len(waiting)} for a word of yours: `paperdesk approve` sends, `paperdesk veto` withdraws"
+    return f"{len(waiting)} for approval: `paperdesk approve` sends, `paperdesk veto` withdraws"
 
 
-def held_words(books: EquityPoint) -> Iterator[str]:
-    """What is held, a line per symbol."""
-    for symbol, held in sorted(books.portfolio.positions.items()):
-        price = books.prices.get(symbol)
-        yield f"{symbol}: {amounts.quantity(held.quantity)} at {amounts.price(price)}"
+def _positions(held: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    for symbol, position in held.items():
+        quantity, price = amounts.number(position["quantity"]), amounts.number(position["price"])
+        assert quantity is not None  # a position has one
+        yield f"{symbol}: {amounts.quantity(quantity)} at {amounts.price(price)}"

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 from engine import places
 from engine.config import Config, Loaded
 from engine.errors import MissingData, PaperdeskError
+from engine.reports.documents.records import latest_backtests
 from tui.commands.due import kept_sessions
-from tui.commands.journals import latest_backtests
 from tui.console import standard_output
 from tui.invocation import Invocation
 

@@ -7,8 +7,7 @@ from datetime import date, datetime
 from pathlib import Path
 
 from engine import places
-from tui.commands.journals import DEFAULT_DESK
-from tui.invocation import Invocation
+from tui.invocation import DEFAULT_DESK, Invocation
 
 
 def desk_of(invocation: Invocation) -> tuple[str, Sequence[str]]:

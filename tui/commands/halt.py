@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import click
 
-from tui.commands.desk_hand import OpenOrders, counted, halted_json, hand_on, listed, open_orders, since_words
-from tui.console import show, standard_output
+from tui.commands.controlled import controlled_journal
+from tui.commands.options import json_option
+from tui.console import show_json, show_lines, standard_output
 from tui.invocation import Invocation, desk_options
+from tui.run_text import counted, halt_words, terms
 
 
 @click.command("halt")
 @click.option("--reason", metavar="TEXT", default="", help="Why, for whoever looks at the desk later.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@json_option
 @desk_options
 def command(invocation: Invocation, reason: str, as_json: bool) -> None:
     """The kill switch: from now on the desk sends no order, until `paperdesk resume`.
@@ -28,32 +31,27 @@ def command(invocation: Invocation, reason: str, as_json: bool) -> None:
     """
     from engine.clock import LiveClock
     from engine.execution.controls import halt
+    from engine.reports.documents.controls import halt_document
 
-    hand = hand_on(invocation)
-    halted, changed = halt(hand.journal, LiveClock().now(), " ".join(reason.split()))
-    orders = open_orders(hand.journal)
+    journal = controlled_journal(invocation)
+    _, changed = halt(journal, LiveClock().now(), " ".join(reason.split()))
+    document = halt_document(invocation.desk_name, journal, changed=changed)
     if as_json:
-        from engine.reports.documents import row_json
-
-        waiting = {
-            "not_sent": [row_json.order(entry.order) for entry in orders.kept],
-            "sent": [row_json.order(entry.order) for entry in orders.sent],
-        }
-        document = {**hand.head, "changed": changed, "halted": halted_json(halted), **waiting}
-        show(json.dumps(document, indent=2, allow_nan=False))
-        return
-    already = "" if changed else " already"
-    show(f"{standard_output().bold('HALTED')}: the desk {hand.desk} is halted{already}, {since_words(halted)}")
-    show("\n".join(_waiting(orders)))
-    show(f"go on with: paperdesk resume{'' if invocation.desk is None else f' --desk {hand.desk}'}")
+        show_json(document)
+    else:
+        show_lines(_lines(document, "" if invocation.desk is None else f" --desk {invocation.desk}"))
 
 
-def _waiting(orders: OpenOrders) -> list[str]:
-    if not orders.kept and not orders.sent:
-        return ["no order waits, and none is with the broker"]
-    lines = []
-    if orders.kept:
-        lines += [f"{counted(orders.kept)} not sent, kept back:", *listed(orders.kept)]
-    if orders.sent:
-        lines += [f"{counted(orders.sent)} with the broker already, not called back:", *listed(orders.sent)]
-    return lines
+def _lines(document: Mapping[str, Any], flag: str) -> Iterator[str]:
+    already, since = "" if document["changed"] else " already", halt_words(document["halted"])
+    yield f"{standard_output().bold('HALTED')}: the desk {document['desk']} is halted{already}, {since}"
+    unsent, sent = document["not_sent"], document["sent"]
+    if unsent:
+        yield f"{counted(unsent)} not sent, kept back:"
+        yield from (f"  {terms(order)}" for order in unsent)
+    if sent:
+        yield f"{counted(sent)} with the broker already, not called back:"
+        yield from (f"  {terms(order)}" for order in sent)
+    if not unsent and not sent:
+        yield "no order waits, and none is with the broker"
+    yield f"go on with: paperdesk resume{flag}"

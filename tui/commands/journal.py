@@ -13,7 +13,7 @@ import click
 
 from engine import places
 from engine.errors import MalformedData, MissingData
-from tui.commands.journals import desk_name, latest_backtests
+from engine.reports.documents.records import latest_backtests
 from tui.console import show
 from tui.invocation import Invocation, desk_options
 
@@ -86,7 +86,7 @@ def command(invocation: Invocation, deed: str, file: Path | None, as_json: bool)
 
 
 def _meant(invocation: Invocation) -> _Journal:
-    desk, run = desk_name(invocation), invocation.run
+    desk, run = invocation.desk_name, invocation.run
     return _Journal(desk, run, places.desk_journal(desk) if run is None else places.run_journal(run))
 
 

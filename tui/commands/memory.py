@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from engine.errors import MissingData
-from tui.commands.journals import latest_backtests, looked_at
+from engine.reports.documents.records import latest_backtests, open_records
 from tui.commands.memory_list import Filter, show_lifeline, show_list
 from tui.commands.memory_preview import show_preview
 from tui.commands.memory_upkeep import export, optimize, reembed
-from tui.commands.run_options import DAY
+from tui.commands.options import DAY
 from tui.invocation import Invocation, desk_options
 
 if TYPE_CHECKING:
@@ -112,16 +112,16 @@ def _meant(invocation: Invocation) -> Iterator[tuple[dict[str, Any], StoredMemor
     from engine.app.stored_memory import memory_of_desk, memory_of_run
 
     services = invocation.services()
-    with looked_at(invocation) as (desk, look):
-        run = None if look is None or look.run is None else look.reader.run(look.run)
+    with invocation.records() as records:
+        run = None if records.run is None else records.required.run(records.run)
+    desk = records.desk
     kept = memory_of_desk(services) if run is None else memory_of_run(services, run)
     title, note = f"desk {desk}" if run is None or run.spec is None else f"backtest {run.id}", ""
     if run is None and not kept.exists:
         latest = _latest_that_remembers(invocation)
         if latest is not None:
-            with looked_at(Invocation(invocation.config_file, invocation.desk, latest)) as (_, other):
-                assert other is not None
-                run = other.reader.run(latest)
+            with open_records(desk, latest) as records:
+                run = records.required.run(latest)
             kept, title = memory_of_run(services, run), f"backtest {latest}"
             note = f" (the desk {desk} has no memory yet; this is the latest backtest)"
     head = {"schema": 1, "desk": desk, "run": None if run is None or run.spec is None else run.id}

@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from engine.errors import MissingData
-from tui.commands.journals import NOT_RUN, looked_at
-from tui.commands.run_options import DAY
-from tui.console import Console, show, standard_output
+from tui.commands.options import DAY, json_option
+from tui.console import Console, show_json, show_lines, standard_output
 from tui.invocation import Invocation, desk_options
-
-if TYPE_CHECKING:
-    from engine.lab.decision_changes import Comparison, Field
-    from engine.lab.parity import Parity
 
 _WIDEST = 120
 
 
 @click.command("parity")
 @click.argument("session", type=DAY, metavar="SESSION", required=False)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@json_option
 @desk_options
 def command(invocation: Invocation, session: date | None, as_json: bool) -> None:
     """Replays a day of the desk on the backtest clock, from its inputs as they were seen and with recorded answers
@@ -40,108 +34,69 @@ def command(invocation: Invocation, session: date | None, as_json: bool) -> None
       paperdesk parity 2025-03-14 --json
     """
     from connectors.wiring.parity import check_parity
+    from engine.reports.documents.parity import parity_document
 
-    with looked_at(invocation) as (desk, look):
-        if look is None:
-            raise MissingData(f"there is no day to replay: {NOT_RUN.format(desk=desk)}")
-        if look.kind == "backtest":
-            raise click.UsageError(f"--run {look.run} is a backtest: only days of the desk are replayed")
-        found = check_parity(look.reader, session, invocation.load().config, look.run)
-        head = look.named()
+    with invocation.records() as records:
+        if records.reader is None:
+            raise MissingData(f"there is no day to replay: {records.absence}")
+        if records.kind == "backtest":
+            raise click.UsageError(f"--run {records.run} is a backtest: only days of the desk are replayed")
+        found = check_parity(records.reader, session, invocation.load().config, records.run)
+        document = parity_document(records, found)
     if as_json:
-        show(json.dumps({**head, **_document(found)}, indent=2, allow_nan=False))
+        show_json(document)
     else:
-        show("\n".join(_lines(found, standard_output())))
-    click.get_current_context().exit(0 if found.same else 1)
+        show_lines(_lines(document, standard_output()))
+    click.get_current_context().exit(0 if document["same"] else 1)
 
 
-def _lines(found: Parity, console: Console) -> Iterator[str]:
-    from tui.commands.run_text import decided_by
+def _lines(document: Mapping[str, Any], console: Console) -> Iterator[str]:
+    from tui.run_text import decided_by
     from tui.text_table import facts, table, wrapped
 
     width = min(console.width, _WIDEST)
-    verdict = "every decision and order is the same" if found.same else "not the same"
-    yield console.bold(f"Parity of {found.session}: {verdict}")
-    decisions, differing = len(found.comparisons), len(found.differing)
-    ids = [change.what for change in found.order_changes]
+    verdict = "every decision and order is the same" if document["same"] else "not the same"
+    yield console.bold(f"Parity of {document['session']}: {verdict}")
+    decisions = document["decisions"]
+    differing = [one for one in decisions if not one["same"]]
     yield from facts(
         [
-            ("Then", f"{decided_by(found.run)}, run {found.run.id}"),
-            ("Replayed", f"{found.label}, from the inputs that were kept"),
-            ("Decisions", f"{decisions - differing} of {decisions} the same"),
-            ("Orders", _orders(found.orders, ids)),
-            ("Data today", "" if found.data else "as they were seen"),
+            ("Then", f"{decided_by(document['then'])}, run {document['run']}"),
+            ("Replayed", f"{document['replayed']['label']}, from the inputs that were kept"),
+            ("Decisions", f"{len(decisions) - len(differing)} of {len(decisions)} the same"),
+            ("Orders", _orders(document["orders"], len(document["order_changes"]))),
+            ("Data today", "" if document["data"] else "as they were seen"),
         ],
         width,
     )
-    if found.differing:
+    if differing:
         yield ""
         yield console.bold("Decisions that differ")
-        rows = [_row(one) for one in found.differing]
-        yield from table(("SYMBOL", "OWNER", "THEN", "REPLAYED", "WHAT DIFFERS"), rows, width=width)
-    if found.order_changes:
+        head = ("SYMBOL", "OWNER", "THEN", "REPLAYED", "WHAT DIFFERS")
+        yield from table(head, [_row(one) for one in differing], width=width)
+    if document["order_changes"]:
         yield ""
         yield console.bold("Orders that differ")
-        rows = [(change.what, _plain(change.stood), _plain(change.now)) for change in found.order_changes]
+        rows = [(change["order"], change["then"], change["replayed"]) for change in document["order_changes"]]
         yield from table(("ORDER", "THEN", "REPLAYED"), rows, width=width)
-    if found.data:
+    if document["data"]:
         yield ""
         yield console.bold("Where today's data are not what was seen")
-        for sentence in found.data:
+        for sentence in document["data"]:
             first, *others = wrapped(sentence, width - 4)
             yield f"  - {first}"
             yield from (f"    {line}" for line in others)
 
 
-def _orders(orders: int, differing: Sequence[str]) -> str:
+def _orders(orders: int, differing: int) -> str:
     if not orders and not differing:
         return "none then, and none now"
-    return f"{orders} then, {len(differing)} differ" if differing else f"{orders} of {orders} the same"
+    return f"{orders} then, {differing} differ" if differing else f"{orders} of {orders} the same"
 
 
-def _row(one: Comparison) -> tuple[str, ...]:
-    from tui.commands.redecision import action
+def _row(one: Mapping[str, Any]) -> tuple[str, ...]:
+    from tui.trail_text import action_words
 
-    either = one.stood or one.now
-    assert either is not None  # a comparison has a side
-    key = either.decision.key
-    sides = ["not decided" if side is None else action(side.decision) for side in (one.stood, one.now)]
-    owner = "" if key.owner == "desk" else key.owner
-    return key.symbol, owner, *sides, ", ".join(change.what for change in one.decision)
-
-
-def _plain(value: Field) -> str:
-    return (value if isinstance(value, str) else ", ".join(value)) or "none"
-
-
-def _document(found: Parity) -> dict[str, Any]:
-    return {
-        "run": found.run.id,
-        "session": str(found.session),
-        "then": {"label": found.run.label, "name": found.run.name},
-        "replayed": {"label": found.label},
-        "same": found.same,
-        "decisions": [_decision(one) for one in found.comparisons],
-        "orders": found.orders,
-        "order_changes": [
-            {"order": change.what, "then": _plain(change.stood), "replayed": _plain(change.now)}
-            for change in found.order_changes
-        ],
-        "data": list(found.data),
-    }
-
-
-def _decision(one: Comparison) -> dict[str, Any]:
-    from engine.reports.documents.row_json import decision
-
-    either = one.stood or one.now
-    assert either is not None  # a comparison has a side
-    return {
-        "symbol": either.decision.key.symbol,
-        "owner": either.decision.key.owner,
-        "same": one.same,
-        "same_throughout": one.same_throughout,
-        "differs": [change.what for change in one.decision],
-        "then": None if one.stood is None else decision(one.stood.decision),
-        "replayed": None if one.now is None else decision(one.now.decision),
-    }
+    sides = ["not decided" if one[side] is None else action_words(one[side]) for side in ("then", "replayed")]
+    owner = "" if one["owner"] == "desk" else one["owner"]
+    return one["symbol"], owner, *sides, ", ".join(one["differs"])

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from tui.commands.journals import NOT_RUN, Look, looked_at
-from tui.console import show, standard_output
+from tui.commands.options import json_option
+from tui.console import show_records, standard_output
 from tui.invocation import Invocation, desk_options
-
-if TYPE_CHECKING:
-    from engine.domain.run import EquityPoint
 
 
 @click.command("positions")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@json_option
 @desk_options
 def command(invocation: Invocation, as_json: bool) -> None:
     """Lists what is held at the last close: shares, average cost, price, gain, and the part of the portfolio.
@@ -27,72 +24,50 @@ def command(invocation: Invocation, as_json: bool) -> None:
       paperdesk positions
       paperdesk positions --run backtest-20250701-120000-ab12
     """
-    with looked_at(invocation) as (desk, look):
-        books = None if look is None else last_books(look)
-        head: dict[str, Any] = {"schema": 1, "desk": desk, "kind": "desk", "run": None}
-        if look is not None:
-            head = look.named()
-    if as_json:
-        show(json.dumps({**head, **_document(books)}, indent=2, allow_nan=False))
-    elif look is None:
-        show(NOT_RUN.format(desk=desk))
-    elif books is None:
-        show(f"no session of {look.title} is closed yet")
-    else:
-        show("\n".join([standard_output().bold(f"Positions of {look.title} at {books.session}"), *lines_of(books)]))
+    with invocation.records() as records:
+        from engine.reports.documents.positions import positions_document
+
+        document = positions_document(records)
+    show_records(records, document, as_json, lambda: _lines(records.title, document))
 
 
-def last_books(look: Look) -> EquityPoint | None:
-    """The books at the last close; of a daily run, at the session that it was for."""
-    points = look.reader.equity(look.run if look.kind == "backtest" else None, look.part)
-    if look.kind == "daily":
-        session = look.reader.run(look.run or "").session
-        points = tuple(point for point in points if session is None or point.session <= session)
-    return points[-1] if points else None
+def _lines(title: str, document: Mapping[str, Any]) -> Iterator[str]:
+    if document["session"] is None:
+        yield f"no session of {title} is closed yet"
+        return
+    yield standard_output().bold(f"Positions of {title} at {document['session']}")
+    yield from position_lines(document)
 
 
-def _document(books: EquityPoint | None) -> dict[str, Any]:
-    from engine.domain.decimal_text import money
-    from engine.reports.documents.session import positions
-
-    if books is None:
-        return {"session": None, "value": None, "cash": None, "positions": {}}
-    return {
-        "session": str(books.session),
-        "value": money(books.value),
-        "cash": money(books.portfolio.cash),
-        "positions": positions(books),
-    }
-
-
-def lines_of(books: EquityPoint) -> list[str]:
-    """A table of what is held, with the cash below it."""
+def position_lines(document: Mapping[str, Any]) -> Iterator[str]:
+    """A table of what a document's `positions` hold, with its `cash` and `value` below."""
     from tui import amounts
     from tui.text_table import table
 
+    value, cash = Decimal(document["value"]), Decimal(document["cash"])
     rows = []
-    for symbol, held in sorted(books.portfolio.positions.items()):
-        price = books.prices.get(symbol)
-        worth = None if price is None else price * held.quantity
-        gain = None if price is None else (price - held.average_cost) * held.quantity
-        cost = abs(held.average_cost * held.quantity)
+    for symbol, held in document["positions"].items():
+        quantity, cost, price = (amounts.number(held[name]) for name in ("quantity", "average_cost", "price"))
+        assert quantity is not None and cost is not None  # a position has both
+        worth = None if price is None else price * quantity
+        gain = None if worth is None else worth - cost * quantity
+        paid = abs(cost * quantity)
         rows.append(
             (
                 symbol,
-                amounts.quantity(held.quantity),
-                amounts.price(held.average_cost),
+                amounts.quantity(quantity),
+                amounts.price(cost),
                 amounts.price(price),
                 amounts.money(worth),
                 amounts.gain(gain),
-                amounts.percent(gain / cost if gain is not None and cost else None),
-                _part(worth, books.value),
+                amounts.percent(gain / paid if gain is not None and paid else None),
+                _part(worth, value),
             )
         )
-    cash = books.portfolio.cash
-    rows.append(("cash", "", "", "", amounts.money(cash), "", "", _part(cash, books.value)))
-    rows.append(("all", "", "", "", amounts.money(books.value), "", "", ""))
+    rows.append(("cash", "", "", "", amounts.money(cash), "", "", _part(cash, value)))
+    rows.append(("all", "", "", "", amounts.money(value), "", "", ""))
     head = ("SYMBOL", "SHARES", "COST", "PRICE", "VALUE", "GAIN", "GAIN %", "PART")
-    return list(table(head, rows, set(head[1:]), standard_output().width))
+    return table(head, rows, set(head[1:]), standard_output().width)
 
 
 def _part(worth: Decimal | None, value: Decimal) -> str:

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from engine.errors import DeskHalted
-from tui.commands.broker_values import BrokerValues, broker_values_of, value_row
-from tui.commands.desk_hand import hand_on
-from tui.console import show, standard_output
+from tui.commands.broker_values import asked_values, value_words
+from tui.commands.controlled import controlled_journal
+from tui.commands.options import json_option
+from tui.console import show, show_json, show_lines, standard_output
 from tui.invocation import Invocation, desk_options
 from tui.text_table import wrapped
 
 if TYPE_CHECKING:
-    from decimal import Decimal
-
-    from engine.app.reconciliation import Reconciled
-    from engine.domain.brokerage import Difference
     from engine.domain.run import Adoption
 
 
@@ -29,7 +25,7 @@ if TYPE_CHECKING:
 @click.option("--adopt", is_flag=True, help="Take the broker's side in every difference, recorded with the reason.")
 @click.option("--reason", metavar="TEXT", default="", help="With --adopt: why, for whoever reads the books later.")
 @click.option("--yes", is_flag=True, help="With --adopt: do not ask.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@json_option
 @desk_options
 def command(invocation: Invocation, adopt: bool, reason: str, yes: bool, as_json: bool) -> int:
     """Compares the broker's account with the journal: cash, positions, open orders. Writes nothing by itself.
@@ -51,104 +47,66 @@ def command(invocation: Invocation, adopt: bool, reason: str, yes: bool, as_json
     if adopt and not yes and (as_json or not sys.stdin.isatty()):
         raise click.UsageError("nobody can be asked here: look with paperdesk reconcile, then say --adopt --yes")
     from engine.app.reconciliation import adopt_account, reconcile
+    from engine.reports.documents.equity import BrokerValues
+    from engine.reports.documents.reconciliation import reconciliation_document
 
-    hand_on(invocation)
+    controlled_journal(invocation)
     services = invocation.services()
     done = asyncio.run(reconcile(services))
-    adopted: Sequence[Adoption] = ()
-    if adopt and (done.found.differences or done.found.kept.bound is None):
+    document = reconciliation_document(done.desk, done.found, (), BrokerValues())
+    adopted: tuple[Adoption, ...] = ()
+    if adopt and not (document["agree"] and document["begun"]):
         if not as_json:
-            show("\n".join(_lines(done)))
+            show_lines(_lines(document))
         if not yes and not click.confirm(f"PAPER: take the broker's side in the journal of {done.desk}?", err=True):
             show("nothing was adopted")
             return DeskHalted.exit_code
         adopted = asyncio.run(adopt_account(services, why)).adopted
         done = asyncio.run(reconcile(services))
-    _print(done, adopted, _values(invocation, done.desk), as_json)
-    return DeskHalted.exit_code if done.found.differences else 0
+    with invocation.records() as records:
+        values = asked_values(invocation, records)
+    document = reconciliation_document(done.desk, done.found, adopted, values)
+    if as_json:
+        show_json(document)
+    else:
+        words = value_words(values)
+        told = wrapped(words, standard_output().width) if words else []
+        show_lines([*_adopted(document), *_lines(document), *told])
+    return 0 if document["agree"] else DeskHalted.exit_code
 
 
-def _values(invocation: Invocation, desk: str) -> BrokerValues:
-    """The broker's own values at the closes that the journal has: told, and nothing that halts."""
-    from engine import places
-    from engine.errors import MissingData
-    from engine.journal.reader import JournalReader
-
-    try:
-        with JournalReader(places.desk_journal(desk)) as reader:
-            return broker_values_of(invocation, reader, reader.equity())
-    except MissingData:
-        return BrokerValues()
+def _adopted(document: Mapping[str, Any]) -> Iterator[str]:
+    for one in document["adopted"]:
+        yield f"adopted {one['what']}: {_amount(one['before'])} became {_amount(one['after'])}"
 
 
-def _print(done: Reconciled, adopted: Sequence[Adoption], values: BrokerValues, as_json: bool) -> None:
-    found = done.found
-    if not as_json:
-        for one in adopted:
-            show(f"adopted {one.symbol or 'cash'}: {_amount(one.before)} became {_amount(one.after)}")
-        lines = _lines(done)
-        lines += wrapped(values.in_words(), standard_output().width) if values.in_words() else []
-        show("\n".join(lines))
-        return
-    from engine.domain.decimal_text import plain
-    from engine.reports.documents import row_json
-
-    document: dict[str, Any] = {
-        "schema": 1,
-        "desk": done.desk,
-        "account": found.account.id,
-        "agree": not found.differences,
-        "differences": [row_json.difference(one) for one in found.differences],
-        "adopted": [
-            {"what": one.symbol or "cash", "before": plain(one.before), "after": plain(one.after)} for one in adopted
-        ],
-        "values": [{"session": str(one.session), **value_row(one)} for one in values.differing],
-    }
-    show(json.dumps(document, indent=2, allow_nan=False))
-
-
-def _lines(done: Reconciled) -> list[str]:
+def _lines(document: Mapping[str, Any]) -> Iterator[str]:
+    from tui.plain_text import one_line
     from tui.text_table import table
 
-    found, console = done.found, standard_output()
-    head = console.bold(f"Desk {done.desk} and the account {found.account.id}") + console.dim("   paper money")
-    ours = found.kept.portfolio(found.lines)
-    differing = {one.what for one in found.differences}
-    begun = found.kept.bound is not None
-    rows = [("cash", _amount(ours.cash if begun else None), _amount(found.account.cash), _mark("cash" in differing))]
-    for symbol in sorted(ours.positions.keys() | found.account.positions.keys()):
-        theirs = found.account.positions.get(symbol)
-        held = None if theirs is None else theirs.quantity
-        rows.append(
-            (symbol, _amount(ours.quantity(symbol) if begun else None), _amount(held), _mark(symbol in differing))
-        )
-    lines = [head, *table(("", "JOURNAL", "BROKER", "DIFFERS"), rows, {"JOURNAL", "BROKER"}, console.width)]
-    lines += [f"{one.what}: {_words(one)}" for one in found.differences if one.amount is None]
-    if begun or found.differences:
-        lines.append(_verdict(len(found.differences)))
-    if not begun:
-        lines.append("the journal has nothing of this account yet: the desk's first run opens its books with the cash")
-    return lines
+    console, differences = standard_output(), document["differences"]
+    yield console.bold(f"Desk {document['desk']} and the account {document['account']}") + console.dim("   paper money")
+    differing = {one["what"] for one in differences}
+    sides = {"cash": document["cash"], **document["positions"]}
+    rows = [
+        (what, _amount(side["journal"]), _amount(side["broker"]), "<- differs" if what in differing else "")
+        for what, side in sides.items()
+    ]
+    yield from table(("", "JOURNAL", "BROKER", "DIFFERS"), rows, {"JOURNAL", "BROKER"}, console.width)
+    yield from (f"{one['what']}: {one_line(one['note'] or '')}" for one in differences if one["difference"] is None)
+    if differences:
+        points = "1 point" if len(differences) == 1 else f"{len(differences)} points"
+        yield f"they differ in {points}: nothing is traded until they agree (--adopt takes the broker's side)"
+    elif document["begun"]:
+        yield "they agree"
+    if not document["begun"]:
+        yield "the journal has nothing of this account yet: the desk's first run opens its books with the cash"
 
 
-def _verdict(differences: int) -> str:
-    if not differences:
-        return "they agree"
-    points = "1 point" if differences == 1 else f"{differences} points"
-    return f"they differ in {points}: nothing is traded until they agree (--adopt takes the broker's side)"
+def _amount(text: str | None) -> str:
+    from tui import amounts
 
-
-def _mark(differs: bool) -> str:
-    return "<- differs" if differs else ""
-
-
-def _words(one: Difference) -> str:
-    from tui.plain_text import one_line
-
-    return one_line(one.note)
-
-
-def _amount(amount: Decimal | None) -> str:
+    amount = amounts.number(text)
     if amount is None:
         return "-"
     return f"{amount.normalize():,f}" if amount else "0"

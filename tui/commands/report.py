@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tui.commands.run_options import DAY
+from tui.commands.options import DAY
 from tui.invocation import Invocation, desk_options
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import date
-
-    from tui.commands.journals import Look
 
 FORMATS = {"md": ".md", "html": ".html", "json": ".json", "csv": ".csv"}
 """Formats with how their files end."""
@@ -67,7 +65,9 @@ def command(
         else:
             _write(target, text)
         return
-    document = _document(invocation.run)
+    from engine.reports.stored import stored_document
+
+    document = stored_document(invocation.run)
     if target is None:
         show(_rendered(document, chosen, table).rstrip("\n"))
     elif chosen == "csv" and table is None and target.suffix != ".csv":
@@ -102,56 +102,14 @@ def _is_of_the_desk(run: str | None) -> bool:
 
 def _session(invocation: Invocation, session: date | None, chosen: str) -> str:
     """The report of the desk's run of a session, or of the run that is named."""
-    from engine.app.session_report import document_of
-    from engine.errors import MissingData
     from engine.reports.day_markdown import day_markdown
     from engine.reports.documents.backtest import as_text
-    from tui.commands.journals import NOT_RUN, looked_at
+    from engine.reports.documents.session import run_of_session, session_document
 
-    with looked_at(invocation) as (desk, look):
-        if look is None:
-            raise MissingData(NOT_RUN.format(desk=desk))
-        run = look.run or _run_of(look, session)
-        document = document_of(look.reader, desk, run)
+    with invocation.records() as records:
+        run = records.run or run_of_session(records, session)
+        document = session_document(records.required, records.desk, run)
     return as_text(document) + "\n" if chosen == "json" else day_markdown(document)
-
-
-def _run_of(look: Look, session: date | None) -> str:
-    from engine.errors import MissingData
-
-    runs = look.reader.runs()
-    found = [run.id for run in runs if run.session == session]
-    if not found:
-        known = ", ".join(dict.fromkeys(str(run.session) for run in runs[:-6:-1]))
-        raise MissingData(f"{look.title} has no run for {session}; the latest are for {known or 'no session yet'}")
-    return found[0]
-
-
-def _document(run: str | None) -> dict[str, Any]:
-    from engine import places
-    from engine.errors import MissingData
-    from engine.journal.reader import JournalReader
-    from engine.reports.stored import kept
-
-    journal = _latest(places.runs_dir()) if run is None else places.run_journal(run)
-    if run is not None and not journal.is_file():
-        known = ", ".join(path.stem for path in _newest_first(places.runs_dir())[:3])
-        raise MissingData(f"no run {run}; the latest are {known or '(none: paperdesk backtest makes one)'}")
-    with JournalReader(journal) as reader:
-        return kept(reader, journal.stem)
-
-
-def _latest(folder: Path) -> Path:
-    from engine.errors import MissingData
-
-    journals = _newest_first(folder)
-    if not journals:
-        raise MissingData("there is no backtest to report on yet: paperdesk backtest makes one")
-    return journals[0]
-
-
-def _newest_first(folder: Path) -> list[Path]:
-    return sorted(folder.glob("*.db"), key=lambda path: (path.stat().st_mtime_ns, path.name), reverse=True)
 
 
 def _rendered(document: Mapping[str, Any], chosen: str, table: str | None) -> str:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import click
 
-from tui.commands.desk_hand import OpenOrders, counted, halted_json, hand_on, listed, open_orders, since_words
-from tui.console import show
+from tui.commands.controlled import controlled_journal
+from tui.commands.options import json_option
+from tui.console import show_json, show_lines
 from tui.invocation import Invocation, desk_options
+from tui.run_text import counted, halt_words, terms
 
 
 @click.command("resume")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@json_option
 @desk_options
 def command(invocation: Invocation, as_json: bool) -> None:
     """Ends a halt: what `paperdesk halt` stopped may go on. A desk that is not halted stays as it is.
@@ -27,20 +30,21 @@ def command(invocation: Invocation, as_json: bool) -> None:
     """
     from engine.clock import LiveClock
     from engine.execution.controls import resume
+    from engine.reports.documents.controls import resume_document
 
-    hand = hand_on(invocation)
-    before = resume(hand.journal, LiveClock().now())
-    orders = open_orders(hand.journal) if hand.journal.exists() else OpenOrders()
+    journal = controlled_journal(invocation)
+    document = resume_document(invocation.desk_name, journal, resume(journal, LiveClock().now()))
     if as_json:
-        from engine.reports.documents import row_json
-
-        kept = [row_json.order(entry.order) for entry in orders.kept]
-        document = {**hand.head, "changed": before is not None, "was_halted": halted_json(before), "not_sent": kept}
-        show(json.dumps(document, indent=2, allow_nan=False))
-        return
-    if before is None:
-        show(f"the desk {hand.desk} is not halted")
+        show_json(document)
     else:
-        show(f"the desk {hand.desk} goes on; it was halted {since_words(before)}")
-    if orders.kept:
-        show("\n".join([f"{counted(orders.kept)} not sent yet:", *listed(orders.kept)]))
+        show_lines(_lines(document))
+
+
+def _lines(document: Mapping[str, Any]) -> Iterator[str]:
+    if document["was_halted"] is None:
+        yield f"the desk {document['desk']} is not halted"
+    else:
+        yield f"the desk {document['desk']} goes on; it was halted {halt_words(document['was_halted'])}"
+    if document["not_sent"]:
+        yield f"{counted(document['not_sent'])} not sent yet:"
+        yield from (f"  {terms(order)}" for order in document["not_sent"])

@@ -4,53 +4,20 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import date
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+from tui.commands.options import AMOUNT, DAY, key_values, listed, symbol_list
 
 if TYPE_CHECKING:
     from engine.config import Config
     from engine.domain.run import RunSpec
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-class DayType(click.ParamType[date]):
-    """A date as YYYY-MM-DD."""
-
-    name = "date"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> date:
-        """The date, or a usage error that names what was given."""
-        if isinstance(value, date):
-            return value
-        try:
-            return date.fromisoformat(value)
-        except ValueError:
-            self.fail(f"{value!r} is no date; write it as YYYY-MM-DD", param, ctx)
-
-
-class AmountType(click.ParamType[Decimal]):
-    """A finite decimal number."""
-
-    name = "number"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Decimal:
-        """The number, exact, or a usage error that names what was given."""
-        try:
-            amount = Decimal(str(value))
-        except InvalidOperation:
-            amount = Decimal("NaN")
-        if not amount.is_finite():
-            self.fail(f"{value!r} is no number", param, ctx)
-        return amount
-
-
-DAY = DayType()
-AMOUNT = AmountType()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +63,7 @@ class RunFlags:
             params=key_values(self.params),
             data=services(config).data,
             model=self.model,
-            without=() if self.without is None else tuple(filter(None, map(str.strip, self.without.split(",")))),
+            without=listed(self.without),
             convention=self.convention or config.metrics.convention,
             cash=self.cash,
             commission=self.commission,
@@ -137,61 +104,8 @@ def run_options(function: F) -> F:
     @click.option("--convention", metavar="NAME", help="How it trades and is measured: desk, finvision, finagent, ...")
     @click.option("--seed", type=click.IntRange(0), metavar="N", help="Seed of everything that draws.")
     @functools.wraps(function)
-    def wrapped(
-        *args: Any,
-        symbols: str | None,
-        first: date | None,
-        last: date | None,
-        warm_up_from: date | None,
-        preset: str | None,
-        strategy: str | None,
-        params: Sequence[str],
-        model: str | None,
-        without: str | None,
-        folder: str | None,
-        cash: Decimal | None,
-        commission: Decimal | None,
-        slippage_bp: Decimal | None,
-        convention: str | None,
-        seed: int | None,
-        **kwargs: Any,
-    ) -> Any:
-        flags = RunFlags(
-            symbols=symbols,
-            first=first,
-            last=last,
-            warm_up_from=warm_up_from,
-            preset=preset,
-            strategy=strategy,
-            params=params,
-            model=model,
-            without=without,
-            folder=folder,
-            cash=cash,
-            commission=commission,
-            slippage_bp=slippage_bp,
-            convention=convention,
-            seed=seed,
-        )
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        flags = RunFlags(**{field.name: kwargs.pop(field.name) for field in fields(RunFlags)})
         return function(*args, flags=flags, **kwargs)
 
     return wrapped  # type: ignore[return-value]
-
-
-def symbol_list(text: str) -> tuple[str, ...]:
-    """Symbols from `A,B`, in capitals. Raises a usage error where there is none."""
-    symbols = tuple(part.strip().upper() for part in text.split(",") if part.strip())
-    if not symbols:
-        raise click.UsageError("--symbols names no symbol; write them as A,B")
-    return symbols
-
-
-def key_values(texts: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """Pairs from `key=value` texts. Raises a usage error for a text without a key or an equals sign."""
-    pairs = []
-    for text in texts:
-        key, equals, value = text.partition("=")
-        if not (equals and key.strip()):
-            raise click.UsageError(f"--param {text!r}: write it as KEY=VALUE")
-        pairs.append((key.strip(), value.strip()))
-    return tuple(pairs)

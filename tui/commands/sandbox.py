@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tui.commands.run_options import AMOUNT, DAY
+from tui.commands.options import AMOUNT, DAY
 from tui.console import show
 from tui.invocation import Invocation, desk_options
 

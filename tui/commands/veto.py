@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from tui.commands.words import speak
+from tui.commands.approvals import answer
+from tui.commands.options import json_option
 from tui.invocation import Invocation, desk_options
 
 
@@ -12,7 +13,7 @@ from tui.invocation import Invocation, desk_options
 @click.argument("order_ids", nargs=-1, metavar="[ORDER_ID]...")
 @click.option("--all", "everything", is_flag=True, help="Every order that waits.")
 @click.option("--reason", metavar="TEXT", default="", help="Why, for whoever looks at the order later.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@json_option
 @desk_options
 def command(invocation: Invocation, order_ids: tuple[str, ...], everything: bool, reason: str, as_json: bool) -> int:
     """Vetoes orders of a desk that asks (broker.mode = ask): they are never sent.
@@ -25,4 +26,4 @@ def command(invocation: Invocation, order_ids: tuple[str, ...], everything: bool
       paperdesk veto growth-20250314-1-AAPL-B-1 --reason "too much of one thing"
       paperdesk veto --all
     """
-    return speak(invocation, "veto", order_ids, everything, as_json, reason)
+    return answer(invocation, "veto", order_ids, everything, as_json, reason)

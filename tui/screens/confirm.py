@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
+
+from tui.confirmations import Confirmation
 
 LEAVE = ("escape", "n", "q")
 
@@ -39,28 +39,25 @@ class ConfirmScreen(ModalScreen[str]):
     App.-plain ConfirmScreen > Vertical { border: ascii $warning; }
     """
 
-    def __init__(self, title: str, text: str, choices: Sequence[tuple[str, str]]) -> None:
-        """`choices` are keys with the word of what they do."""
+    def __init__(self, confirmation: Confirmation) -> None:
         super().__init__()
-        self._title = title
-        self._text = text
-        self._choices = tuple(choices)
+        self._confirmation = confirmation
 
     def compose(self) -> ComposeResult:
         """The question and its answers."""
         with Vertical() as box:
-            box.border_title = Content(f"PAPER  {self._title}")
-            yield Static(self._text, markup=False)
+            box.border_title = Content(f"PAPER  {self._confirmation.title}")
+            yield Static(self._confirmation.text, markup=False)
             parts: list[tuple[str, str]] = []
-            for key, word in (*self._choices, ("esc", "leave it")):
-                parts += [(f"{key} ", "bold $primary"), (f"{word}   ", "")]
+            for key, action in (*self._confirmation.choices, ("esc", "leave it")):
+                parts += [(f"{key} ", "bold $primary"), (f"{action}   ", "")]
             yield Static(Content.assemble(*parts), id="choices", markup=False)
 
     def on_key(self, event: events.Key) -> None:
         """A choice, or nothing at all: no other key does anything here."""
         event.stop()
         pressed = event.character or event.key
-        if pressed in {key for key, _ in self._choices}:
+        if pressed in {key for key, _ in self._confirmation.choices}:
             self.dismiss(pressed)
         elif event.key in LEAVE:
             self.dismiss("")

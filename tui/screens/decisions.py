@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Sequence
 from typing import ClassVar
 
 from textual import on, work
@@ -12,22 +11,12 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 
 from engine.errors import PaperdeskError
-from tui.backtest_state import RUNNING
-from tui.bridge import Snapshot
-from tui.decision_list import COLUMNS, Decided, read_decisions, rows
+from engine.reports.documents.decisions import FollowedDecision
+from tui.bridge import Snapshot, Source
+from tui.decision_list import COLUMNS, row_key, rows
 from tui.keys import DECISIONS, bindings
 from tui.screens.frame import FramedScreen
 from tui.widgets.table import Table
-
-
-@dataclass(frozen=True, slots=True)
-class _Source:
-    """Where decisions come from: the desk's journal or that of a backtest of this sitting."""
-
-    name: str
-    journal: Path
-    run: str | None
-    version: int
 
 
 class DecisionsScreen(FramedScreen):
@@ -39,10 +28,10 @@ class DecisionsScreen(FramedScreen):
 
     def __init__(self) -> None:
         super().__init__()
-        self._sources: list[_Source] = []
+        self._sources: Sequence[Source] = ()
         self._at = 0
-        self._read_from: _Source | None = None
-        self._decided: dict[str, Decided] = {}
+        self._read_from: Source | None = None
+        self._decided: dict[str, FollowedDecision] = {}
 
     def compose_body(self) -> ComposeResult:
         """The table."""
@@ -59,31 +48,24 @@ class DecisionsScreen(FramedScreen):
 
     def show_body(self, view: Snapshot) -> None:
         """Read again where the journal may have grown."""
-        if view.services is None:
+        if not view.sources:
             return
-        self._sources = [_Source(f"desk {view.services.desk}", view.services.journal, None, view.journal_version)]
-        from engine import places
-
-        for run in view.backtests:
-            if run.status != RUNNING and run.curve:
-                self._sources.append(_Source(run.name, places.run_journal(run.spec.run), run.spec.run, 0))
+        self._sources = view.sources
         self._at = min(self._at, len(self._sources) - 1)
         if self._sources[self._at] != self._read_from:
             self._read_from = self._sources[self._at]
             self._read(self._read_from)
 
     @work(exclusive=True, exit_on_error=False)
-    async def _read(self, source: _Source) -> None:
+    async def _read(self, source: Source) -> None:
         table = self.query_one(Table)
-        market = self._view.market
-        known = None if market is None else market.known
         try:
-            found = await asyncio.to_thread(read_decisions, source.journal, source.run, known)
+            found = await self.desk_app.bridge.decisions(source)
             shown = await asyncio.to_thread(rows, found)
         except PaperdeskError as error:
             table.show([], str(error))
             return
-        self._decided = {one.key: one for one in found}
+        self._decided = {row_key(one): one for one in found}
         table.show(shown, "nothing has been decided yet:\npress r to run the first cycle")
         others = f"  {self._at + 1}/{len(self._sources)}" if len(self._sources) > 1 else ""
         table.border_title = f"Decisions of {source.name}{others}"
@@ -106,7 +88,7 @@ class DecisionsScreen(FramedScreen):
             return
         from tui.screens.trail import TrailScreen
 
-        self.app.push_screen(TrailScreen(self._read_from.journal, one.decision.key))
+        self.app.push_screen(TrailScreen(self._read_from, one.decision))
 
     def action_open(self) -> None:
         """The trail of the decision under the cursor."""

@@ -13,9 +13,9 @@ from textual.containers import Horizontal, Vertical
 from textual.widget import Widget
 
 from engine.messages.commands import Approve, Veto
+from engine.reports.documents.control_state import OpenOrder
 from tui.bridge import Snapshot
-from tui.desk_hand import OpenOrder
-from tui.hand_questions import Question, approve_question, veto_question
+from tui.confirmations import Confirmation, approve_confirmation, veto_confirmation
 from tui.keys import DESK, bindings
 from tui.layout import Layout
 from tui.screens.frame import FramedScreen
@@ -71,7 +71,7 @@ class DeskScreen(FramedScreen):
     def has_room_for(self, pane: Widget) -> bool:
         """The why column needs a wide screen; on a small one, open orders are shown where there are any."""
         if pane.id == "orders":
-            return self.form is not Layout.NARROW or bool(self._view.hand.orders)
+            return self.form is not Layout.NARROW or bool(self._view.controls.orders)
         return pane.id != "why" or self.form is Layout.WIDE
 
     @property
@@ -117,10 +117,10 @@ class DeskScreen(FramedScreen):
         self.query_one(EventLog).show(view.desk.lines)
 
     def _show_orders(self, view: Snapshot) -> None:
-        orders, hand = self.query_one("#orders", Table), view.hand
+        orders, controls = self.query_one("#orders", Table), view.controls
         if view.services is not None:
-            orders.show(order_rows(hand, view.services.clock.now()))
-        orders.border_subtitle = "a approve  x veto" if hand.waiting else ""
+            orders.show(order_rows(controls, view.services.clock.now()))
+        orders.border_subtitle = "a approve  x veto" if controls.waiting else ""
         if not self.single and orders.display is not self.has_room_for(orders):
             self.place_panes()
 
@@ -158,7 +158,7 @@ class DeskScreen(FramedScreen):
         """The symbol of a row: its key, or in the table of orders that of the order."""
         if table.id != "orders":
             return key
-        return next((one.order.symbol for one in self._view.hand.orders if one.order.id == key), self._symbol)
+        return next((one.order.symbol for one in self._view.controls.orders if one.order.id == key), self._symbol)
 
     def main_table(self) -> Table | None:
         """The watchlist."""
@@ -196,20 +196,21 @@ class DeskScreen(FramedScreen):
         """Approve the order that waits, once that is confirmed."""
         order = self._order_meant()
         if order is not None and self._view.services is not None:
-            hand, now = self._view.hand, self._view.services.clock.now()
-            question = approve_question(order, len(hand.waiting), now, hand.halted is not None)
-            self._ask(question, order, Approve)
+            controls, now = self._view.controls, self._view.services.clock.now()
+            halted = controls.halted is not None
+            self._confirm(approve_confirmation(order, len(controls.waiting), now, halted), order, Approve)
 
     def action_veto(self) -> None:
         """Veto the order that waits, once that is confirmed."""
         order = self._order_meant()
         if order is not None and self._view.services is not None:
-            self._ask(veto_question(order, len(self._view.hand.waiting), self._view.services.clock.now()), order, Veto)
+            waiting, now = len(self._view.controls.waiting), self._view.services.clock.now()
+            self._confirm(veto_confirmation(order, waiting, now), order, Veto)
 
     def _order_meant(self) -> OpenOrder | None:
         """The waiting order under the cursor of the orders; from another pane that of the symbol, or the first. Says
         so where none waits."""
-        waiting, table = self._view.hand.waiting, self.query_one("#orders", Table)
+        waiting, table = self._view.controls.waiting, self.query_one("#orders", Table)
         under = next((one for one in waiting if one.order.id == table.cursor_key), None)
         if self.focused is not table or not waiting:
             under = next((one for one in waiting if one.order.symbol == self._symbol), next(iter(waiting), None))
@@ -217,24 +218,24 @@ class DeskScreen(FramedScreen):
             self.notify("this order does not wait for you" if waiting else "no order waits for approval", timeout=3)
         return under
 
-    def _ask(self, question: Question, order: OpenOrder, word: type[Approve] | type[Veto]) -> None:
+    def _confirm(self, confirmation: Confirmation, order: OpenOrder, command: type[Approve] | type[Veto]) -> None:
         from tui.screens.confirm import ConfirmScreen
 
-        all_of_them = self._view.hand.waiting  # those that were counted in the question
+        all_of_them = self._view.controls.waiting  # those that were counted in the text
 
         def answered(key: str | None) -> None:
             for one in all_of_them if key == "A" else (order,) if key else ():
-                self._send(word(one.order.id))
+                self._send(command(one.order.id))
             self._ticked = 0.0
             self.show_view(self.desk_app.bridge.snapshot())
 
-        self.app.push_screen(ConfirmScreen(*question), answered)
+        self.app.push_screen(ConfirmScreen(confirmation), answered)
 
     def action_why(self) -> None:
         """The whole trail of the symbol's latest decision."""
-        services = self._view.services
-        if services is None or not self._symbol:
+        sources = self._view.sources
+        if not sources or not self._symbol:
             return
         from tui.screens.trail import TrailScreen
 
-        self.app.push_screen(TrailScreen(services.journal, self._symbol))
+        self.app.push_screen(TrailScreen(sources[0], self._symbol))

@@ -14,7 +14,7 @@ from textual.widget import Widget
 
 from engine.messages.commands import Command, Halt, PauseCycle, Resume, ResumeCycle, RunCycle
 from tui.bridge import Snapshot
-from tui.hand_questions import HALT_REASON, halt_question, resume_question
+from tui.confirmations import HALT_REASON, halt_confirmation, resume_confirmation
 from tui.layout import Layout, layout_of
 from tui.widgets.agent_panes import AgentPanes
 from tui.widgets.event_log import EventLog
@@ -174,15 +174,15 @@ class FramedScreen(Screen[None]):
         """Halt the desk, or let it go on, once that is confirmed."""
         from tui.screens.confirm import ConfirmScreen
 
-        hand = self._view.hand
-        command: Command = Halt(HALT_REASON) if hand.halted is None else Resume()
-        question = halt_question(hand) if hand.halted is None else resume_question(hand)
+        controls = self._view.controls
+        command: Command = Halt(HALT_REASON) if controls.halted is None else Resume()
+        confirmation = halt_confirmation(controls) if controls.halted is None else resume_confirmation(controls)
 
         def answered(key: str | None) -> None:
             if key:
                 self._send(command)
 
-        self.app.push_screen(ConfirmScreen(*question), answered)
+        self.app.push_screen(ConfirmScreen(confirmation), answered)
 
     def _send(self, command: Command) -> None:
         refused = self.desk_app.bridge.send(command)

@@ -1,33 +1,46 @@
-"""The trail of one decision over the screen at hand, read from the journal beside it; the prompts on demand."""
+"""The trail of one decision over the screen at hand; the prompts on demand."""
 
 from __future__ import annotations
 
-import asyncio
-from pathlib import Path
-from typing import ClassVar
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from textual import work
+from textual import events, work
 from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
 from textual.content import Content
 
-from engine.domain.decision import DecisionKey
-from engine.errors import MissingData, PaperdeskError
-from engine.journal.entries import Trail
+from engine.errors import PaperdeskError
+from tui.bridge import Source
 from tui.screens.reading import ReadingScreen
+
+if TYPE_CHECKING:
+    from engine.domain.decision import Decision
+    from tui.app import PaperdeskApp
+    from tui.lines import Line
+
+_STYLES = {
+    "strong": "bold",
+    "heading": "bold $primary",
+    "quiet": "$foreground 55%",
+    "warn": "$warning",
+    "up": "$success",
+    "down": "$error-lighten-1",
+}
 
 
 class TrailScreen(ReadingScreen):
-    """One decision: by its key, or the latest for a symbol."""
+    """One decision, or the latest for a symbol."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("o", "prompts", "Prompts", show=False)]
     KEYS = "j k scroll  o prompts  y copy  esc back"
 
-    def __init__(self, journal: Path, wanted: DecisionKey | str) -> None:
-        symbol = wanted if isinstance(wanted, str) else wanted.symbol
+    def __init__(self, source: Source, wanted: Decision | str) -> None:
+        symbol = wanted if isinstance(wanted, str) else wanted.key.symbol
         super().__init__(f"Why {symbol}", Content("reading the journal"))
-        self._journal = journal
+        self._source = source
         self._wanted = wanted
-        self._trail: Trail | None = None
+        self._document: Mapping[str, Any] | None = None
         self._prompts = False
 
     def on_mount(self) -> None:
@@ -36,37 +49,32 @@ class TrailScreen(ReadingScreen):
 
     @work(exclusive=True, exit_on_error=False)
     async def _read(self) -> None:
-        from tui.trail_text import trail_text
-
+        app: PaperdeskApp = self.app  # type: ignore[assignment]
         try:
-            self._trail = await asyncio.to_thread(read_trail, self._journal, self._wanted)
+            self._document = await app.bridge.why(self._source, self._wanted)
         except PaperdeskError as error:
             self.write(Content.styled(str(error), "$warning"))
             return
-        self.write(trail_text(self._trail))
+        self._show()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Lines are wrapped to the page."""
+        self._show()
+
+    def _show(self) -> None:
+        if self._document is None:
+            return
+        from tui.trail_text import prompt_lines, why_lines
+
+        width = self.query_one(VerticalScroll).scrollable_content_region.width
+        self.write(_content((prompt_lines if self._prompts else why_lines)(self._document, width)))
 
     def action_prompts(self) -> None:
-        """What the agents were asked, or back to the trail."""
-        if self._trail is None:
-            return
-        from tui.trail_text import prompts_text, trail_text
-
+        """The prompts of the agents, or back to the trail."""
         self._prompts = not self._prompts
-        self.write(prompts_text(self._trail.answers) if self._prompts else trail_text(self._trail))
+        self._show()
         self.action_edge(False)
 
 
-def read_trail(journal: Path, wanted: DecisionKey | str) -> Trail:
-    """The trail of a decision, or of the latest for a symbol. Raises MissingData where there is none."""
-    from engine.journal.reader import JournalReader
-    from engine.journal.results import trail
-
-    if not journal.is_file():
-        raise MissingData("nothing has been decided yet: press r on the desk to run the first cycle")
-    with JournalReader(journal) as reader:
-        if isinstance(wanted, str):
-            decisions = reader.decisions(symbol=wanted)
-            if not decisions:
-                raise MissingData(f"there is no decision for {wanted} yet: press r on the desk to run the cycle")
-            wanted = decisions[-1].key
-        return trail(reader, wanted)
+def _content(lines: Iterable[Line]) -> Content:
+    return Content("\n").join([Content.styled(text, _STYLES.get(ink, "")) for text, ink in lines])

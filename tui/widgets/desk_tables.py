@@ -7,9 +7,9 @@ from datetime import datetime
 from decimal import Decimal
 
 from engine.domain.market import is_crypto
+from engine.reports.documents.control_state import ControlState, OpenOrder, Waiting
 from tui import amounts
 from tui.bridge import Snapshot
-from tui.desk_hand import HandView, OpenOrder, Standing
 from tui.market_view import Quote
 from tui.state import DeskState, Held, Progress
 from tui.widgets.table import Cell, Column, Row
@@ -34,7 +34,7 @@ ORDERS = (
     Column(title="ASKED", right=True, most=10),
     Column(title="STANDS", most=14),
 )
-_STANDINGS = {Standing.WAITS: "mark", Standing.APPROVED: "up", Standing.SENT: "muted"}
+_STATES = {Waiting.APPROVAL: "mark", Waiting.APPROVED: "up", Waiting.SENT: "muted"}
 _INKS = {"BUY": "up", "SELL": "down", "ABSTAIN": "warn"}
 
 
@@ -126,9 +126,9 @@ def _held(held: Held) -> Row:
     )
 
 
-def order_rows(hand: HandView, now: datetime) -> list[Row]:
+def order_rows(controls: ControlState, now: datetime) -> list[Row]:
     """A row per open order; one that waits for a word says how long it stays."""
-    return [_open_order(order, now) for order in hand.orders]
+    return [_open_order(order, now) for order in controls.orders]
 
 
 def _open_order(open_order: OpenOrder, now: datetime) -> Row:
@@ -137,15 +137,15 @@ def _open_order(open_order: OpenOrder, now: datetime) -> Row:
         asked = Cell(f"${amounts.money(order.notional, 0)}", order=order.notional)
     else:
         asked = Cell(amounts.quantity(order.quantity), order=order.quantity)
-    stands = open_order.standing.value
+    state = open_order.state.value
     if open_order.waits and open_order.until is not None:
-        stands = f"waits {amounts.about(open_order.until - now)}"
+        state = f"waits {amounts.about(open_order.until - now)}"
     return Row(
         order.id,
         (
             Cell(order.symbol, "strong"),
             Cell(order.side.value, _INKS.get(order.side.value, "text")),
             asked,
-            Cell(stands, _STANDINGS.get(open_order.standing, "warn")),
+            Cell(state, _STATES.get(open_order.state, "warn")),
         ),
     )

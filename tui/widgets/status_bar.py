@@ -41,10 +41,10 @@ def items(view: Snapshot) -> list[Item]:
     """What the bar says, the most important first; what does not fit falls off at the end."""
     desk, books = view.desk, view.desk.books
     found: list[Item] = []
-    if view.hand.halted is not None:
-        found.append(Item("since", _halt_words(view.hand.halted, view), "warn"))
-    if view.hand.waiting:
-        found.append(Item("", f"{len(view.hand.waiting)} to approve", "warn"))
+    if view.controls.halted is not None:
+        found.append(Item("since", _halt_words(view.controls.halted, view), "warn"))
+    if view.controls.waiting:
+        found.append(Item("", f"{len(view.controls.waiting)} to approve", "warn"))
     if books is not None:
         day = None if not books.before else float(books.value / books.before - 1)
         found.append(Item("Equity", amounts.money(books.value)))
@@ -124,7 +124,7 @@ class StatusBar(Widget):
 
     def show(self, view: Snapshot) -> None:
         """Say how things stand."""
-        found, halted = items(view), view.hand.halted is not None
+        found, halted = items(view), view.controls.halted is not None
         if (found, halted) != (self._items, self._halted):
             self._items, self._halted = found, halted
             self.refresh()

@@ -5,13 +5,18 @@ Money, prices and quantities are decimal strings; what is not known is null.
 
 from __future__ import annotations
 
-from typing import Any
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
 
 from engine.domain.brokerage import Difference
 from engine.domain.decimal_text import money, plain
 from engine.domain.decision import Decision
 from engine.domain.order import Fill, Order
 from engine.domain.run import CashFlow, EquityPoint, ModelUse
+
+if TYPE_CHECKING:
+    from engine.execution.controls import Halted
+    from engine.journal.entries import RunEntry
 
 Row = dict[str, Any]
 """JSON's own types only."""
@@ -99,3 +104,43 @@ def order(entry: Order) -> Row:
         "notional": None if entry.notional is None else money(entry.notional),
         "state": entry.state.value,
     }
+
+
+def run(entry: RunEntry) -> Row:
+    """A run in its present state; `decider` is the kind of who decided, so that rules are never taken for a model."""
+    return {
+        "id": entry.id,
+        "kind": entry.kind,
+        "name": entry.name,
+        "label": entry.label,
+        "decider": "strategy" if entry.spec is not None and entry.spec.strategy is not None else "preset",
+        "session": entry.session and str(entry.session),
+        "started": entry.started.isoformat(),
+        "ended": entry.ended and entry.ended.isoformat(),
+        "outcome": entry.outcome,
+        "detail": entry.detail,
+    }
+
+
+def halt(stopped: Halted | None) -> Row | None:
+    """A halt; None where the desk is not halted."""
+    return None if stopped is None else {"since": stopped.since.isoformat(), "reason": stopped.reason}
+
+
+def held(books: EquityPoint) -> dict[str, Row]:
+    """The positions at a close, by symbol; `gain` is the market value beyond the average cost."""
+    found: dict[str, Row] = {}
+    for symbol, position in sorted(books.portfolio.positions.items()):
+        price = books.prices.get(symbol)
+        found[symbol] = {
+            "quantity": plain(position.quantity),
+            "price": None if price is None else money(price),
+            "average_cost": money(round(position.average_cost, 6)),
+            "gain": None if price is None else money(round((price - position.average_cost) * position.quantity, 2)),
+        }
+    return found
+
+
+def minute(time: datetime) -> str:
+    """A moment (UTC) to the minute, for a sentence."""
+    return f"{time:%Y-%m-%d %H:%M} UTC"

@@ -1,4 +1,4 @@
-"""A run of a desk as one JSON document, read from its journal: what is printed of it, told of it and reported."""
+"""A run of a desk as one JSON document, read from its journal: printed, notified and reported alike."""
 
 from __future__ import annotations
 
@@ -10,23 +10,33 @@ from engine.account.time_weighted import brought_in, measured
 from engine.domain.decimal_text import money, plain
 from engine.domain.order import OrderState
 from engine.domain.run import Adoption, CashFlow, EquityPoint, RunKind, RunOutcome, TradingMode
+from engine.errors import MissingData
+from engine.execution.controls import halted
 from engine.journal.entries import OrderEntry, RunEntry
 from engine.journal.reader import JournalReader
 from engine.messages.events import Noticed
 from engine.reports.documents import row_json
+from engine.reports.documents.opening import events_of
+from engine.reports.documents.records import Records
 from engine.reports.documents.row_json import Row
 
 SCHEMA = 1
-_PAGE = 1000
 
 
-def day_document(reader: JournalReader, desk: str, run: str, outcome: str | None, halted: Row | None) -> Row:
-    """A run of a desk in JSON's own types. `fills` and `cash_flows` are those since the run before it, `orders` wait
-    for the next open, `waiting` are those of them that are not handed over (they wait for approval, or for the end of
-    a halt), `skipped` are sessions that passed without a run, `halted` says how the desk stands now, `differences` in
-    what broker and journal disagreed, `before` is the close before the run's session with what was brought in since
-    (`brought_in`, no profit) and the `change` without it, `notes` are what a person should know. `outcome` is the run's
-    own unless another is given. Raises MissingData for an unknown run."""
+def session_document(reader: JournalReader, desk: str, run: str, outcome: str | None = None) -> Row:
+    """A run of a desk in JSON's own types. Raises MissingData for an unknown run.
+
+    outcome: the run's own unless another is given.
+    halted: the halt of the desk at this moment.
+    orders: those of the run, for the next open.
+    waiting: those of them that are not submitted: they wait for approval, or for the end of a halt.
+    differences: the points in which broker and journal disagreed.
+    fills, cash_flows: those since the run before it.
+    skipped: sessions that passed without a run.
+    before: the close before the run's session, the deposits and withdrawals since (`brought_in`, no profit) and the
+        `change` without them.
+    notes: what a person should know.
+    """
     entry = reader.run(run)
     books, before = _books(reader, entry)
     bound, orders = reader.account(), reader.orders(run)
@@ -40,7 +50,7 @@ def day_document(reader: JournalReader, desk: str, run: str, outcome: str | None
         "ended": entry.ended and entry.ended.isoformat(),
         "outcome": entry.outcome if outcome is None else outcome,
         "detail": entry.detail,
-        "halted": halted,
+        "halted": row_json.halt(halted(reader)),
         "broker": {
             "kind": entry.extra.get("broker", "simulated"),
             "account": None if bound is None else bound.account,
@@ -59,23 +69,19 @@ def day_document(reader: JournalReader, desk: str, run: str, outcome: str | None
         "value": None if books is None else money(books.value),
         "cash": None if books is None else money(books.portfolio.cash),
         "before": None if books is None or before is None else _before(reader, before, books),
-        "positions": {} if books is None else positions(books),
+        "positions": {} if books is None else row_json.held(books),
         "model": None if entry.model is None else row_json.model_use(entry.model),
         "notes": list(_notes(reader, run)),
     }
 
 
-def positions(books: EquityPoint) -> dict[str, dict[str, str | None]]:
-    """What is held, by symbol; `gain` is what it is worth beyond what it cost on average."""
-    found: dict[str, dict[str, str | None]] = {}
-    for symbol, held in sorted(books.portfolio.positions.items()):
-        price = books.prices.get(symbol)
-        found[symbol] = {
-            "quantity": plain(held.quantity),
-            "price": None if price is None else money(price),
-            "average_cost": money(round(held.average_cost, 6)),
-            "gain": None if price is None else money(round((price - held.average_cost) * held.quantity, 2)),
-        }
+def run_of_session(records: Records, session: date | None) -> str:
+    """The desk's daily run of a session. Raises MissingData that names the latest sessions."""
+    runs = records.required.runs()
+    found = next((run.id for run in runs if run.session == session), None)
+    if found is None:
+        known = ", ".join(dict.fromkeys(str(run.session) for run in runs[:-6:-1]))
+        raise MissingData(f"{records.title} has no run for {session}; the latest are for {known or 'no session yet'}")
     return found
 
 
@@ -149,14 +155,7 @@ def _skipped(reader: JournalReader, entry: RunEntry) -> Iterator[date]:
 
 def _notes(reader: JournalReader, run: str) -> Iterator[Mapping[str, Any]]:
     """What was noticed while it ran, and noted of it since; each once, however often the run was begun."""
-    said = [(event.level, event.text) for event in _noticed(reader, run)]
-    said += [(note.level, note.text) for note in reader.notes(run)]
-    for level, text in dict.fromkeys(said):
+    noticed = [(event.level, event.text) for event in events_of(reader, run) if isinstance(event, Noticed)]
+    noticed += [(note.level, note.text) for note in reader.notes(run)]
+    for level, text in dict.fromkeys(noticed):
         yield {"level": level, "text": text}
-
-
-def _noticed(reader: JournalReader, run: str) -> Iterator[Noticed]:
-    seq = 0
-    while page := reader.events_after(seq, run, _PAGE):
-        yield from (event for _, event in page if isinstance(event, Noticed))
-        seq = page[-1][0]

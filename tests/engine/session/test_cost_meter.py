@@ -6,13 +6,11 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Literal
 
-import pytest
-
 from engine.agents.ask import AnswerRecord, Asked
 from engine.domain.model_call import FailureKind, ModelFailure, ModelResult, Usage
 from engine.domain.run import ModelUse
 from engine.journal.entries import CallCost
-from engine.session.cost_meter import CostMeter, answered, in_words
+from engine.session.cost_meter import CostMeter, answered
 
 NOON = datetime(2024, 3, 1, 12, tzinfo=UTC)
 
@@ -88,49 +86,6 @@ def test_an_answer_is_an_event_with_its_words_or_the_reason_that_there_are_none(
     silent = answered(call("abstained"), "r", NOON)
     assert (silent.text, silent.abstained) == ("abstained: timed out", True)
     assert not answered(call("sent back"), "r", NOON).abstained
-
-
-@pytest.mark.parametrize(
-    ("answer", "words"),
-    [
-        ({"position_size": 5, "rule": "reversal"}, "position size: 5\nrule: reversal"),
-        ({"positive": ["a", "b"], "negative": []}, "positive: a, b"),
-        ({"macd": {"trend": "up", "signal": "buy"}}, "macd trend: up\nmacd signal: buy"),
-        ({"bollinger": None, "note": "", "unrelated": 0}, "unrelated: 0"),
-        ({}, ""),
-    ],
-)
-def test_an_answer_in_words(answer: dict[str, object], words: str) -> None:
-    assert in_words(answer) == words
-
-
-def test_a_list_of_single_words_stands_on_one_line() -> None:
-    assert in_words({"evidence": ["S1", "D2"], "missed": ["A rise."]}).splitlines() == [
-        "evidence: S1, D2",
-        "missed:",
-        "- A rise.",
-    ]
-
-
-def test_entries_with_fields_are_told_as_their_text_with_the_rest_behind_it() -> None:
-    """Nobody reads braces and quotes."""
-    answer = {
-        "items": [
-            {
-                "id": "n1",
-                "effect": "positive",
-                "weight": 7,
-                "concerns_company": True,
-                "summary": "Revenue rose by 12 %.",
-            }
-        ],
-        "summary": "One item speaks for it.",
-    }
-    assert in_words(answer).splitlines() == [
-        "summary: One item speaks for it.",
-        "items:",
-        "- Revenue rose by 12 %. (effect positive, weight 7, concerns company yes)",
-    ]
 
 
 def test_a_run_that_goes_on_counts_what_it_had_asked() -> None:

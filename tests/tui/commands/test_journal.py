@@ -19,9 +19,10 @@ from engine.journal.migrations import VERSION
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
 from engine.messages.events import Event, Noticed, RunFinished
+from engine.reports.documents.opening import opening_of
+from engine.reports.documents.records import records_in
 from tests.engine.old_journals import as_version, version_of
 from tests.tui.commands.conftest import BACKTEST, Run
-from tui.greeting import greeting
 
 HELD = "another run of the desk demo is at work"
 
@@ -195,7 +196,8 @@ async def test_the_app_opens_on_an_old_journal_and_runs_its_cycle(old: Path) -> 
     assert version_of(old) == 1
     app = OpenDesk(config)
     app.clock = BacktestClock(datetime(2025, 3, 18, 1, tzinfo=UTC))
-    books = greeting(app.journal).desk.books
+    with records_in(app.journal, app.desk) as records:
+        books = opening_of(records).books
     assert books is not None and str(books.session) == "2025-03-14"
     assert set(app.symbols) <= set((await app.market()).histories)
     events: list[Event] = []

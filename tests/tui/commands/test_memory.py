@@ -281,23 +281,17 @@ def test_a_trail_shows_each_memory_with_what_it_was_ranked_by(run: Run, remember
     assert "What memory brought" not in run("why", "TMBK", "2024-02-12").out
 
 
-def test_the_apps_trail_shows_the_same(remembering: Path) -> None:
+async def test_the_app_reads_the_same_trail(run: Run, remembering: Path) -> None:
     from engine import places
-    from engine.journal.reader import JournalReader
-    from engine.journal.results import trail
-    from tui.trail_text import trail_text
+    from tui.bridge import Bridge, Source
 
-    with JournalReader(places.desk_journal("demo")) as reader:
-        found = [trail(reader, made.key) for made in reader.decisions(first=SESSIONS[1])]
-    for one in found:
-        shown = trail_text(one).plain
-        for recalled in one.recalled:
-            memory = recalled.memory
-            cited = ", cited" if recalled.cited else ""
-            assert (
-                f"{memory.layer} {memory.rank}, {memory.kind} of {memory.session}{cited}\nrecency {memory.recency:.3f}"
-                in shown
-            )
+    bridge = Bridge(open_desk=lambda: None, backtest=lambda spec, connection: None)  # type: ignore[arg-type, return-value]
+    source = Source("desk demo", places.desk_journal("demo"))
+    for one in await bridge.decisions(source):
+        if one.decision.key.session == SESSIONS[1]:
+            shown = await bridge.why(source, one.decision)
+            printed = run("why", one.decision.key.symbol, str(SESSIONS[1]), "--json").json
+            assert json.loads(json.dumps(shown["decisions"])) == printed["decisions"]
 
 
 def test_embedding_anew_says_what_it_did_and_needs_a_memory_and_a_spec_that_means_something(

@@ -18,7 +18,8 @@ from engine.domain.order import Order, OrderState
 from engine.execution.controls import approvals, halted
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
-from tui.desk_hand import Standing, hand_view
+from engine.reports.documents.control_state import Waiting
+from engine.reports.documents.controls import control_state
 from tui.screens.confirm import ConfirmScreen
 from tui.widgets.status_bar import HALTED, PAPER, StatusBar
 from tui.widgets.table import Table
@@ -66,7 +67,7 @@ async def test_the_kill_switch_halts_and_resumes_a_desk_that_never_ran(running: 
         assert HALTED not in bar(pilot)
         await pilot.press("K", "y")
         await until(pilot, lambda: bar(pilot).startswith(PAPER + HALTED))
-        assert is_halted(desk) and "by hand in the app" in bar(pilot)
+        assert is_halted(desk) and "from the app" in bar(pilot)
         await pilot.press("K")
         await until(pilot, lambda: isinstance(pilot.app.screen, ConfirmScreen))
         await pilot.press("y")
@@ -197,14 +198,15 @@ async def test_without_orders_a_and_x_do_nothing_and_a_small_screen_has_no_pane_
         assert not orders(pilot).display
 
 
-def test_a_standing_follows_mode_word_and_time(asking: FakeDesk) -> None:
-    def seen(asks: bool = True, later: timedelta = timedelta(0)) -> dict[str, Standing]:
-        view = hand_view(asking.journal, asks, lambda session: NOW + timedelta(hours=1), NOW + later)
-        return {one.order.symbol: one.standing for one in view.orders}
+def test_the_state_of_an_order_follows_mode_answer_and_time(asking: FakeDesk) -> None:
+    def seen(asks: bool = True, later: timedelta = timedelta(0)) -> dict[str, Waiting]:
+        hour = timedelta(hours=1)
+        state = control_state(asking.journal, asks=asks, stays_until=lambda session: NOW + hour, now=NOW + later)
+        return {one.order.symbol: one.state for one in state.orders}
 
-    assert seen() == {SYMBOLS[0]: Standing.WAITS, SYMBOLS[1]: Standing.WAITS, SYMBOLS[2]: Standing.SENT}
-    assert seen(asks=False)[SYMBOLS[0]] is Standing.KEPT
-    assert seen(later=timedelta(hours=1))[SYMBOLS[0]] is Standing.LATE
+    assert seen() == {SYMBOLS[0]: Waiting.APPROVAL, SYMBOLS[1]: Waiting.APPROVAL, SYMBOLS[2]: Waiting.SENT}
+    assert seen(asks=False)[SYMBOLS[0]] is Waiting.HELD_BACK
+    assert seen(later=timedelta(hours=1))[SYMBOLS[0]] is Waiting.LATE
     with JournalWriter(asking.journal) as writer:
         writer.order_moved(BOUGHT.moved(OrderState.SUBMITTING), NOW)
-    assert seen()[SYMBOLS[0]] is Standing.UNKNOWN
+    assert seen()[SYMBOLS[0]] is Waiting.UNKNOWN

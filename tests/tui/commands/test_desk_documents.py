@@ -9,7 +9,7 @@ import pytest
 
 from engine.config import Config
 from tests.tui.commands.conftest import BACKTEST, SESSIONS, Run, contents
-from tui.commands.journals import DEFAULT_DESK
+from tui.invocation import DEFAULT_DESK
 
 LOOKING = ("status", "positions", "orders", "decisions", "equity")
 DAILY = "daily-demo-20250312"

@@ -1,0 +1,91 @@
+"""Decisions, a row each, as `paperdesk decisions` prints them."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from engine.domain.decision import Decision, DecisionKey
+from engine.domain.market import NANO, PriceHistory
+from engine.journal.schema import WARM_UP
+from engine.reports.documents import row_json
+from engine.reports.documents.records import Records
+from engine.reports.documents.row_json import Row
+from engine.reports.documents.trail import HORIZONS
+
+if TYPE_CHECKING:
+    from engine.market.as_of import MarketAsOf
+
+ALL_BARS = 100_000
+
+
+def decisions_document(
+    records: Records,
+    *,
+    symbol: str | None = None,
+    first: date | None = None,
+    until: date | None = None,
+    action: str | None = None,
+    warm_up: bool = False,
+    last: int = 0,
+) -> Row:
+    """Decisions from session `first` to `until`, in the order in which they were taken; `last` keeps that many (0:
+    all), `count` is how many fit; `warm_up` takes those of a backtest's warm-up instead of its test."""
+    if records.reader is None:
+        return {**records.head, "count": 0, "decisions": []}
+    part = WARM_UP if warm_up and records.kind == "backtest" else records.part
+    made = records.reader.decisions(records.run, symbol and symbol.upper(), first, until, part)
+    if action is not None:
+        made = tuple(one for one in made if one.action.value == action.upper())
+    rows = [
+        {**row_json.decision(one), "rule": one.proposal.rule, "run": one.key.run, "cycle": one.key.cycle}
+        for one in made[-last:]
+    ]
+    return {**records.head, "count": len(made), "decisions": rows}
+
+
+@dataclass(frozen=True, slots=True)
+class FollowedDecision:
+    """A decision and the change of its symbol's close after 1, 5 and 20 sessions, as fractions; None where not known
+    yet."""
+
+    decision: Decision
+    changes: tuple[float | None, ...]
+
+
+def followed_decisions(records: Records, market: MarketAsOf | None) -> tuple[FollowedDecision, ...]:
+    """The decisions of the records, newest session first; where the market lacks a symbol, its closes come from the
+    books. Takes as long as the journal is long."""
+    if records.reader is None:
+        return ()
+    decisions = records.reader.decisions(records.run)
+    closes = {symbol: _closes(market, symbol) for symbol in dict.fromkeys(made.key.symbol for made in decisions)}
+    for symbol in [symbol for symbol, known in closes.items() if not known]:
+        held = records.reader.holdings(records.run, symbol)
+        closes[symbol] = {one.session: one.price for one in held if one.price is not None}
+    order = {symbol: sorted(known) for symbol, known in closes.items()}
+    followed = [
+        FollowedDecision(made, _changes(made.key, closes[made.key.symbol], order[made.key.symbol]))
+        for made in decisions
+    ]
+    # The journal has each session's symbols in their order: only the sessions are turned around.
+    return tuple(sorted(followed, key=lambda one: one.decision.key.session, reverse=True))
+
+
+def _closes(market: MarketAsOf | None, symbol: str) -> dict[date, Decimal]:
+    if market is None or symbol not in market.symbols or not market.count(symbol):
+        return {}
+    bars: PriceHistory = market.bars(symbol, ALL_BARS)
+    return {bars.session(n): Decimal(bars.close[n]) / NANO for n in range(len(bars))}
+
+
+def _changes(key: DecisionKey, closes: Mapping[date, Decimal], order: Sequence[date]) -> tuple[float | None, ...]:
+    start = closes.get(key.session)
+    row = bisect_left(order, key.session)
+    if not start:
+        return tuple(None for _ in HORIZONS)
+    return tuple(float(closes[order[row + n]] / start - 1) if row + n < len(order) else None for n in HORIZONS)

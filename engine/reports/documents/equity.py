@@ -1,0 +1,110 @@
+"""Value by session, as `paperdesk equity` prints it: time-weighted, beside the broker's own values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from decimal import Decimal
+
+from engine.account.equity_check import CloseComparison, beside
+from engine.account.time_weighted import Measured, brought_in, measured
+from engine.domain.decimal_text import money
+from engine.domain.run import CashFlow, EquityPoint
+from engine.reports.documents import row_json
+from engine.reports.documents.records import Records
+from engine.reports.documents.row_json import Row
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerValues:
+    """A desk's closes beside the broker's own values of its account, by session; `note` says why there are none."""
+
+    by_session: Mapping[date, CloseComparison] = field(default_factory=dict)
+    note: str = ""
+
+    @property
+    def differing(self) -> tuple[CloseComparison, ...]:
+        """Closes whose values differ by more than rounding."""
+        return tuple(one for one in self.by_session.values() if one.differs)
+
+
+def equity_document(
+    records: Records,
+    *,
+    first: date | None = None,
+    until: date | None = None,
+    last: int = 0,
+    broker: BrokerValues | None = None,
+) -> Row:
+    """Closes from session `first` to `until`; `last` keeps that many (0: all), `count` is how many fit."""
+    broker = broker or BrokerValues()
+    points = closes(records)
+    rows, initial = measured_closes(records, points)
+    fitting = [row for row in rows if _within(row.point.session, first, until)]
+    moved = _by_close(points, () if records.reader is None else records.reader.cash_flows(records.world, records.part))
+    return {
+        **records.head,
+        "initial_value": None if initial is None else money(initial),
+        "count": len(fitting),
+        "equity": [
+            {
+                **row_json.point(row.point),
+                "brought_in": money(row.brought),
+                "change": None if row.change is None else float(row.change),
+                "drawdown": float(row.fall),
+                "cash_flows": [row_json.cash_flow(flow) for flow in moved.get(row.point.session, ())],
+                **broker_row(broker.by_session.get(row.point.session)),
+            }
+            for row in fitting[-last:]
+        ],
+        "broker_note": broker.note or None,
+    }
+
+
+def closes(records: Records) -> tuple[EquityPoint, ...]:
+    """The books at every close of the records."""
+    return () if records.reader is None else records.reader.equity(records.run, records.part)
+
+
+def measured_closes(records: Records, points: Sequence[EquityPoint]) -> tuple[list[Measured], Decimal | None]:
+    """Closes with their time-weighted changes, and the value that they begin with: a backtest's cash, else the first
+    close."""
+    reader, begins = records.reader, points[0].value if points else None
+    if reader is None:
+        return [], None
+    if records.kind == "backtest":
+        cash = reader.stretches(records.run or "").get(records.part)
+        return measured(points, began=cash), begins if cash is None else cash
+    return measured(points, brought_in(reader.equity(), reader.cash_flows(), reader.adoptions())), begins
+
+
+def in_an_account(records: Records) -> bool:
+    """Whether the closes are those of an account at a broker, which has values of its own for them."""
+    return records.kind != "backtest" and records.reader is not None and records.reader.account() is not None
+
+
+def broker_values(records: Records, theirs: Mapping[date, Decimal]) -> BrokerValues:
+    """The closes that both sides know; `theirs` are the broker's values by session."""
+    return BrokerValues({one.session: one for one in beside(closes(records), theirs)})
+
+
+def broker_row(one: CloseComparison | None) -> Row:
+    """The broker's side of a close; null where it is not known."""
+    if one is None:
+        return {"broker_value": None, "broker_difference": None}
+    return {"broker_value": money(one.broker), "broker_difference": money(one.difference)}
+
+
+def _within(session: date, first: date | None, until: date | None) -> bool:
+    return (first is None or session >= first) and (until is None or session <= until)
+
+
+def _by_close(points: Sequence[EquityPoint], flows: Sequence[CashFlow]) -> dict[date, list[CashFlow]]:
+    """Cash flows by the close whose books are the first to have them; shares that a split brought are none."""
+    found: dict[date, list[CashFlow]] = {}
+    for flow in flows:
+        close = next((point.session for point in points if point.session >= flow.session), None)
+        if close is not None and flow.amount:
+            found.setdefault(close, []).append(flow)
+    return found

@@ -1,0 +1,63 @@
+"""The records that the app opens with: the events of the last run, the books, the latest decisions, all trades."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+
+from engine.domain.decision import Decision
+from engine.domain.order import Fill
+from engine.domain.portfolio import ZERO
+from engine.domain.run import EquityPoint, RunOutcome
+from engine.journal.reader import JournalReader
+from engine.messages.events import Event
+from engine.reports.documents.equity import measured_closes
+from engine.reports.documents.records import Records
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opening:
+    """A desk as its journal has it; empty for one that never ran.
+
+    events: those of the last run, in order.
+    books: the books at the last close.
+    change: the time-weighted change of the last session, a fraction.
+    fall: the fraction, not positive, from the highest growth so far.
+    decisions: every decision, in the order in which they were taken.
+    fills: every trade.
+    """
+
+    events: tuple[Event, ...] = ()
+    books: EquityPoint | None = None
+    change: Decimal | None = None
+    fall: Decimal = ZERO
+    decisions: tuple[Decision, ...] = ()
+    fills: tuple[Fill, ...] = ()
+
+
+def opening_of(records: Records) -> Opening:
+    """Read a desk's journal. Raises what JournalReader raises."""
+    reader = records.reader
+    if reader is None:
+        return Opening()
+    latest = next((run for run in reversed(reader.runs()) if run.outcome is not RunOutcome.SKIPPED), None)
+    points = sorted(reader.equity(), key=lambda point: point.session)
+    rows, _ = measured_closes(records, points)
+    last = rows[-1] if rows else None
+    return Opening(
+        events=() if latest is None else tuple(events_of(reader, latest.id)),
+        books=points[-1] if points else None,
+        change=None if last is None else last.change,
+        fall=ZERO if last is None else last.fall,
+        decisions=reader.decisions(),
+        fills=reader.fills(),
+    )
+
+
+def events_of(reader: JournalReader, run: str) -> Iterator[Event]:
+    """Every event of a run, in order, read in pages."""
+    last = 0
+    while page := reader.events_after(last, run):
+        yield from (event for _, event in page)
+        last = page[-1][0]

@@ -1,0 +1,79 @@
+"""A decision beside the same one decided again, as `paperdesk why --redecide` prints it; and the fields that differ."""
+
+from __future__ import annotations
+
+from engine.journal.entries import Recalled, Trail
+from engine.lab.decision_changes import AnswerChange, Change, Changes, Comparison, Field, Redecided, decision_fields
+from engine.reports.documents import row_json
+from engine.reports.documents.records import Records
+from engine.reports.documents.row_json import Row
+from engine.reports.documents.trail import trail_row
+from engine.session.cost_meter import use_of
+
+
+def redecision_document(records: Records, done: Redecided, changes: Changes) -> Row:
+    """Both sides, whole, with what differs."""
+    then = row_json.run(done.run)
+    return {
+        **records.head,
+        "run": done.run.id,
+        "symbol": done.symbol,
+        "session": str(done.session),
+        "asked": {"preset": changes.preset, "model": changes.model, "without": list(changes.without)},
+        "then": {name: then[name] for name in ("label", "name", "decider")},
+        "now": {"label": done.label, "name": done.preset},
+        "same": all(one.same for one in done.comparisons),
+        "same_throughout": all(one.same_throughout for one in done.comparisons),
+        "notes": list(done.notes),
+        "decisions": [_comparison(one) for one in done.comparisons],
+    }
+
+
+def _comparison(one: Comparison) -> Row:
+    return {
+        "same": one.same,
+        "same_throughout": one.same_throughout,
+        "differs": [change.what for change in one.decision],
+        "changes": [change_row(change) for change in one.decision],
+        "agents": [_agent(change, one) for change in one.answers],
+        "memories": [{"then": _place(change.stood), "now": _place(change.now)} for change in one.memories],
+        "then": _side(one.stood),
+        "now": _side(one.now),
+    }
+
+
+def change_row(change: Change) -> Row:
+    """A field that differs, on both sides: a text, or a list of its entries."""
+    return {"what": change.what, "then": _plain(change.stood), "now": _plain(change.now)}
+
+
+def _agent(change: AnswerChange, one: Comparison) -> Row:
+    """An agent whose answers differ; `decides` where it is the one whose answer the decision rests on."""
+    last = [side.answers[-1] for side in (one.stood, one.now) if side is not None and side.answers]
+    now = change.now
+    return {
+        "agent": change.agent,
+        "then": None if change.stood is None else change.stood.answer,
+        "now": None if now is None else now.answer,
+        "same_question": change.same_question,
+        "fields": [field.what for field in change.fields],
+        "changes": [change_row(field) for field in change.fields],
+        "decides": now in last,
+        "asked": [side for side, answer in (("then", change.stood), ("now", now)) if answer is not None],
+        "reason": "" if now is None else f"{now.outcome}: {now.reason}",
+    }
+
+
+def _place(one: Recalled | None) -> Row | None:
+    return None if one is None else {"id": one.memory.id, "layer": one.memory.layer, "rank": one.memory.rank}
+
+
+def _side(trail: Trail | None) -> Row | None:
+    if trail is None:
+        return None
+    fields = {name: _plain(value) for name, value in decision_fields(trail.decision).items()}
+    return trail_row(trail) | {"model": row_json.model_use(use_of(trail.answers)), "words": fields}
+
+
+def _plain(field: Field) -> str | list[str]:
+    return field if isinstance(field, str) else list(field)

@@ -1,0 +1,84 @@
+"""The state of a desk or run on one screen, as `paperdesk status` prints it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+from decimal import Decimal
+
+from engine.domain.decimal_text import money
+from engine.domain.portfolio import ZERO
+from engine.domain.run import EquityPoint, RunKind, RunOutcome
+from engine.execution.controls import halted
+from engine.journal.entries import CallCost
+from engine.journal.reader import JournalReader
+from engine.reports.documents import row_json
+from engine.reports.documents.equity import measured_closes
+from engine.reports.documents.positions import last_books
+from engine.reports.documents.records import Records
+from engine.reports.documents.row_json import Row
+
+
+def status_document(records: Records, due: date | None = None) -> Row:
+    """Halt, last run, value, open orders, positions, counts and cost. `due` is the last completed session where that
+    is known and counts for these records: it is printed where the desk has not decided for it."""
+    reader = records.reader
+    if reader is None:
+        nothing = ("halted", "last_run", "brought_in", "total_return", "value", "cash", "model")
+        return {
+            **records.head,
+            **dict.fromkeys(nothing),
+            "positions": {},
+            "open_orders": [],
+            "due": due and str(due),
+        }
+    run = reader.latest_run() if records.run is None else reader.run(records.run)
+    counts = reader.counts(records.run)
+    waiting = reader.orders(records.run, open_only=True)
+    return {
+        **records.head,
+        "halted": None if records.kind == "backtest" else row_json.halt(halted(reader)),
+        "last_run": None if run is None else row_json.run(run),
+        **_value(records, reader),
+        "open_orders": [row_json.order(entry.order) for entry in waiting],
+        "counts": {name: counts[name] for name in ("decisions", "orders", "fills", "answers")},
+        "model": _model(reader.calls(records.run)),
+        "due": None if due is None or _decided(reader, due) else str(due),
+    }
+
+
+def _value(records: Records, reader: JournalReader) -> Row:
+    """The books at the last close, and how they came there: `change` is that of the last session."""
+    books = last_books(records)
+    points: Sequence[EquityPoint] = reader.equity(records.world, records.part)
+    if books is not None:
+        points = [point for point in points if point.session <= books.session]
+    rows, initial = measured_closes(records, points)
+    last = rows[-1] if rows else None
+    change = last.change if last is not None and len(rows) > 1 else None
+    return {
+        "session": None if books is None else str(books.session),
+        "initial_value": None if initial is None else money(initial),
+        "brought_in": money(sum((row.brought for row in rows), ZERO)),
+        "change": None if change is None else float(change),
+        "total_return": None if last is None else float(last.growth - 1),
+        "value": None if books is None else money(books.value),
+        "cash": None if books is None else money(books.portfolio.cash),
+        "positions": {} if books is None else row_json.held(books),
+    }
+
+
+def _decided(reader: JournalReader, session: date) -> bool:
+    daily = (run for run in reader.runs(RunKind.DAILY) if run.session == session)
+    return any(run.outcome is RunOutcome.DONE for run in daily)
+
+
+def _model(calls: Sequence[CallCost]) -> Row:
+    """Calls, abstentions and cost in USD; the cost is unknown as soon as that of one call is."""
+    costs = [ZERO if call.cached else call.cost for call in calls]
+    known: list[Decimal] = [cost for cost in costs if cost is not None]
+    return {
+        "calls": len(calls),
+        "abstentions": sum(call.abstained for call in calls),
+        "cost": money(sum(known, ZERO)) if len(known) == len(costs) else None,
+    }

@@ -1,0 +1,194 @@
+"""The trail of a decision, as `paperdesk why` prints it: what led to it, what the limits changed, what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import date
+
+from engine.domain.chart import ChartSpec
+from engine.domain.decimal_text import money, plain
+from engine.domain.decision import Decision, DecisionKey, Outcome
+from engine.errors import MissingData
+from engine.journal.entries import AnswerEntry, OrderEntry, Recalled, Trail
+from engine.journal.reader import JournalReader
+from engine.journal.results import trail
+from engine.reports.documents import row_json
+from engine.reports.documents.records import Records
+from engine.reports.documents.row_json import Row
+
+HORIZONS = (1, 5, 20)
+"""Sessions after the decision whose closes are shown."""
+
+
+def decided(records: Records, symbol: str, session: date) -> Sequence[Decision]:
+    """The decisions for a symbol in its latest run of that session, one per owner. Raises MissingData that names the
+    symbols, or the sessions, for which there are decisions."""
+    if records.reader is None:
+        raise MissingData(f"no decision for {symbol} on {session}: {records.absence}")
+    reader, run = records.reader, records.run
+    name = symbol if reader.decisions(run, symbol) else symbol.upper()
+    made = reader.decisions(run, name, session, session)
+    if made:
+        last = made[-1].key
+        return [one for one in made if (one.key.run, one.key.cycle) == (last.run, last.cycle)]
+    known = sorted({one.key.session for one in reader.decisions(run, name)})
+    if not known:
+        symbols = ", ".join(dict.fromkeys(one.key.symbol for one in reader.decisions(run))) or "no symbol"
+        raise MissingData(f"no decision for {name} in {records.title}: there are some for {symbols}")
+    near = [*(day for day in known if day < session)][-1:] + [*(day for day in known if day > session)][:1]
+    raise MissingData(
+        f"no decision for {name} on {session} in {records.title}: the nearest {'is' if len(near) == 1 else 'are'} "
+        f"{' and '.join(map(str, near))}"
+    )
+
+
+def latest(records: Records, symbol: str) -> Sequence[Decision]:
+    """The last decision for a symbol. Raises MissingData where there is none."""
+    made = () if records.reader is None else records.reader.decisions(records.run, symbol)
+    if not made:
+        raise MissingData(f"there is no decision for {symbol} yet: press r on the desk to run the cycle")
+    return made[-1:]
+
+
+def why_document(records: Records, made: Sequence[Decision], charts: Iterable[str] = ()) -> Row:
+    """The trails of some decisions of one symbol and session; `charts` are files that were painted of them. Earlier
+    cycles of the session are named."""
+    reader, key = records.required, made[0].key
+    run = row_json.run(reader.run(key.run))
+    return {
+        **records.head,
+        "run": key.run,
+        "symbol": key.symbol,
+        "session": str(key.session),
+        "label": run["label"],
+        "name": run["name"],
+        "decider": run["decider"],
+        "decisions": [trail_row(trail(reader, one.key)) for one in made],
+        "charts": list(charts),
+        "earlier_cycles": _earlier(records, reader, key),
+    }
+
+
+def charts_shown(records: Records, made: Sequence[Decision]) -> list[ChartSpec]:
+    """Every chart that a question for the decisions showed, in order, once. Raises MissingData where none did."""
+    answers = (answer for one in made for answer in records.required.answers(one.key))
+    charts = list(dict.fromkeys(chart for answer in answers for chart in answer.charts))
+    if not charts:
+        raise MissingData("no agent was shown a chart for this decision: leave out --chart")
+    return charts
+
+
+def trail_row(shown: Trail) -> Row:
+    """One decision with everything that led to it and came of it."""
+    made = shown.decision
+    base, later = _closes(shown)
+    return {
+        **row_json.decision(made),
+        "run": made.key.run,
+        "cycle": made.key.cycle,
+        "asked": {"action": made.proposal.action.value, "size": made.proposal.size, "rule": made.proposal.rule},
+        "cuts": [
+            {"rule": cut.rule, "asked": plain(cut.asked), "allowed": plain(cut.allowed), "reason": cut.reason}
+            for cut in made.cuts
+        ],
+        "unresolved_figures": list(made.unresolved_figures),
+        "evidence": list(made.evidence),
+        "recollections": [_recollection(one) for one in shown.recalled],
+        "answers": [_answer(answer) for answer in shown.answers],
+        "orders": [_order(entry, shown) for entry in shown.orders],
+        "outcome": _outcome(shown.outcome),
+        "close": base,
+        "closes_since": [
+            {"sessions": n, "session": str(day), "close": close, "change": close / base - 1 if base else None}
+            for n, day, close in later
+        ],
+    }
+
+
+def _earlier(records: Records, reader: JournalReader, key: DecisionKey) -> list[Row]:
+    """The cycles that decided for the symbol before in the session; a backtest has none."""
+    if records.kind == "backtest":
+        return []
+    made = reader.decisions(records.run, key.symbol, key.session, key.session)
+    others = {one.key.run: one.key.cycle for one in made if one.key.cycle < key.cycle}
+    return [{"run": run, "cycle": cycle} for run, cycle in others.items()]
+
+
+def _closes(shown: Trail) -> tuple[float | None, list[tuple[int, date, float]]]:
+    """The close that was decided on, None where it is not known, and the closes 1, 5 and 20 sessions later as far as
+    the books know them."""
+    session = shown.decision.key.session
+    base = next((float(close) for day, close in shown.closes if day == session), None)
+    for chart in (chart for answer in shown.answers for chart in answer.charts):
+        if base is None and chart.candles is not None and chart.sessions[-1] == session.isoformat():
+            base = chart.candles.close[-1]
+    later = [(day, float(close)) for day, close in shown.closes if day > session]
+    return base, [(n, *later[n - 1]) for n in HORIZONS if n <= len(later)]
+
+
+def _recollection(one: Recalled) -> Row:
+    memory = one.memory
+    return {
+        "id": memory.id,
+        "handle": memory.handle,
+        "kind": memory.kind,
+        "layer": memory.layer,
+        "session": str(memory.session),
+        "recency": memory.recency,
+        "relevancy": memory.relevancy,
+        "importance": memory.importance,
+        "score": memory.score,
+        "rank": memory.rank,
+        "types": list(memory.types),
+        "cited": one.cited,
+        "text": memory.text,
+    }
+
+
+def _answer(answer: AnswerEntry) -> Row:
+    """A call of a model; `text` is what came instead of a valid answer."""
+    result = answer.result
+    return {
+        "agent": answer.agent,
+        "view": answer.view,
+        "attempt": answer.attempt,
+        "outcome": answer.outcome,
+        "reason": answer.reason,
+        "answer": answer.answer,
+        "text": "" if answer.outcome == "answered" else result.text,
+        "model": result.model,
+        "cached": result.cached,
+        "input_tokens": result.usage.input_tokens,
+        "output_tokens": result.usage.output_tokens,
+        "cost": None if result.cost is None else str(result.cost),
+        "latency": result.latency,
+        "notes": list(result.notes),
+        "charts": [chart.title for chart in answer.charts],
+        "charts_seen": answer.seen,
+        "prompt_hash": answer.prompt_hash,
+        "system": answer.system,
+        "messages": [{"role": message.role, "text": message.text} for message in answer.messages],
+    }
+
+
+def _order(entry: OrderEntry, shown: Trail) -> Row:
+    return {
+        **row_json.order(entry.order),
+        "moves": [
+            {"time": move.time.isoformat(), "state": move.state.value, "detail": move.detail}
+            for move in shown.moves
+            if move.order_id == entry.order.id
+        ],
+        "fills": [row_json.trade(fill) for fill in shown.fills if fill.order_id == entry.order.id],
+    }
+
+
+def _outcome(outcome: Outcome | None) -> Row | None:
+    if outcome is None:
+        return None
+    return {
+        "session": str(outcome.session),
+        "close": money(outcome.close),
+        "reward": float(outcome.reward),
+        "cumulative": float(outcome.cumulative),
+    }

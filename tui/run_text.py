@@ -1,0 +1,73 @@
+"""Runs, orders, trades and halts of a document in words, the same in every command and screen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from engine.reports.documents.row_json import minute
+from tui import amounts
+from tui.plain_text import one_line
+
+Row = Mapping[str, Any]
+
+
+def decided_by(run: Row) -> str:
+    """The label of who decided, with its kind, so that rules are never taken for a model."""
+    return f"{run['label']} ({run['decider']} {run['name']})"
+
+
+def terms(order: Row) -> str:
+    """`BUY ORVL for 7,000.00`, `SELL 12 ORVL`."""
+    if order["notional"] is not None:
+        return f"{order['side']} {order['symbol']} for {amounts.money(amounts.number(order['notional']))}"
+    return f"{order['side']} {amounts.quantity(Decimal(order['quantity']))} {order['symbol']}"
+
+
+def order_words(order: Row) -> str:
+    """An order with its state on one line, and the reason of the state where the row has one as `detail`."""
+    detail = order.get("detail")
+    return f"{terms(order)}: {order['state']}" + (f" ({one_line(detail)})" if detail else "")
+
+
+def trade_words(fill: Row) -> str:
+    """A trade on one line."""
+    fee, quantity, price = (Decimal(fill[name]) for name in ("fee", "quantity", "price"))
+    shares = f"{fill['session']} {fill['side']} {amounts.quantity(quantity)} {fill['symbol']}"
+    return f"{shares} at {amounts.price(price)}" + (f", fee {amounts.money(fee)}" if fee else "")
+
+
+def model_words(use: Row | None) -> str:
+    """Calls of models and their cost; empty where none was asked."""
+    if use is None or not use["calls"]:
+        return ""
+    calls = f"{use['spec']}: {use['calls']:,} call{'s' if use['calls'] > 1 else ''}"
+    cached = f" ({use['cached_calls']:,} recorded)" if use["cached_calls"] else ""
+    silent = f", {use['abstentions']:,} without an answer" if use["abstentions"] else ""
+    tokens = ""
+    if use["input_tokens"]:
+        tokens = f", {use['input_tokens']:,} tokens in, {use['output_tokens']:,} out"
+    return f"{calls}{cached}{silent}{tokens}, {amounts.cost(amounts.number(use['cost']))}"
+
+
+def first_line(text: str, width: int) -> str:
+    """The first line of a text that a model wrote, safe to show, cut to a width."""
+    line = one_line(text.strip().split("\n", 1)[0])
+    return line if len(line) <= width else f"{line[: max(0, width - 3)].rstrip()}..."
+
+
+def moment(time: str) -> str:
+    """A time of a document (ISO, UTC) to the minute."""
+    return minute(datetime.fromisoformat(time))
+
+
+def halt_words(halt: Row) -> str:
+    """`since 2026-11-21 14:02 UTC: news`."""
+    return f"since {moment(halt['since'])}" + (f": {one_line(halt['reason'])}" if halt["reason"] else "")
+
+
+def counted(orders: Sequence[object]) -> str:
+    """`1 order`, `3 orders`."""
+    return f"{len(orders)} order{'' if len(orders) == 1 else 's'}"
