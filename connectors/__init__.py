@@ -1,1 +1,2 @@
-"""Everything with an address or a key: files, model vendors, brokers, chart painters, and the wiring of them."""
+"""Adapters of the engine's ports, one folder per vendor or source; the sandbox; and the wiring that chooses between
+them."""

@@ -1,4 +1,4 @@
-"""Keeps raw responses of public services in a folder, so that what was fetched once is not asked for again."""
+"""A cache of public services' raw responses in a folder."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tempfile import NamedTemporaryFile
 
 @dataclass(frozen=True, slots=True)
 class CachedResponse:
-    """A body and what the service said for asking whether it has changed: its ETag and its Last-Modified."""
+    """A body with the service's validators: its ETag and its Last-Modified."""
 
     body: bytes
     etag: str | None = None
@@ -21,26 +21,24 @@ class CachedResponse:
 
 
 class ResponseCache:
-    """Responses by address, one compressed file each; losing any of them costs one request. May be shared by
-    processes."""
+    """Responses by address, one compressed file each; a lost one costs one request. Processes may share it."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def find(self, url: str) -> CachedResponse | None:
-        """The kept response of an address; None where there is none, or none that can be read."""
+        """The cached response of an address; None where there is none that can be read."""
         try:
             head, _, body = gzip.decompress(self._path(url).read_bytes()).partition(b"\n")
-            known = json.loads(head)
-            if known["url"] != url:
+            stored = json.loads(head)
+            if stored["url"] != url:
                 return None
-            return CachedResponse(body, known["etag"], known["changed"])
+            return CachedResponse(body, stored["etag"], stored["changed"])
         except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError):
             return None
 
-    def keep(self, url: str, response: CachedResponse) -> None:
-        """Keeps a response in place of an older one, in a single step; a folder that cannot be written to keeps
-        nothing."""
+    def store(self, url: str, response: CachedResponse) -> None:
+        """Replace the response of an address in a single step; a folder that cannot be written to is ignored."""
         head = json.dumps({"url": url, "etag": response.etag, "changed": response.changed})
         packed = gzip.compress(head.encode() + b"\n" + response.body, compresslevel=3, mtime=0)
         path = self._path(url)

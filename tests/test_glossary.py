@@ -76,15 +76,10 @@ ALLOWED = {
 """Names by file that keep a retired word, with the reason."""
 
 PENDING = (
-    "connectors/alpaca",
     "connectors/charts",
     "connectors/demo",
     "connectors/files",
-    "connectors/filings",
-    "connectors/macro",
-    "connectors/notify",
-    "connectors/polite_client.py",
-    "connectors/response_cache.py",
+    "connectors/rate_limited_http.py",
     "connectors/sandbox",
     "connectors/wiring",
     "engine/account",

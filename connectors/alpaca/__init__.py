@@ -1,1 +1,1 @@
-"""Alpaca: the broker behind the ports, and a local broker that speaks its protocol."""
+"""Alpaca behind the ports: paper account, market data and live feed."""

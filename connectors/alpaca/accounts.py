@@ -1,10 +1,10 @@
-"""The account and what it holds, as the broker writes it."""
+"""Account and positions from the broker's JSON."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from connectors.alpaca.reading import Raw, flag, needed_word, number, number_or_none, word
+from connectors.alpaca.json_fields import Raw, flag, number, number_or_none, required_text, text_of
 from connectors.alpaca.symbols import from_wire
 from engine.domain.brokerage import BrokerAccount
 from engine.domain.market import Symbol
@@ -28,22 +28,22 @@ _NOT_TRADING = frozenset(
         "ACCOUNT_CLOSED_PENDING",
     }
 )
-"""Statuses under which nothing trades. Any other word does not block: the broker refuses orders by itself."""
+"""Statuses under which nothing trades. Any other status does not block: the broker refuses orders by itself."""
 
 
 def broker_account(account: Raw, positions: Sequence[Raw]) -> BrokerAccount:
-    """An account with its positions. Raises MalformedData naming a field that money rests on."""
+    """An account with its positions. Raises MalformedData naming a field that money depends on."""
     where = "the broker's account"
-    status = word(account, "status")
-    reasons = [said for name, said in _BLOCKS if flag(account, name)]
+    status = text_of(account, "status")
+    reasons = [reason for name, reason in _BLOCKS if flag(account, name)]
     if status.upper() in _NOT_TRADING:
         reasons.append(f"the account's status is {status}")
     equity = number_or_none(account, "equity", where)
     return BrokerAccount(
-        id=needed_word(account, "id", where),
+        id=required_text(account, "id", where),
         status=status,
         blocked="; ".join(reasons),
-        currency=word(account, "currency") or "USD",
+        currency=text_of(account, "currency") or "USD",
         cash=number(account, "cash", where),
         equity=number(account, "portfolio_value", where) if equity is None else equity,
         positions=dict(map(_position, positions)),
@@ -51,10 +51,10 @@ def broker_account(account: Raw, positions: Sequence[Raw]) -> BrokerAccount:
 
 
 def _position(raw: Raw) -> tuple[Symbol, Position]:
-    name = needed_word(raw, "symbol", "a position at the broker")
+    name = required_text(raw, "symbol", "a position at the broker")
     where = f"the broker's position in {name}"
     quantity = number(raw, "qty", where)
-    if word(raw, "side") == "short":
+    if text_of(raw, "side") == "short":
         quantity = -abs(quantity)
     cost = number(raw, "avg_entry_price", where)
-    return from_wire(name, word(raw, "asset_class")), Position(quantity, cost)
+    return from_wire(name, text_of(raw, "asset_class")), Position(quantity, cost)

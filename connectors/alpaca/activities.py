@@ -1,8 +1,8 @@
-"""What moved an account, line by line, as the broker writes it.
+"""Account activity from the broker's JSON, entry by entry.
 
-Fills, and the kinds that the sandbox knows, are tried. How the live service words splits, spin-offs, reversals and
-fees of coins could not be tried: such a line keeps the broker's own word, and what it moved is read from `qty` and
-`net_amount` as published.
+Fills, and the kinds that the sandbox serves, are tested. The live service's entries for splits, spin-offs, reversals
+and crypto fees could not be tested: such an entry keeps the broker's own description, and its shares and cash are read
+from `qty` and `net_amount` as published.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from decimal import Decimal
 
+from connectors.alpaca.json_fields import Raw, moment, moment_or_none, number, number_or_none, required_text, text_of
 from connectors.alpaca.orders import side_of
-from connectors.alpaca.reading import Raw, moment, moment_or_none, needed_word, number, number_or_none, word
 from connectors.alpaca.symbols import from_wire
 from engine.domain.brokerage import Activity, ActivityKind
 from engine.domain.portfolio import ZERO
@@ -34,13 +34,13 @@ _KINDS = {
     "FOPT": ActivityKind.TRANSFER,
 }
 _CASH_ONLY = frozenset({ActivityKind.DIVIDEND, ActivityKind.INTEREST})
-"""Kinds whose `qty` is what was held, not what moved."""
+"""Kinds whose `qty` is the position, not a change."""
 _MAY_MOVE_NOTHING = frozenset({ActivityKind.SPLIT, ActivityKind.OTHER})
-"""Kinds that may say neither shares nor cash, such as a change of name."""
+"""Kinds that may have neither shares nor cash, such as a change of name."""
 
 
 def kind_of(name: str) -> ActivityKind:
-    """What a type of theirs is; one that is not known is OTHER."""
+    """Kind of the broker's activity type; an unknown one is OTHER."""
     if name.startswith("DIV"):
         return ActivityKind.DIVIDEND
     if name.startswith("INT"):
@@ -49,25 +49,25 @@ def kind_of(name: str) -> ActivityKind:
 
 
 def activity(raw: Raw) -> Activity:
-    """One line. Raises MalformedData naming a field that something rests on."""
-    name, identity = word(raw, "activity_type").upper(), needed_word(raw, "id", "an activity at the broker")
+    """One entry. Raises MalformedData naming a missing or invalid field."""
+    name, identity = text_of(raw, "activity_type").upper(), required_text(raw, "id", "an activity at the broker")
     kind, where = kind_of(name), f"the broker's activity {identity}"
-    found = word(raw, "symbol")
+    found = text_of(raw, "symbol")
     symbol = from_wire(found) if found else None
     if kind is ActivityKind.FILL:
         return Activity(
             id=identity,
             kind=kind,
             time=moment(raw, "transaction_time", where),
-            symbol=from_wire(needed_word(raw, "symbol", where)),
-            broker_id=needed_word(raw, "order_id", where),
-            side=side_of(word(raw, "side"), where),
+            symbol=from_wire(required_text(raw, "symbol", where)),
+            broker_id=required_text(raw, "order_id", where),
+            side=side_of(text_of(raw, "side"), where),
             quantity=abs(number(raw, "qty", where)),
             price=number(raw, "price", where),
-            description=word(raw, "type") or name,
+            description=text_of(raw, "type") or name,
         )
     quantity, amount = _moved(raw, kind, where)
-    description = ": ".join(part for part in (_called(raw, name), word(raw, "description")) if part)
+    description = ": ".join(part for part in (_type_text(raw, name), text_of(raw, "description")) if part)
     time = _day(raw) or moment_or_none(raw, "created_at") or moment_of_id(identity)
     return Activity(
         id=identity,
@@ -82,8 +82,8 @@ def activity(raw: Raw) -> Activity:
 
 
 def _moved(raw: Raw, kind: ActivityKind, where: str) -> tuple[Decimal, Decimal]:
-    """Shares and cash that a line moved; one that was called off moved neither."""
-    if word(raw, "status").lower() == "canceled":
+    """Signed change of shares and cash of an entry; a canceled one has neither."""
+    if text_of(raw, "status").lower() == "canceled":
         return ZERO, ZERO
     quantity = ZERO if kind in _CASH_ONLY else number_or_none(raw, "qty", where) or ZERO
     amount = number_or_none(raw, "net_amount", where)
@@ -92,19 +92,19 @@ def _moved(raw: Raw, kind: ActivityKind, where: str) -> tuple[Decimal, Decimal]:
     return quantity, amount or ZERO
 
 
-def _called(raw: Raw, name: str) -> str:
-    status = word(raw, "status").lower()
-    parts = [name or "no type", word(raw, "activity_sub_type"), "" if status == "executed" else status]
+def _type_text(raw: Raw, name: str) -> str:
+    status = text_of(raw, "status").lower()
+    parts = [name or "no type", text_of(raw, "activity_sub_type"), "" if status == "executed" else status]
     return " ".join(part for part in parts if part)
 
 
 def _day(raw: Raw) -> datetime | None:
-    """The day that a line is dated by, at its beginning in UTC."""
-    return moment_or_none({"date": word(raw, "date")[:10]}, "date")
+    """Day of an entry, at its beginning in UTC."""
+    return moment_or_none({"date": text_of(raw, "date")[:10]}, "date")
 
 
 def moment_of_id(identity: str) -> datetime | None:
-    """The moment that an activity's id begins with (YYYYMMDDHHMMSSmmm::...), None where it does not."""
+    """Time at the head of an activity's id (YYYYMMDDHHMMSSmmm::...), or None."""
     digits = identity.partition("::")[0]
     try:
         return datetime.strptime(digits[:14], "%Y%m%d%H%M%S").replace(tzinfo=UTC)

@@ -1,7 +1,7 @@
-"""A paper account at Alpaca behind the Broker port: alpaca-py carries account and orders, httpx everything else.
+"""A paper account at Alpaca behind the Broker port: alpaca-py for account and orders, httpx for everything else.
 
-Tried against the sandbox. That the live service answers as it publishes could not be tried: a person with a paper
-account checks it with `paperdesk doctor --connect`.
+Tested against the sandbox. The live service could not be tested: a person with a paper account checks it with
+`paperdesk doctor --connect`.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from urllib.parse import quote
 
 from connectors.alpaca.accounts import broker_account
 from connectors.alpaca.activities import activity
+from connectors.alpaca.async_client import AsyncTradingClient
 from connectors.alpaca.failures import (
     HttpRefusal,
     NoAnswer,
-    code_and_words,
+    code_and_message,
     credentials_refused,
     outcome_unknown,
-    question_refused,
+    query_refused,
     refuses_keys,
 )
+from connectors.alpaca.json_fields import Raw, json_object, json_objects, number, parse_json, text_of
 from connectors.alpaca.market_facts import asset, broker_clock, equity_by_session, session_hours
 from connectors.alpaca.orders import broker_order, order_body, update_of
-from connectors.alpaca.reading import Raw, an_object, any_json, number, objects, word
 from connectors.alpaca.settings import AlpacaSettings
 from connectors.alpaca.symbols import to_wire
-from connectors.alpaca.trading_door import TradingDoor
-from connectors.polite_client import PoliteClient, Refused
+from connectors.rate_limited_http import HttpError, RateLimitedClient
 from engine.domain.brokerage import Activity, Asset, BrokerAccount, BrokerClock, BrokerOrder, SessionHours
 from engine.domain.market import Symbol
 from engine.domain.order import Order, OrderState, OrderUpdate, is_final
@@ -38,14 +38,14 @@ from engine.errors import CredentialsRefused, MalformedData, NetworkError, Paper
 
 _ORDERS_A_PAGE, _ACTIVITIES_A_PAGE = 500, 100
 _LATE = timedelta(days=7)
-"""How long after its day a dividend or a fee may be entered: activities are asked for from so much earlier on."""
+"""Longest delay with which a dividend or a fee is entered: activities are requested from so much earlier on."""
 _NOT_TAKEN = frozenset({400, 403, 404, 422})
-"""Statuses that say, with a message, that an order was not taken."""
+"""Statuses that refuse an order, with a message."""
 _SNAPSHOTS = 3
 
 
 class AlpacaBroker:
-    """The Broker port over HTTP. One instance belongs to one event loop; `aclose` ends its connections."""
+    """The Broker port over HTTP. One instance belongs to one event loop; `aclose` closes its connections."""
 
     def __init__(
         self,
@@ -55,10 +55,10 @@ class AlpacaBroker:
         first_pause: float = 0.5,
         longest_wait: float = 60.0,
     ) -> None:
-        """`attempts`, pauses and `longest_wait` (seconds) are for questions; an order is sent once."""
+        """Set the retries of queries: `attempts`, pauses and `longest_wait` (seconds); an order is sent once."""
         self.settings = settings
-        self._door = TradingDoor(settings, attempts, first_pause, longest_wait)
-        self._http = PoliteClient(
+        self._trading = AsyncTradingClient(settings, attempts, first_pause, longest_wait)
+        self._http = RateLimitedClient(
             settings.trading_url,
             seconds_between=0.02,
             timeout=settings.timeout,
@@ -70,25 +70,25 @@ class AlpacaBroker:
         )
 
     async def aclose(self) -> None:
-        """Ends connections."""
-        self._door.close()
+        """Close connections."""
+        self._trading.close()
         await self._http.aclose()
 
     # Account
 
     async def account(self) -> BrokerAccount:
-        """Cash and positions of one moment: asked again where a trade came between the two answers."""
+        """Cash and positions of one moment: read again where a trade came between the two answers."""
         before = await self._account()
         for _ in range(_SNAPSHOTS):
-            positions = await self._door.question("positions", lambda client: client.get_all_positions())
+            positions = await self._trading.query("positions", lambda client: client.get_all_positions())
             after = await self._account()
             if number(after, "cash", "the broker's account") == number(before, "cash", "the broker's account"):
-                return broker_account(after, objects(positions, "the broker's positions"))
+                return broker_account(after, json_objects(positions, "the broker's positions"))
             before = after
         raise TryAgainLater("the account's cash moves while it is being read: try again when its orders have filled")
 
     async def activities(self, after: datetime) -> Sequence[Activity]:
-        """As the port says. Lines of the week before come again: a dividend is entered days after its date."""
+        """Implement the port. Entries of the week before come again: a dividend is entered days after its date."""
         query = {
             "after": f"{after - _LATE:%Y-%m-%dT%H:%M:%S}Z",
             "direction": "asc",
@@ -98,8 +98,11 @@ class AlpacaBroker:
         return sorted(found, key=lambda one: one.time)
 
     async def equity_history(self, first: date, last: date) -> Mapping[date, Decimal]:
-        """As the port says; a session that is not over is left out. The end is not asked for, since the service cuts
-        it to a session's close, before the moment that it stamps that session with."""
+        """Implement the port; a session that is not over is left out.
+
+        No end is requested, since the service cuts it to a session's close, before the time with which it stamps that
+        session.
+        """
         # Noon in New York is the same day everywhere that the two sides could mean.
         query = {"timeframe": "1D", "start": f"{first}T17:00:00Z"}
         every = equity_by_session(await self._get("/v2/account/portfolio/history", query))
@@ -110,12 +113,12 @@ class AlpacaBroker:
     # Orders
 
     async def place(self, order: Order) -> OrderUpdate:
-        """As the port says. NetworkError means that no connection was made, so nothing was sent."""
+        """Implement the port. NetworkError means that no connection was made, so nothing was sent."""
         body = order_body(order)
         if Decimal(body.get("notional") or body.get("qty") or ZERO) <= 0:
             return OrderUpdate(order.id, OrderState.REJECTED, detail="it does not come to the smallest amount")
         try:
-            answer = await self._door.once(lambda client: client.post("/orders", body))
+            answer = await self._trading.send(lambda client: client.post("/orders", body))
         except HttpRefusal as refusal:
             return await self._refused(order.id, refusal)
         except NoAnswer as fault:
@@ -125,7 +128,7 @@ class AlpacaBroker:
                 ) from None
             raise outcome_unknown(self.settings, order.id, fault.problem) from None
         try:
-            taken = broker_order(an_object(answer, f"the answer to order {order.id}"))
+            taken = broker_order(json_object(answer, f"the answer to order {order.id}"))
         except MalformedData as error:
             raise outcome_unknown(self.settings, order.id, str(error)) from None
         if taken.order_id != order.id:
@@ -133,18 +136,18 @@ class AlpacaBroker:
         return update_of(taken)
 
     async def lookup(self, order_id: str) -> BrokerOrder | None:
-        """How an order stands, or None where the broker has never seen its id."""
-        raw = await self._door.question(
+        """Implement the port."""
+        raw = await self._trading.query(
             f"order {order_id}", lambda client: client.get_order_by_client_id(order_id), may_miss=True
         )
-        return None if raw is None else broker_order(an_object(raw, f"the broker's order {order_id}"))
+        return None if raw is None else broker_order(json_object(raw, f"the broker's order {order_id}"))
 
     async def open_orders(self) -> Sequence[BrokerOrder]:
-        """Every order that is not final, oldest first, all pages."""
+        """All orders that are not final, oldest first, all pages."""
         found: dict[str, BrokerOrder] = {}
         query: dict[str, Any] = {"status": "open", "direction": "asc", "limit": _ORDERS_A_PAGE}
         while True:
-            page = objects(await self._asked("open orders", "/orders", query), "the broker's open orders")
+            page = json_objects(await self._query("open orders", "/orders", query), "the broker's open orders")
             fresh = [one for one in map(broker_order, page) if one.broker_id not in found]
             found |= {one.broker_id: one for one in fresh}
             if len(page) < _ORDERS_A_PAGE:
@@ -154,12 +157,12 @@ class AlpacaBroker:
             query["after_order_id"] = page[-1]["id"]
 
     async def cancel(self, order_id: str) -> None:
-        """As the port says: one that the broker has never seen, or cannot cancel any more, is left as it is."""
+        """Implement the port: an order that the broker has never seen, or cannot cancel any more, stays as it is."""
         order = await self.lookup(order_id)
         if order is None or is_final(order.state):
             return
         try:
-            await self._door.once(lambda client: client.cancel_order_by_id(order.broker_id))
+            await self._trading.send(lambda client: client.cancel_order_by_id(order.broker_id))
         except HttpRefusal as refusal:
             if refuses_keys(refusal.status, refusal.text):
                 raise credentials_refused(self.settings, self.settings.trading_url, refusal.status) from None
@@ -172,42 +175,42 @@ class AlpacaBroker:
 
     async def clock(self) -> BrokerClock:
         """The broker's time."""
-        return broker_clock(an_object(await self._get("/v2/clock"), "the broker's clock"))
+        return broker_clock(json_object(await self._get("/v2/clock"), "the broker's clock"))
 
     async def session_hours(self, first: date, last: date) -> Sequence[SessionHours]:
         """The sessions of the broker's calendar, both days included."""
         found = await self._get("/v2/calendar", {"start": first.isoformat(), "end": last.isoformat()})
-        hours = map(session_hours, objects(found, "the broker's calendar"))
+        hours = map(session_hours, json_objects(found, "the broker's calendar"))
         return sorted((one for one in hours if first <= one.session <= last), key=lambda one: one.session)
 
     async def asset(self, symbol: Symbol) -> Asset | None:
-        """An instrument, or None where the broker has none of that symbol."""
+        """Implement the port."""
         found = await self._get(f"/v2/assets/{quote(to_wire(symbol), safe='')}", may_miss=True)
-        return None if found is None else asset(an_object(found, f"the broker's instrument {symbol}"))
+        return None if found is None else asset(json_object(found, f"the broker's instrument {symbol}"))
 
     # How it is asked
 
     async def _account(self) -> Raw:
-        return an_object(
-            await self._door.question("account", lambda client: client.get_account()), "the broker's account"
+        return json_object(
+            await self._trading.query("account", lambda client: client.get_account()), "the broker's account"
         )
 
-    async def _asked(self, what: str, path: str, query: dict[str, Any]) -> Any:
-        return await self._door.question(what, lambda client: client.get(path, query))
+    async def _query(self, what: str, path: str, query: dict[str, Any]) -> Any:
+        return await self._trading.query(what, lambda client: client.get(path, query))
 
     async def _refused(self, order_id: str, refusal: HttpRefusal) -> OrderUpdate:
-        """What an error status means for an order: not taken, taken before, or not known."""
+        """Result of an error status for an order: refused, placed before, or unknown."""
         status, text = refusal.status, refusal.text
         if refuses_keys(status, text):
             raise credentials_refused(self.settings, self.settings.trading_url, status)
-        code, words = code_and_words(text)
-        if status not in _NOT_TAKEN or code is None or not words:
+        code, message = code_and_message(text)
+        if status not in _NOT_TAKEN or code is None or not message:
             raise outcome_unknown(self.settings, order_id, str(refusal))
-        if status == 422 and "client_order_id" in words and "unique" in words:
-            return await self._as_it_stands(order_id)
-        return OrderUpdate(order_id, OrderState.REJECTED, detail=self.settings.without_keys(words))
+        if status == 422 and "client_order_id" in message and "unique" in message:
+            return await self._existing(order_id)
+        return OrderUpdate(order_id, OrderState.REJECTED, detail=self.settings.without_keys(message))
 
-    async def _as_it_stands(self, order_id: str) -> OrderUpdate:
+    async def _existing(self, order_id: str) -> OrderUpdate:
         try:
             found = await self.lookup(order_id)
         except CredentialsRefused:
@@ -219,35 +222,35 @@ class AlpacaBroker:
         return update_of(found)
 
     async def _get(self, path: str, query: Mapping[str, str] | None = None, *, may_miss: bool = False) -> Any:
-        """What is at an address, None where there is nothing and that may be."""
+        """JSON at an address; None for a 404 where `may_miss`."""
         settings = self.settings
         try:
             found = await self._http.get(f"{settings.trading_url}{path}", self._readable, params=query)
-        except Refused as refused:
-            raise question_refused(settings, settings.trading_url, path, refused.status, refused.text) from None
+        except HttpError as refused:
+            raise query_refused(settings, settings.trading_url, path, refused.status, refused.text) from None
         if found is None and not may_miss:
-            raise question_refused(settings, settings.trading_url, path, 404, "")
+            raise query_refused(settings, settings.trading_url, path, 404, "")
         return found
 
     async def _pages(self, path: str, query: Mapping[str, str]) -> AsyncIterator[Raw]:
-        """Every line of a list that goes on until a page is empty."""
+        """All entries of a list that ends with an empty page."""
         seen: set[str] = set()
         token: dict[str, str] = {}
         while True:
-            page = objects(await self._get(path, {**query, **token}), f"the broker's list at {path}")
+            page = json_objects(await self._get(path, {**query, **token}), f"the broker's list at {path}")
             if not page:
                 return
-            fresh = [raw for raw in page if word(raw, "id") not in seen]
+            fresh = [raw for raw in page if text_of(raw, "id") not in seen]
             if not fresh:
                 raise NetworkError(f"{self.settings.trading_url}{path} repeats a page: try again later")
             for raw in fresh:
-                seen.add(word(raw, "id"))
+                seen.add(text_of(raw, "id"))
                 yield raw
-            token = {"page_token": word(page[-1], "id")}
+            token = {"page_token": text_of(page[-1], "id")}
 
     def _readable(self, body: bytes) -> Any:
-        """A body that is JSON and not null, without keys. Raises ValueError."""
-        found = any_json(self.settings.without_keys(body.decode("utf-8")).encode())
+        """A body as JSON other than null, without keys. Raises ValueError."""
+        found = parse_json(self.settings.without_keys(body.decode("utf-8")).encode())
         if found is None:
             raise ValueError("null")
         return found

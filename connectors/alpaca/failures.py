@@ -1,4 +1,4 @@
-"""What an answer that is no, or no answer, means: the errors that the desk knows, each with what to do."""
+"""Translation of refusals and missing answers into Paperdesk's errors, each with what to do."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _LONGEST = 300
 
 
 class HttpRefusal(Exception):
-    """The broker answered with an error status. `wait` is what Retry-After asks for, in seconds."""
+    """An error status of the broker. `wait` is its Retry-After in seconds."""
 
     def __init__(self, status: int, text: str, wait: float | None = None) -> None:
         super().__init__(f"HTTP {status}")
@@ -22,7 +22,7 @@ class HttpRefusal(Exception):
 
 
 class NoAnswer(Exception):
-    """Nothing came that can be read. `sent` is False only where the request certainly never left."""
+    """No readable answer. `sent` is False only where the request certainly never left."""
 
     def __init__(self, problem: str, *, sent: bool = True) -> None:
         super().__init__(problem)
@@ -30,8 +30,8 @@ class NoAnswer(Exception):
         self.sent = sent
 
 
-def code_and_words(text: str) -> tuple[int | None, str]:
-    """The code (None where there is none) and the message of an error body, which may be anything."""
+def code_and_message(text: str) -> tuple[int | None, str]:
+    """Code (None where there is none) and message of an error body, which may be anything."""
     try:
         found: Any = json.loads(text)
     except ValueError:
@@ -39,50 +39,52 @@ def code_and_words(text: str) -> tuple[int | None, str]:
     if not isinstance(found, dict):
         return None, ""
     code, message = found.get("code"), found.get("message")
-    said = " ".join(str(message).split())[:_LONGEST] if message else ""
-    return code if isinstance(code, int) and not isinstance(code, bool) else None, said
+    detail = " ".join(str(message).split())[:_LONGEST] if message else ""
+    return code if isinstance(code, int) and not isinstance(code, bool) else None, detail
 
 
 def refuses_keys(status: int, text: str) -> bool:
-    """Whether an error means the keys: 401 does; 403 where its code is one of 401's, or where it has none and is no
-    page of something that stands between (a refused order has a code)."""
+    """True where an error refuses the keys: 401, and 403 with one of 401's codes.
+
+    A 403 without a code refuses them too, unless it is a page of something in between (a refused order has a code).
+    """
     if status != 403:
         return status == 401
-    code, _ = code_and_words(text)
+    code, _ = code_and_message(text)
     return "<" not in text if code is None else str(code).startswith("401")
 
 
 def credentials_refused(settings: AlpacaSettings, url: str, status: int) -> CredentialsRefused:
-    """The error for keys that the service does not know."""
+    """Error for keys that the service does not know."""
     return CredentialsRefused(
         f"{KEY_ID} and {SECRET_KEY} were refused by {url} (HTTP {status}): check that both belong to this paper account"
     )
 
 
-def question_refused(settings: AlpacaSettings, url: str, what: str, status: int, text: str) -> PaperdeskError:
-    """The error for a question (never an order) that was answered with an error status that waiting did not change."""
+def query_refused(settings: AlpacaSettings, url: str, what: str, status: int, text: str) -> PaperdeskError:
+    """Error for a query (never an order) with an error status that waiting did not change."""
     if refuses_keys(status, text):
         return credentials_refused(settings, url, status)
-    words = settings.without_keys(code_and_words(text)[1])
-    said = f"HTTP {status}" + (f": {words}" if words else "")
+    message = settings.without_keys(code_and_message(text)[1])
+    detail = f"HTTP {status}" + (f": {message}" if message else "")
     if status == 429:
-        return TryAgainLater(f"{url} has had too many requests ({what}, {said}): try again in a minute")
+        return TryAgainLater(f"{url} has had too many requests ({what}, {detail}): try again in a minute")
     if status >= 500:
-        return NetworkError(f"{url} could not answer ({what}, {said}): try again later")
+        return NetworkError(f"{url} could not answer ({what}, {detail}): try again later")
     if 300 <= status < 400:
-        return NetworkError(f"{url} sends elsewhere ({what}, {said}): check the address, {BASE_URL}")
-    return NetworkError(f"{url} refuses the question ({what}, {said}): check the address, {BASE_URL}")
+        return NetworkError(f"{url} sends elsewhere ({what}, {detail}): check the address, {BASE_URL}")
+    return NetworkError(f"{url} refuses the question ({what}, {detail}): check the address, {BASE_URL}")
 
 
-def question_unanswered(settings: AlpacaSettings, url: str, what: str, problem: str) -> NetworkError:
-    """The error for a question that nothing readable came back for."""
+def query_unanswered(settings: AlpacaSettings, url: str, what: str, problem: str) -> NetworkError:
+    """Error for a query without a readable answer."""
     return NetworkError(
         f"{url}: {settings.without_keys(problem)} ({what}): check the connection and the address, then try again"
     )
 
 
 def outcome_unknown(settings: AlpacaSettings, order_id: str, problem: str) -> TryAgainLater:
-    """The error for an order that may have arrived, or not."""
+    """Error for an order that may have arrived, or not."""
     return TryAgainLater(
         f"order {order_id}: outcome not known ({settings.without_keys(problem)}): it is looked up under its id before "
         f"anything else is sent; run again"

@@ -1,4 +1,4 @@
-"""What the broker says of its market: the time, sessions, instruments, and the account's value by session."""
+"""Clock, sessions, instruments and equity history from the broker's JSON."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from connectors.alpaca.reading import Raw, an_object, flag, moment, needed_word, number_or_none, word
+from connectors.alpaca.json_fields import Raw, flag, json_object, moment, number_or_none, required_text, text_of
 from connectors.alpaca.symbols import from_wire
 from engine.domain.brokerage import Asset, BrokerClock, SessionHours
 from engine.errors import MalformedData
 
 NEW_YORK = ZoneInfo("America/New_York")
-"""The calendar's times are of this zone and do not say so."""
+"""Time zone of the calendar's times, which do not name it."""
 
 
 def broker_clock(raw: Raw) -> BrokerClock:
@@ -30,33 +30,33 @@ def broker_clock(raw: Raw) -> BrokerClock:
 def session_hours(raw: Raw) -> SessionHours:
     """A session of the calendar. Raises MalformedData."""
     where = "the broker's calendar"
-    session = date_of(needed_word(raw, "date", where), where)
-    opens, closes = (_at(session, needed_word(raw, name, where), where) for name in ("open", "close"))
+    session = date_of(required_text(raw, "date", where), where)
+    opens, closes = (_at(session, required_text(raw, name, where), where) for name in ("open", "close"))
     return SessionHours(session, opens, closes)
 
 
 def asset(raw: Raw) -> Asset:
-    """An instrument; whether it trades has to be said. Raises MalformedData."""
-    where = f"the broker's instrument {word(raw, 'symbol')}"
+    """An instrument; `tradable` is required. Raises MalformedData."""
+    where = f"the broker's instrument {text_of(raw, 'symbol')}"
     if raw.get("tradable") is None:
         raise MalformedData(f"{where}: tradable is missing; look at it at the broker")
     return Asset(
-        from_wire(needed_word(raw, "symbol", where), word(raw, "class")),
-        word(raw, "name"),
-        word(raw, "status"),
+        from_wire(required_text(raw, "symbol", where), text_of(raw, "class")),
+        text_of(raw, "name"),
+        text_of(raw, "status"),
         flag(raw, "tradable"),
         flag(raw, "fractionable"),
     )
 
 
 def equity_by_session(document: Any) -> dict[date, Decimal]:
-    """Value by session, zeros before the account had money left out.
+    """Value by session, without zeros before the account had money.
 
-    A point is stamped with a moment of its session in New York: by the published examples the evening after its close
+    A point is stamped with a time of its session in New York: by the published examples the evening after its close
     (midnight UTC), by the sandbox its open. Raises MalformedData.
     """
     where = "the broker's equity history"
-    raw = an_object(document, where)
+    raw = json_object(document, where)
     stamps, values = raw.get("timestamp"), raw.get("equity")
     if not isinstance(stamps, list) or not isinstance(values, list) or len(stamps) != len(values):
         raise MalformedData(f"{where}: timestamp and equity are no lists of one length; try again later")
@@ -71,7 +71,7 @@ def equity_by_session(document: Any) -> dict[date, Decimal]:
 
 
 def date_of(text: str, where: str) -> date:
-    """A date as ISO writes it. Raises MalformedData."""
+    """A date in ISO notation. Raises MalformedData."""
     try:
         return date.fromisoformat(text[:10])
     except ValueError:

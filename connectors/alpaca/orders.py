@@ -1,11 +1,11 @@
-"""Orders on the wire: what is sent for one of ours, and what the broker's words for one mean."""
+"""Orders on the wire: the request for one of ours, and the broker's orders as values."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from decimal import ROUND_DOWN, Decimal
 
-from connectors.alpaca.reading import Raw, moment_or_none, needed_word, number, number_or_none, word
+from connectors.alpaca.json_fields import Raw, moment_or_none, number, number_or_none, required_text, text_of
 from connectors.alpaca.symbols import from_wire, to_wire
 from engine.domain.brokerage import BrokerOrder
 from engine.domain.decimal_text import plain
@@ -27,8 +27,10 @@ _PLAIN = frozenset({"new", "accepted", "pending_new", "partially_filled", "fille
 
 
 def order_body(order: Order) -> dict[str, str]:
-    """The request for a market order: shares for the day, coins until canceled. Money is text, cut to two decimals,
-    quantities to nine."""
+    """Request for a market order: shares for the day, crypto until canceled.
+
+    Money is text, cut to two decimals, quantities to nine.
+    """
     body = {
         "symbol": to_wire(order.symbol),
         "side": order.side.value.lower(),
@@ -42,17 +44,17 @@ def order_body(order: Order) -> dict[str, str]:
 
 
 def broker_order(raw: Raw) -> BrokerOrder:
-    """An order of the broker's. Raises MalformedData naming a field that something rests on."""
-    where = f"the broker's order {word(raw, 'client_order_id') or word(raw, 'id') or 'without an id'}"
+    """An order of the broker's. Raises MalformedData naming a missing or invalid field."""
+    where = f"the broker's order {text_of(raw, 'client_order_id') or text_of(raw, 'id') or 'without an id'}"
     filled = number_or_none(raw, "filled_qty", where) or ZERO
-    state, detail = _standing(needed_word(raw, "status", where).lower(), filled, raw)
+    state, detail = _state_of(required_text(raw, "status", where).lower(), filled, raw)
     if state is OrderState.FILLED:
         filled = number(raw, "filled_qty", where)
     return BrokerOrder(
-        order_id=needed_word(raw, "client_order_id", where),
-        broker_id=needed_word(raw, "id", where),
-        symbol=from_wire(word(raw, "symbol"), word(raw, "asset_class")),
-        side=side_of(word(raw, "side") or _side_of_legs(raw), where),
+        order_id=required_text(raw, "client_order_id", where),
+        broker_id=required_text(raw, "id", where),
+        symbol=from_wire(text_of(raw, "symbol"), text_of(raw, "asset_class")),
+        side=side_of(text_of(raw, "side") or _side_of_legs(raw), where),
         state=state,
         quantity=number_or_none(raw, "qty", where),
         notional=number_or_none(raw, "notional", where),
@@ -64,12 +66,12 @@ def broker_order(raw: Raw) -> BrokerOrder:
 
 
 def update_of(order: BrokerOrder) -> OrderUpdate:
-    """How an order stands, without what it was."""
+    """The state of an order."""
     return OrderUpdate(order.order_id, order.state, order.filled_quantity, order.detail)
 
 
 def side_of(text: str, where: str) -> Side:
-    """Which way: `sell_short` and `buy_minus` are sides too. Raises MalformedData for a word that is neither."""
+    """Side of an order: `sell_short` and `buy_minus` are sides too. Raises MalformedData for others."""
     if text.lower().startswith("buy"):
         return Side.BUY
     if text.lower().startswith("sell"):
@@ -78,14 +80,14 @@ def side_of(text: str, where: str) -> Side:
 
 
 def _side_of_legs(raw: Raw) -> str:
-    """An order of several legs, of options, has neither side nor symbol of its own: it is seen, as its first leg."""
+    """Side of the first leg: an order of several legs, of options, has neither side nor symbol of its own."""
     legs = raw.get("legs")
     first = legs[0] if isinstance(legs, list) and legs else None
-    return word(first, "side") if isinstance(first, dict) else ""
+    return text_of(first, "side") if isinstance(first, dict) else ""
 
 
-def _standing(status: str, filled: Decimal, raw: Raw) -> tuple[OrderState, str]:
-    """The state that a status means; one that is not known is open, in its own word."""
+def _state_of(status: str, filled: Decimal, raw: Raw) -> tuple[OrderState, str]:
+    """State and detail of a status; an unknown one is an open order, with the status as detail."""
     state = _ENDS.get(status)
     if state is None:
         state = OrderState.PARTIALLY_FILLED if filled else OrderState.ACKNOWLEDGED
@@ -93,9 +95,9 @@ def _standing(status: str, filled: Decimal, raw: Raw) -> tuple[OrderState, str]:
         state = OrderState.CANCELED  # what has begun to fill can end, and cannot be undone
     if status in _PLAIN:
         return state, ""
-    words = [f"the broker says {status.replace('_', ' ')}"]
-    words += [word(raw, name) for name in ("reject_reason", "replaced_by") if word(raw, name)]
-    return state, ": ".join(words)
+    parts = [f"the broker says {status.replace('_', ' ')}"]
+    parts += [text_of(raw, name) for name in ("reject_reason", "replaced_by") if text_of(raw, name)]
+    return state, ": ".join(parts)
 
 
 def _cut(number: Decimal, step: Decimal) -> Decimal:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def _settings(config: BrokerConfig, environ: Mapping[str, str]) -> AlpacaSettings:
-    """Addresses from the environment before the configuration; keys from the environment alone."""
+    """Settings with addresses from the environment before the configuration; keys from the environment alone."""
     return AlpacaSettings(
         key=environ.get(KEY_ID, ""),
         secret=environ.get(SECRET_KEY, ""),

@@ -1,8 +1,8 @@
-"""The one door to alpaca-py: its client with a timeout on every request, no retries of its own, and nothing passed on
-that it would stumble over.
+"""alpaca-py's client, with a timeout on every request, no retries of its own, and only answers that it can read.
 
-As measured on alpaca-py 0.44: it sets no timeout, sends a POST up to four times after a 429 or 504, returns None for
-an empty body, and raises whatever JSON raises for a redirect or a page of HTML. Importing this takes half a second.
+As measured on alpaca-py 0.44: it sets no timeout, sends a POST up to four times after a 429 or 504, returns None for an
+empty body, and raises JSON's errors for a redirect or a page of HTML. Importing this takes half a second, so it is the
+only file that imports alpaca.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from urllib3.exceptions import MaxRetryError, NewConnectionError
 
 from connectors.alpaca.failures import HttpRefusal, NoAnswer
 from connectors.alpaca.settings import AlpacaSettings
-from connectors.polite_client import retry_after
+from connectors.rate_limited_http import retry_after
 
 
 class _Session(requests.Session):
@@ -35,7 +35,7 @@ class _Session(requests.Session):
         """One request. Raises NoAnswer for an answer that is neither an error nor JSON."""
         options["timeout"] = self._seconds
         response = super().request(method, url, *args, **options)
-        # Whatever is said of an answer later, in an error or a journal, is said without keys.
+        # Whatever is detail of an answer later, in an error or a journal, is detail without keys.
         response._content = self._without_keys(response.content.decode("utf-8", "replace")).encode()
         response.encoding = "utf-8"
         status = response.status_code
@@ -47,8 +47,8 @@ class _Session(requests.Session):
             response.json()
         except ValueError:
             kind = response.headers.get("content-type", "no type")[:60]
-            said = f"of {kind}" if response.content else "without a body"
-            raise NoAnswer(f"HTTP {status} with an answer {said}, not JSON") from None
+            detail = f"of {kind}" if response.content else "without a body"
+            raise NoAnswer(f"HTTP {status} with an answer {detail}, not JSON") from None
         return response
 
 
@@ -59,14 +59,14 @@ class RestClient:
         self.trading = TradingClient(
             settings.key, settings.secret, raw_data=True, url_override=settings.trading_url, paper=True
         )
-        # It offers no way to set these: the constructor takes 0 retries for "not said", and knows no timeout.
+        # It offers no way to set these: the constructor takes 0 retries for "not detail", and knows no timeout.
         self.trading._session = _Session(settings)
         self.trading._retry, self.trading._retry_codes = 0, []
 
-    def call(self, ask: Callable[[TradingClient], Any]) -> Any:
-        """What one request brings. Raises HttpRefusal, NoAnswer."""
+    def call(self, request: Callable[[TradingClient], Any]) -> Any:
+        """Result of one request. Raises HttpRefusal, NoAnswer."""
         try:
-            return ask(self.trading)
+            return request(self.trading)
         except APIError as error:
             response = error.response
             if response is None:
@@ -76,7 +76,7 @@ class RestClient:
             raise _no_answer(error) from None
 
     def close(self) -> None:
-        """Ends connections."""
+        """Close connections."""
         self.trading._session.close()
 
 

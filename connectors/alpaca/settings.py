@@ -1,4 +1,4 @@
-"""Where the paper account is and who asks: two addresses, two keys, and the rule that only paper is traded."""
+"""Settings of a paper account: two addresses, two keys, and the rule that only paper is traded."""
 
 from __future__ import annotations
 
@@ -17,11 +17,14 @@ HIDDEN = "(a key)"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlpacaSettings:
-    """Keys, addresses (without a slash at the end, without /v2), seconds that one request may take, and the feed of
-    stock prices that the account may read.
+    """Keys and addresses of a paper account.
 
+    key, secret: never shown.
+    trading_url, data_url: without a slash at the end, without /v2.
+    timeout: seconds per request.
+    feed: the stock price feed that the account may read.
     Raises ConfigError for a trading address that is neither the paper host nor this machine, or a data address over
-    which keys would travel in the open; CredentialsRefused for keys that are missing or cannot be keys.
+    which keys would be sent unencrypted; CredentialsRefused for keys that are missing or invalid.
     """
 
     key: str = field(repr=False)
@@ -40,29 +43,29 @@ class AlpacaSettings:
 
     @property
     def headers(self) -> dict[str, str]:
-        """What every request carries."""
+        """Headers of every request."""
         return {"APCA-API-KEY-ID": self.key, "APCA-API-SECRET-KEY": self.secret}
 
     @property
     def is_local(self) -> bool:
-        """Whether the account is on this machine: the sandbox, which no proxy stands before."""
+        """True for an account on this machine: the sandbox, which is reached without a proxy."""
         return _is_loopback(urlsplit(self.trading_url))
 
     @property
     def described(self) -> dict[str, str]:
-        """Both addresses, and what requests to them are given."""
+        """Both addresses, with timeout and feed."""
         return {
             "address": f"{self.trading_url}, given up after {self.timeout:g} s",
             "data address": f"{self.data_url}, feed {self.feed}",
         }
 
     def without_keys(self, text: str) -> str:
-        """A text of somebody else's with our keys taken out of it."""
+        """A foreign text without our keys."""
         return text.replace(self.secret, HIDDEN).replace(self.key, HIDDEN)
 
 
 def checked_trading_url(url: str) -> str:
-    """The address of an account, tidied. Raises ConfigError for anything but the paper host and this machine."""
+    """The normalised address of an account. Raises ConfigError for anything but the paper host and this machine."""
     parts = _split(url, "trading")
     if _is_loopback(parts):
         return _tidy(parts)
@@ -77,7 +80,7 @@ def checked_trading_url(url: str) -> str:
 
 
 def checked_data_url(url: str) -> str:
-    """The address of market data, tidied. Raises ConfigError for one that is not https and not this machine."""
+    """The normalised address of market data. Raises ConfigError for one that is neither https nor this machine."""
     parts = _split(url, "data")
     if parts.scheme != "https" and not _is_loopback(parts):
         raise ConfigError(

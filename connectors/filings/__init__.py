@@ -1,4 +1,4 @@
-"""Regulatory filings from SEC EDGAR: which there are, when each became known, and the text that matters."""
+"""Regulatory filings from SEC EDGAR: their list, their acceptance times, and the text of their main sections."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Turns the HTML of a filing's main document into plain text, a line per paragraph or table row."""
+"""Plain text of a filing's main document from its HTML, a line per paragraph or table row."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _BREAKS = frozenset(
 )
 _CELLS = frozenset({"td", "th"})
 _HIDDEN = frozenset({"head", "script", "style", "ix:header", "xbrl"})
-"""What a reader never sees: inline XBRL keeps its contexts and units under ix:header."""
+"""Elements that are never visible: inline XBRL has its contexts and units under ix:header."""
 
 _FURNITURE = re.compile(r"(?i)(table of contents|index|(page )?[-–—]?\s?(f-)?\d{1,3}\s?[-–—]?|part [iv]+)")
 """Page numbers and running heads."""
 
 
 def plain_text(document: str) -> str:
-    """The visible text of a page, blank lines and page furniture left out. Text that is no HTML passes as it is."""
+    """Visible text of a page, without blank lines and page furniture. Text without HTML passes unchanged."""
     lines = (_SPACES.sub(" ", line).strip() for line in _lines(document))
     return "\n".join(line for line in lines if line and not _FURNITURE.fullmatch(line))
 
@@ -34,31 +34,37 @@ def _lines(document: str) -> Iterator[str]:
         yield from _CONTROL.sub(" ", document).splitlines()
         return
     document = _without_comments(document)
-    parts: list[str] = []
-    hidden: str | None = None
-    depth = 0
-    at = 0
     preformatted = not re.search(r"(?i)<(p|div|tr|br)\b", document)
-    for tag in _TAG.finditer(document):
-        if hidden is None and tag.start() > at:
-            parts.append(document[at : tag.start()])
-        at = tag.end()
-        name = (tag[2] or "").lower()
-        closing, empty = bool(tag[1]), tag[0].endswith("/>")
-        if hidden is not None:
-            depth += 0 if name != hidden or empty else -1 if closing else 1
-            hidden = hidden if depth else None
-        elif name in _HIDDEN and not closing and not empty:
-            hidden, depth = name, 1
-        elif name in _CELLS:
+    parts: list[str] = []
+    for text, tag in _visible(document):
+        parts.append(text)
+        if tag in _CELLS:
             parts.append(" ")
-        elif name in _BREAKS:
+        elif tag in _BREAKS:
             # A paragraph of some filers goes over several lines of their file: only tags end it.
             yield from _finished(parts, preformatted)
             parts = []
-    if hidden is None:
-        parts.append(document[at:])
     yield from _finished(parts, preformatted)
+
+
+def _visible(document: str) -> Iterator[tuple[str, str]]:
+    """Visible text up to each visible tag, with the tag's name; the rest with an empty one."""
+    at, hidden, depth, text = 0, "", 0, ""
+    for tag in _TAG.finditer(document):
+        if not hidden:
+            text += document[at : tag.start()]
+        at = tag.end()
+        name = (tag[2] or "").lower()
+        nesting = 0 if tag[0].endswith("/>") else -1 if tag[1] else 1
+        if hidden:
+            depth += nesting if name == hidden else 0
+            hidden = hidden if depth else ""
+        elif name in _HIDDEN and nesting == 1:
+            hidden, depth = name, 1
+        else:
+            yield text, name
+            text = ""
+    yield text if hidden else text + document[at:], ""
 
 
 def _finished(parts: list[str], preformatted: bool) -> list[str]:

@@ -1,4 +1,4 @@
-"""SEC EDGAR as a FilingSource: annual and quarterly reports with the moment of their acceptance."""
+"""SEC EDGAR as a FilingSource: annual and quarterly reports with the time of their acceptance."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from connectors.filings.submissions import (
     filings_in,
     older_files,
 )
-from connectors.polite_client import PoliteClient, Refused, json_object
+from connectors.rate_limited_http import HttpError, RateLimitedClient, json_object
 from connectors.response_cache import ResponseCache
 from engine.domain.market import Dropped, Filing, FilingBatch, Symbol, is_crypto
 from engine.errors import ConfigError, NetworkError, TryAgainLater
@@ -39,12 +39,10 @@ _Read = TypeVar("_Read")
 class EdgarFilings:
     """FilingSource over EDGAR's company tickers, submissions, documents and company facts.
 
-    A filing's `summary` is the key figures that it reported and the sections that matter, in plain text of at most
-    `characters`; a shorter summary is an agent's work. It is known from the acceptance time in its own header.
-    Amendments (10-K/A) come with the form that they amend, under their own name. Raw responses are kept in
-    `cache_folder`. One instance belongs to one event loop.
-
-    Source: InvestorBench [I1, I5], TradingGPT [G2] (10-Q and 10-K as sources of insights).
+    A filing's `summary` is its key figures and its main sections, in plain text of at most `characters`; a shorter
+    summary is an agent's work. It is available from the acceptance time in its own header. Amendments (10-K/A) come
+    with the form that they amend, under their own name. Raw responses are cached in `cache_folder`. One instance
+    belongs to one event loop. Source: InvestorBench [I1, I5], TradingGPT [G2] (10-Q and 10-K as sources of insights).
     """
 
     def __init__(
@@ -63,16 +61,18 @@ class EdgarFilings:
         first_pause: float = 0.5,
         longest_wait: float = 60.0,
     ) -> None:
-        """`numbers` gives the CIK of symbols that EDGAR's list does not have (any more); `since` leaves out what was
-        filed before; `first_pause` and `longest_wait` are the client's. Raises ConfigError without a User-Agent that
-        names a contact."""
+        """Set the forms and limits. Raises ConfigError without a User-Agent that names a contact.
+
+        `numbers` gives the CIK of symbols that EDGAR's list lacks; `since` excludes earlier filings; `first_pause` and
+        `longest_wait` are the client's.
+        """
         self._forms = frozenset(forms)
         self._since = since
         self._characters = characters
         self._numbers = {symbol.upper(): number for symbol, number in (numbers or {}).items()}
         self._www = www.rstrip("/")
         self._data = data.rstrip("/")
-        self._client = PoliteClient(
+        self._client = RateLimitedClient(
             "SEC EDGAR",
             seconds_between=1 / requests_per_second,
             timeout=timeout,
@@ -85,12 +85,15 @@ class EdgarFilings:
         self._facts: dict[int, Mapping[str, Any]] = {}
 
     async def aclose(self) -> None:
-        """Closes connections."""
+        """Close connections."""
         await self._client.aclose()
 
     async def filings(self, symbol: Symbol) -> FilingBatch:
-        """All filings of a symbol in order of availability, and what had to be dropped; nothing for crypto, and a
-        reason for a symbol that EDGAR does not know. Raises NetworkError, TryAgainLater and ConfigError."""
+        """All filings of a symbol in order of availability, and the dropped ones.
+
+        Empty for crypto; an unknown symbol is a reason among the dropped. Raises NetworkError, TryAgainLater and
+        ConfigError.
+        """
         number = await self.number(symbol)
         if number is None:
             return FilingBatch() if is_crypto(symbol) else FilingBatch((), (self.unknown(symbol),))
@@ -106,12 +109,12 @@ class EdgarFilings:
         return FilingBatch(tuple(items), tuple(self.dropped(symbol, why, n) for why, n in sorted(reasons.items())))
 
     def unknown(self, symbol: Symbol) -> Dropped:
-        """A symbol that EDGAR does not know."""
+        """The dropped item for a symbol that EDGAR does not know."""
         return self.dropped(symbol, UNKNOWN_SYMBOL)
 
     @staticmethod
     def dropped(symbol: Symbol, reason: str, count: int = 1) -> Dropped:
-        """What could not be used, under this source's name."""
+        """Dropped items under this source's name."""
         return Dropped(f"EDGAR/{symbol}", reason, count)
 
     async def number(self, symbol: Symbol) -> int | None:
@@ -125,7 +128,7 @@ class EdgarFilings:
         return self._companies.get(edgar_ticker(symbol))
 
     async def listed(self, number: int) -> Sequence[ListedFiling]:
-        """The company's filings of the wanted forms, oldest first."""
+        """The company's filings of the configured forms, oldest first."""
         first = await self._get(f"{self._data}/submissions/CIK{number:010d}.json", _checked_submissions)
         if first is None:
             return ()
@@ -142,7 +145,7 @@ class EdgarFilings:
         if not listed.document.lower().endswith(READABLE):
             return NO_DOCUMENT
         folder = f"{self._www}/Archives/edgar/data/{number}/{listed.folder}"
-        page = await self._get(f"{folder}/{listed.document}", _document, for_ever=True)
+        page = await self._get(f"{folder}/{listed.document}", _document, immutable=True)
         if page is None:
             return NO_DOCUMENT
         facts = await self._company_facts(number)
@@ -162,7 +165,7 @@ class EdgarFilings:
         return recent and (listed.form in self._forms or listed.form.removesuffix("/A") in self._forms)
 
     async def _accepted(self, folder: str, listed: ListedFiling) -> datetime:
-        header = await self._get(f"{folder}/{listed.accession}-index-headers.html", _document, for_ever=True)
+        header = await self._get(f"{folder}/{listed.accession}-index-headers.html", _document, immutable=True)
         return (accepted_by_header(header) if header else None) or listed.accepted_by
 
     async def _company_facts(self, number: int) -> Mapping[str, Any]:
@@ -172,10 +175,10 @@ class EdgarFilings:
             self._facts = {number: await self._get(address, json_object) or {}}
         return self._facts[number]
 
-    async def _get(self, url: str, read: Callable[[bytes], _Read], *, for_ever: bool = False) -> _Read | None:
+    async def _get(self, url: str, read: Callable[[bytes], _Read], *, immutable: bool = False) -> _Read | None:
         try:
-            return await self._client.get(url, read, for_ever=for_ever)
-        except Refused as refusal:
+            return await self._client.get(url, read, immutable=immutable)
+        except HttpError as refusal:
             path = url.removeprefix(self._www).removeprefix(self._data)
             if refusal.status == 403 and "threshold" in refusal.text.lower():
                 raise TryAgainLater(
@@ -191,7 +194,7 @@ class EdgarFilings:
 
 
 def contact(user_agent: str | None) -> str:
-    """The User-Agent, checked. Raises ConfigError where it is missing or names no e-mail address."""
+    """The checked User-Agent. Raises ConfigError where it is missing or names no e-mail address."""
     text = (user_agent or "").strip()
     if not text:
         raise ConfigError(

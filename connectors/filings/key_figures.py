@@ -1,4 +1,4 @@
-"""Reads a filing's key figures out of EDGAR's company facts (XBRL), as that filing reported them."""
+"""Key figures of a filing from EDGAR's company facts (XBRL), as the filing itself reported them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _CONCEPTS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("Total liabilities", "USD", ("Liabilities",)),
     ("Equity", "USD", ("StockholdersEquity",)),
 )
-"""What to look for: our word, the unit, and the concepts of US-GAAP that say it, the usual one first."""
+"""Figures to report: our name, the unit, and the US-GAAP concepts for it, the usual one first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class _Fact:
 
 
 def key_figures(facts: Mapping[str, Any], accession: str, *, annual: bool) -> Sequence[str]:
-    """One line per figure that the filing itself reported, with the year before where it stands beside it.
+    """One line per figure that the filing itself reported, with that of the year before where it has one.
 
     Only facts under the filing's own accession number are read: a later restatement has another one. Raises
     MalformedData for facts of another shape.

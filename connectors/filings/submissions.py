@@ -1,4 +1,4 @@
-"""Reads EDGAR's lists: which company has which number, and which filings a company made."""
+"""EDGAR's lists: companies with their numbers, and the filings of a company."""
 
 from __future__ import annotations
 
@@ -19,8 +19,11 @@ _DOCUMENT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._ -]*(/[A-Za-z0-9_][A-Za-z0-9._ 
 
 @dataclass(frozen=True, slots=True)
 class ListedFiling:
-    """One line of a company's list. `accepted_by` (UTC) is a moment at which it had been accepted for sure: the list
-    is not exact (see `accepted_by_list`), the filing's own header is."""
+    """One entry of a company's list.
+
+    `accepted_by` (UTC) is a time at which it had been accepted for sure: the list is not exact (see
+    `accepted_by_list`), the filing's own header is.
+    """
 
     accession: str
     form: str
@@ -30,13 +33,13 @@ class ListedFiling:
 
     @property
     def folder(self) -> str:
-        """The accession number as EDGAR's folders are called."""
+        """The accession number as in EDGAR's paths."""
         return self.accession.replace("-", "")
 
 
 @dataclass(frozen=True, slots=True)
 class OlderFilings:
-    """A further file of a company's list and the days that it spans."""
+    """A further file of a company's list and its first and last day."""
 
     name: str
     first: date
@@ -44,12 +47,12 @@ class OlderFilings:
 
 
 def edgar_ticker(symbol: Symbol) -> str:
-    """A symbol as EDGAR writes it: classes of shares with a dash (BRK-B)."""
+    """A symbol in EDGAR's notation: share classes with a dash (BRK-B)."""
     return symbol.upper().replace(".", "-").replace("/", "-")
 
 
 def companies(tickers: Mapping[str, Any]) -> dict[str, int]:
-    """The CIK of every ticker in EDGAR's list. Raises ValueError for a list of another shape."""
+    """CIK of every ticker in EDGAR's list. Raises ValueError for a list of another shape."""
     try:
         return {row["ticker"].upper(): int(row["cik_str"]) for row in tickers.values()}
     except (TypeError, KeyError, AttributeError):
@@ -57,7 +60,7 @@ def companies(tickers: Mapping[str, Any]) -> dict[str, int]:
 
 
 def filings_in(columns: Mapping[str, Any]) -> Iterator[ListedFiling]:
-    """The filings of one list, which stands in columns. Raises ValueError for another shape."""
+    """Filings of one list, which is in columns. Raises ValueError for another shape."""
     try:
         rows = list(
             zip(
@@ -90,8 +93,8 @@ def older_files(submissions: Mapping[str, Any]) -> Iterator[OlderFilings]:
 
 
 def accepted_by_header(header: str) -> datetime | None:
-    """The moment of acceptance (UTC) by a filing's own header, which is New York's clock for every company; None
-    where the header does not tell."""
+    """Acceptance time (UTC) of a filing's own header, which is in New York time for every company; None where it has
+    none."""
     found = _ACCEPTED.search(header.replace("&lt;", "<").replace("&gt;", ">"))
     if found is None:
         return None
@@ -102,9 +105,11 @@ def accepted_by_header(header: str) -> datetime | None:
 
 
 def accepted_by_list(text: str) -> datetime:
-    """The moment of acceptance (UTC) by the list alone. Its clock is UTC for some companies and New York's for
-    others, and nothing tells which: it is read as New York's, which is the later of both, so never too early.
-    Raises ValueError for what is no moment."""
+    """Acceptance time (UTC) by the list alone.
+
+    The list's times are UTC for some companies and New York's for others, undistinguished: they are read as New York's,
+    the later of both, so never too early. Raises ValueError for an invalid time.
+    """
     return _from_eastern(datetime.fromisoformat(text).replace(tzinfo=None))
 
 

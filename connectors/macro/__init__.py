@@ -1,4 +1,4 @@
-"""Figures of the economy from FRED, in the vintage that was known at the time."""
+"""Macro series from FRED, with their vintages."""
 
 from __future__ import annotations
 

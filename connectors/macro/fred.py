@@ -1,4 +1,4 @@
-"""FRED as a MacroSource: every vintage that ALFRED, its archive, keeps of a series."""
+"""FRED as a MacroSource: all vintages that ALFRED, its archive, has of a series."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from datetime import date, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from connectors.polite_client import PoliteClient, Refused, json_object
+from connectors.rate_limited_http import HttpError, RateLimitedClient, json_object
 from engine.domain.macro import MacroObservation, MacroSeries, end_of_vintage
 from engine.errors import ConfigError, CredentialsRefused, MalformedData, MissingData, NetworkError
 
@@ -21,16 +21,15 @@ _MOST_VINTAGES = 1_000  # in one request; FRED refuses more than 2,000
 _PAGE = 10_000
 _ABSENT = "."  # how FRED writes that there is no value
 _WITHDRAWN = ("NAPM", "NMF")
-"""How the ids began of what the Institute for Supply Management (ISM) published on FRED until 2016."""
+"""Prefixes of the ids that the Institute for Supply Management (ISM) published on FRED until 2016."""
 
 
 class FredMacro:
-    """All vintages of FRED's series, each value known from the end of the day on which it came out.
+    """All vintages of FRED's series, each value known from the end of the day of its release.
 
-    Initial claims are ICSA, weekly hours in manufacturing AWHMAN. ISM's supplier deliveries are not on FRED any
-    more: keep them in the data folder's macro/NAME.csv. One instance belongs to one event loop.
-
-    Source: TradingGPT [G2] (macro variables of the long layer).
+    Initial claims are ICSA, weekly hours in manufacturing AWHMAN. ISM's supplier deliveries are not on FRED any more:
+    put them into the data folder's macro/NAME.csv. One instance belongs to one event loop. Source: TradingGPT [G2]
+    (macro variables of the long layer).
     """
 
     def __init__(
@@ -44,7 +43,7 @@ class FredMacro:
         first_pause: float = 0.5,
         longest_wait: float = 60.0,
     ) -> None:
-        """Raises CredentialsRefused without a key."""
+        """Raise CredentialsRefused without a key."""
         key = (api_key or "").strip()
         if not key:
             raise CredentialsRefused(
@@ -55,7 +54,7 @@ class FredMacro:
         self._key = key
         self._address = address.rstrip("/")
         self._vintages = vintages_per_request
-        self._client = PoliteClient(
+        self._client = RateLimitedClient(
             "FRED",
             seconds_between=seconds_between,
             timeout=timeout,
@@ -66,13 +65,16 @@ class FredMacro:
         logging.getLogger("httpx").addFilter(self._hidden)
 
     async def aclose(self) -> None:
-        """Closes connections."""
+        """Close connections."""
         await self._client.aclose()
         logging.getLogger("httpx").removeFilter(self._hidden)
 
     async def series(self, name: str) -> MacroSeries:
-        """All vintages of a series. Raises MissingData for one that FRED does not have, or has without vintages;
-        CredentialsRefused, NetworkError, TryAgainLater, MalformedData."""
+        """All vintages of a series.
+
+        Raises MissingData for one that FRED does not have, or has without vintages; CredentialsRefused, NetworkError,
+        TryAgainLater, MalformedData.
+        """
         vintages = [date.fromisoformat(day) for day in await self._pages("series/vintagedates", name, "vintage_dates")]
         observations: list[MacroObservation] = []
         for first, last in _windows(vintages, self._vintages):
@@ -90,7 +92,7 @@ class FredMacro:
     async def _pages(
         self, question: str, name: str, key: str, period: Mapping[str, str] | None = None
     ) -> Sequence[Any]:
-        """All rows of an answer that comes in pages."""
+        """All rows of a paged response."""
         rows: list[Any] = []
         while True:
             params = {"series_id": name, "file_type": "json", "limit": str(_PAGE), "offset": str(len(rows))}
@@ -102,32 +104,32 @@ class FredMacro:
     async def _get(self, question: str, name: str, params: Mapping[str, str], key: str) -> list[Any]:
         check = _vintage_dates if key == "vintage_dates" else _observation_rows
         try:
-            found = await self._client.get(f"{self._address}/{question}", check, params=params)
-        except Refused as refusal:
-            raise self._meant(refusal, name) from None
-        if found is None:
+            rows = await self._client.get(f"{self._address}/{question}", check, params=params)
+        except HttpError as refusal:
+            raise self._error_of(refusal, name) from None
+        if rows is None:
             raise ConfigError(f"there is no FRED at {self._address}; correct macro.address")
-        return found
+        return rows
 
-    def _meant(self, refusal: Refused, name: str) -> Exception:
-        said = _message(refusal.text).replace(self._key, "[key]")
-        if "api_key" in said or refusal.status in {401, 403}:
+    def _error_of(self, refusal: HttpError, name: str) -> Exception:
+        message = _message(refusal.text).replace(self._key, "[key]")
+        if "api_key" in message or refusal.status in {401, 403}:
             return CredentialsRefused(f"FRED refused the key (HTTP {refusal.status}); check {KEY_VARIABLE}")
-        if "does not exist in ALFRED" in said:
+        if "does not exist in ALFRED" in message:
             return MissingData(
                 f"FRED keeps no vintages of {name}, so nobody can say what was known when; choose another series, or "
                 f"keep it in macro/{name}.csv"
             )
-        if "does not exist" in said:
+        if "does not exist" in message:
             where = f"ISM's figures left FRED in 2016; keep them in macro/{name}.csv"
             return MissingData(
                 f"FRED has no series {name}; {where if name.startswith(_WITHDRAWN) else 'check macro.series'}"
             )
-        return NetworkError(f"FRED refused {name} (HTTP {refusal.status}): {said or 'no reason given'}")
+        return NetworkError(f"FRED refused {name} (HTTP {refusal.status}): {message or 'no reason given'}")
 
 
 class _HideKey(logging.Filter):
-    """FRED takes its key in the address, and the HTTP library logs addresses."""
+    """A log filter: FRED takes its key in the address, and the HTTP library logs addresses."""
 
     def __init__(self, key: str) -> None:
         super().__init__()
@@ -142,8 +144,11 @@ class _HideKey(logging.Filter):
 
 
 def _windows(vintages: Sequence[date], most: int) -> Iterator[tuple[date, date]]:
-    """Real-time periods with so many vintages each. Every one begins on a vintage's day, since FRED moves a value
-    that was known before a period to the period's first day; the last one ends with the last vintage."""
+    """Real-time periods of at most `most` vintages each.
+
+    Every period begins on a vintage's day, since FRED moves a value known before a period to the period's first day;
+    the last one ends with the last vintage.
+    """
     for at in range(0, len(vintages), most):
         after = vintages[at + most] - timedelta(days=1) if at + most < len(vintages) else vintages[-1]
         yield vintages[at], after

@@ -1,4 +1,4 @@
-"""Who is told when a run has ended: a program of the user's own, an address on the web."""
+"""Notifications of ended runs: a program of the user's own, a webhook."""
 
 from __future__ import annotations
 

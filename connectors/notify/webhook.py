@@ -1,4 +1,4 @@
-"""Posts a summary to an address on the web, which may hold a secret: it is never written anywhere."""
+"""Notification of a webhook. Its address may hold a secret and is never written anywhere."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from engine.errors import ConfigError, NotificationFailed
 
 SECONDS = 10.0
 PAUSES = (1.0, 4.0)
-"""Before the second attempt and the third."""
+"""Seconds before the second attempt and the third."""
 _PASSING = frozenset({408, 429, 500, 502, 503, 504})
 
 
 class WebhookNotifier:
-    """Fills Notifier."""
+    """A Notifier that posts to an address."""
 
     def __init__(
         self, url: str, seconds: float = SECONDS, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     ) -> None:
-        """Raises ConfigError for what is no address."""
+        """Raise ConfigError for an invalid address."""
         parts = urlsplit(url.strip())
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ConfigError("notify.webhook is no address: it has to begin with https:// or http://")
@@ -32,8 +32,11 @@ class WebhookNotifier:
         self._sleep = sleep
 
     async def notify(self, summary: Mapping[str, Any]) -> None:
-        """Posts the summary as JSON, again after a fault that may pass: whoever listens may hear it twice, and can
-        tell by `run`. Raises NotToldError."""
+        """Post the summary as JSON, again after a fault that may pass. The recipient may get it twice, with the same
+        `run`.
+
+        Raises NotificationFailed.
+        """
         import httpx
 
         body = dumps(summary, allow_nan=False).encode()

@@ -158,11 +158,14 @@ class CorporateAction:
 
 @dataclass(frozen=True, slots=True)
 class SymbolActions:
-    """A symbol's actions in order of ex-date, one of a kind on a day. `untold` are actions that change the worth of a
-    share and can be written as neither: their ex-date and what they are."""
+    """A symbol's corporate actions in order of ex-date, one of a kind on a day.
+
+    `unsupported` are ex-date and description of actions that change the value of a share and are neither split nor
+    dividend.
+    """
 
     actions: tuple[CorporateAction, ...] = ()
-    untold: tuple[tuple[date, str], ...] = ()
+    unsupported: tuple[tuple[date, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

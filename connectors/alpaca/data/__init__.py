@@ -1,4 +1,4 @@
-"""Alpaca's market data, asked over HTTP: daily bars, corporate actions and news, as the data folder keeps them."""
+"""Alpaca's market data over HTTP: daily bars, corporate actions and news, in the form of the data folder."""
 
 from __future__ import annotations
 

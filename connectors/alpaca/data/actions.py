@@ -1,4 +1,4 @@
-"""Corporate actions by ex-date: cash dividends, splits and stock dividends, and what cannot be told as one of them."""
+"""Corporate actions by ex-date: cash dividends, splits and stock dividends, and the unsupported ones."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from engine.domain.market import ActionKind, CorporateAction, Symbol, SymbolActi
 _PAGE = "1000"
 _AT_ONCE = 50  # symbols of one request: their names stand in its address
 _BEFORE, _AFTER = timedelta(days=10), timedelta(days=370)
-"""The service selects by the day of processing, a dividend's by the day on which it is paid: weeks after its ex-date,
-sometimes months."""
+"""Margins of a request: the service selects by the day of processing, a dividend's by the day of its payment, weeks or
+months after its ex-date."""
 
 _SPLITS = ("forward_splits", "reverse_splits")
 _OTHERWISE = {
@@ -25,16 +25,16 @@ _OTHERWISE = {
     "rights_distributions": "source_symbol",
     "unit_splits": "old_symbol",
 }
-"""What changes the worth of a share without being a split or cash; the field that names the share."""
+"""Unsupported actions that change the value of a share, with the field that names the share."""
 FOREIGN_CURRENCY = "dividend in another currency"
 
 
 async def corporate_actions(
     pages: AlpacaPages, symbols: Sequence[Symbol], first: date, last: date
 ) -> dict[Symbol, SymbolActions]:
-    """Everything with an ex-date from one day to another, both included, for every share asked for; coins have none."""
+    """All actions with an ex-date within a period, both days included, for every share; crypto has none."""
     shares = [symbol for symbol in symbols if not is_crypto(symbol)]
-    found: dict[Symbol, list[_Said]] = {symbol: [] for symbol in shares}
+    actions: dict[Symbol, list[_ActionRow]] = {symbol: [] for symbol in shares}
     for at in range(0, len(shares), _AT_ONCE):
         some = shares[at : at + _AT_ONCE]
         params = {
@@ -45,57 +45,57 @@ async def corporate_actions(
             "sort": "asc",
         }
         names = by_wire(some)
-        async for page in pages.follow("/v1/corporate-actions", params, _said):
+        async for page in pages.follow("/v1/corporate-actions", params, _action_rows):
             for name, one in page:
                 if name in names and first <= one.ex_date <= last:
-                    found[names[name]].append(one)
-    return {symbol: _summary(symbol, said) for symbol, said in found.items()}
+                    actions[names[name]].append(one)
+    return {symbol: _summary(symbol, rows) for symbol, rows in actions.items()}
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
-    """One action as the service has it; `kind` None where it is neither a split nor cash. The service may list one
-    twice: its id tells."""
+class _ActionRow:
+    """One action of the service; `kind` None for an unsupported one. The service may list one twice, with the same
+    id."""
 
     id: str
     ex_date: date
     kind: ActionKind | None
     value: Decimal
-    words: str = ""
+    description: str = ""
 
 
-def _said(page: dict[str, Any]) -> list[tuple[str, _Said]]:
+def _action_rows(page: dict[str, Any]) -> list[tuple[str, _ActionRow]]:
     groups: Mapping[str, Sequence[Mapping[str, Any]]] = page["corporate_actions"] or {}
-    found: list[tuple[str, _Said]] = []
+    rows: list[tuple[str, _ActionRow]] = []
     for row in groups.get("cash_dividends") or ():
         if (row.get("currency") or "USD") == "USD":
-            found.append((row["symbol"], _one(row, ActionKind.DIVIDEND, _positive(row["rate"]))))
+            rows.append((row["symbol"], _one(row, ActionKind.DIVIDEND, _positive(row["rate"]))))
         else:
-            found.append((row["symbol"], _one(row, None, Decimal(0), FOREIGN_CURRENCY)))
+            rows.append((row["symbol"], _one(row, None, Decimal(0), FOREIGN_CURRENCY)))
     for group in _SPLITS:
         for row in groups.get(group) or ():
             ratio = _positive(row["new_rate"]) / _positive(row["old_rate"])
-            found.append((row["symbol"], _one(row, ActionKind.SPLIT, ratio)))
+            rows.append((row["symbol"], _one(row, ActionKind.SPLIT, ratio)))
     for row in groups.get("stock_dividends") or ():
-        found.append((row["symbol"], _one(row, ActionKind.SPLIT, 1 + _positive(row["rate"]))))
+        rows.append((row["symbol"], _one(row, ActionKind.SPLIT, 1 + _positive(row["rate"]))))
     for group, named in _OTHERWISE.items():
         for row in groups.get(group) or ():
-            found.append((row[named], _one(row, None, Decimal(0), group.removesuffix("s").replace("_", "-"))))
-    return found
+            rows.append((row[named], _one(row, None, Decimal(0), group.removesuffix("s").replace("_", "-"))))
+    return rows
 
 
-def _one(row: Mapping[str, Any], kind: ActionKind | None, value: Decimal, words: str = "") -> _Said:
+def _one(row: Mapping[str, Any], kind: ActionKind | None, value: Decimal, description: str = "") -> _ActionRow:
     day = row.get("ex_date") or row.get("effective_date") or row["process_date"]
-    return _Said(str(row["id"]), date.fromisoformat(day), kind, value, words)
+    return _ActionRow(str(row["id"]), date.fromisoformat(day), kind, value, description)
 
 
-def _summary(symbol: Symbol, said: Sequence[_Said]) -> SymbolActions:
-    """Two dividends of a day are paid together, and two splits multiply."""
+def _summary(symbol: Symbol, rows: Sequence[_ActionRow]) -> SymbolActions:
+    """Actions by day: two dividends of a day are added, two splits multiplied."""
     values: dict[tuple[date, ActionKind], Decimal] = {}
-    untold: set[tuple[date, str]] = set()
-    for one in {one.id: one for one in said}.values():
+    unsupported: set[tuple[date, str]] = set()
+    for one in {one.id: one for one in rows}.values():
         if one.kind is None:
-            untold.add((one.ex_date, one.words))
+            unsupported.add((one.ex_date, one.description))
             continue
         key = one.ex_date, one.kind
         if key not in values:
@@ -105,7 +105,7 @@ def _summary(symbol: Symbol, said: Sequence[_Said]) -> SymbolActions:
         else:
             values[key] *= one.value
     actions = (CorporateAction(symbol, day, kind, value) for (day, kind), value in sorted(values.items()))
-    return SymbolActions(tuple(actions), tuple(sorted(untold)))
+    return SymbolActions(tuple(actions), tuple(sorted(unsupported)))
 
 
 def _positive(value: object) -> Decimal:

@@ -1,4 +1,4 @@
-"""Daily bars as traded: shares by the exchange's day, coins by the UTC day whatever day the service has."""
+"""Daily bars as traded: shares by the exchange's day, crypto by the UTC day, whatever day the service uses."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from connectors.alpaca.symbols import to_wire
 from engine.domain.market import Bar, Symbol
 
 Bars = tuple[Symbol, Sequence[Bar]]
-"""A symbol with some of its bars, in order; those that follow come with a later page."""
+"""A symbol with some of its bars, in order; later ones come with a later page."""
 
 _PAGE = "10000"
 _MIDNIGHT = time(0)
@@ -24,8 +24,8 @@ _MIDNIGHT = time(0)
 async def stock_bars(
     pages: AlpacaPages, symbols: Sequence[Symbol], first: date, last: date, feed: str
 ) -> AsyncIterator[Bars]:
-    """Bars of shares from one session to another, both included, symbol after symbol. They are raw: neither splits
-    nor dividends are taken out of them."""
+    """Raw bars of shares within a period, both sessions included, symbol after symbol; not adjusted for splits or
+    dividends."""
     # Both ends are the stamps of daily bars themselves, midnight in New York: a later end would ask some accounts
     # for more than their subscription gives (the last quarter of an hour).
     params = {
@@ -46,10 +46,9 @@ async def stock_bars(
 
 
 async def crypto_bars(pages: AlpacaPages, symbols: Sequence[Symbol], first: date, last: date) -> AsyncIterator[Bars]:
-    """Bars of coins from one UTC day to another, both included, symbol after symbol.
+    """Bars of crypto within a period, both UTC days included, symbol after symbol.
 
-    Until 2025 the service's own days began at midnight in Chicago; a coin whose daily bars still do is put together
-    from its hours.
+    Until 2025 the service's own days began at midnight in Chicago; where they still do, bars are built from hours.
     """
     by_the_hour: list[Symbol] = []
     async for symbol, rows in _coins(pages, symbols, first, last, "1Day"):
@@ -82,7 +81,7 @@ async def _coins(
 
 
 def _rows(page: dict[str, Any]) -> dict[str, list[tuple[datetime, Mapping[str, Any]]]]:
-    """Bars with the moment (UTC) at which each began, by Alpaca's symbol. Raises ValueError, KeyError, TypeError,
+    """Bars with the time (UTC) at which each began, by Alpaca's symbol. Raises ValueError, KeyError, TypeError,
     AttributeError."""
     found = {
         name: [(datetime.fromisoformat(row["t"]).astimezone(UTC), row) for row in rows]

@@ -1,4 +1,4 @@
-"""Which of our symbols an answer speaks of: prices write BTC/USD, news BTCUSD."""
+"""Symbols of an answer by notation: prices write BTC/USD, news BTCUSD."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from engine.domain.market import Symbol
 
 
 def compact(symbol: Symbol) -> str:
-    """A symbol as news has it."""
+    """A symbol in the notation of news."""
     return to_wire(symbol).replace("/", "")
 
 
 def by_wire(symbols: Iterable[Symbol]) -> dict[str, Symbol]:
-    """Our symbols by every way in which Alpaca writes them."""
+    """Our symbols by each of Alpaca's notations."""
     return {name: symbol for symbol in symbols for name in (to_wire(symbol), compact(symbol))}

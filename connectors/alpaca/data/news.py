@@ -1,4 +1,4 @@
-"""News as the service has it now, page by page, in order of the last change."""
+"""News in the service's present version, page by page, in order of the last change."""
 
 from __future__ import annotations
 
@@ -20,8 +20,11 @@ _TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
 async def news(
     pages: AlpacaPages, symbols: Sequence[Symbol], first: datetime, last: datetime
 ) -> AsyncIterator[list[NewsItem]]:
-    """News of some symbols that was changed last from one moment to another, a page at a time: an article as it
-    stands, once for each of the symbols that it is about. It is known from its last change. Texts have no markup."""
+    """News of symbols changed within a period, a page at a time.
+
+    An article comes once for each of its symbols, in its latest version, and is available from its last change. Texts
+    have no markup.
+    """
     params = {
         "symbols": ",".join(map(compact, symbols)),
         "start": _stamp(first),
@@ -40,7 +43,7 @@ async def news(
 
 
 def plain(text: str) -> str:
-    """A text without tags, entities and line breaks."""
+    """Text without tags, entities and line breaks."""
     return " ".join(unescape(_TAG.sub(" ", _UNSEEN.sub(" ", text))).split())
 
 

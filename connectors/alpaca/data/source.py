@@ -1,4 +1,4 @@
-"""The door to Alpaca's market data: one connection, three questions."""
+"""Alpaca's MarketDataService: one connection, three kinds of request."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ from engine.domain.market import NewsItem, Symbol, SymbolActions, is_crypto
 
 
 class AlpacaData:
-    """Daily bars, corporate actions and news. Every question raises CredentialsRefused where the keys are refused,
-    ConfigError where the address or the feed is not the account's, MissingData for what cannot be a symbol,
-    NetworkError where the service cannot be reached or answers nonsense, TryAgainLater where it asks for patience.
-    One instance belongs to one event loop."""
+    """The MarketDataService port over AlpacaPages. One instance belongs to one event loop.
+
+    All requests raise CredentialsRefused where the keys are refused, ConfigError where the address or the feed is not
+    the account's, MissingData for an invalid symbol, NetworkError where the service cannot be reached or answers
+    nonsense, TryAgainLater where it limits requests.
+    """
 
     vendor = "Alpaca"
 
@@ -28,23 +30,25 @@ class AlpacaData:
         first_pause: float = 0.5,
         longest_wait: float = 90.0,
     ) -> None:
-        """The pauses are a PoliteClient's."""
+        """Set the pauses, which are those of a RateLimitedClient."""
         self.feed = settings.feed
         self._pages = AlpacaPages(settings, first_pause=first_pause, longest_wait=longest_wait)
 
     async def aclose(self) -> None:
-        """Closes connections."""
+        """Close connections."""
         await self._pages.aclose()
 
     def bars(self, symbols: Sequence[Symbol], first: date, last: date) -> AsyncIterator[Bars]:
-        """Raw daily bars from one session to another, both included; shares and coins are asked for apart. A bar of a
-        session that is not over may be among them."""
+        """Raw daily bars within a period, both sessions included; shares and crypto in separate requests.
+
+        A bar of a session that is not over may be among them.
+        """
         if is_crypto(symbols[0]):
             return crypto_bars(self._pages, symbols, first, last)
         return stock_bars(self._pages, symbols, first, last, self.feed)
 
     async def actions(self, symbols: Sequence[Symbol], first: date, last: date) -> dict[Symbol, SymbolActions]:
-        """Splits and dividends by ex-date, both days included."""
+        """Split and dividends by ex-date, both days included."""
         return await corporate_actions(self._pages, symbols, first, last)
 
     def news(self, symbols: Sequence[Symbol], first: datetime, last: datetime) -> AsyncIterator[list[NewsItem]]:

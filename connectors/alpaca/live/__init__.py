@@ -1,4 +1,4 @@
-"""Alpaca's websockets and what stands in for them: quotes, trades, headlines and order updates as they happen."""
+"""Alpaca's websockets, with polling in their place: quotes, trades, headlines and order updates in real time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The live feed of a desk: one websocket per kind, and, while one is down, requests in its place."""
+"""The live feed of a desk: one websocket per kind, and polling while one is down."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
 from connectors.alpaca.data.pages import AlpacaPages
-from connectors.alpaca.live.polling import latest
+from connectors.alpaca.live.latest_prices import latest
 from connectors.alpaca.live.protocols import DataStream, StreamProtocol, TradingStream
 from connectors.alpaca.live.socket import stay_connected
 from connectors.alpaca.settings import AlpacaSettings
@@ -21,7 +21,7 @@ PRICES = ("shares", "coins")
 
 
 class AlpacaLive:
-    """Fills LiveFeed. News and orders that a broken stream does not tell are found by the next cycle, which asks."""
+    """The LiveFeed port. News and orders missed by a broken stream are requested by the next cycle."""
 
     def __init__(
         self,
@@ -37,11 +37,11 @@ class AlpacaLive:
         self._sleep = sleep
 
     async def follow(self, symbols: Sequence[Symbol], on_message: Callable[[FeedMessage], None]) -> None:
-        """Tells of everything until it is cancelled."""
+        """Implement the port."""
         settings, prices = self._settings, _by_feed(symbols)
         streams: list[StreamProtocol] = [TradingStream(settings), DataStream(settings, "news", symbols)]
         streams += [DataStream(settings, feed, some) for feed, some in prices.items()]
-        board = _Board(self._clock, on_message)
+        board = _FeedStates(self._clock, on_message)
         pages = AlpacaPages(settings)
         tasks = [asyncio.create_task(self._stream(stream, on_message, board)) for stream in streams]
         tasks += [
@@ -56,22 +56,24 @@ class AlpacaLive:
             await pages.aclose()
 
     async def latest(self, symbols: Sequence[Symbol]) -> Sequence[FeedMessage]:
-        """The latest quotes and trades, asked for at this moment."""
+        """The latest quotes and trades, requested now."""
         pages = AlpacaPages(self._settings)
         try:
             found = [await latest(pages, feed, s, self._settings.feed) for feed, s in _by_feed(symbols).items()]
         finally:
             await pages.aclose()
-        return [heard for some in found for heard in some]
+        return [message for some in found for message in some]
 
-    async def _stream(self, stream: StreamProtocol, on_message: Callable[[FeedMessage], None], board: _Board) -> None:
+    async def _stream(
+        self, stream: StreamProtocol, on_message: Callable[[FeedMessage], None], board: _FeedStates
+    ) -> None:
         settings = self._settings
 
-        def told(delivery: Delivery, detail: str) -> None:
-            board.streamed(stream.feed, delivery, detail)
+        def on_delivery(delivery: Delivery, detail: str) -> None:
+            board.stream_changed(stream.feed, delivery, detail)
 
         await stay_connected(
-            stream, on_message, told, timeout=settings.timeout, local=settings.is_local, sleep=self._sleep
+            stream, on_message, on_delivery, timeout=settings.timeout, local=settings.is_local, sleep=self._sleep
         )
 
     async def _poll(
@@ -79,7 +81,7 @@ class AlpacaLive:
         feed: str,
         symbols: Sequence[Symbol],
         on_message: Callable[[FeedMessage], None],
-        board: _Board,
+        board: _FeedStates,
         pages: AlpacaPages,
     ) -> None:
         while True:
@@ -91,59 +93,59 @@ class AlpacaLive:
             except CredentialsRefused:
                 raise
             except PaperdeskError as error:
-                board.polled(feed, str(error))
+                board.poll_changed(feed, str(error))
                 continue
             if board.streams(feed):
                 continue  # it came back while we asked
-            board.polled(feed, "")
-            for heard in found:
-                on_message(heard)
+            board.poll_changed(feed, "")
+            for message in found:
+                on_message(message)
 
 
 def _by_feed(symbols: Sequence[Symbol]) -> dict[str, Sequence[Symbol]]:
-    """Which feed of prices tells of which symbols; none that has nothing to tell."""
+    """Symbols by price feed; feeds without symbols are left out."""
     coins = tuple(symbol for symbol in symbols if is_crypto(symbol))
     shares = tuple(symbol for symbol in symbols if not is_crypto(symbol))
     return {feed: some for feed, some in zip(PRICES, (shares, coins), strict=True) if some}
 
 
-class _Board:
-    """How every feed arrives: by its stream, else by requests, else not at all. A change is told once."""
+class _FeedStates:
+    """Delivery of every feed: by its stream, else by polling, else down. A change is reported once."""
 
     def __init__(self, clock: Clock, on_message: Callable[[FeedMessage], None]) -> None:
         self._clock = clock
-        self._hear = on_message
+        self._on_message = on_message
         self._streaming: set[str] = set()
         self._answered: set[str] = set()
-        self._summary: dict[str, Delivery] = {}
+        self._reported: dict[str, Delivery] = {}
 
     def streams(self, feed: str) -> bool:
-        """Whether a feed's stream is up."""
+        """True while a feed's stream is up."""
         return feed in self._streaming
 
-    def streamed(self, feed: str, delivery: Delivery, detail: str) -> None:
-        """A feed's stream is up, or down; what stood in for it is over when it is up."""
+    def stream_changed(self, feed: str, delivery: Delivery, detail: str) -> None:
+        """Note that a feed's stream is up, which ends its polling, or down."""
         if delivery is Delivery.STREAM:
             self._streaming.add(feed)
             self._answered.discard(feed)
         else:
             self._streaming.discard(feed)
-        self._tell(feed, detail)
+        self._report(feed, detail)
 
-    def polled(self, feed: str, detail: str) -> None:
-        """A request in place of the stream was answered, or, for a reason in words, was not."""
+    def poll_changed(self, feed: str, detail: str) -> None:
+        """Note that a polling request was answered, or, with a reason, was not."""
         if detail:
             self._answered.discard(feed)
         else:
             self._answered.add(feed)
-        self._tell(feed, detail or "the stream is down: asked for instead")
+        self._report(feed, detail or "the stream is down: asked for instead")
 
-    def _tell(self, feed: str, detail: str) -> None:
+    def _report(self, feed: str, detail: str) -> None:
         delivery = Delivery.DOWN
         if feed in self._streaming:
             delivery, detail = Delivery.STREAM, ""
         elif feed in self._answered:
             delivery = Delivery.POLLING
-        if self._summary.get(feed) is not delivery:
-            self._summary[feed] = delivery
-            self._hear(FeedState(feed, delivery, self._clock.now(), detail))
+        if self._reported.get(feed) is not delivery:
+            self._reported[feed] = delivery
+            self._on_message(FeedState(feed, delivery, self._clock.now(), detail))

@@ -1,6 +1,6 @@
-"""What is said on each of Alpaca's websockets: how one introduces oneself, what is asked for, what the messages mean.
+"""Protocols of Alpaca's websockets: authentication, subscription, and the meaning of messages.
 
-A message of another shape is left out: a field more, or one that is missing, must not end a feed.
+A message of another shape is left out: a field more, or a missing one, must not end a feed.
 """
 
 from __future__ import annotations
@@ -22,31 +22,31 @@ Receive = Callable[[], Awaitable[Any]]
 _AUTH_FAILED = 402
 
 
-class NotLetIn(Exception):
-    """The service ended the introduction; `for_ever` where asking again cannot help: the keys are refused."""
+class StreamRefused(Exception):
+    """A refusal during authentication; `permanent` where the keys are refused and a retry cannot help."""
 
-    def __init__(self, words: str, *, for_ever: bool) -> None:
-        super().__init__(words)
-        self.for_ever = for_ever
+    def __init__(self, text: str, *, permanent: bool) -> None:
+        super().__init__(text)
+        self.permanent = permanent
 
 
 class StreamProtocol(Protocol):
-    """One websocket's language."""
+    """Protocol of one websocket."""
 
     feed: str
     url: str
 
     async def introduce(self, send: Send, receive: Receive) -> None:
-        """Shows the keys and asks for what is wanted. Raises NotLetIn."""
+        """Authenticate and subscribe. Raises StreamRefused."""
         ...
 
     def read(self, message: Any) -> Iterable[FeedMessage]:
-        """What a message tells."""
+        """Values of a message."""
         ...
 
 
 class DataStream:
-    """Quotes and trades of shares or coins, or news."""
+    """Quotes and trades of shares or crypto, or news."""
 
     def __init__(self, settings: AlpacaSettings, feed: str, symbols: Sequence[Symbol]) -> None:
         """`feed` is `shares`, `coins` or `news`."""
@@ -60,38 +60,38 @@ class DataStream:
         self._wanted = {"action": "subscribe"} | dict.fromkeys(channels, wanted)
 
     async def introduce(self, send: Send, receive: Receive) -> None:
-        """Waits to be greeted, shows the keys, subscribes."""
+        """Wait for the greeting, authenticate, subscribe."""
         await self._until(receive, "success", "connected")
         await send(self._keys)
         await self._until(receive, "success", "authenticated")
         await send(self._wanted)
         await self._until(receive, "subscription", None)
 
-    async def _until(self, receive: Receive, kind: str, words: str | None) -> None:
+    async def _until(self, receive: Receive, kind: str, text: str | None) -> None:
         while True:
             for one in _rows(await receive()):
                 if one.get("T") == "error":
-                    said, code = str(one.get("msg", "no reason")), one.get("code")
-                    raise NotLetIn(f"{said} ({code})", for_ever=code == _AUTH_FAILED)
-                if one.get("T") == kind and words in (None, one.get("msg")):
+                    detail, code = str(one.get("msg", "no reason")), one.get("code")
+                    raise StreamRefused(f"{detail} ({code})", permanent=code == _AUTH_FAILED)
+                if one.get("T") == kind and text in (None, one.get("msg")):
                     return
 
     def read(self, message: Any) -> Iterable[FeedMessage]:
-        """Quotes, trades and headlines; a quote with an empty side is none."""
+        """Quotes, trades and headlines; a quote with an empty side is left out."""
         for one in _rows(message):
             try:
-                heard = self._heard(one)
+                message = self._message(one)
             except (KeyError, TypeError, ValueError, ArithmeticError):
                 continue
-            if heard is not None:
-                yield heard
+            if message is not None:
+                yield message
 
-    def _heard(self, one: dict[str, Any]) -> FeedMessage | None:
+    def _message(self, one: dict[str, Any]) -> FeedMessage | None:
         kind = one.get("T")
         if kind == "n":
             about = dict.fromkeys(self._names[name] for name in one["symbols"] if name in self._names)
-            said = " ".join(str(one["headline"]).split())
-            return Headline(tuple(about), said, str(one.get("source") or ""), moment(one["updated_at"]))
+            detail = " ".join(str(one["headline"]).split())
+            return Headline(tuple(about), detail, str(one.get("source") or ""), moment(one["updated_at"]))
         symbol = self._names.get(one.get("S", ""))
         if symbol is None:
             return None
@@ -101,7 +101,7 @@ class DataStream:
 
 
 class TradingStream:
-    """What happens to the account's orders."""
+    """Events of the account's orders."""
 
     feed = "orders"
 
@@ -110,11 +110,11 @@ class TradingStream:
         self._keys = {"action": "auth", "key": settings.key, "secret": settings.secret}
 
     async def introduce(self, send: Send, receive: Receive) -> None:
-        """Shows the keys and listens to trade updates."""
+        """Authenticate and listen to trade updates."""
         await send(self._keys)
-        said = (await self._answer(receive, "authorization")).get("status")
-        if said != "authorized":
-            raise NotLetIn(str(said or "not authorized"), for_ever=said == "unauthorized")
+        detail = (await self._answer(receive, "authorization")).get("status")
+        if detail != "authorized":
+            raise StreamRefused(str(detail or "not authorized"), permanent=detail == "unauthorized")
         await send({"action": "listen", "data": {"streams": ["trade_updates"]}})
         await self._answer(receive, "listening")
 
@@ -126,7 +126,7 @@ class TradingStream:
                 return data if isinstance(data, dict) else {}
 
     def read(self, message: Any) -> Iterable[FeedMessage]:
-        """Hints of orders."""
+        """Order hints."""
         try:
             data = message["data"]
             if message["stream"] == "trade_updates":
@@ -137,12 +137,12 @@ class TradingStream:
 
 
 def stream_address(data_url: str) -> str:
-    """Where the websockets of a data service are: on a host of their own at Alpaca's, on its own port elsewhere."""
+    """Address of a data service's websockets: a host of their own at Alpaca, the same port elsewhere."""
     return data_url.replace("http", "ws", 1).replace("//data.", "//stream.data.", 1)
 
 
 def price(value: Any) -> Decimal:
-    """A price as JSON has it. Raises TypeError, ValueError for what is none above zero."""
+    """A price of JSON. Raises TypeError, ValueError for others than numbers above zero."""
     if isinstance(value, bool) or not isinstance(value, int | Decimal):
         raise TypeError("no number")
     if not value > 0:
@@ -151,7 +151,7 @@ def price(value: Any) -> Decimal:
 
 
 def moment(text: str) -> datetime:
-    """A moment as the service writes it, UTC. Raises ValueError, TypeError."""
+    """A time in the service's notation, UTC. Raises ValueError, TypeError."""
     return datetime.fromisoformat(text).astimezone(UTC)
 
 

@@ -1,5 +1,4 @@
-"""One websocket that stays connected: it introduces itself, listens, and after any break begins again, more and more
-patiently."""
+"""One websocket that stays connected: authenticate, listen, and reconnect after any break with growing pauses."""
 
 from __future__ import annotations
 
@@ -9,32 +8,36 @@ from collections.abc import Awaitable, Callable
 from decimal import Decimal
 from typing import Any
 
-from connectors.alpaca.live.protocols import NotLetIn, StreamProtocol
+from connectors.alpaca.live.protocols import StreamProtocol, StreamRefused
 from engine.domain.live import Delivery, FeedMessage
 from engine.errors import CredentialsRefused
 
-Told = Callable[[Delivery, str], None]
+OnDelivery = Callable[[Delivery, str], None]
 
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
 STEADY = 60.0
-"""Seconds that a connection has to last before the next break is met with the first pause again: a service that lets
-one in and throws one out at once is not asked every second."""
+"""Seconds that a connection has to last to reset the pause.
+
+A service that accepts a connection and closes it at once is not called every second.
+"""
 _ALIVE = 15.0
-"""Seconds between signs of life, and how long an answer to one may take."""
+"""Seconds between pings, and the time limit of their answers."""
 _LARGEST = 4 * 2**20
 
 
 async def stay_connected(
     protocol: StreamProtocol,
-    hear: Callable[[FeedMessage], None],
-    told: Told,
+    on_message: Callable[[FeedMessage], None],
+    on_delivery: OnDelivery,
     *,
     timeout: float,
     local: bool,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> None:
-    """Listens until it is cancelled; `told` hears how the feed arrives. Raises CredentialsRefused where the keys are
-    refused: nothing that waits changes that."""
+    """Listen until cancelled; `on_delivery` gets the state of the feed.
+
+    Raises CredentialsRefused where the keys are refused, which no wait changes.
+    """
     from websockets.exceptions import WebSocketException
 
     loop = asyncio.get_running_loop()
@@ -42,18 +45,18 @@ async def stay_connected(
     while True:
         begun = loop.time()
         try:
-            await _listen(protocol, hear, told, timeout, local)
+            await _listen(protocol, on_message, on_delivery, timeout, local)
             detail = "the connection was closed"
-        except NotLetIn as refused:
-            if refused.for_ever:
+        except StreamRefused as refused:
+            if refused.permanent:
                 raise CredentialsRefused(
                     f"the {protocol.feed} stream refuses the keys: {refused}; check APCA_API_KEY_ID and "
                     "APCA_API_SECRET_KEY"
                 ) from None
             detail = str(refused)
         except (OSError, TimeoutError, WebSocketException, ValueError) as error:
-            detail = _in_words(error)
-        told(Delivery.DOWN, detail)
+            detail = _describe(error)
+        on_delivery(Delivery.DOWN, detail)
         if loop.time() - begun >= STEADY:
             pause = FIRST_PAUSE
         await sleep(pause)
@@ -61,7 +64,11 @@ async def stay_connected(
 
 
 async def _listen(
-    protocol: StreamProtocol, hear: Callable[[FeedMessage], None], told: Told, timeout: float, local: bool
+    protocol: StreamProtocol,
+    on_message: Callable[[FeedMessage], None],
+    on_delivery: OnDelivery,
+    timeout: float,
+    local: bool,
 ) -> None:
     from websockets.asyncio.client import connect
 
@@ -83,17 +90,17 @@ async def _listen(
 
         async with asyncio.timeout(timeout):
             await protocol.introduce(send, receive)
-        told(Delivery.STREAM, "")
+        on_delivery(Delivery.STREAM, "")
         async for raw in socket:
-            for heard in protocol.read(_document(raw)):
-                hear(heard)
+            for message in protocol.read(_document(raw)):
+                on_message(message)
 
 
 def _document(raw: str | bytes) -> Any:
     return json.loads(raw, parse_float=Decimal)
 
 
-def _in_words(error: Exception) -> str:
+def _describe(error: Exception) -> str:
     if isinstance(error, TimeoutError):
         return "no answer in time"
     if isinstance(error, ConnectionRefusedError):

@@ -95,7 +95,7 @@ class _Bars:
         found = await self._job.source.actions(shares, min(firsts.values()), last)
         self._said = {
             symbol: SymbolActions(
-                tuple(action for action in said.actions if action.ex_date >= firsts[symbol]), said.untold
+                tuple(action for action in said.actions if action.ex_date >= firsts[symbol]), said.unsupported
             )
             for symbol, said in found.items()
         }
@@ -142,7 +142,7 @@ class _Bars:
             elif not said.actions:
                 continue
             tally.count(merge_actions(tally.path, symbol, said.actions, replace=self._job.options.again)[1])
-            tally.dropped.update(words for _, words in said.untold)
+            tally.dropped.update(words for _, words in said.unsupported)
             done.append(tally.fetched())
         return done
 
@@ -177,7 +177,7 @@ class _Bars:
         said = self._said.get(symbol, SymbolActions())
         there = job.file("actions", symbol)
         known, _ = merge_actions(there, symbol, said.actions, replace=job.options.again, write=False)
-        untold = [day for day, _ in said.untold]
+        untold = [day for day, _ in said.unsupported]
         keep = not job.log.of(symbol).computed
         return merge_bars(path, symbol, rows, known, untold, replace=job.options.again, keep_adjusted=keep)
 

@@ -148,8 +148,8 @@ async def test_actions_by_ex_date_whatever_they_are_called() -> None:
         (date(2024, 6, 11), Decimal("0.02")),
         (date(2024, 6, 12), Decimal("1.05")),
     ]
-    assert found["AAA"].untold == ((date(2024, 5, 13), "dividend in another currency"),)
-    assert found["BBB"].untold == ((date(2024, 6, 14), "spin-off"),)
+    assert found["AAA"].unsupported == ((date(2024, 5, 13), "dividend in another currency"),)
+    assert found["BBB"].unsupported == ((date(2024, 6, 14), "spin-off"),)
     assert set(found) == {"AAA", "BBB"}
     # The service selects by the day of processing, which for a dividend is weeks after the ex-date.
     assert web.asked[0].query["end"] > "2024-12-31"
@@ -273,7 +273,7 @@ async def test_used_up_requests_are_waited_for() -> None:
         service(lambda asked: Page(body=body, status=200, headers=limited(30, 0))) as (_, data),
         pytest.MonkeyPatch.context() as patch,
     ):
-        patch.setattr("connectors.polite_client.asyncio.sleep", sleep)
+        patch.setattr("connectors.rate_limited_http.asyncio.sleep", sleep)
         patch.setattr(
             "tests.servers.fake_web._Handler.date_time_string", lambda self: format_datetime(NOW, usegmt=True)
         )
@@ -292,7 +292,7 @@ async def test_too_many_requests_wait_as_long_as_they_are_told() -> None:
 
     document: dict[str, Any] = {"bars": {}, "next_page_token": None}
     with service(lambda asked: document) as (web, data), pytest.MonkeyPatch.context() as patch:
-        patch.setattr("connectors.polite_client.asyncio.sleep", sleep)
+        patch.setattr("connectors.rate_limited_http.asyncio.sleep", sleep)
         patch.setattr(
             "tests.servers.fake_web._Handler.date_time_string", lambda self: format_datetime(NOW, usegmt=True)
         )

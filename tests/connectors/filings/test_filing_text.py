@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from connectors.filings.document_text import plain_text
-from connectors.filings.sections import WANTED, cut, essence, section
+from connectors.filings.sections import SECTIONS, cut, essence, section
 
-MDA, RISKS, BUSINESS = (wanted.words for wanted in WANTED)
+MDA, RISKS, BUSINESS = (rule.heading for rule in SECTIONS)
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
             monkeypatch.setenv(name, value)
         return server
 
-    # Pauses between attempts are the polite client's test; here they would only take time.
+    # Pauses between attempts are the HTTP client's test; here they would only take time.
     monkeypatch.setattr("connectors.alpaca.data.pages.SECONDS_BETWEEN", 0.0005)
     yield started
     for server in running:

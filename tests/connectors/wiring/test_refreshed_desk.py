@@ -32,7 +32,7 @@ def sandbox(monkeypatch: pytest.MonkeyPatch) -> Iterator[SandboxServer]:
     with build_sandbox(DEMO, START, cash=Decimal(100_000)) as running:
         for name, value in running.environment.items():
             monkeypatch.setenv(name, value)
-        # Pauses between attempts are the polite client's test; here they would only take time.
+        # Pauses between attempts are the HTTP client's test; here they would only take time.
         monkeypatch.setattr("connectors.alpaca.data.source.AlpacaData.__init__", hasty)
         yield running
 

@@ -19,7 +19,7 @@ import requests
 from requests.adapters import HTTPAdapter
 from urllib3 import HTTPResponse
 
-from connectors.alpaca import trading_door
+from connectors.alpaca import async_client
 from connectors.alpaca.broker import AlpacaBroker
 from connectors.alpaca.rest_client import RestClient
 from connectors.alpaca.settings import AlpacaSettings
@@ -124,8 +124,8 @@ def broker_on(wire: Wire) -> Iterator[AlpacaBroker]:
     broker = AlpacaBroker(settings, first_pause=0.0)
     broker._http._client = httpx.AsyncClient(headers=settings.headers, transport=_Awaited(wire), trust_env=False)
     broker._http._pace = _NoPace()  # type: ignore[assignment]
-    with mock.patch.object(trading_door, "_opened", opened), mock.patch.object(trading_door, "_in_a_thread", here):
+    with mock.patch.object(async_client, "_opened", opened), mock.patch.object(async_client, "_in_thread", here):
         try:
             yield broker
         finally:
-            broker._door.close()
+            broker._trading.close()

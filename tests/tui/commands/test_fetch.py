@@ -29,7 +29,7 @@ def edgar(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeWeb]:
         for key, value in (("USER_AGENT", AGENT), ("WWW", web.url), ("DATA", web.url), ("REQUESTS_PER_SECOND", "10")):
             monkeypatch.setenv(f"PAPERDESK_FILINGS__{key}", value)
         # The pace is EDGAR's test; here it would only take time.
-        monkeypatch.setattr("connectors.filings.edgar.PoliteClient.__init__", unhurried)
+        monkeypatch.setattr("connectors.filings.edgar.RateLimitedClient.__init__", unhurried)
         yield web
 
 
@@ -39,16 +39,16 @@ def fred(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeWeb]:
         monkeypatch.setenv("PAPERDESK_MACRO__ADDRESS", f"{web.url}/fred")
         monkeypatch.setenv("FRED_API_KEY", KEY)
         monkeypatch.setattr("connectors.macro.fred._SECONDS_BETWEEN", 0.001)
-        monkeypatch.setattr("connectors.macro.fred.PoliteClient.__init__", unhurried)
+        monkeypatch.setattr("connectors.macro.fred.RateLimitedClient.__init__", unhurried)
         yield web
 
 
 def _unhurried() -> Callable[..., None]:
-    from connectors.polite_client import PoliteClient
+    from connectors.rate_limited_http import RateLimitedClient
 
-    made = PoliteClient.__init__
+    made = RateLimitedClient.__init__
 
-    def init(self: PoliteClient, service: str, **options: Any) -> None:
+    def init(self: RateLimitedClient, service: str, **options: Any) -> None:
         made(self, service, **{**options, "seconds_between": 0.0005, "first_pause": 0.001})
 
     return init

@@ -1,4 +1,4 @@
-"""Asks for what a broken stream would have told: the latest quotes and trades, now and then."""
+"""Latest quotes and trades by request, in place of a broken stream."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ from engine.domain.market import Symbol
 
 
 async def latest(pages: AlpacaPages, feed: str, symbols: Sequence[Symbol], stock_feed: str) -> list[FeedMessage]:
-    """The latest quote and trade of every symbol, as far as there are any; `feed` is `shares` or `coins`. Raises
-    PaperdeskError where the service cannot be asked."""
+    """The latest quote and trade of every symbol, where there are any; `feed` is `shares` or `coins`.
+
+    Raises PaperdeskError where the service cannot be reached.
+    """
     names = by_wire(symbols)
     params = {"symbols": ",".join(map(to_wire, symbols))}
     if feed == "shares":

@@ -1,4 +1,4 @@
-"""Calls the blocking client from an event loop: one call at a time, each with an end, questions asked again."""
+"""The blocking client behind `await`: one call at a time, each with a time limit, queries retried."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from connectors.alpaca.failures import HttpRefusal, NoAnswer, code_and_words, question_refused, question_unanswered
+from connectors.alpaca.failures import HttpRefusal, NoAnswer, code_and_message, query_refused, query_unanswered
 from connectors.alpaca.settings import AlpacaSettings
 from engine.errors import TryAgainLater
 
@@ -20,33 +20,37 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 PASSING = frozenset({408, 429, 500, 502, 503, 504})
-"""Statuses that may pass when one waits."""
+"""Statuses that may pass after a wait."""
 
 
-class TradingDoor:
-    """An account's blocking client behind `await`. One instance belongs to one event loop."""
+class AsyncTradingClient:
+    """An account's blocking client in an event loop. One instance belongs to one event loop."""
 
     def __init__(self, settings: AlpacaSettings, attempts: int, first_pause: float, longest_wait: float) -> None:
-        """Pauses between the attempts of a question double from `first_pause`, or are what Retry-After says; a wait
-        longer than `longest_wait` is left to the user."""
+        """Set the retries of queries: pauses double from `first_pause`, or follow Retry-After.
+
+        A wait longer than `longest_wait` seconds is left to the user.
+        """
         self._settings = settings
         self._attempts = attempts
         self._first_pause = first_pause
         self._longest_wait = longest_wait
         self._client: RestClient | None = None
-        self._turn = asyncio.Lock()
+        self._lock = asyncio.Lock()
 
-    async def once(self, ask: Callable[[TradingClient], Any]) -> Any:
-        """One attempt, whatever it is. Raises HttpRefusal, NoAnswer; after the settings' seconds NoAnswer too, and the
-        connection, on which anything may still come, is left behind."""
+    async def send(self, request: Callable[[TradingClient], Any]) -> Any:
+        """Send a request once. Raises HttpRefusal, NoAnswer.
+
+        After the settings' timeout NoAnswer too; the connection, on which anything may still arrive, is abandoned.
+        """
         settings = self._settings
-        async with self._turn:
+        async with self._lock:
             client = self._client
             if client is None:
-                client = self._client = await _in_a_thread(lambda: _opened(settings))
+                client = self._client = await _in_thread(lambda: _opened(settings))
             try:
                 async with asyncio.timeout(settings.timeout):
-                    return await _in_a_thread(lambda: client.call(ask))
+                    return await _in_thread(lambda: client.call(request))
             except TimeoutError:
                 self._client = None
                 raise NoAnswer(f"no answer within {settings.timeout:g} s") from None
@@ -54,33 +58,35 @@ class TradingDoor:
                 self._client = None
                 raise
 
-    async def question(self, what: str, ask: Callable[[TradingClient], Any], *, may_miss: bool = False) -> Any:
-        """What a GET brings, asked again after a fault; with `may_miss` None where the broker says that there is no
-        such thing. Raises CredentialsRefused, TryAgainLater, NetworkError."""
+    async def query(self, what: str, request: Callable[[TradingClient], Any], *, may_miss: bool = False) -> Any:
+        """Result of a GET, retried after faults; with `may_miss` None where the broker has no such thing.
+
+        Raises CredentialsRefused, TryAgainLater, NetworkError.
+        """
         settings, url = self._settings, self._settings.trading_url
         for attempt in range(1, self._attempts + 1):
             pause = self._first_pause * 2 ** (attempt - 1)
             try:
-                return await self.once(ask)
+                return await self.send(request)
             except HttpRefusal as refusal:
                 # A 404 of anything else on the way says nothing about an order.
-                if may_miss and refusal.status == 404 and code_and_words(refusal.text)[0] is not None:
+                if may_miss and refusal.status == 404 and code_and_message(refusal.text)[0] is not None:
                     return None
                 if refusal.wait is not None and refusal.wait > self._longest_wait:
                     raise TryAgainLater(
                         f"{url} asks to wait {refusal.wait:.0f} s (HTTP {refusal.status}): try again then"
                     ) from None
                 if refusal.status not in PASSING or attempt == self._attempts:
-                    raise question_refused(settings, url, what, refusal.status, refusal.text) from None
+                    raise query_refused(settings, url, what, refusal.status, refusal.text) from None
                 pause = pause if refusal.wait is None else refusal.wait
             except NoAnswer as fault:
                 if attempt == self._attempts:
-                    raise question_unanswered(settings, url, what, fault.problem) from None
+                    raise query_unanswered(settings, url, what, fault.problem) from None
             await asyncio.sleep(pause)
         raise AssertionError("unreachable")  # pragma: no cover
 
     def close(self) -> None:
-        """Ends the connection; a later call opens a new one."""
+        """Close the connection; a later call opens a new one."""
         client, self._client = self._client, None
         if client is not None:
             client.close()
@@ -92,9 +98,12 @@ def _opened(settings: AlpacaSettings) -> RestClient:
     return RestClient(settings)
 
 
-async def _in_a_thread(work: Callable[[], T]) -> T:
-    """What blocking work brings. Its thread is a daemon: one that hangs is left alone and does not keep the process
-    alive, as a thread of the loop's own executor would."""
+async def _in_thread(work: Callable[[], T]) -> T:
+    """Result of blocking work in a thread.
+
+    The thread is a daemon: one that hangs does not keep the process alive, as a thread of the loop's own executor
+    would.
+    """
     loop = asyncio.get_running_loop()
     done: asyncio.Future[T] = loop.create_future()
 

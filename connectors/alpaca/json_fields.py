@@ -1,4 +1,4 @@
-"""Reads the broker's JSON: what money rests on has to be there, everything else may be missing or new."""
+"""Fields of the broker's JSON: those that money depends on are required, others may be missing or new."""
 
 from __future__ import annotations
 
@@ -13,46 +13,46 @@ from engine.errors import MalformedData
 Raw = Mapping[str, Any]
 
 
-def any_json(body: bytes) -> Any:
+def parse_json(body: bytes) -> Any:
     """A body as JSON; numbers with a point stay exact. Raises ValueError."""
     return json.loads(body, parse_float=Decimal, parse_constant=_no_number)
 
 
-def an_object(document: Any, where: str) -> Raw:
-    """A document that has to be an object. Raises MalformedData."""
+def json_object(document: Any, where: str) -> Raw:
+    """A document as an object. Raises MalformedData."""
     if not isinstance(document, dict):
         raise MalformedData(f"{where}: not a JSON object but {_shown(document)}; {_ADVICE}")
     return document
 
 
-def objects(document: Any, where: str) -> list[Raw]:
-    """A document that has to be a list of objects. Raises MalformedData."""
+def json_objects(document: Any, where: str) -> list[Raw]:
+    """A document as a list of objects. Raises MalformedData."""
     if not isinstance(document, list):
         raise MalformedData(f"{where}: not a JSON list but {_shown(document)}; {_ADVICE}")
-    return [an_object(one, where) for one in document]
+    return [json_object(one, where) for one in document]
 
 
-def word(raw: Raw, name: str) -> str:
-    """A text, empty where there is none."""
+def text_of(raw: Raw, name: str) -> str:
+    """A text, empty where it is missing."""
     value = raw.get(name)
     return "" if value is None else str(value)
 
 
-def needed_word(raw: Raw, name: str, where: str) -> str:
-    """A text that something rests on. Raises MalformedData."""
-    found = word(raw, name)
+def required_text(raw: Raw, name: str, where: str) -> str:
+    """A text that must exist. Raises MalformedData."""
+    found = text_of(raw, name)
     if not found:
         raise MalformedData(f"{where}: {name} is missing; {_ADVICE}")
     return found
 
 
 def flag(raw: Raw, name: str) -> bool:
-    """Whether something is said to be so; what is missing is not."""
+    """True where a field says so; a missing one is False."""
     return str(raw.get(name)).lower() == "true"
 
 
 def number(raw: Raw, name: str, where: str) -> Decimal:
-    """A number that money rests on, written as text or not. Raises MalformedData naming it."""
+    """A number that money depends on, written as text or not. Raises MalformedData naming it."""
     found = number_or_none(raw, name, where)
     if found is None:
         raise MalformedData(f"{where}: {name} is missing; {_ADVICE}")
@@ -60,7 +60,7 @@ def number(raw: Raw, name: str, where: str) -> Decimal:
 
 
 def number_or_none(raw: Raw, name: str, where: str) -> Decimal | None:
-    """As `number`; None where it is missing, null or empty."""
+    """A number as `number` reads it; None where it is missing, null or empty."""
     value = raw.get(name)
     if value is None or value == "":
         return None
@@ -74,7 +74,7 @@ def number_or_none(raw: Raw, name: str, where: str) -> Decimal | None:
 
 
 def moment(raw: Raw, name: str, where: str) -> datetime:
-    """A moment in UTC; one without an offset is UTC already, a bare date its beginning. Raises MalformedData."""
+    """A time in UTC; one without an offset is UTC already, a bare date its beginning. Raises MalformedData."""
     found = moment_or_none(raw, name)
     if found is None:
         raise MalformedData(f"{where}: {name} is no time but {_shown(raw.get(name))}; {_ADVICE}")
@@ -82,9 +82,9 @@ def moment(raw: Raw, name: str, where: str) -> datetime:
 
 
 def moment_or_none(raw: Raw, name: str) -> datetime | None:
-    """As `moment`; None where it is missing or cannot be read."""
+    """A time as `moment` reads it; None where it is missing or cannot be read."""
     try:
-        found = datetime.fromisoformat(word(raw, name))
+        found = datetime.fromisoformat(text_of(raw, name))
     except ValueError:
         return None
     return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)

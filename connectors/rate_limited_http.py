@@ -1,0 +1,235 @@
+"""A rate-limited HTTP client for public services: spaced requests, retries after faults, a cache for what does not
+change."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from decimal import Decimal
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from connectors.response_cache import CachedResponse, ResponseCache
+from engine.errors import ConfigError, NetworkError, TryAgainLater
+
+if TYPE_CHECKING:
+    import httpx
+    from aiolimiter import AsyncLimiter
+
+T = TypeVar("T")
+
+_PASSING = frozenset({408, 429, 500, 502, 503, 504})
+"""Statuses that may pass after a wait."""
+
+
+class HttpError(Exception):
+    """An error status that waiting does not change; the caller knows its meaning."""
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(f"HTTP {status}")
+        self.status = status
+        self.text = text
+
+
+class _Fault(Exception):
+    """A failed attempt that may succeed when repeated, after `wait` seconds where the service names them."""
+
+    def __init__(self, problem: str, wait: float | None = None, *, unreadable: bool = False) -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.wait = wait
+        self.unreadable = unreadable
+
+
+class RateLimitedClient:
+    """GET requests to one service. One instance belongs to one event loop; close it with `aclose`."""
+
+    def __init__(
+        self,
+        service: str,
+        *,
+        seconds_between: float,
+        timeout: float,
+        headers: Mapping[str, str] | None = None,
+        cache: ResponseCache | None = None,
+        attempts: int = 4,
+        first_pause: float = 0.5,
+        longest_wait: float = 60.0,
+        direct: bool = False,
+    ) -> None:
+        """Set the limits of the service.
+
+        service: its name in errors.
+        seconds_between: least time between the starts of two requests.
+        timeout: seconds for one attempt as a whole.
+        cache: for responses without parameters.
+        first_pause: seconds before the second attempt; pauses double, or follow Retry-After.
+        longest_wait: seconds; a longer wait is left to the user.
+        direct: True to bypass any proxy, for a service on this machine.
+        Where the service reports that a minute's requests are used up (X-RateLimit-Remaining and -Reset), the next one
+        waits for the next minute.
+        """
+        self._service = service
+        self._seconds_between = seconds_between
+        self._timeout = timeout
+        self._headers = dict(headers or {})
+        self._cache = cache
+        self._attempts = attempts
+        self._first_pause = first_pause
+        self._longest_wait = longest_wait
+        self._direct = direct
+        self._resumes = 0.0  # by the event loop's clock
+        self._client: httpx.AsyncClient | None = None
+        self._limiter: AsyncLimiter | None = None
+
+    async def aclose(self) -> None:
+        """Close connections; a later request opens new ones."""
+        if self._client is not None:
+            await self._client.aclose()
+            self._client = None
+
+    async def get(
+        self,
+        url: str,
+        read: Callable[[bytes], T],
+        *,
+        params: Mapping[str, str] | None = None,
+        immutable: bool = False,
+    ) -> T | None:
+        """The result of `read` on the response's body, or None for a 404.
+
+        `read` raises ValueError for an unexpected body, which counts as a fault and is requested again. An `immutable`
+        response is not requested again once it is cached; others are requested with the date of the cached one. Raises
+        HttpError for other statuses of ours, TryAgainLater where the service limits requests, NetworkError where it
+        cannot be reached or answers nonsense.
+        """
+        cached = None if self._cache is None or params else self._cache.find(url)
+        if cached is not None and immutable:
+            try:
+                return read(cached.body)
+            except ValueError:
+                cached = None  # damaged: requested anew
+        fault = _Fault("")
+        for attempt in range(self._attempts):
+            if attempt:
+                pause = self._first_pause * 2 ** (attempt - 1)
+                await asyncio.sleep(pause if fault.wait is None else fault.wait)
+            try:
+                return await self._attempt(url, read, params, cached)
+            except _Fault as error:
+                fault = error
+                cached = None if fault.unreadable else cached
+        message = f"{self._service}: {fault.problem}, {self._attempts} times over"
+        if fault.problem == "HTTP 429":
+            raise TryAgainLater(f"{message}: too many requests; try again later")
+        raise NetworkError(f"{message}; check the connection and try again later")
+
+    async def _attempt(
+        self, url: str, read: Callable[[bytes], T], params: Mapping[str, str] | None, cached: CachedResponse | None
+    ) -> T | None:
+        response = await self._send(url, params, cached)
+        status = response.status_code
+        if status in _PASSING:
+            raise self._fault_of(response)
+        if status == 404:
+            return None
+        if status == 304 and cached is not None:
+            body = cached.body
+        elif status == 200:
+            body = response.content
+        else:
+            raise HttpError(status, response.text[:4000])
+        try:
+            result = read(body)
+        except ValueError as error:
+            raise _Fault(f"a response that cannot be read ({error})", unreadable=True) from None
+        if self._cache is not None and not params and status == 200:
+            validators = response.headers.get("etag"), response.headers.get("last-modified")
+            self._cache.store(url, CachedResponse(body, *validators))
+        return result
+
+    def _fault_of(self, response: httpx.Response) -> _Fault:
+        """The fault of a status that may pass. Raises TryAgainLater for too long a wait."""
+        status = response.status_code
+        wait = retry_after(response.headers)
+        if wait is None and status == 429:
+            wait = until_reset(response.headers)
+        if wait is not None and wait > self._longest_wait:
+            raise TryAgainLater(f"{self._service} asks to wait {wait:.0f} s (HTTP {status})")
+        return _Fault(f"HTTP {status}", wait)
+
+    async def _send(self, url: str, params: Mapping[str, str] | None, cached: CachedResponse | None) -> httpx.Response:
+        """Send one request within the rate limit. Raises ConfigError for an invalid address."""
+        import httpx
+
+        client, limiter = self._opened()
+        headers = {}
+        if cached is not None and cached.etag:
+            headers["if-none-match"] = cached.etag
+        elif cached is not None and cached.changed:
+            headers["if-modified-since"] = cached.changed
+        await limiter.acquire()
+        loop = asyncio.get_running_loop()
+        await asyncio.sleep(self._resumes - loop.time())
+        try:
+            async with asyncio.timeout(self._timeout):
+                response = await client.get(url, params=params, headers=headers)
+        except (httpx.TimeoutException, TimeoutError):
+            raise _Fault(f"no answer within {self._timeout:g} s") from None
+        except (httpx.InvalidURL, httpx.UnsupportedProtocol):
+            raise ConfigError(f"the address of {self._service} is no http:// or https:// address; correct it") from None
+        except (httpx.TransportError, httpx.DecodingError) as error:
+            raise _Fault(f"{type(error).__name__}: {str(error) or 'no reason given'}") from None
+        except OSError as error:
+            raise _Fault(str(error)) from None
+        if response.headers.get("x-ratelimit-remaining", "").strip() == "0":
+            self._resumes = loop.time() + min(until_reset(response.headers) or 0.0, self._longest_wait)
+        return response
+
+    def _opened(self) -> tuple[httpx.AsyncClient, AsyncLimiter]:
+        """The client and its limiter, made for the first request: both imports are slow."""
+        import httpx
+        from aiolimiter import AsyncLimiter
+
+        if self._client is None:
+            self._client = httpx.AsyncClient(headers=self._headers, timeout=self._timeout, trust_env=not self._direct)
+        if self._limiter is None:
+            self._limiter = AsyncLimiter(1, self._seconds_between)
+        return self._client, self._limiter
+
+
+def until_reset(headers: Mapping[str, str]) -> float | None:
+    """Seconds until the rate limit is reset, by X-RateLimit-Reset (seconds since 1970) against the response's own Date,
+    or None."""
+    text = headers.get("x-ratelimit-reset", "").strip()
+    try:
+        sent_at = parsedate_to_datetime(headers.get("date", ""))
+        return max(0.0, float(text) - sent_at.timestamp()) if text.isascii() and text.isdigit() else None
+    except (ValueError, TypeError):
+        return None
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds to wait by Retry-After (a number, or a date against the response's own Date), or None."""
+    text = headers.get("retry-after", "").strip()
+    if text.isascii() and text.isdigit():
+        return float(text)
+    try:
+        until: datetime = parsedate_to_datetime(text)
+        return max(0.0, (until - parsedate_to_datetime(headers.get("date", ""))).total_seconds())
+    except (ValueError, TypeError):
+        return None
+
+
+def json_object(body: bytes) -> dict[str, Any]:
+    """A body as a JSON object; numbers with a point stay exact. Raises ValueError."""
+    value = json.loads(body, parse_float=Decimal, parse_constant=_no_number)
+    if not isinstance(value, dict):
+        raise ValueError("no JSON object")
+    return value
+
+
+def _no_number(word: str) -> None:
+    raise ValueError(f"{word} among the numbers")
