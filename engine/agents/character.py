@@ -1,30 +1,39 @@
-"""Who trades: risk characters as data files, and the one that follows momentum."""
+"""Characters of traders: risk characters as data files, the one that follows momentum, and manners of trading."""
 
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from engine.owner import Preference
+
 Risk = Literal["risk-seeking", "risk-neutral", "risk-averse"]
 
 
+MANNERS: Mapping[Preference, str] = {
+    "aggressive": "You are an aggressive trader: you use chances early and with size, and accept that the position "
+    "swings.",
+    "moderate": "You are a moderate trader: you act when evidence of different kinds agrees, with a size that fits it.",
+    "conservative": "You are a conservative trader: you keep what is there, want more evidence than others before you "
+    "buy, and trade small.",
+}
+"""Instructions by a trader's preference. Source: FinAgent §4.4 [A8]."""
+
+
 class Character(BaseModel):
-    """A trader's nature, how he trades by it, and his field. Source: TradingGPT §1, figure 3 [G3]."""
+    """A trader's nature, the way of trading that follows from it, and the fields that it knows.
+    Source: TradingGPT §1, figure 3 [G3]."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     nature: str = Field(min_length=1)
     text: str = Field(min_length=1)
     sectors: tuple[str, ...] = Field(min_length=1)
-
-    @property
-    def told(self) -> str:
-        """How he trades and what he knows, as his agent is told it beside his nature."""
-        return f"{self.text.strip()} The fields that you know best: {', '.join(self.sectors)}."
 
 
 @cache

@@ -17,6 +17,7 @@ from engine.agents.signal_reflection import SignalReflection
 from engine.agents.text import Prose, plain
 from engine.agents.view import Answer, Report, View
 from engine.domain.decision import Outcome, SizingRule
+from engine.owner import Preference
 from engine.settings import Sizing
 
 HOLD_RULES = (SizingRule.UPTREND_GOES_ON, SizingRule.UNCERTAINTY)
@@ -28,7 +29,9 @@ HOLD_RULES = (SizingRule.UPTREND_GOES_ON, SizingRule.UNCERTAINTY)
 class DecisionView(View):
     """All that the decision may rest on; `absent` names the agents that abstained or are switched off,
     `gains_in_a_row` counts the sessions up to this one that closed higher. Within the session that follows, `moment` is
-    when that is (UTC), and the price the market's; None: after the close. Source: FinVision §3.4 [V5]."""
+    when that is (UTC), and the price the market's; None: after the close. `preference` is the trader's [A8],
+    `character` a text about the trader and `profile` one about the asset and its sector [I6].
+    Source: FinVision §3.4 [V5]."""
 
     holding: Holding
     news: NewsDigest | None
@@ -42,6 +45,9 @@ class DecisionView(View):
     gains_in_a_row: int = 0
     moment: datetime | None = None
     reports: tuple[Report, ...] = ()
+    preference: Preference = "moderate"
+    character: str = ""
+    profile: str = ""
 
     def summary(self) -> str:
         """The view in a few words."""

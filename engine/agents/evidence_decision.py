@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -27,8 +27,7 @@ _PARTS = ("intelligence", "past", "low_level", "high_level", "immediate", "exten
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvidenceView(DecisionView):
     """A decision's view with everything that the presets `finagent`, `finmem` and `desk` add to it; what is None or
-    empty was not there. `preference` is the trader's [A8], `character` who he is and `profile` what he knows of the
-    asset and its sector [I6], `guidance` standing instructions of the desk's user. Nothing in it may stem from after
+    empty was not there. `guidance` are standing instructions of the desk's user. Nothing in it may stem from after
     the session: what training showed to a reflection reaches it as a memory of earlier days at most.
     Source: FinAgent §4.4 [A10]; InvestorBench A.1 [I5]."""
 
@@ -40,9 +39,6 @@ class EvidenceView(DecisionView):
     extended: ExtendedReflection | None = None
     tools: tuple[ToolSignal, ...] = ()
     recollections: tuple[Recollection, ...] = ()
-    preference: Literal["aggressive", "moderate", "conservative"] = "moderate"
-    character: str = ""
-    profile: str = ""
     guidance: str = ""
 
     def summary(self) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, get_args, get_origin
 from pydantic import BaseModel
 
 from engine.agents.agent import PROMPTS
+from engine.agents.character import MANNERS
 from engine.agents.citing import by_layer, recollection_line
 from engine.agents.text import fenced, plain
 from engine.agents.view import Answer, View
@@ -43,7 +44,7 @@ def _template(prompt: Path) -> Template:
     )
     environment.filters.update(plain=plain, money=money, percent=percent, figure=_figure, outcome_line=_outcome_line)
     environment.filters.update(signed_percent=signed_percent, recollection_line=recollection_line)
-    environment.globals.update(fenced=fenced, by_layer=by_layer, Rule=SizingRule)
+    environment.globals.update(fenced=fenced, by_layer=by_layer, manner=MANNERS, Rule=SizingRule)
     return environment.get_template(prompt.name)
 
 

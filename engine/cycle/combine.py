@@ -134,7 +134,12 @@ def _reason(
         for vote in votes
     )
     head = f"{'Vote' if combine == 'vote' else 'Weighted mean'} of {len(votes)}: {_name(level)} ({cast})."
-    return "\n".join((head, *(f"{winner.key.owner}: {winner.reason}" for winner in winners)))
+    return "\n".join((head, *(f"{winner.key.owner}: {_first_line(winner.reason)}" for winner in winners)))
+
+
+def _first_line(reason: str) -> str:
+    """The begin of a reason; the whole of it is the owner's opinion."""
+    return next(iter(reason.splitlines()), "")
 
 
 def _name(level: Level) -> str:

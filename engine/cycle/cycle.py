@@ -1,11 +1,10 @@
 """THE STORY: one round of decisions over a batch of symbols, from observing the market to orders for the next open.
 
 For every symbol and owner: observe (digest the news or gather intelligence, recall, read the chart, use tools, ask the
-user's own agents), reflect
-on moves, on decisions, on performance and on signals, decide. Then over the whole batch, in the order of the symbols:
-combine the owners' opinions, size, limit. The session settles what came of the orders and hands it back to `learn`: the
-outcomes that the next cycle reflects on, and feedback to the memories that were cited. A preset says which steps run.
-Source: FinVision §3, figure 1 [V8]; FinAgent §4 [A1-A10].
+user's own agents), reflect on moves, on decisions, on performance and on signals, decide. Then over the whole batch, in
+the order of the symbols: combine the owners' opinions, size, limit. The session settles what came of the orders and
+gives it to `learn`: the outcomes that the next cycle reflects on, and feedback to memories that were cited. A preset
+says which steps run. Source: FinVision §3, figure 1 [V8]; FinAgent §4 [A1-A10].
 """
 
 from __future__ import annotations

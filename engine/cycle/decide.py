@@ -78,7 +78,7 @@ def _traded(answer: ImmediateReflection, values: TradeValues) -> tuple[Action, i
 
 
 def _decision_view(context: StepContext, observed: Observations, reflections: Reflections) -> DecisionView:
-    turn = context.turn
+    turn, owner = context.turn, context.traits
     return DecisionView(
         symbol=context.symbol,
         session=turn.session,
@@ -95,11 +95,14 @@ def _decision_view(context: StepContext, observed: Observations, reflections: Re
         gains_in_a_row=context.position.gains_in_a_row,
         reports=observed.own,
         moment=turn.market.now if turn.within_session else None,
+        preference=owner.preference or context.preset.preference,
+        character=traits.described(owner, context.bars),
+        profile=traits.profile(owner, context.preset.profiles.get(context.symbol, "")),
     )
 
 
 def _evidence_view(context: StepContext, observed: Observations, reflections: Reflections) -> EvidenceView:
-    view, preset, owner = _decision_view(context, observed, reflections), context.preset, context.traits
+    view = _decision_view(context, observed, reflections)
     training, immediate = context.turn.training, reflections.immediate.value
     return EvidenceView(
         **{name: getattr(view, name) for name in DecisionView.__dataclass_fields__},
@@ -112,10 +115,7 @@ def _evidence_view(context: StepContext, observed: Observations, reflections: Re
         recollections=observed.recollections,
         immediate=None if training or immediate is None else immediate.answer,
         extended=reflections.extended.value,
-        preference=owner.preference or preset.preference,
-        character=traits.described(owner, context.bars),
-        profile=traits.profile(owner, preset.profiles.get(context.symbol, "")),
-        guidance=preset.instruction,
+        guidance=context.preset.instruction,
     )
 
 

@@ -147,7 +147,7 @@ async def immediately(
         shares=position.quantity,
         profit=position.gain,
         profile=traits.profile(owner, preset.profiles.get(context.symbol, "")),
-        character=traits.manner(owner),
+        character=traits.manner(owner, preset.owners[context.owner].preference),
         outcomes=context.outcomes(preset.windows.history),
         extended=extended.value,
         reports=observed.own,

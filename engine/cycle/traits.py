@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from engine.agents.character import Character, character, risk_of
+from engine.agents.character import MANNERS, Character, character, risk_of
 from engine.domain.market import PriceHistory
 from engine.market.moves import momentum
-from engine.owner import Owner
+from engine.owner import Owner, Preference
 
 
 def fixed_nature(owner: Owner) -> str | None:
@@ -15,14 +15,16 @@ def fixed_nature(owner: Owner) -> str | None:
     return None if fixed is None else fixed.nature
 
 
-def manner(owner: Owner) -> str:
+def manner(owner: Owner, preference: Preference | None = None) -> str:
     """The owner's way of trading beside its nature: that of a fixed risk character, the fields that it knows best, its
-    own character and its horizon. Only a fixed risk character has fields of its own. Source: TradingGPT §1 [G3]."""
+    preference where an agent has no other way to learn of it, its own character, and its horizon. Only a fixed risk
+    character has fields of its own. Source: TradingGPT §1 [G3]."""
     fixed = _fixed(owner)
     sectors = owner.sectors or (() if fixed is None else fixed.sectors)
     parts = (
         "" if fixed is None else fixed.text.strip(),
         f"The fields that you know best: {', '.join(sectors)}." if sectors else "",
+        MANNERS[preference] if preference else "",
         owner.character.strip(),
         f"You judge a position by what it does over about {owner.horizon} sessions." if owner.horizon else "",
     )

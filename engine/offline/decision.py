@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
@@ -14,6 +14,7 @@ from engine.domain.decision import Action, SizingRule
 from engine.offline.leaning import ChartLeaning, Lessons, of_chart, of_reflections
 from engine.settings import Band
 
+_CAUTION = {"aggressive": -1, "moderate": 0, "conservative": 1}
 REST = 3
 """Sessions without a further partial sale after one."""
 
@@ -61,12 +62,13 @@ def decide(view: DecisionView) -> Mapping[str, Any]:
 
 
 def weigh(view: DecisionView) -> Case:
-    """The case as FinVision's reports make it."""
+    """The case as FinVision's reports make it; the trader's preference makes trades larger or smaller."""
     sentiment = {"bullish": 1, "bearish": -1, "neutral": 0}
+    lessons = of_reflections(view.short_term, view.medium_term, view.signals)
     return Case(
         view,
         of_chart(view.chart),
-        of_reflections(view.short_term, view.medium_term, view.signals),
+        replace(lessons, caution=lessons.caution + _CAUTION[view.preference]),
         sentiment[view.news.sentiment] if view.news else 0,
         leaning_of(view.reports),
     )

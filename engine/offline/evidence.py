@@ -23,7 +23,6 @@ CITED = 2
 """Memories cited of each layer."""
 SIDE = 0.3
 """From this balance by weight on the intelligence of the day takes a side."""
-_CAUTION = {"aggressive": -1, "moderate": 0, "conservative": 1}
 _WORDS = {1: "Positive", -1: "Negative", 0: "Mixed"}
 _LEANINGS = {1: "speaks for it", -1: "speaks against it", 0: "takes no side"}
 
@@ -112,8 +111,8 @@ def _tools(view: EvidenceView) -> int:
 
 
 def _with_reviews(view: EvidenceView, lessons: Lessons) -> Lessons:
-    """Preference and the judged decisions make trades larger or smaller; named mistakes are heeded."""
-    caution = lessons.caution + _CAUTION[view.preference] + _poor_judgements(view.high_level)
+    """Judged decisions make trades larger or smaller; named mistakes are heeded."""
+    caution = lessons.caution + _poor_judgements(view.high_level)
     named = of_mistakes(view.high_level.improvements if view.high_level is not None else ())
     return Lessons(
         caution,

@@ -17,8 +17,7 @@ def test_the_three_characters_of_the_paper_ship_each_with_its_own_field() -> Non
     sectors = [sector for one in made for sector in one.sectors]
     assert len(sectors) == len(set(sectors)) >= 9
     for risk, one in zip(get_args(Risk), made, strict=True):
-        assert f"You are a {risk} investor" in one.nature and one.nature not in one.told
-        assert one.told.startswith(one.text[:20]) and all(sector in one.told for sector in one.sectors)
+        assert f"You are a {risk} investor" in one.nature and one.nature not in one.text
 
 
 @pytest.mark.parametrize(
