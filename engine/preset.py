@@ -32,19 +32,28 @@ class Windows(Frozen):
     """The lookback of each agent, in sessions."""
 
     chart: int = Field(60, ge=5, le=400)
+    """Bars of the price chart."""
     signal_chart: int = Field(30, ge=5, le=400)
+    """Bars of the charts with past signals or trades."""
     short_term: int = Field(5, ge=1, le=60)
+    """Outcomes that the short-term and the extended reflection read."""
     medium_term: int = Field(20, ge=1, le=250)
+    """Outcomes that the medium-term and the high-level reflection read."""
     history: int = Field(10, ge=1, le=250)
+    """Outcomes that the decision reads."""
 
 
 class Preset(Frozen):
     """One way of running the cycle."""
 
     name: str
+    """The name in runs and reports."""
     title: str
+    """One line about it."""
     source: str = ""
+    """The papers that it follows."""
     steps: tuple[str, ...]
+    """The steps that run; each agent names the one that asks it, and the rest are features of the cycle."""
     expected: tuple[str, ...] = ()
     """The steps before an ablation left some out: the decision is told what it has to do without."""
     decision: Literal["sized", "evidence", "three-way", "five-level"] = "sized"
@@ -68,10 +77,13 @@ class Preset(Frozen):
     guidance: tuple[ExpertNote, ...] = ()
     """Notes of experts; a tool among the tools. Source: FinAgent §4.4 [A7]."""
     sizing: Sizing
+    """Limits of a trade's size."""
     windows: Windows = Windows()
+    """Lookbacks of the agents."""
     load: tuple[str, ...] = ()
     """Agents of the user's own, as `FILE.py:NAME`, the file relative to the preset's; `steps` names their steps."""
     agents: dict[str, AgentSettings] = {}
+    """Model settings by the name of an agent."""
     owners: dict[OwnerName, Owner] = Field({DESK: Owner()}, min_length=1)
     """The owners of opinions, in order: a list of names, or a table `[owners.NAME]` for each."""
     combine: Literal["vote", "weighted", "books"] = "vote"

@@ -21,7 +21,9 @@ class Band(Frozen):
     """The sizes that a rule allows, in percent of the portfolio, and what must hold for it."""
 
     smallest: Decimal = Field(ge=0, le=100)
+    """The smallest size, in percent of the portfolio's value."""
     largest: Decimal = Field(gt=0, le=100)
+    """The largest size, in percent of the portfolio's value."""
     cash_above: Decimal | None = Field(None, ge=0, le=1)
     """Cash that there must be before the trade, as a fraction of the portfolio's value."""
 
@@ -38,12 +40,15 @@ class Sizing(Frozen):
     cash_floor: Decimal = Field(Decimal("0.10"), ge=0, le=1)
     """The fraction of the portfolio's value that stays cash, checked when deciding."""
     allow_short: bool = False
+    """Whether more may be sold than is held."""
     gain_over_cost: Decimal = Decimal("0.05")
     """The gain over average cost from which the rule `gain over 5 %` may be named."""
     gains_in_a_row: int = Field(3, ge=0)
     """Sessions of gains from which the rule `gains three sessions running` may be named."""
     buy: dict[SizingRule, Band] = {}
+    """The band of a buy by the rule that the decision names; a rule that is left out allows none."""
     sell: dict[SizingRule, Band] = {}
+    """The band of a sale by the rule that the decision names."""
     whole: bool = False
     """Every buy takes all cash above the floor and every sale all that is held: for papers whose actions have no
     size."""
@@ -55,9 +60,13 @@ class AgentSettings(Frozen):
     """Model settings of one agent; the temperature is a wish, dropped where a model takes none."""
 
     model: str | None = None
+    """Model spec, such as `openai:MODEL`; none: the configuration's."""
     temperature: float | None = None
+    """Temperature of sampling; none: the model's own."""
     max_output_tokens: int = Field(2048, ge=64, le=64000)
+    """Longest answer, in tokens."""
     timeout: float = Field(120.0, gt=0)
+    """Seconds after which a call is given up."""
 
 
 def complaint(model: type[BaseModel], error: ValidationError) -> str:

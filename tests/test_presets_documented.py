@@ -1,0 +1,34 @@
+"""docs/presets.md names every key of a preset, with what the schema says of it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from engine.agents.registry import FEATURES, registered, steps_of
+from engine.preset import Preset, load_preset
+from tests import presets_page
+
+
+def test_the_page_is_the_schema() -> None:
+    assert presets_page.PAGE.read_text(encoding="utf-8") == presets_page.page(), (
+        "write the page anew: python -m tests.presets_page"
+    )
+
+
+def test_every_key_has_a_meaning_and_every_step_is_there() -> None:
+    for kind in (Preset, *presets_page.TABLES):
+        assert [name for name, text in presets_page.described(kind).items() if not text] == [], kind
+
+    page = presets_page.page()
+    assert [step for step in steps_of(registered()) if f"`{step}`" not in page] == []
+    assert all(f"`{feature}`" in presets_page.FEATURES for feature in FEATURES)
+
+
+def test_the_ablation_of_the_page_is_a_preset(tmp_path: Path) -> None:
+    (text,) = re.findall(r"```toml\n(.*?)```", presets_page.HEAD, re.DOTALL)
+    (tmp_path / "own.toml").write_text(text)
+
+    own = load_preset(str(tmp_path / "own.toml"))
+
+    assert own == load_preset("finvision").without(("chart",)).model_copy(update={"name": "finvision-without-chart"})
