@@ -15,7 +15,7 @@ from decimal import Decimal
 from engine.domain.decision import Action, Opinion, Outcome
 from engine.domain.market import Symbol
 from engine.domain.portfolio import ZERO
-from engine.market.as_of import MarketAsOf
+from engine.market.point_in_time import MarketAsOf
 
 STEP = Decimal("0.00000001")
 HUNDRED = Decimal(100)

@@ -26,7 +26,8 @@ from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
 from engine.journal.schema import TEST, WARM_UP
 from engine.lab.backtest import windows
-from engine.market.as_of import Market, MarketAsOf
+from engine.market.as_of import Market
+from engine.market.point_in_time import MarketAsOf
 from engine.market.trading_hours import decision_time, previous_session, step_at
 from engine.ports import Calendar
 from engine.session.context import Moment, RunState, SessionContext, SessionResult

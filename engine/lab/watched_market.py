@@ -11,7 +11,8 @@ from typing import Any
 from engine.domain.macro import MacroRelease
 from engine.domain.market import Filing, NewsItem, PriceHistory, Symbol
 from engine.errors import PaperdeskError
-from engine.market.as_of import Market, MarketAsOf
+from engine.market.as_of import ArrayMarketAsOf, Market
+from engine.market.point_in_time import MarketAsOf
 
 BARS_SHOWN = 400
 """Bars that are compared of what the door shows: more than any agent reads."""
@@ -69,7 +70,7 @@ class WatchedMarket(Market):
             self.read.setdefault(source, Inputs()).add(names, latest, now)
 
 
-class _WatchedAsOf(MarketAsOf):
+class _WatchedAsOf(ArrayMarketAsOf):
     __slots__ = ()
     _market: WatchedMarket
 

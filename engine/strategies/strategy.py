@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.domain.market import PriceHistory, Symbol
-from engine.market.as_of import MarketAsOf
+from engine.market.point_in_time import MarketAsOf
 
 Signals = NDArray[np.int8]
 """One Signal per bar, as int8."""

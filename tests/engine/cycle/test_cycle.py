@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -15,12 +16,15 @@ from engine.agents.decision import DecisionView
 from engine.cycle.cycle import Cycle
 from engine.cycle.turn import CycleResult, TradingHistory, Turn
 from engine.domain.decision import Action
+from engine.domain.macro import MacroRelease
+from engine.domain.market import Filing, NewsItem, PriceHistory
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.domain.portfolio import Portfolio, Position
 from engine.errors import ConfigError
 from engine.market.as_of import Market
 from engine.market.trading_hours import decision_time
 from engine.messages.events import DecisionMade, Event, StepStarted
+from engine.offline.model import OfflineModel
 from engine.preset import Preset, load_preset
 from tests.engine.desks import DECISION_ONLY, WEEKDAYS, ScriptedModel, bars, hold, market_of, split, trade
 
@@ -193,3 +197,62 @@ async def test_where_one_raises_nobody_is_asked_any_more() -> None:
         await cycle(Model(), turn(known), known)
     assert ended == ["BBB"]
     assert len(asyncio.all_tasks()) == 1
+
+
+class Tape:
+    """A market that grows a close at a time while it is read (MarketAsOf): it has prices, and nothing else."""
+
+    def __init__(self, symbol: str) -> None:
+        self.symbols = (symbol,)
+        self._closes: dict[date, int] = {}
+
+    def append(self, session: date, close: int) -> None:
+        self._closes[session] = close
+
+    @property
+    def now(self) -> datetime:
+        return decision_time(WEEKDAYS, max(self._closes))
+
+    def last_session(self, symbol: str) -> date:
+        return max(self._closes)
+
+    def close(self, symbol: str) -> Decimal:
+        return Decimal(self._closes[max(self._closes)])
+
+    def count(self, symbol: str) -> int:
+        return len(self._closes)
+
+    def bars(self, symbol: str, count: int) -> PriceHistory:
+        last = list(self._closes)[-count:]
+        return bars(symbol, last, [self._closes[session] for session in last])
+
+    def hindsight(self, symbol: str, count: int, until: datetime) -> PriceHistory:
+        return self.bars(symbol, count)
+
+    def news(self, symbol: str, after: datetime) -> Sequence[NewsItem]:
+        return ()
+
+    def filings(self, symbol: str, after: datetime) -> Sequence[Filing]:
+        return ()
+
+    def macro(self, after: datetime | None) -> Sequence[MacroRelease]:
+        return ()
+
+    def peek(self, symbol: str) -> Decimal | None:
+        return None
+
+
+async def test_a_market_that_grows_is_read_like_one_that_is_loaded() -> None:
+    closes = [100 + n % 7 + n for n in range(len(DAYS))]
+    loaded, tape = market(AAA=closes), Tape("AAA")
+    for session, close in zip(DAYS, closes, strict=True):
+        tape.append(session, close)
+        if session in DAYS[-3:]:
+            arrays = turn(loaded, session)
+            growing, model = replace(arrays, market=tape), OfflineModel()
+            (expected, _, _), (found, _, _) = (
+                await cycle(model, arrays, loaded, FINVISION),
+                await cycle(model, growing, loaded, FINVISION),
+            )
+            assert found == expected
+            assert not found.decisions[0].abstained
