@@ -78,7 +78,7 @@ ALLOWED = {
 PENDING = (
     "connectors/charts",
     "connectors/demo",
-    "connectors/files",
+    "connectors/files/fetch",
     "connectors/rate_limited_http.py",
     "connectors/sandbox",
     "connectors/wiring",

@@ -1,4 +1,4 @@
-"""The data folder: a market read from, imported into and written to plain files."""
+"""The data folder: market data in plain files, read, imported, fetched and written."""
 
 from __future__ import annotations
 

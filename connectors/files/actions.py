@@ -1,4 +1,4 @@
-"""Reads actions/SYMBOL.csv: splits and cash dividends by ex-date."""
+"""Reader of actions/SYMBOL.csv: splits and cash dividends by ex-date."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _MOST = Decimal(1_000_000)  # above any split or dividend ever made; a larger on
 
 
 def read_actions(path: Path, symbol: Symbol) -> tuple[CorporateAction, ...]:
-    """All actions of a file, in order of ex-date; the file's rows may stand in any order.
+    """All actions of a file, in order of ex-date; the rows may be in any order.
 
-    Raises MalformedData at the first bad row, and where one kind stands twice on a date.
+    Raises MalformedData at the first bad row, and for two of one kind on a date.
     """
     rows = csv_rows(path)
     check_header(path, next(rows, None), ACTION_COLUMNS)
@@ -36,14 +36,14 @@ def read_actions(path: Path, symbol: Symbol) -> tuple[CorporateAction, ...]:
 
 
 def in_order(actions: Iterable[CorporateAction]) -> tuple[CorporateAction, ...]:
-    """Actions by ex-date; on one date the dividend stands before the split."""
+    """Actions by ex-date; on one date the dividend is before the split."""
     return tuple(sorted(actions, key=lambda action: (action.ex_date, action.kind)))
 
 
 def action_row(symbol: Symbol, cells: Sequence[str]) -> CorporateAction:
     """One checked action from the texts of its cells, in the order of ACTION_COLUMNS.
 
-    Raises ValueError with what is wrong and what to do.
+    Raises ValueError with the problem and its remedy.
     """
     if len(cells) != len(ACTION_COLUMNS):
         raise ValueError(f"{len(cells)} cells where {len(ACTION_COLUMNS)} belong; write ex_date,kind,value")

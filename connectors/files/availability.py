@@ -1,4 +1,4 @@
-"""When an item of news or a filing became known, from the dates and times that stand in its file."""
+"""Availability of a news item or a filing, from the dates and times in its file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _END_OF_DAY = time(23, 59, 59, 999_000, tzinfo=UTC)
 
 
 class Availability:
-    """Answers for one symbol from when an item may be seen (UTC)."""
+    """Times (UTC) from which one symbol's items may be seen."""
 
     def __init__(self, symbol: Symbol, calendar: Calendar) -> None:
         self._crypto = is_crypto(symbol)
@@ -19,9 +19,11 @@ class Availability:
         self._known: dict[date, datetime] = {}
 
     def of(self, stamp: date | datetime) -> datetime:
-        """A moment is itself; a date without a time is known at the close of that day's session, on a day
-        without one at the day's end, so that it reaches the next decision, and for crypto at the next UTC
-        midnight."""
+        """A time is itself; a date is the close of its session, on a day without one the day's end, for crypto the next
+        midnight.
+
+        So a dated item reaches the next decision. All in UTC.
+        """
         if isinstance(stamp, datetime):
             return stamp
         if stamp not in self._known:
@@ -37,10 +39,8 @@ class Availability:
 
 
 def parse_stamp(text: str) -> date | datetime:
-    """A date (YYYY-MM-DD) or a moment (ISO 8601; without an offset it is UTC), the moment in UTC.
-
-    Raises ValueError with what to do.
-    """
+    """A date (YYYY-MM-DD), or a time (ISO 8601; UTC without an offset) converted to UTC. Raises ValueError with the
+    remedy."""
     try:
         if len(text) < 10 or text[4] != "-" or text[7] != "-":
             raise ValueError
@@ -53,10 +53,8 @@ def parse_stamp(text: str) -> date | datetime:
 
 
 def parse_time(day: date, text: str) -> datetime:
-    """The moment of a time of day (HH:MM, HH:MM:SS, with an offset where it is not UTC) on a date, in UTC.
-
-    Raises ValueError with what to do.
-    """
+    """The UTC time of a time of day (HH:MM, HH:MM:SS, UTC without an offset) on a date. Raises ValueError with the
+    remedy."""
     try:
         moment = datetime.combine(day, time.fromisoformat(text))
         return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)

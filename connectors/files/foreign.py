@@ -1,4 +1,4 @@
-"""Rows of somebody else's CSV, JSONL or Parquet file under our column names, with the number of each row."""
+"""Rows of foreign CSV, JSONL or Parquet files under our column names, with the number of each row."""
 
 from __future__ import annotations
 
@@ -78,11 +78,11 @@ class Row:
 
 
 def foreign_rows(path: Path, names: Mapping[str, Sequence[str]], bad: list[MalformedData]) -> Iterator[Row]:
-    """All rows of a file with their values under our names (the keys of `names`; of its alternatives the
-    first found counts, whatever its case and punctuation). A row that cannot be taken apart goes to `bad`.
+    """All rows of a file under our names, the keys of `names`.
 
-    Raises MissingData for no such file, UsageError for a kind of file that cannot be read here, MalformedData
-    where nothing of it can be read.
+    Of a name's alternatives the first existing column counts, in any case and punctuation. Rows that cannot be parsed
+    go to `bad`. Raises MissingData for a missing file, UsageError for an unsupported kind, MalformedData where nothing
+    can be read.
     """
     if not path.is_file():
         raise MissingData(f"no file at {path}; name the file to import")
@@ -147,7 +147,7 @@ def _columns(theirs: Sequence[str], names: Mapping[str, Sequence[str]]) -> dict[
 
 
 def _plain(name: str) -> str:
-    """`Adj Close`, `adjClose` and `2. adj-close` are all adj_close."""
+    """Column name in snake case: `Adj Close`, `adjClose` and `2. adj-close` are all adj_close."""
     words = re.sub(r"([a-z])([A-Z])", r"\1_\2", name.strip())
     return re.sub(r"[^a-z0-9]+", "_", re.sub(r"^\d+\.", "", words).lower()).strip("_")
 
@@ -162,11 +162,11 @@ def _text(ours: str, value: object) -> str | None:
 
 
 def day_of(text: str) -> str:
-    """The date of a date or timestamp, as it stands there: vendors stamp a session at local midnight."""
+    """The date of a date or timestamp as written: vendors stamp a session at local midnight."""
     return text[:10] if len(text) > 10 and text[10] in "T " else text
 
 
 def is_for(row: Row, symbol: Symbol) -> bool:
-    """Whether a row is the symbol's: files may hold several symbols, told apart by a column."""
+    """True for a row of the symbol: files may hold several, told apart by a column."""
     named = row.values.get("symbol")
     return named is None or named.upper().replace("/", "-") == symbol

@@ -1,4 +1,4 @@
-"""Reads and writes macro/NAME.csv: figures of the economy with the day or moment from which each was known."""
+"""Reader and writer of macro/NAME.csv: macro figures with the day or time from which each was known."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from connectors.files.availability import parse_stamp
 from connectors.files.prices import iso_date, number
 from connectors.files.rows import check_header, csv_rows, malformed
-from connectors.files.writing import write_text
+from connectors.files.write import write_text
 from engine.domain.macro import MacroObservation, MacroSeries, end_of_vintage
 from engine.errors import MalformedData, MissingData
 
@@ -19,14 +19,14 @@ MACRO_COLUMNS = ("date", "value", "known_from")
 class FilesMacro:
     """MacroSource over a data folder's macro/NAME.csv with the columns date, value, known_from.
 
-    `known_from` is a day (the value counts from its end) or a moment (ISO 8601). Every question reads its file anew.
+    `known_from` is a day (the value counts from its end) or a time (ISO 8601). Files are read anew each time.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder / "macro"
 
     async def names(self) -> list[str]:
-        """Every series that has a file, sorted."""
+        """All series with a file, sorted."""
         return sorted(path.stem for path in self._folder.glob("*.csv"))
 
     async def series(self, name: str) -> MacroSeries:
@@ -44,7 +44,7 @@ class FilesMacro:
 
 
 def read_macro(path: Path, name: str) -> MacroSeries:
-    """All vintages of a file; its rows may stand in any order. Raises MalformedData at the first bad row."""
+    """All vintages of a file; its rows may be in any order. Raises MalformedData at the first bad row."""
     rows = csv_rows(path)
     check_header(path, next(rows, None), MACRO_COLUMNS)
     observations: list[MacroObservation] = []
@@ -65,8 +65,10 @@ def read_macro(path: Path, name: str) -> MacroSeries:
 
 
 def write_macro(path: Path, series: MacroSeries) -> int:
-    """Merges a series into a file in a single step and says how many observations are new. What stands there stays;
-    a value known from the same moment is taken from `series`."""
+    """Merge a series into a file in a single step; return the number of new observations.
+
+    Stored values stay, unless `series` has another one known from the same time.
+    """
     old = read_macro(path, series.name).observations if path.exists() else ()
     kept = {(item.date, item.known_from): item for item in (*old, *series.observations)}
     merged = MacroSeries.of(series.name, kept.values())
@@ -78,7 +80,7 @@ def write_macro(path: Path, series: MacroSeries) -> int:
 
 
 def _known(moment: datetime) -> str:
-    """A day where the moment is a day's end, else the moment."""
+    """A day where the time is a day's end, else the time."""
     utc = moment.astimezone(UTC)
     day = utc.date() - timedelta(days=1)
     return day.isoformat() if end_of_vintage(day) == utc else f"{utc.replace(tzinfo=None).isoformat()}Z"

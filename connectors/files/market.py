@@ -1,4 +1,4 @@
-"""The market as it stands in a data folder: prices, corporate actions, news and filings by symbol."""
+"""The market of a data folder: prices, corporate actions, news and filings by symbol."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from engine.ports import Calendar
 
 
 class FilesMarket:
-    """BarSource, NewsSource and FilingSource over a folder with prices/SYMBOL.csv and, where there are any,
-    actions/SYMBOL.csv, news/SYMBOL.jsonl and filings/SYMBOL.jsonl.
+    """BarSource, NewsSource and FilingSource over a folder.
 
-    Every question reads its file anew. `calendar_for` gives the calendar that a symbol's sessions are of.
-    Raises MissingData where the folder does not exist.
+    It has prices/SYMBOL.csv and, where they exist, actions/SYMBOL.csv, news/SYMBOL.jsonl and filings/SYMBOL.jsonl.
+    Files are read anew each time. `calendar_for` gives a symbol's trading calendar. Raises MissingData where the folder
+    does not exist.
     """
 
     def __init__(self, folder: Path, calendar_for: Callable[[Symbol], Calendar]) -> None:
@@ -28,7 +28,7 @@ class FilesMarket:
         self._calendar_for = calendar_for
 
     async def symbols(self) -> Sequence[Symbol]:
-        """Every symbol with a price file, sorted. Raises MissingData where there is none."""
+        """All symbols with a price file, sorted. Raises MissingData where there is none."""
         found = self._stems("prices", ".csv")
         if not found:
             raise MissingData(
@@ -49,19 +49,19 @@ class FilesMarket:
         return read_prices(self._folder / "prices" / f"{symbol}.csv", symbol)
 
     async def actions(self, symbol: Symbol) -> Sequence[CorporateAction] | None:
-        """Splits and dividends by ex-date, or None where the symbol has no file of them."""
+        """Splits and dividends by ex-date, or None for a symbol without a file of them."""
         if symbol not in self._stems("actions", ".csv"):
             return None
         return read_actions(self._folder / "actions" / f"{symbol}.csv", symbol)
 
     async def news(self, symbol: Symbol) -> NewsBatch:
-        """All news of a symbol in order of availability, and what was dropped."""
+        """All news of a symbol in order of availability, and the dropped items."""
         if symbol not in self._stems("news", ".jsonl"):
             return NewsBatch()
         return read_news(self._folder / "news" / f"{symbol}.jsonl", symbol, self._availability(symbol))
 
     async def filings(self, symbol: Symbol) -> FilingBatch:
-        """All filings of a symbol in order of availability, and what was dropped."""
+        """All filings of a symbol in order of availability, and the dropped ones."""
         if symbol not in self._stems("filings", ".jsonl"):
             return FilingBatch()
         return read_filings(self._folder / "filings" / f"{symbol}.jsonl", symbol, self._availability(symbol))

@@ -1,4 +1,4 @@
-"""Reads prices/SYMBOL.csv into columns and checks every row on the way."""
+"""Reader of prices/SYMBOL.csv into columns, with a check of every row."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from engine.errors import MissingData
 PRICE_COLUMNS = ("date", "open", "high", "low", "close", "adj_close", "volume")
 
 BarRow = tuple[int, int, int, int, int, int, float]
-"""Session ordinal; open, high, low, close, adj_close in nano-units (UNKNOWN for a blank adj_close); volume in
-shares (NaN for a blank one)."""
+"""Session ordinal; open, high, low, close, adj_close in nano-units (UNKNOWN for a blank adj_close); volume in shares
+(NaN for a blank one)."""
 
 _LARGEST = Decimal(9_000_000_000)  # nano-units have to fit into 64 bits
 
@@ -61,7 +61,7 @@ def history_of(symbol: Symbol, bars: Iterable[BarRow]) -> PriceHistory:
 
 
 def rows_of(history: PriceHistory) -> list[BarRow]:
-    """The rows of a history, as `bar_row` gives them."""
+    """Rows of a history, as `bar_row` gives them."""
     return list(
         zip(
             history.sessions,
@@ -79,7 +79,7 @@ def rows_of(history: PriceHistory) -> list[BarRow]:
 def bar_row(cells: Sequence[str]) -> BarRow:
     """One checked bar from the texts of its cells, in the order of PRICE_COLUMNS.
 
-    Raises ValueError with what is wrong and what to do.
+    Raises ValueError with the problem and its remedy.
     """
     if len(cells) != len(PRICE_COLUMNS):
         raise ValueError(f"{len(cells)} cells where {len(PRICE_COLUMNS)} belong; leave a blank cell for an unknown")

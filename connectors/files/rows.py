@@ -1,4 +1,4 @@
-"""How a bad row is reported: always one line with the file, the line number and what to do."""
+"""Rows of CSV and JSONL files, and the error for a bad one: one line with file, line number and remedy."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from engine.errors import MalformedData
 
 
 def malformed(path: Path, line: int, problem: str) -> MalformedData:
-    """The error for one bad row; `problem` says what is wrong and what to do."""
+    """The error for one bad row; `problem` has the remedy."""
     return MalformedData(f"{path}, line {line}: {problem}")
 
 
 def csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Rows of a CSV file with the number of the line on which each begins; blank lines are skipped.
+    """Rows of a CSV file with the number of their first line; blank lines are skipped.
 
     Raises MalformedData for text that is neither UTF-8 nor CSV.
     """
@@ -36,7 +36,7 @@ def csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def check_header(path: Path, header: tuple[int, list[str]] | None, columns: Sequence[str]) -> None:
-    """Raises MalformedData unless a file starts with exactly these columns."""
+    """Raise MalformedData unless a file starts with exactly these columns."""
     wanted = ",".join(columns)
     if header is None:
         raise malformed(path, 1, f"the file is empty; its first line has to be {wanted}")
@@ -49,7 +49,7 @@ def check_header(path: Path, header: tuple[int, list[str]] | None, columns: Sequ
 def json_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """Objects of a JSONL file with their line numbers; blank lines are skipped.
 
-    Raises MalformedData at a line that is no JSON object.
+    Raises MalformedData at a line without a JSON object.
     """
     decoder = json.JSONDecoder()
     for line, raw in byte_lines(path):
@@ -57,7 +57,7 @@ def json_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def byte_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Lines of a file that are not blank, numbered from 1, without a byte order mark."""
+    """Lines of a file without blank ones, numbered from 1, without a byte order mark."""
     with path.open("rb") as file:
         for line, raw in enumerate(file, 1):
             if line == 1:

@@ -1,18 +1,21 @@
-"""Reads news/SYMBOL.jsonl and filings/SYMBOL.jsonl: dated texts, in order of when they became known."""
+"""Reader of news/SYMBOL.jsonl and filings/SYMBOL.jsonl: dated texts, in order of availability."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from connectors.files.availability import Availability, parse_stamp, parse_time
 from connectors.files.rows import json_rows, malformed
 from engine.domain.market import Dropped, Filing, FilingBatch, NewsBatch, NewsItem, Symbol
+
+Record = Mapping[str, Any]
+Item = TypeVar("Item", NewsItem, Filing)
 
 NO_DATE = "no date"
 NO_TEXT = "no text"
@@ -24,83 +27,87 @@ _ACCEPTED = ("accepted", "accepted_at", "acceptance")
 
 @dataclass(frozen=True, slots=True)
 class Dates:
-    """What a record says about time: its day, when it came out and when it was last changed, the latter
-    two as a moment (UTC) where the time is known."""
+    """Dates of a record: its day, its publication and its last change, the latter two as a time (UTC) where it is
+    known."""
 
     day: date
     first: date | datetime
     last: date | datetime | None
 
     def available(self, availability: Availability) -> datetime:
-        """The later of both."""
+        """The later of publication and change."""
         first = availability.of(self.first)
         return first if self.last is None else max(first, availability.of(self.last))
 
 
 def read_news(path: Path, symbol: Symbol, availability: Availability) -> NewsBatch:
-    """All news of a file; the file's name says whose they are. An item without a date or without any text is
-    dropped and counted. Raises MalformedData at a line that cannot be read."""
-    items: list[NewsItem] = []
-    dropped: Counter[str] = Counter()
+    """All news of a symbol's file. An item without a date or without any text is dropped and counted.
+
+    Raises MalformedData at a line that cannot be read.
+    """
     ids = Ids(symbol)
-    for line, record in json_rows(path):
-        try:
-            why = unusable(record, ("headline", "summary"), _CREATED + _UPDATED)
-            if why is not None:
-                dropped[why] += 1
-                continue
-            dates = news_dates(record)
-            items.append(
-                NewsItem(
-                    id=ids.of(record, ("date", "time", *_CREATED, *_UPDATED, "headline", "summary", "source")),
-                    symbol=symbol,
-                    date=dates.day,
-                    available_at=dates.available(availability),
-                    summary=text_of(record, "summary") or "",
-                    headline=text_of(record, "headline"),
-                    published=dates.first if isinstance(dates.first, datetime) else None,
-                    source=text_of(record, "source"),
-                    sentiment=text_of(record, "sentiment"),
-                    url=text_of(record, "url"),
-                )
-            )
-        except ValueError as problem:
-            raise malformed(path, line, str(problem)) from None
-    items.sort(key=lambda item: item.available_at)
-    return NewsBatch(tuple(items), _counted(path, dropped))
+
+    def item(record: Record) -> NewsItem:
+        dates = news_dates(record)
+        return NewsItem(
+            id=ids.of(record, ("date", "time", *_CREATED, *_UPDATED, "headline", "summary", "source")),
+            symbol=symbol,
+            date=dates.day,
+            available_at=dates.available(availability),
+            summary=text_of(record, "summary") or "",
+            headline=text_of(record, "headline"),
+            published=dates.first if isinstance(dates.first, datetime) else None,
+            source=text_of(record, "source"),
+            sentiment=text_of(record, "sentiment"),
+            url=text_of(record, "url"),
+        )
+
+    return NewsBatch(*_read(path, item, ("headline", "summary"), _CREATED + _UPDATED))
 
 
 def read_filings(path: Path, symbol: Symbol, availability: Availability) -> FilingBatch:
-    """All filings of a file, known from their acceptance, or from the close of their date where only that is
-    given. Drops and raises as `read_news`."""
-    items: list[Filing] = []
-    dropped: Counter[str] = Counter()
+    """All filings of a file, available from their acceptance, or from the close of their date where only that is given.
+
+    Drops and raises as `read_news`.
+    """
     ids = Ids(symbol)
+
+    def item(record: Record) -> Filing:
+        dates = filing_dates(record)
+        return Filing(
+            id=ids.of(record, ("date", "time", *_ACCEPTED, "form", "summary")),
+            symbol=symbol,
+            form=form_of(record),
+            date=dates.day,
+            available_at=dates.available(availability),
+            summary=text_of(record, "summary") or "",
+        )
+
+    return FilingBatch(*_read(path, item, ("summary",), _ACCEPTED))
+
+
+def _read(
+    path: Path, item: Callable[[Record], Item], texts: Sequence[str], stamps: Sequence[str]
+) -> tuple[tuple[Item, ...], tuple[Dropped, ...]]:
+    """Items of a file's usable records in order of availability, and the dropped ones."""
+    items: list[Item] = []
+    dropped: Counter[str] = Counter()
     for line, record in json_rows(path):
         try:
-            why = unusable(record, ("summary",), _ACCEPTED)
-            if why is not None:
-                dropped[why] += 1
-                continue
-            dates = filing_dates(record)
-            items.append(
-                Filing(
-                    id=ids.of(record, ("date", "time", *_ACCEPTED, "form", "summary")),
-                    symbol=symbol,
-                    form=form_of(record),
-                    date=dates.day,
-                    available_at=dates.available(availability),
-                    summary=text_of(record, "summary") or "",
-                )
-            )
+            reason = unusable(record, texts, stamps)
+            if reason is None:
+                items.append(item(record))
+            else:
+                dropped[reason] += 1
         except ValueError as problem:
             raise malformed(path, line, str(problem)) from None
-    items.sort(key=lambda item: item.available_at)
-    return FilingBatch(tuple(items), _counted(path, dropped))
+    items.sort(key=lambda one: one.available_at)
+    source = f"{path.parent.name}/{path.name}"
+    return tuple(items), tuple(Dropped(source, reason, count) for reason, count in sorted(dropped.items()))
 
 
-def unusable(record: Mapping[str, Any], texts: Sequence[str], stamps: Sequence[str]) -> str | None:
-    """Why a record cannot be used (NO_DATE, NO_TEXT), or None where it can."""
+def unusable(record: Record, texts: Sequence[str], stamps: Sequence[str]) -> str | None:
+    """Reason why a record cannot be used (NO_DATE, NO_TEXT), or None."""
     if not any(text_of(record, key) for key in ("date", *stamps)):
         return NO_DATE
     if not any((text_of(record, key) or "").strip() for key in texts):
@@ -108,17 +115,17 @@ def unusable(record: Mapping[str, Any], texts: Sequence[str], stamps: Sequence[s
     return None
 
 
-def news_dates(record: Mapping[str, Any]) -> Dates:
-    """Raises ValueError where a date or time cannot be read."""
+def news_dates(record: Record) -> Dates:
+    """Dates of a news record. Raises ValueError where a date or time cannot be read."""
     return _dates(record, _CREATED, _UPDATED)
 
 
-def filing_dates(record: Mapping[str, Any]) -> Dates:
-    """Raises ValueError where a date or time cannot be read."""
+def filing_dates(record: Record) -> Dates:
+    """Dates of a filing's record. Raises ValueError where a date or time cannot be read."""
     return _dates(record, _ACCEPTED, ())
 
 
-def form_of(record: Mapping[str, Any]) -> str:
+def form_of(record: Record) -> str:
     """The form of a filing, such as 10-Q. Raises ValueError where it is missing."""
     form = text_of(record, "form")
     if not form:
@@ -126,7 +133,7 @@ def form_of(record: Mapping[str, Any]) -> str:
     return form
 
 
-def text_of(record: Mapping[str, Any], key: str) -> str | None:
+def text_of(record: Record, key: str) -> str | None:
     """The text at a key, or None where it is null or absent. Raises ValueError for anything else."""
     value = record.get(key)
     if value is None or isinstance(value, str):
@@ -134,7 +141,7 @@ def text_of(record: Mapping[str, Any], key: str) -> str | None:
     raise ValueError(f"{key} is {str(value)[:40]}, which is no text; put it in quotes or write null")
 
 
-def _dates(record: Mapping[str, Any], first_keys: Sequence[str], last_keys: Sequence[str]) -> Dates:
+def _dates(record: Record, first_keys: Sequence[str], last_keys: Sequence[str]) -> Dates:
     given = _stamp(record, ("date",))
     created = _stamp(record, first_keys)
     last = _stamp(record, last_keys)
@@ -148,7 +155,7 @@ def _dates(record: Mapping[str, Any], first_keys: Sequence[str], last_keys: Sequ
     return Dates(_day(given or first), first, last)
 
 
-def _stamp(record: Mapping[str, Any], keys: Sequence[str]) -> date | datetime | None:
+def _stamp(record: Record, keys: Sequence[str]) -> date | datetime | None:
     for key in keys:
         text = text_of(record, key)
         if text:
@@ -160,26 +167,21 @@ def _day(stamp: date | datetime) -> date:
     return stamp.astimezone(UTC).date() if isinstance(stamp, datetime) else stamp
 
 
-def _counted(path: Path, dropped: Mapping[str, int]) -> tuple[Dropped, ...]:
-    source = f"{path.parent.name}/{path.name}"
-    return tuple(Dropped(source, why, count) for why, count in sorted(dropped.items()))
-
-
 class Ids:
-    """Ids of the records of one file: the record's own, else a hash of its content; repeats get a number."""
+    """Ids of one file's records: the record's own, else a hash of its content; repeats get a number."""
 
     def __init__(self, symbol: Symbol) -> None:
         self._symbol = symbol
         self._seen: Counter[str] = Counter()
 
-    def of(self, record: Mapping[str, Any], keys: Sequence[str]) -> str:
-        """The id of the next record; `keys` make up its content."""
+    def of(self, record: Record, keys: Sequence[str]) -> str:
+        """Id of the next record; `keys` make up its content."""
         name = text_of(record, "id") or content_hash(self._symbol, *(text_of(record, key) for key in keys))
         self._seen[name] += 1
         return name if self._seen[name] == 1 else f"{name}-{self._seen[name]}"
 
 
 def content_hash(*texts: str | None) -> str:
-    """Sixteen hexadecimal digits that stay the same for the same texts."""
+    """Sixteen hexadecimal digits, the same for the same texts."""
     joined = "\x1f".join("" if text is None else text for text in texts)
     return blake2b(joined.encode(), digest_size=8).hexdigest()

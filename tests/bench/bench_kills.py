@@ -30,7 +30,6 @@ from typing import Any
 from unittest import mock
 
 from connectors.demo import DemoMarket
-from connectors.files.writing import write_folder
 from connectors.sandbox.http_server import Answer
 from connectors.sandbox.wire import Request
 from connectors.wiring.sandbox import build_sandbox
@@ -42,6 +41,7 @@ from engine.domain.run import DataSpec, RunKind
 from engine.journal.integrity import quick_check
 from engine.journal.reader import JournalReader
 from engine.market.trading_hours import exchange_calendar
+from tests.data_folders import write_folder
 from tests.servers.fake_llm_server import FakeLLMServer, Say, Turn, fake_llm_server
 
 REPO = Path(__file__).resolve().parent.parent.parent

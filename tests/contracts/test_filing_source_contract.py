@@ -12,12 +12,12 @@ import pytest
 
 from connectors.demo import DEFAULT_WATCHLIST, DemoMarket
 from connectors.files import FilesMarket
-from connectors.files.appending import append_filings
-from connectors.files.writing import write_folder
+from connectors.files.append import append_filings
 from connectors.filings import EdgarFilings
 from engine.domain.market import Symbol
 from engine.ports import FilingSource
 from tests.connectors.weekdays import calendar_for
+from tests.data_folders import write_folder
 from tests.servers.fake_edgar import AGENT, SYMBOL, fake_edgar
 
 THROUGH = date(2022, 3, 31)

@@ -11,10 +11,10 @@ import pytest
 
 from connectors.demo import DEFAULT_WATCHLIST, DemoMarket
 from connectors.files import FilesMarket
-from connectors.files.writing import MarketData, write_folder
 from engine.domain.market import UNKNOWN, is_crypto
 from engine.errors import MissingData
 from tests.connectors.weekdays import calendar_for
+from tests.data_folders import MarketData, write_folder
 
 THROUGH = date(2022, 3, 31)
 

@@ -12,7 +12,7 @@ from tui.console import show
 from tui.invocation import Invocation, desk_options
 
 if TYPE_CHECKING:
-    from connectors.files.importing import Imported
+    from connectors.files.import_files import Imported
 
 
 @click.command("import")
@@ -33,7 +33,7 @@ def command(invocation: Invocation, kind: str, file: Path, symbol: str, folder: 
       paperdesk import prices aapl.csv --symbol AAPL --data DIR
       paperdesk import news headlines.jsonl --symbol AAPL
     """
-    from connectors.files.importing import IMPORTERS
+    from connectors.files.import_files import IMPORTERS
 
     to = invocation.services().data_folder if folder is None else Path(folder).expanduser()
     if to is None:

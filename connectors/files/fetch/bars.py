@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, timedelta
 
 from connectors.files.fetch.job import FetchJob, Tally, in_parts
-from connectors.files.merging import Merged, checked_row, has_adjusted, kept_bars, merge_actions, merge_bars
+from connectors.files.merge import Merged, checked_row, has_adjusted, merge_actions, merge_bars, stored_bars
 from connectors.files.prices import BarRow
 from engine.domain.fetched import Fetched
 from engine.domain.market import Bar, Symbol, SymbolActions, is_crypto
@@ -64,7 +64,7 @@ class _Bars:
         """The stretches of sessions that have to be asked for."""
         job, since = self._job, self._since
         path, last = job.file("prices", symbol), self._job.last_session(symbol)
-        rows, log = kept_bars(path, symbol), job.log.of(symbol)
+        rows, log = stored_bars(path, symbol), job.log.of(symbol)
         if not rows:
             return [(min(since or last - FIRST_BARS, last), last)]
         if not log.bars_from:  # a file of other hands, or the log is lost
@@ -177,11 +177,11 @@ class _Bars:
         said = self._said.get(symbol, SymbolActions())
         there = job.file("actions", symbol)
         known, _ = merge_actions(there, symbol, said.actions, replace=job.options.again, write=False)
-        untold = [day for day, _ in said.unsupported]
+        unsupported = [day for day, _ in said.unsupported]
         keep = not job.log.of(symbol).computed
-        return merge_bars(path, symbol, rows, known, untold, replace=job.options.again, keep_adjusted=keep)
+        return merge_bars(path, symbol, rows, known, unsupported, replace=job.options.again, keep_adjusted=keep)
 
     def _first(self, symbol: Symbol, last: date) -> date:
-        rows = kept_bars(self._job.file("prices", symbol), symbol)
+        rows = stored_bars(self._job.file("prices", symbol), symbol)
         first = date.fromordinal(rows[0][0]) if rows else self._since or last - FIRST_BARS
         return min(first, self._since or first, last)

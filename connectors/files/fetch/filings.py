@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import date
 from typing import Protocol, TypeVar
 
-from connectors.files.appending import append_filings, filings_there
+from connectors.files.append import append_filings, stored_filings
 from engine.domain.fetched import Fetched
 from engine.domain.market import Dropped, Filing, Symbol, is_crypto, parse_symbol
 from engine.services import FetchOptions
@@ -81,8 +81,8 @@ async def _of_symbol(source: FilingService[ListedT], options: FetchOptions, symb
     if number is None:
         reasons = () if is_crypto(symbol) else (source.unknown(symbol),)
         return Fetched(name=symbol, path=path, added=0, unchanged=0, dropped=reasons)
-    listed, there = await source.listed(number), filings_there(path)
-    wanted = [one for one in listed if not there.hold(one.accession, one.form, one.date)]
+    listed, there = await source.listed(number), stored_filings(path)
+    wanted = [one for one in listed if not there.contains(one.accession, one.form, one.date)]
     added, unusable, waiting, stopped = 0, Counter[str](), list[Filing](), False
     try:
         for at, one in enumerate(wanted):

@@ -9,7 +9,7 @@ from datetime import date
 from pathlib import Path
 
 from connectors.files.fetch.log import FetchLog
-from connectors.files.merging import Merged
+from connectors.files.merge import Merged
 from engine.domain.fetched import Fetched
 from engine.domain.market import Dropped, Symbol
 from engine.ports import Calendar, Clock, MarketDataService

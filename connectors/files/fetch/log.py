@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from connectors.files.writing import write_text
+from connectors.files.write import write_text
 from engine.domain.market import Symbol
 
 NAME = "fetched.json"

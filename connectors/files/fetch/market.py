@@ -12,7 +12,7 @@ from connectors.files.fetch.bars import fetch_actions, fetch_bars
 from connectors.files.fetch.job import FetchJob
 from connectors.files.fetch.log import FetchLog
 from connectors.files.fetch.news import fetch_news
-from connectors.files.merging import kept_bars
+from connectors.files.merge import stored_bars
 from engine.domain.fetched import Fetched
 from engine.domain.market import Symbol
 from engine.errors import TryAgainLater
@@ -47,7 +47,7 @@ class FolderFetch:
         """Symbols whose bars do not reach a session. A coin's day may end later than the session does."""
         late = []
         for symbol in symbols:
-            kept = kept_bars(self._job.file("prices", symbol), symbol)
+            kept = stored_bars(self._job.file("prices", symbol), symbol)
             needed = min(session, self._job.last_session(symbol))
             if not kept or date.fromordinal(kept[-1][0]) < needed:
                 late.append(symbol)

@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 
-from connectors.files.appending import append_news
+from connectors.files.append import append_news
 from connectors.files.fetch.job import FetchJob, Tally, in_parts
-from connectors.files.merging import Merged
+from connectors.files.merge import Merged
 from engine.domain.fetched import Fetched
 from engine.domain.market import NewsItem, Symbol
 

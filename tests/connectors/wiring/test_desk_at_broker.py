@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from connectors.demo import DemoMarket
-from connectors.files.writing import write_folder
 from connectors.sandbox import SandboxServer
 from connectors.wiring.desk import run_desk_day
 from connectors.wiring.sandbox import build_sandbox
@@ -27,6 +26,7 @@ from engine.domain.run import DataSpec
 from engine.journal.integrity import quick_check
 from engine.journal.reader import JournalReader
 from engine.session.desk_context import DeskRunResult
+from tests.data_folders import write_folder
 from tests.engine.desks import hold, trade
 
 SYMBOLS = ["ORVL", "PLWY", "TMBK"]

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from connectors.demo import DemoMarket
-from connectors.files.writing import write_folder
 from connectors.wiring.desk import OpenDesk, run_desk_day
 from connectors.wiring.sources import calendars
 from engine import places
@@ -28,6 +27,7 @@ from engine.journal.store import RowStore
 from engine.messages.events import Event, Noticed, RunFinished
 from engine.ports import LanguageModel
 from engine.session.desk_context import DeskRunResult
+from tests.data_folders import write_folder
 from tests.engine.desks import trade
 
 SYMBOLS = ["ORVL", "TMBK"]

@@ -14,7 +14,6 @@ import pytest
 
 from connectors.demo import DemoMarket
 from connectors.files.macro import write_macro
-from connectors.files.writing import write_folder
 from connectors.wiring.audit import run_audit
 from connectors.wiring.desk import run_desk_day
 from connectors.wiring.runs import run_backtest
@@ -33,6 +32,7 @@ from engine.market.as_of import ArrayMarketAsOf
 from engine.market.trading_hours import desk_calendar
 from engine.messages.events import Event, Noticed
 from memory.record import Layer, MemoryRecord
+from tests.data_folders import write_folder
 
 BOTH = ("ICSA", "AWHMAN")
 # Claims come out on Thursdays, hours on the first Friday: 2024-02-02 is one.

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from connectors.demo import DemoMarket
-from connectors.files.writing import write_folder
 from connectors.wiring.desk import run_desk_day
 from connectors.wiring.parity import check_parity
 from connectors.wiring.sources import calendars
@@ -24,6 +23,7 @@ from engine.journal.reader import JournalReader
 from engine.journal.upgrade import bring_up_to_date
 from engine.lab.parity import Parity
 from engine.ports import LanguageModel
+from tests.data_folders import write_folder
 from tests.engine.old_journals import as_version
 
 DAYS = (date(2024, 2, 12), date(2024, 2, 13), date(2024, 2, 14))

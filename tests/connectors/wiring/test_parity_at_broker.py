@@ -14,7 +14,6 @@ import httpx
 import pytest
 
 from connectors.demo import DemoMarket
-from connectors.files.writing import write_folder
 from connectors.sandbox import SandboxServer
 from connectors.sandbox.account_api import AccountApi
 from connectors.wiring.desk import run_desk_day
@@ -37,6 +36,7 @@ from engine.lab.parity import Parity
 from engine.ports import LanguageModel
 from engine.session.desk_context import DeskRunResult
 from engine.session.inputs import TurnInputs, read_inputs
+from tests.data_folders import write_folder
 
 SYMBOLS = ["ORVL", "PLWY", "TMBK", "WRNN-USD"]
 WHOLE, COIN = "PLWY", "WRNN-USD"

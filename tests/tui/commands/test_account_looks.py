@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from connectors.demo import DemoMarket
-from connectors.files.writing import write_folder
 from connectors.sandbox import SandboxServer
 from connectors.wiring.sandbox import build_sandbox
 from connectors.wiring.sources import calendars
 from engine.domain.run import DataSpec
+from tests.data_folders import write_folder
 from tests.tui.commands.conftest import Run
 
 START = datetime(2024, 3, 1, 21, 5, tzinfo=UTC)

@@ -12,7 +12,6 @@ import httpx
 import pytest
 
 from connectors.demo import DemoMarket
-from connectors.files.writing import write_folder
 from connectors.sandbox import SandboxServer
 from connectors.wiring.sandbox import build_sandbox
 from connectors.wiring.sources import calendars
@@ -20,6 +19,7 @@ from engine import places
 from engine.account.equity_check import CloseComparison, beside
 from engine.domain.portfolio import Portfolio, Position
 from engine.domain.run import DataSpec, EquityPoint
+from tests.data_folders import write_folder
 from tests.tui.commands.conftest import Run
 
 START = datetime(2021, 3, 17, 20, 5, tzinfo=UTC)

@@ -17,7 +17,6 @@ from typing import Any
 import pytest
 
 from connectors.demo import DemoMarket
-from connectors.files.writing import write_folder
 from connectors.sandbox import SandboxServer
 from connectors.wiring.sandbox import build_sandbox
 from connectors.wiring.sources import calendars
@@ -27,6 +26,7 @@ from engine.domain.order import OrderState
 from engine.domain.run import DataSpec
 from engine.journal.integrity import quick_check
 from engine.journal.reader import JournalReader
+from tests.data_folders import write_folder
 from tests.tui.commands.conftest import Run
 
 REPO = Path(__file__).parents[3]

@@ -25,7 +25,6 @@ import httpx
 import pytest
 
 from connectors.demo import DemoMarket
-from connectors.files.writing import write_folder
 from connectors.sandbox import SandboxServer
 from connectors.wiring.sandbox import build_sandbox
 from connectors.wiring.sources import calendars
@@ -35,6 +34,7 @@ from engine.domain.run import DataSpec
 from engine.journal.integrity import quick_check
 from engine.journal.reader import JournalReader
 from tests.conftest import REPO
+from tests.data_folders import write_folder
 from tests.tui.commands.conftest import Run
 
 FRIDAY = datetime(2025, 3, 7, 21, 5, tzinfo=UTC)

@@ -12,13 +12,13 @@ import httpx
 import pytest
 
 from connectors.demo import DemoMarket
-from connectors.files.writing import write_folder
 from connectors.sandbox import SandboxServer
 from connectors.wiring.sandbox import build_sandbox
 from connectors.wiring.sources import calendars
 from engine import places
 from engine.domain.run import DataSpec
 from engine.journal.reader import JournalReader
+from tests.data_folders import write_folder
 from tests.tui.commands.conftest import Run
 
 START = datetime(2021, 3, 16, 20, 5, tzinfo=UTC)

@@ -19,7 +19,6 @@ from typing import Any
 import pytest
 
 from connectors.demo import DemoMarket
-from connectors.files.writing import write_folder
 from connectors.sandbox import SandboxServer
 from connectors.wiring.desk import run_desk_day
 from connectors.wiring.sandbox import build_sandbox
@@ -29,6 +28,7 @@ from engine.config import load_config
 from engine.domain.run import DataSpec
 from engine.journal.integrity import quick_check
 from engine.journal.reader import JournalReader
+from tests.data_folders import write_folder
 from tests.tui.commands.conftest import Run
 
 REPO = Path(__file__).parents[3]

@@ -1,4 +1,4 @@
-"""Computes adj_close from closes as traded and corporate actions: the last bar as it is, earlier ones scaled."""
+"""Adjusted closes from closes as traded and corporate actions: the last bar unchanged, earlier ones scaled."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ _ONE = Decimal(1)
 
 
 def adjusted_closes(
-    sessions: Sequence[int], closes: Sequence[int], actions: Iterable[CorporateAction], untold: Iterable[date] = ()
+    sessions: Sequence[int], closes: Sequence[int], actions: Iterable[CorporateAction], unsupported: Iterable[date] = ()
 ) -> array[int]:
     """Adjusted closes in nano-units for session ordinals and their closes.
 
-    Before a split closes are divided by its ratio, before a dividend multiplied by 1 - dividend / close of the
-    session before: so their ratios are what a holder gained who put dividends back in. `untold` are ex-dates of what
-    changed the worth of a share without being either: everything before the last of them is UNKNOWN.
+    Before a split closes are divided by its ratio, before a dividend multiplied by 1 - dividend / previous close: so
+    their ratios are the gains of a holder who reinvests dividends. `unsupported` are ex-dates of actions that are
+    neither: everything before the last of them is UNKNOWN.
     """
     due: dict[int, list[CorporateAction]] = {}
     for action in sorted(actions, key=lambda one: one.kind):  # a dividend counts per share of before the split
         due.setdefault(bisect_left(sessions, action.ex_date.toordinal()), []).append(action)
-    breaks = (bisect_left(sessions, day.toordinal()) for day in untold)
+    breaks = (bisect_left(sessions, day.toordinal()) for day in unsupported)
     unknown_before = max((row for row in breaks if row < len(sessions)), default=0)
-    found = array("q", [UNKNOWN]) * len(sessions)
+    result = array("q", [UNKNOWN]) * len(sessions)
     factor = _ONE
     for row in range(len(sessions) - 1, unknown_before - 1, -1):
         adjusted = _WIDE.multiply(Decimal(closes[row]), factor)
-        found[row] = max(1, int(adjusted.to_integral_value(ROUND_HALF_EVEN)))
+        result[row] = max(1, int(adjusted.to_integral_value(ROUND_HALF_EVEN)))
         if row == 0:
             break
         for action in due.get(row, ()):
@@ -43,21 +43,23 @@ def adjusted_closes(
                 factor = _WIDE.multiply(factor, _ONE - paid)
         if factor <= 0:
             break  # more was paid than the share was worth: what is before has no adjusted price
-    return found
+    return result
 
 
-def continued(kept: Mapping[int, int], computed: Sequence[int]) -> array[int]:
-    """Adjusted closes that go on from somebody else's: the kept ones (by row) as they are, the others with the ratios
-    of the computed ones to the nearest kept row before them, or where there is none after them."""
-    found = array("q")
-    anchor = min(kept)
+def extended_closes(stored: Mapping[int, int], computed: Sequence[int]) -> array[int]:
+    """Stored adjusted closes (by row) extended with computed ones.
+
+    A row without a stored value has the computed ratio to the nearest stored row before it, or, without one, after it.
+    """
+    result = array("q")
+    anchor = min(stored)
     for row, nano in enumerate(computed):
-        if row in kept:
+        if row in stored:
             anchor = row
-            found.append(kept[row])
-        elif UNKNOWN in (nano, kept[anchor], computed[anchor]):
-            found.append(UNKNOWN)
+            result.append(stored[row])
+        elif UNKNOWN in (nano, stored[anchor], computed[anchor]):
+            result.append(UNKNOWN)
         else:
-            scaled = _WIDE.divide(_WIDE.multiply(Decimal(nano), Decimal(kept[anchor])), Decimal(computed[anchor]))
-            found.append(max(1, int(scaled.to_integral_value(ROUND_HALF_EVEN))))
-    return found
+            scaled = _WIDE.divide(_WIDE.multiply(Decimal(nano), Decimal(stored[anchor])), Decimal(computed[anchor]))
+            result.append(max(1, int(scaled.to_integral_value(ROUND_HALF_EVEN))))
+    return result

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connectors.files.adjusting import adjusted_closes, continued
-from connectors.files.appending import append_news
+from connectors.files.adjusted_closes import adjusted_closes, extended_closes
+from connectors.files.append import append_news
 from connectors.files.fetch.log import Asked, FetchLog
-from connectors.files.merging import Merged, checked_row, kept_bars, merge_actions, merge_bars
+from connectors.files.merge import Merged, checked_row, merge_actions, merge_bars, stored_bars
 from connectors.files.prices import BarRow
 from engine.domain.market import NANO, UNKNOWN, ActionKind, Bar, CorporateAction, NewsItem
 from engine.errors import MalformedData
@@ -32,9 +32,9 @@ def act(n: int, kind: ActionKind, value: str) -> CorporateAction:
     return CorporateAction("AAA", day(n), kind, Decimal(value))
 
 
-def adjusted(closes: list[int], *actions: CorporateAction, untold: tuple[int, ...] = ()) -> list[float]:
+def adjusted(closes: list[int], *actions: CorporateAction, unsupported: tuple[int, ...] = ()) -> list[float]:
     days = [day(n).toordinal() for n in range(len(closes))]
-    found = adjusted_closes(days, [close * NANO for close in closes], actions, [day(n) for n in untold])
+    found = adjusted_closes(days, [close * NANO for close in closes], actions, [day(n) for n in unsupported])
     return [nano if nano == UNKNOWN else nano / NANO for nano in found]
 
 
@@ -48,8 +48,8 @@ def test_a_split_divides_and_a_dividend_takes_its_part_of_the_close_before() -> 
 
 def test_what_is_outside_the_bars_changes_nothing_and_what_is_untold_ends_the_column() -> None:
     assert adjusted([10, 11], act(0, SPLIT, "2"), act(-3, DIVIDEND, "1"), act(9, SPLIT, "3")) == [10, 11]
-    assert adjusted([10, 11, 12], untold=(1,)) == [UNKNOWN, 11, 12]
-    assert adjusted([10, 11, 12], untold=(1, 9)) == [UNKNOWN, 11, 12]
+    assert adjusted([10, 11, 12], unsupported=(1,)) == [UNKNOWN, 11, 12]
+    assert adjusted([10, 11, 12], unsupported=(1, 9)) == [UNKNOWN, 11, 12]
     assert adjusted([10, 11], act(1, DIVIDEND, "10")) == [UNKNOWN, 11]
 
 
@@ -80,8 +80,8 @@ def test_adjusted_closes_grow_as_the_wealth_of_who_reinvests(
 
 def test_somebody_elses_column_goes_on_in_its_own_scale() -> None:
     computed = [20, 30, 60, 90]
-    assert list(continued({1: 10, 2: 20}, computed)) == [7, 10, 20, 30]
-    assert list(continued({0: UNKNOWN}, computed)) == [UNKNOWN] * 4
+    assert list(extended_closes({1: 10, 2: 20}, computed)) == [7, 10, 20, 30]
+    assert list(extended_closes({0: UNKNOWN}, computed)) == [UNKNOWN] * 4
 
 
 def row(n: int, close: int, volume: float = 5.0) -> BarRow:
@@ -102,9 +102,9 @@ def test_a_merge_counts_and_keeps_unless_told_otherwise(tmp_path: Path) -> None:
     assert merge(row(0, 10, nan)) == Merged(unchanged=1)
     assert path.stat().st_mtime_ns == before
     assert merge(row(1, 12), row(2, 13)) == Merged(added=1, differing=1)
-    assert [bar[4] // NANO for bar in kept_bars(path, "AAA")] == [10, 11, 13]
+    assert [bar[4] // NANO for bar in stored_bars(path, "AAA")] == [10, 11, 13]
     assert merge(row(1, 12), replace=True) == Merged(replaced=1)
-    assert [bar[4] // NANO for bar in kept_bars(path, "AAA")] == [10, 12, 13]
+    assert [bar[4] // NANO for bar in stored_bars(path, "AAA")] == [10, 12, 13]
 
 
 def test_actions_are_merged_and_none_at_all_is_written_down(tmp_path: Path) -> None:

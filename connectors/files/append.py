@@ -1,4 +1,4 @@
-"""Adds filings and news to their files: what stands there stays to the letter, and nothing is added twice."""
+"""Appending filings and news to their files: stored lines stay unchanged, and nothing is added twice."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from pathlib import Path
 
 from connectors.files.rows import json_rows, malformed
 from connectors.files.texts import filing_dates, form_of, text_of
-from connectors.files.writing import filing_line, news_line, write_text
+from connectors.files.write import filing_line, news_line, write_text
 from engine.domain.market import Filing, NewsItem
 
 
 @dataclass(frozen=True, slots=True)
-class FilingsThere:
-    """Which filings a file holds: by id, and where a row has none by form and day."""
+class StoredFilings:
+    """Filings of a file: by id, and by form and day for rows without one."""
 
     ids: frozenset[str]
     days: frozenset[tuple[str, date]]
 
-    def hold(self, id: str, form: str, day: date) -> bool:
-        """Whether a filing is there."""
+    def contains(self, id: str, form: str, day: date) -> bool:
+        """True where the file has the filing."""
         return id in self.ids or (form, day) in self.days
 
 
-def filings_there(path: Path) -> FilingsThere:
-    """What a file holds; a missing one holds nothing. Raises MalformedData naming file and line."""
+def stored_filings(path: Path) -> StoredFilings:
+    """Filings of a file; none where it is missing. Raises MalformedData naming file and line."""
     ids: set[str] = set()
     days: set[tuple[str, date]] = set()
     for line, record in json_rows(path) if path.exists() else ():
@@ -37,23 +37,23 @@ def filings_there(path: Path) -> FilingsThere:
                 days.add((form_of(record), filing_dates(record).day))
         except ValueError as problem:
             raise malformed(path, line, str(problem)) from None
-    return FilingsThere(frozenset(ids), frozenset(days))
+    return StoredFilings(frozenset(ids), frozenset(days))
 
 
 def append_filings(path: Path, filings: Iterable[Filing]) -> int:
-    """Adds those that are not there, in a single step, and says how many they were."""
-    there = filings_there(path)
-    new = {one.id: one for one in filings if not there.hold(one.id, one.form, one.date)}
+    """Append new filings in a single step; return their number."""
+    stored = stored_filings(path)
+    new = {one.id: one for one in filings if not stored.contains(one.id, one.form, one.date)}
     _append(path, list(map(filing_line, new.values())))
     return len(new)
 
 
 def append_news(path: Path, items: Iterable[NewsItem]) -> tuple[int, int]:
-    """Adds news that is not there, in a single step, and says how many were added and how many were there.
+    """Append new news in a single step; return the numbers of added and of unchanged items.
 
-    An item that was changed since comes as a further line with the same id, known from its change; what it said
-    before stays, since that is what was known until then. A change that leaves headline and summary alone adds
-    nothing. Raises MalformedData naming file and line.
+    A changed item is a further line with the same id, available from its change; the earlier line stays, since it was
+    the known version until then. A change outside headline and summary adds nothing. Raises MalformedData naming file
+    and line.
     """
     last: dict[str, tuple[str, str]] = {}
     for line, record in json_rows(path) if path.exists() else ():

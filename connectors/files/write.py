@@ -1,4 +1,4 @@
-"""Writes the data folder: files in the one format that is read back, each replaced in a single step."""
+"""Writer of the data folder: files in the one format that is read back, each replaced in a single step."""
 
 from __future__ import annotations
 
@@ -9,35 +9,14 @@ from datetime import UTC, date, datetime
 from math import isnan
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import Protocol
 
 from connectors.files.actions import ACTION_COLUMNS, in_order
-from connectors.files.prices import PRICE_COLUMNS, BarRow, rows_of
+from connectors.files.prices import PRICE_COLUMNS, BarRow
 from engine.domain.market import UNKNOWN, CorporateAction, Filing, NewsItem, from_nano
-from engine.ports import BarSource, FilingSource, NewsSource
-
-
-class MarketData(BarSource, NewsSource, FilingSource, Protocol):
-    """A whole market: bars, actions, news and filings."""
-
-
-async def write_folder(market: MarketData, folder: Path) -> None:
-    """Writes all symbols of a market as a data folder; files that stand there are replaced."""
-    for symbol in await market.symbols():
-        write_text(folder / "prices" / f"{symbol}.csv", prices_text(rows_of(await market.history(symbol))))
-        actions = await market.actions(symbol)
-        if actions is not None:
-            write_text(folder / "actions" / f"{symbol}.csv", actions_text(actions))
-        news = (await market.news(symbol)).items
-        if news:
-            write_text(folder / "news" / f"{symbol}.jsonl", "".join(map(news_line, news)))
-        filings = (await market.filings(symbol)).items
-        if filings:
-            write_text(folder / "filings" / f"{symbol}.jsonl", "".join(map(filing_line, filings)))
 
 
 def write_text(path: Path, text: str) -> None:
-    """Replaces a file by a new text at once: a reader, or a crash, sees the old file or the new one."""
+    """Replace a file atomically: a reader, or a crash, sees the old file or the new one."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = None
     try:
@@ -59,7 +38,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def prices_text(bars: Iterable[BarRow]) -> str:
-    """The text of a price file; the rows have to be in order of session."""
+    """Text of a price file; the rows have to be in order of session."""
     lines = [",".join(PRICE_COLUMNS)]
     for session, open_, high, low, close, adjusted, volume in bars:
         cells = [date.fromordinal(session).isoformat(), *map(_price, (open_, high, low, close, adjusted))]
@@ -68,14 +47,13 @@ def prices_text(bars: Iterable[BarRow]) -> str:
 
 
 def actions_text(actions: Iterable[CorporateAction]) -> str:
-    """The text of an action file, in order of ex-date."""
+    """Text of an action file, in order of ex-date."""
     rows = (f"{action.ex_date},{action.kind},{action.value:f}" for action in in_order(actions))
     return "\n".join((",".join(ACTION_COLUMNS), *rows)) + "\n"
 
 
 def news_line(item: NewsItem) -> str:
-    """One line of a news file. The time is that of publication; where the item became known later, `updated`
-    says when."""
+    """One line of a news file: the time of publication, and `updated` where the item became available later."""
     record: dict[str, str | None] = {
         "date": item.date.isoformat(),
         "time": None,
@@ -96,7 +74,7 @@ def news_line(item: NewsItem) -> str:
 
 
 def filing_line(filing: Filing) -> str:
-    """One line of a filing file, with the moment of acceptance."""
+    """One line of a filing file, with the time of acceptance."""
     return json_line(
         {
             "date": filing.date.isoformat(),

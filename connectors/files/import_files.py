@@ -1,7 +1,7 @@
-"""Takes prices, actions, news and filings from other files into the data folder, or says what is wrong.
+"""Import of prices, actions, news and filings from foreign files into the data folder.
 
-Nothing is written unless every row is good; what stood in the folder stays, except that a bar or an action of
-the same date is replaced. Importing a file a second time changes nothing.
+Nothing is written unless every row is good. Stored rows stay, except that a bar or an action of the same date is
+replaced. Importing a file a second time changes nothing.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from connectors.files.foreign import (
 from connectors.files.prices import BarRow, bar_row, number, read_prices, rows_of
 from connectors.files.rows import malformed
 from connectors.files.texts import filing_dates, form_of, news_dates, unusable
-from connectors.files.writing import actions_text, json_line, prices_text, write_text
+from connectors.files.write import actions_text, json_line, prices_text, write_text
 from engine.domain.market import ActionKind, CorporateAction, Dropped, Symbol, parse_symbol
 from engine.errors import MalformedData, MissingData
 
@@ -35,7 +35,7 @@ _SHOWN = 3  # how many bad rows the one line of an error lists
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What an import did to one file of the data folder; `unchanged` rows were there before."""
+    """Counts of an import into one file of the data folder; `unchanged` rows were stored already."""
 
     path: Path
     added: int
@@ -45,18 +45,18 @@ class Imported:
 
 
 def import_prices(source: Path, folder: Path, symbol: Symbol) -> Imported:
-    """Merges daily bars; rows may come in any order. Raises MalformedData over all bad rows."""
+    """Merge daily bars; rows may be in any order. Raises MalformedData over all bad rows."""
     symbol = parse_symbol(symbol)
     path = folder / "prices" / f"{symbol}.csv"
-    reading = _Reading(source, PRICE_NAMES, symbol)
+    foreign = _ForeignFile(source, PRICE_NAMES, symbol)
     new: dict[int, BarRow] = {}
 
-    def take(row: Row) -> None:
+    def add(row: Row) -> None:
         bar = bar_row([day_of(_cell(row, "date")), *(_cell(row, name) for name in _PRICE_CELLS)])
         if new.setdefault(bar[0], bar) is not bar:
             raise ValueError(f"{date.fromordinal(bar[0])} stands twice; keep one row per date")
 
-    reading.each(take)
+    foreign.each(add)
     old = {bar[0]: bar for bar in rows_of(read_prices(path, symbol))} if path.exists() else {}
     merged = old | new
     # Two bars are the same if they would be written the same: an unknown volume equals itself.
@@ -64,35 +64,36 @@ def import_prices(source: Path, folder: Path, symbol: Symbol) -> Imported:
     if same < len(new):
         write_text(path, prices_text(merged[day] for day in sorted(merged)))
     added = len(merged) - len(old)
-    return Imported(path, added, len(new) - added - same, same, reading.dropped())
+    return Imported(path, added, len(new) - added - same, same, foreign.dropped())
 
 
 def import_actions(source: Path, folder: Path, symbol: Symbol) -> Imported:
-    """Merges splits and dividends, from rows of ex_date, kind, value or from the dividend and split columns
-    of a price file. Raises MalformedData over all bad rows."""
+    """Merge splits and dividends. Raises MalformedData over all bad rows.
+
+    Rows have ex_date, kind and value, or the dividend and split columns of a price file.
+    """
     symbol = parse_symbol(symbol)
     path = folder / "actions" / f"{symbol}.csv"
-    reading = _Reading(source, ACTION_NAMES, symbol)
+    foreign = _ForeignFile(source, ACTION_NAMES, symbol)
     new: dict[tuple[date, ActionKind], CorporateAction] = {}
 
-    def take(row: Row) -> None:
+    def add(row: Row) -> None:
         for action in _actions_in(row, symbol):
             if new.setdefault((action.ex_date, action.kind), action) is not action:
                 raise ValueError(f"a second {action.kind} on {action.ex_date}; keep one row")
 
-    reading.each(take)
+    foreign.each(add)
     old = {(act.ex_date, act.kind): act for act in read_actions(path, symbol)} if path.exists() else {}
     same = sum(old.get(key) == action for key, action in new.items())
     # A file without a single action still says something: that there were none.
     if same < len(new) or not path.exists():
         write_text(path, actions_text((old | new).values()))
     added = len(new.keys() - old.keys())
-    return Imported(path, added, len(new) - added - same, same, reading.dropped())
+    return Imported(path, added, len(new) - added - same, same, foreign.dropped())
 
 
 def import_news(source: Path, folder: Path, symbol: Symbol) -> Imported:
-    """Adds news that is not there yet. An item without a date or text is dropped and counted. Raises
-    MalformedData over all bad rows."""
+    """Add new news. An item without a date or text is dropped and counted. Raises MalformedData over all bad rows."""
 
     def check(record: Mapping[str, str | None]) -> str | None:
         why = unusable(record, ("headline", "summary"), ("created", "updated"))
@@ -101,11 +102,11 @@ def import_news(source: Path, folder: Path, symbol: Symbol) -> Imported:
         return why
 
     always = ("date", "time", "headline", "summary", "source", "sentiment")
-    return _import_texts(source, folder, symbol, "news", NEWS_NAMES, always, check)
+    return _import_texts(source, folder, symbol, "news", names=NEWS_NAMES, always=always, check=check)
 
 
 def import_filings(source: Path, folder: Path, symbol: Symbol) -> Imported:
-    """Adds filings that are not there yet; drops and raises as `import_news`."""
+    """Add new filings; drops and raises as `import_news`."""
 
     def check(record: Mapping[str, str | None]) -> str | None:
         why = unusable(record, ("summary",), ("accepted",))
@@ -114,7 +115,9 @@ def import_filings(source: Path, folder: Path, symbol: Symbol) -> Imported:
             form_of(record)
         return why
 
-    return _import_texts(source, folder, symbol, "filings", FILING_NAMES, ("date", "form", "summary"), check)
+    return _import_texts(
+        source, folder, symbol, "filings", names=FILING_NAMES, always=("date", "form", "summary"), check=check
+    )
 
 
 IMPORTERS: dict[str, Callable[[Path, Path, Symbol], Imported]] = {
@@ -123,13 +126,13 @@ IMPORTERS: dict[str, Callable[[Path, Path, Symbol], Imported]] = {
     "news": import_news,
     "filings": import_filings,
 }
-"""By the word that `paperdesk import` takes."""
+"""Importers by the argument of `paperdesk import`."""
 
 _PRICE_CELLS = ("open", "high", "low", "close", "adj_close", "volume")
 
 
-class _Reading:
-    """The rows of one foreign file: hands on the good, collects the bad, counts what is dropped."""
+class _ForeignFile:
+    """Rows of one foreign file: good rows are passed on, bad ones collected, dropped ones counted."""
 
     def __init__(self, source: Path, names: Mapping[str, Sequence[str]], symbol: Symbol) -> None:
         self._source = source
@@ -138,8 +141,11 @@ class _Reading:
         self._counts: Counter[str] = Counter()
 
     def each(self, take: Callable[[Row], str | None]) -> None:
-        """Calls `take` with every row of the symbol; it answers why it drops one, or raises ValueError for a
-        bad one. Raises MalformedData over all bad rows, MissingData for a file without rows of the symbol."""
+        """Pass every row of the symbol to `take`, which returns the reason for dropping it, or raises ValueError for a
+        bad one.
+
+        Raises MalformedData over all bad rows, MissingData for a file without rows of the symbol.
+        """
         bad: list[MalformedData] = []
         rows = 0
         for row in foreign_rows(self._source, self._names, bad):
@@ -157,14 +163,16 @@ class _Reading:
             raise bad[0]
         if bad:
             # The file is named once; each row keeps its line and its problem.
-            places = [str(error).removeprefix(f"{self._source}, ") for error in bad[:_SHOWN]]
+            details = [str(error).removeprefix(f"{self._source}, ") for error in bad[:_SHOWN]]
             more = f"; and {len(bad) - _SHOWN} more" if len(bad) > _SHOWN else ""
-            raise MalformedData(f"{self._source}: {len(bad)} bad rows, nothing was imported: {'; '.join(places)}{more}")
+            raise MalformedData(
+                f"{self._source}: {len(bad)} bad rows, nothing was imported: {'; '.join(details)}{more}"
+            )
         if not rows:
             raise MissingData(f"{self._source} has no row for {self._symbol}; check the file and --symbol")
 
     def dropped(self) -> tuple[Dropped, ...]:
-        """What was left out, by reason."""
+        """Dropped rows by reason."""
         return tuple(Dropped(self._source.name, why, count) for why, count in sorted(self._counts.items()))
 
 
@@ -173,37 +181,38 @@ def _import_texts(
     folder: Path,
     symbol: Symbol,
     kind: str,
+    *,
     names: Mapping[str, Sequence[str]],
     always: Sequence[str],
     check: Callable[[Mapping[str, str | None]], str | None],
 ) -> Imported:
     symbol = parse_symbol(symbol)
     path = folder / kind / f"{symbol}.jsonl"
-    there = Counter(_content(row, names) for row in _existing(path, names))
-    reading = _Reading(source, names, symbol)
+    existing = Counter(_content(row, names) for row in _existing(path, names))
+    foreign = _ForeignFile(source, names, symbol)
     lines: list[str] = []
     same = 0
 
-    def take(row: Row) -> str | None:
+    def add(row: Row) -> str | None:
         nonlocal same
         why = check(row.values)
         if why is not None:
             return why
         content = _content(row, names)
-        if there[content] > 0:
+        if existing[content] > 0:
             # One old item answers for one new one: a file that says a thing twice is kept as it is.
-            there[content] -= 1
+            existing[content] -= 1
             same += 1
         else:
             known = {name: row.values.get(name) for name in names if name != "symbol"}
             lines.append(json_line({name: text for name, text in known.items() if text or name in always}))
         return None
 
-    reading.each(take)
+    foreign.each(add)
     if lines:
         old = path.read_text(encoding="utf-8-sig") if path.exists() else ""
         write_text(path, old + ("\n" if old and not old.endswith("\n") else "") + "".join(lines))
-    return Imported(path, len(lines), 0, same, reading.dropped())
+    return Imported(path, len(lines), 0, same, foreign.dropped())
 
 
 def _existing(path: Path, names: Mapping[str, Sequence[str]]) -> Iterator[Row]:
@@ -237,7 +246,7 @@ def _actions_in(row: Row, symbol: Symbol) -> Iterator[CorporateAction]:
 
 
 def _ratio(text: str) -> str:
-    """Turns a split written 4:1 into 4, and leaves other numbers alone."""
+    """A number, with a split written 4:1 as 4."""
     new, colon, old = text.partition(":")
     if not colon:
         return text
