@@ -13,7 +13,7 @@ from typing import Any, Generic, Literal
 from pydantic import ValidationError
 
 from engine.agents.agent import Agent, V
-from engine.agents.rendering import render
+from engine.agents.rendering import render, render_complaint
 from engine.agents.text import plain
 from engine.agents.view import A, Answer, View
 from engine.domain.chart import ChartSpec
@@ -142,7 +142,7 @@ class Asker:
         """Asks once, and once more with the complaint where the answer was malformed or broke a rule; then
         the agent abstains, as it does at once for every other failure. What a model does wrong never raises.
         """
-        model, charts, answer = self.model_of(agent.name), view.charts, agent.expects(view)
+        model, answer = self.model_of(agent.name), agent.expects(view)
         asked = Asked(
             agent=agent.name,
             step=view.question or agent.questions[0],
@@ -151,11 +151,10 @@ class Asker:
             owner=view.owner,
             sample=self._sample,
         )
-        seen = model.sees or not charts
-        system, user = render(agent.prompt, view, answer, seen)
-        messages: tuple[Message, ...] = (Message("user", user, charts if seen else ()),)
+        question = render(agent.prompt, view, answer, model.sees)
+        messages = question.messages
         for attempt in (1, 2):
-            request = self._request(asked, system, messages, agent, view)
+            request = self._request(asked, question.system, messages, agent, view)
             result = await model.answer(request, lambda text: self._on_delta(asked, text))
             checked, complaint = _checked(result, answer, view)
             retry = checked is None and attempt == 1 and _may_be_repaired(result)
@@ -165,11 +164,11 @@ class Asker:
                 AnswerRecord(
                     asked=asked,
                     attempt=attempt,
-                    prompt_hash=prompt_hash(system, messages),
-                    system=system,
+                    prompt_hash=prompt_hash(question.system, messages),
+                    system=question.system,
                     messages=messages,
-                    charts=charts,
-                    seen=seen,
+                    charts=question.charts,
+                    seen=question.seen,
                     view_summary=view.summary(),
                     result=result,
                     outcome=outcome,
@@ -179,11 +178,8 @@ class Asker:
             )
             if not retry:
                 break
-            messages += (
-                Message("assistant", result.text or "(nothing)"),
-                Message("user", _complaint(complaint)),
-            )
-        return Reply(checked, complaint, result, attempt, f"{system}\n\n{user}")
+            messages += render_complaint(result.text, complaint)
+        return Reply(checked, complaint, result, attempt, question.text)
 
     def _request(
         self, asked: Asked, system: str, messages: tuple[Message, ...], agent: Agent[V, A], view: V
@@ -252,10 +248,3 @@ def _spelled_out(error: ValidationError) -> str:
         got = "" if isinstance(fault["input"], dict) else f" (got {plain(repr(fault['input']), 60)})"
         faults.append(f"{where + ': ' if where else ''}{plain(fault['msg'], 300).removeprefix('Value error, ')}{got}")
     return "; ".join(faults)
-
-
-def _complaint(fault: str) -> str:
-    return (
-        f"This answer cannot be used. {fault}. Answer the same question again: one JSON object with the "
-        "fields that were asked for, within their rules, and nothing before or after it."
-    )

@@ -1,8 +1,13 @@
-"""Turns a View into the two texts of a prompt; the wording stands in prompts/AGENT.md, a part per block."""
+"""Render a question for a model: its two texts and its charts, out of one View.
+
+The wording is in prompts/AGENT.md, a part per block. Text and charts are put together here and nowhere else, so that
+a model learns of names and dates in one place only.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
@@ -15,18 +20,51 @@ from engine.agents.character import MANNERS
 from engine.agents.citing import by_layer, recollection_line
 from engine.agents.text import fenced, plain
 from engine.agents.view import Answer, View
+from engine.domain.chart import ChartSpec
 from engine.domain.decision import Outcome, SizingRule
+from engine.domain.model_call import Message
 
 if TYPE_CHECKING:
     from jinja2 import Template
 
 
-def render(prompt: Path, view: View, answer: type[Answer], sees: bool) -> tuple[str, str]:
-    """The system and the user part of a question. `sees` is False where the figures of charts are given as text."""
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question as a model gets it; `seen` is False where the figures of its charts are given as text."""
+
+    system: str
+    user: str
+    charts: tuple[ChartSpec, ...]
+    seen: bool
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The conversation so far: the user part with the charts that are shown."""
+        return (Message("user", self.user, self.charts if self.seen else ()),)
+
+    @property
+    def text(self) -> str:
+        """Both parts as one text: all that the model reads."""
+        return f"{self.system}\n\n{self.user}"
+
+
+def render(prompt: Path, view: View, answer: type[Answer], sees: bool) -> Question:
+    """Render the question that a view and the fields of the answer make. `sees` is False for a model without vision:
+    it reads the figures of charts as text."""
+    seen = sees or not view.charts
     template = _template(prompt)
-    context = template.new_context({"view": view, "sees": sees, "fields": _fields(answer)})
+    context = template.new_context({"view": view, "sees": seen, "fields": _fields(answer)})
     system, user = ("".join(template.blocks[part](context)).strip() for part in ("system", "user"))
-    return system, user
+    return Question(system, user, view.charts, seen)
+
+
+def render_complaint(reply: str, fault: str) -> tuple[Message, ...]:
+    """Render the turns that send an answer back: the model's own, and the fault in it."""
+    complaint = (
+        f"This answer cannot be used. {fault}. Answer the same question again: one JSON object with the "
+        "fields that were asked for, within their rules, and nothing before or after it."
+    )
+    return Message("assistant", reply or "(nothing)"), Message("user", complaint)
 
 
 @cache

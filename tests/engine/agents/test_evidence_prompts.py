@@ -49,7 +49,8 @@ CASES: dict[str, tuple[str, View]] = {
 
 def rendered(agent: str, view: Any, sees: bool = True) -> tuple[str, str]:
     asked = BUILT_IN[agent]
-    return render(asked.prompt, view, asked.expects(view), sees)
+    question = render(asked.prompt, view, asked.expects(view), sees)
+    return question.system, question.user
 
 
 def told(case: str, sees: bool = True) -> tuple[str, str]:

@@ -50,7 +50,8 @@ VIEWS: dict[str, tuple[str, View]] = {
 
 def rendered(agent: str, view: Any, sees: bool = True) -> tuple[str, str]:
     asked = BUILT_IN[agent]
-    return render(asked.prompt, view, asked.expects(view), sees)
+    question = render(asked.prompt, view, asked.expects(view), sees)
+    return question.system, question.user
 
 
 @pytest.mark.parametrize("sees", [True, False])
