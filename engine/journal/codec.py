@@ -84,6 +84,8 @@ def _typed(value: Any, hint: Any) -> Any:
                 return tuple(value)
             return tuple(_typed(item, parts[0]) for item in value)
         return tuple(_typed(item, part) for item, part in zip(value, parts, strict=True))
+    if origin is Mapping:
+        return {_typed(key, parts[0]): _typed(item, parts[1]) for key, item in value.items()}
     if not isinstance(hint, type):
         return value
     if is_dataclass(hint):

@@ -60,7 +60,7 @@ def trail(reader: JournalReader, key: DecisionKey) -> Trail:
     orders = tuple(
         entry
         for entry in reader.orders(key.run, key.symbol, key.session)
-        if entry.cycle == key.cycle and entry.order.book == decision.book
+        if entry.cycle == key.cycle and entry.order.book in ("", decision.book)
     )
     opinions = reader.opinions(key.run, key.symbol, key.session, key.session)
     world = key.run if reader.run(key.run).kind is RunKind.BACKTEST else None

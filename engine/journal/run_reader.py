@@ -63,9 +63,12 @@ class RunReader(RowReader):
         return found[0]
 
     def counts(self, run: str | None = None) -> dict[str, int]:
-        """The number of rows of each kind."""
-        narrow, values = where({"run": run})
-        return {table: self._rows(f"SELECT count(*) AS n FROM {table}{narrow}", *values)[0]["n"] for table in COUNTED}
+        """The number of rows of each kind; of trades, cash flows and closes the account's alone."""
+        found = {}
+        for table in COUNTED:
+            narrow, values = where({"run": run, "book": "" if table in ("fills", "cash_flows", "equity") else None})
+            found[table] = self._rows(f"SELECT count(*) AS n FROM {table}{narrow}", *values)[0]["n"]
+        return found
 
     def stretches(self, run: str) -> dict[str, Decimal]:
         """The parts of a backtest in order, with the money that each began with."""
