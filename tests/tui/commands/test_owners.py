@@ -1,0 +1,184 @@
+"""Three owners on one desk: backtests, daily runs and the sandbox in every way of combining, read from the journal."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine import places
+from engine.domain.portfolio import ZERO
+from engine.journal.reader import JournalReader
+from tests.tui.commands.conftest import Run
+
+MODES = ("vote", "weighted", "books")
+OWNERS = ("bull", "bear", "calm")
+PRESET = """
+extends = "finmem"
+name = "three-{mode}"
+combine = "{mode}"
+[owners.bull]
+risk = "risk-seeking"
+[owners.bear]
+risk = "risk-averse"
+weight = 2
+[owners.calm]
+risk = "momentum"
+"""
+DEMO = ("--symbols", "ORVL,BXWD", "--warm-up-from", "2025-03-03", "--from", "2025-03-10", "--to", "2025-03-18")
+REAL = ("--symbols", "MSFT,JNJ", "--warm-up-from", "2020-07-01", "--from", "2020-10-01", "--to", "2021-05-06")
+DAYS = (3, 4, 5, 6, 7, 10, 11, 12, 13, 14)
+
+
+@pytest.fixture(params=MODES)
+def mode(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def preset(mode: str, tmp_path: Path, paperdesk_home: Path) -> str:
+    file = tmp_path / f"{mode}.toml"
+    file.write_text(PRESET.format(mode=mode))
+    return str(file)
+
+
+@dataclass(frozen=True)
+class Owned:
+    """What a journal holds of each owner."""
+
+    opinions: Counter[str]
+    outcomes: Counter[str]
+    remembered: Counter[str]
+
+
+def owned(journal: Path) -> Owned:
+    with JournalReader(journal) as reader:
+        opinions = reader.opinions()
+        return Owned(
+            Counter(one.key.owner for one in opinions),
+            Counter(row.owner for row in reader.outcomes()),
+            Counter(one.key.owner for one in opinions if reader.recalled(one.key)),
+        )
+
+
+def assert_books_add_up(journal: Path, mode: str) -> None:
+    """At every close the owners' books are the account, in cash to the cent and in shares exactly."""
+    with JournalReader(journal) as reader:
+        runs = {run.id: reader.stretches(run.id) for run in reader.runs()}
+        parts = [(run, part) for run, begun in runs.items() for part in (begun or {None: ZERO})]
+        for run, part in parts:
+            points = reader.equity(run, part, book=None)
+            account = {point.session: point for point in points if not point.book}
+            for session, point in account.items():
+                books = [one for one in points if one.book and one.session == session]
+                assert len(books) == (len(OWNERS) if mode == "books" else 0)
+                if books:
+                    assert sum((one.portfolio.cash for one in books), ZERO) == point.portfolio.cash
+                    for symbol, position in point.portfolio.positions.items():
+                        assert sum((b.portfolio.quantity(symbol) for b in books), ZERO) == position.quantity
+
+
+def assert_every_owner_learns(journal: Path, mode: str) -> None:
+    found = owned(journal)
+    assert set(found.opinions) == set(OWNERS) and len(set(found.opinions.values())) == 1
+    assert set(found.outcomes) == {*OWNERS, *(() if mode == "books" else ("desk",))}
+    assert set(found.remembered) == set(OWNERS)
+
+
+def backtest(run: Run, preset: str, *flags: str) -> Any:
+    done = run("backtest", "--preset", preset, "--model", "offline", "--json", *flags)
+    assert done.code == 0, done.err
+    return done.json
+
+
+def test_a_backtest_gives_every_owner_opinions_outcomes_and_memories(run: Run, mode: str, preset: str) -> None:
+    first, second = (backtest(run, preset, *DEMO) for _ in range(2))
+    assert first["fingerprint"] == second["fingerprint"]
+    journal = places.run_journal(first["run"])
+    assert_every_owner_learns(journal, mode)
+    assert_books_add_up(journal, mode)
+    assert {row["owner"] for row in first["decisions"]} == (set(OWNERS) if mode == "books" else {"desk"})
+    assert run("journal", "check", "--run", first["run"]).code == 0
+
+
+def test_a_desk_keeps_its_owners_from_one_run_to_the_next(
+    run: Run, mode: str, preset: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PAPERDESK_DESK__PRESET", preset)
+    monkeypatch.setenv("PAPERDESK_DESK__SYMBOLS", "ORVL,BXWD")
+    for day in DAYS[:4]:
+        done = run("--daily", "--session", f"2025-03-{day:02d}", "--json")
+        assert done.code == 0, done.err
+    journal = places.desk_journal("demo")
+    assert_every_owner_learns(journal, mode)
+    assert_books_add_up_on_a_desk(journal, mode)
+    assert run("journal", "check").code == 0
+    assert run("parity").code == 0
+    assert run("why", "ORVL", "2025-03-05", "--redecide").code == 0
+
+
+def assert_books_add_up_on_a_desk(journal: Path, mode: str) -> None:
+    with JournalReader(journal) as reader:
+        account = {point.session: point for point in reader.equity()}
+        books = [point for point in reader.equity(book=None) if point.book]
+    assert len(books) == (len(OWNERS) * len(account) if mode == "books" else 0)
+    for session, point in account.items() if books else ():
+        own = [one for one in books if one.session == session]
+        assert sum((one.portfolio.cash for one in own), ZERO) == point.portfolio.cash
+        held = {symbol for one in own for symbol in one.portfolio.positions}
+        assert held == set(point.portfolio.positions)
+        for symbol in held:
+            assert sum((one.portfolio.quantity(symbol) for one in own), ZERO) == point.portfolio.quantity(symbol)
+        assert abs(sum((one.value for one in own), ZERO) - point.value) <= Decimal("0.02")
+
+
+@pytest.mark.slow
+def test_the_real_window_comes_out_twice_the_same(run: Run, mode: str, preset: str, real_data: Path) -> None:
+    first, second = (backtest(run, preset, "--data", str(real_data), *REAL) for _ in range(2))
+    assert first["fingerprint"] == second["fingerprint"]
+    journal = places.run_journal(first["run"])
+    assert_every_owner_learns(journal, mode)
+    assert_books_add_up(journal, mode)
+
+
+@pytest.mark.slow
+def test_a_backtest_that_was_killed_and_started_again_ends_the_same(
+    run: Run, mode: str, preset: str, paperdesk_home: Path
+) -> None:
+    whole = backtest(run, preset, *DEMO)
+    command = ("-m", "tui.cli", "backtest", "--preset", preset, "--model", "offline", "--json", *DEMO)
+    process = subprocess.Popen([sys.executable, *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    begun = set(places.run_journal(whole["run"]).parent.glob("*.db"))
+    until = time.monotonic() + 60
+    while set(places.run_journal(whole["run"]).parent.glob("*.db")) == begun and time.monotonic() < until:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    again = backtest(run, preset, *DEMO)
+    assert again["fingerprint"] == whole["fingerprint"]
+
+
+@pytest.mark.slow
+def test_ten_sessions_at_the_sandbox_are_equal_to_the_cent(mode: str, preset: str, paperdesk_home: Path) -> None:
+    environment = os.environ | {
+        "PAPERDESK_DESK__PRESET": preset,
+        "PAPERDESK_DESK__SYMBOLS": "ORVL,BXWD",
+        "PAPERDESK_MODELS__DEFAULT": "offline",
+    }
+    command = ("-m", "tui.cli", "sandbox", "--start", "2025-03-10", "--sessions", "10", "--json")
+    done = subprocess.run([sys.executable, *command], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert len(json.loads(done.stdout)["sessions"]) == 10
+    desk = json.loads(done.stdout)["desk"]
+    assert_every_owner_learns(places.desk_journal(desk), mode)
+    assert_books_add_up_on_a_desk(places.desk_journal(desk), mode)
