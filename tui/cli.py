@@ -54,7 +54,7 @@ class LazyCommands(click.Group):
 @desk_options
 @click.pass_context
 def cli(
-    ctx: click.Context, invocation: Invocation, daily: bool, watch: bool, session: str | None, as_json: bool
+    ctx: click.Context, *, invocation: Invocation, daily: bool, watch: bool, session: str | None, as_json: bool
 ) -> None:
     """A desk of AI analysts in your terminal, trading paper money.
 

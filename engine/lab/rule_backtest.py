@@ -11,7 +11,8 @@ from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 
-from engine.conventions.catalog import Convention, convention
+from engine.conventions.catalog import Convention
+from engine.conventions.catalog import convention as convention_named
 from engine.domain.execution import ExecutionRules, FillAt, PriceBasis
 from engine.domain.market import PriceHistory, Symbol
 from engine.domain.portfolio import Portfolio
@@ -84,14 +85,14 @@ class RuleRun:
     """A run of a strategy with its effective settings.
 
     spec: the run as it was requested.
-    known: its convention.
+    convention: its convention.
     rules, cash: costs, fills and starting cash.
     calendar: the one that decisions follow.
     sessions: the test, in order.
     """
 
     spec: RunSpec
-    known: Convention
+    convention: Convention
     rules: ExecutionRules
     cash: Decimal
     calendar: Calendar
@@ -102,17 +103,17 @@ class RuleRun:
         cls, spec: RunSpec, market: Market, rules: ExecutionRules | None = None, cash: Decimal | None = None
     ) -> RuleRun:
         """The run that a spec describes. Raises UsageError for an unknown convention, no cash and an empty window."""
-        known = convention(spec.convention)
+        convention = convention_named(spec.convention)
         if cash is None:
-            cash = known.starting_cash if spec.cash is None else spec.cash
+            cash = convention.starting_cash if spec.cash is None else spec.cash
         if cash <= 0:
             raise UsageError(f"--cash {cash}: it must be above zero")
         calendar = desk_calendar_of(market, spec.symbols)
-        dropped = max(known.bars_dropped_for(symbol) for symbol in spec.symbols)
+        dropped = max(convention.bars_dropped_for(symbol) for symbol in spec.symbols)
         return cls(
             spec=spec,
-            known=known,
-            rules=execution_rules(spec, known) if rules is None else rules,
+            convention=convention,
+            rules=execution_rules(spec, convention) if rules is None else rules,
             cash=cash,
             calendar=calendar,
             sessions=window(calendar, spec.first, spec.last, dropped),
@@ -138,7 +139,7 @@ class RuleRun:
     def prices(self, market: Market) -> Prices:
         """The bars of a market that ends with the window, on the convention's basis, adjusted ones from the first
         session on."""
-        spec, basis, raw = self.spec, self.known.price_basis, market.histories
+        spec, basis, raw = self.spec, self.convention.price_basis, market.histories
         if basis is PriceBasis.RAW:
             return Prices(histories=raw, actions=market.actions, last=spec.last)
         begin = spec.warm_up_from or spec.first
@@ -152,8 +153,8 @@ class RuleRun:
         warm_up: Stretch | None = None
         notes: tuple[str, ...] = ()
         if begin is not None and isinstance(strategy, Fitted):
-            known = seen.at(decision_time(self.calendar, before_test))
-            history = TrainingHistory(first=begin, last=before_test, symbols=self.spec.symbols, market=known)
+            training_end = seen.at(decision_time(self.calendar, before_test))
+            history = TrainingHistory(first=begin, last=before_test, symbols=self.spec.symbols, market=training_end)
             with in_file(type(strategy)):
                 strategy.fit(history)
             notes = (f"fitted on {begin} to {before_test}, which it did not trade",)
@@ -171,7 +172,7 @@ class RuleRun:
             prices=prices,
             rules=self.rules,
             cash=self.cash,
-            adds_to_positions=self.known.adds_to_positions,
+            adds_to_positions=self.convention.adds_to_positions,
             run=self.spec.run,
         )
 

@@ -15,7 +15,7 @@ from engine.lab.targets import Reach, Target, Targets, VisibleCloses
 from engine.simulation.simulated_broker import MarketActivity, SimulatedBroker
 
 SMALLEST_REBALANCE = Decimal(1)
-"""What a rebalancing leaves alone, in the quote currency: brokers take no smaller buys."""
+"""The smallest trade of a rebalancing, in the quote currency: brokers take no smaller buys."""
 
 
 class RuleOrders:
@@ -45,11 +45,7 @@ class RuleOrders:
 
     def submit(self, number: int, session: date, targets: Targets) -> None:
         """Submit the orders of one decision. Cash that an order may use is reserved; sells free none yet."""
-        wanted = dict(self.unfilled)
-        for symbol, target in targets:
-            # Being in is what an unfilled buy or rebalancing is about already, and it wants more than that.
-            if target.reach is not Reach.ENTER or symbol not in wanted or not wanted[symbol].weight:
-                wanted[symbol] = target
+        wanted = self._with_unfilled(targets)
         self.unfilled, self._ordered = {}, {}
         free = self._broker.portfolio.cash
         balanced: dict[Symbol, Target] = {}
@@ -67,6 +63,15 @@ class RuleOrders:
                     free -= notional
         if balanced:
             self._rebalance(balanced, number, session, free)
+
+    def _with_unfilled(self, targets: Targets) -> dict[Symbol, Target]:
+        """The targets of a decision beside those that were not reached before."""
+        wanted = dict(self.unfilled)
+        for symbol, target in targets:
+            # Being in is what an unfilled buy or rebalancing is about already, and it wants more than that.
+            if target.reach is not Reach.ENTER or symbol not in wanted or not wanted[symbol].weight:
+                wanted[symbol] = target
+        return wanted
 
     def _rebalance(self, targets: dict[Symbol, Target], number: int, session: date, free: Decimal) -> None:
         """Sell what is above its weight and buy, with the cash that there is, what is below; where the sales are to pay

@@ -28,7 +28,7 @@ from engine.strategies.strategy import Signal, Signals, SignalStrategy, Strategy
 
 
 class Reach(Enum):
-    """How a target is reached; the value is its word in the reason of an order."""
+    """The way to a target; the value names it in the reason of an order."""
 
     WEIGHT = "rebalance"
     """By buying or selling, at the portfolio's present value."""
@@ -57,7 +57,7 @@ class TargetSource(Protocol):
     """Targets by the number of the decision."""
 
     def at(self, number: int, portfolio: Portfolio) -> Targets:
-        """What changes at a decision, given the books before it. Decisions are asked for in order."""
+        """The targets that change at a decision, given the books before it. Decisions come in order."""
         ...
 
 
@@ -107,7 +107,7 @@ class SignalTargets:
                 self._targets.setdefault(number, []).append((symbol, targets[Signal(signal)]))
 
     def at(self, number: int, portfolio: Portfolio) -> Targets:
-        """What was computed for the decision, whatever the books are."""
+        """The targets computed for the decision, whatever the books are."""
         return self._targets.get(number, ())
 
 
@@ -197,7 +197,7 @@ class WeightTargets:
 
 
 _ROUNDING = Fraction(1, 10**9)
-"""What a sum of floats may be off."""
+"""The error that a sum of floats may have."""
 
 
 def _exact(weight: float) -> Fraction:

@@ -1,4 +1,4 @@
-"""Searches a rule strategy's parameters on a training window; the only door to Optuna, which is imported when asked."""
+"""Search of a strategy's parameters on a training window; the only module that imports Optuna, and when it searches."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from engine.conventions.catalog import convention
 from engine.conventions.metrics import Metrics
 from engine.domain.execution import ExecutionRules
 from engine.domain.market import Symbol
-from engine.domain.run import Result, RunSpec
+from engine.domain.run import RunSpec
 from engine.errors import Interrupted, UsageError
 from engine.lab.rule_backtest import run_strategy
 from engine.market.as_of import Market
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from optuna.trial import Trial
 
 LESS_IS_BETTER = frozenset({"max_drawdown", "MDD", "volatility", "VOL", "AV", "Std", "turnover"})
-"""Metrics that are made as small as possible; all others as large."""
+"""Metrics that are minimized; all others are maximized."""
 
 _DEFAULT_METRIC = {"desk": "sharpe"}
 
 OnTrial = Callable[[Symbol, int, int], None]
-"""Hears symbol, trials done and trials wanted."""
+"""A listener for symbol, trials done and trials wanted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +44,13 @@ class Figures:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tuned:
-    """The best parameters of a symbol as `--param` texts, and what they come to; `out_of_sample` is None where no
-    test window was asked for. `trials` were made; `interrupted` where more were wanted."""
+    """The best parameters of a symbol.
+
+    params: `--param` texts, the fixed ones included.
+    in_sample, out_of_sample: the metric in the training window and in the test window; None where there is none.
+    trials: the number that was completed.
+    interrupted: True where more were wanted.
+    """
 
     symbol: Symbol
     params: Mapping[str, str]
@@ -57,8 +62,12 @@ class Tuned:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What to search for: `spec` gives strategy, convention, training window and the parameters that stay fixed, for
-    one symbol; `test` is a later window to measure the best on."""
+    """A search for one symbol.
+
+    spec: strategy, convention, training window and the parameters that stay fixed.
+    metric: the name of the metric to optimize.
+    test: a later window to measure the best parameters on.
+    """
 
     spec: RunSpec
     metric: str
@@ -68,15 +77,15 @@ class Search:
 
 
 def default_metric(convention_name: str) -> str:
-    """What is optimized under a convention where nothing else is asked for."""
+    """The metric that is optimized under a convention where none is named."""
     return _DEFAULT_METRIC.get(convention_name, "SR")
 
 
 def searched(strategy: str, fixed: Mapping[str, str]) -> tuple[Parameter, ...]:
     """The parameters that a search may change. Raises UsageError for a strategy that has none."""
     chosen = strategy_class(strategy)
-    known = parsed(chosen, strategy, fixed)
-    free = tuple(p for p in parameters(chosen) if p.tuned and p.low is not None and p.name not in known)
+    fixed_values = parsed(chosen, strategy, fixed)
+    free = tuple(p for p in parameters(chosen) if p.tuned and p.low is not None and p.name not in fixed_values)
     if not free:
         raise UsageError(
             f"strategy {strategy} has no parameter to tune{' besides those that --param fixes' * bool(fixed)}"
@@ -85,7 +94,7 @@ def searched(strategy: str, fixed: Mapping[str, str]) -> tuple[Parameter, ...]:
 
 
 def tune(search: Search, market: Market, rules: ExecutionRules, cash: Decimal, on_trial: OnTrial) -> Tuned:
-    """Searches the parameters of one symbol, defaults first, by a seeded TPE sampler: equal seeds, equal results.
+    """Search the parameters of one symbol, defaults first, by a seeded TPE sampler: equal seeds, equal results.
 
     Ctrl-C ends the search with the best so far. Raises UsageError for an unknown metric, a strategy without
     parameters and where no trial has the metric defined, and what `run_strategy` raises.
@@ -94,35 +103,12 @@ def tune(search: Search, market: Market, rules: ExecutionRules, cash: Decimal, o
     from optuna.trial import TrialState
 
     (symbol,) = search.spec.symbols
-    strategy = search.spec.strategy or ""
-    free = searched(strategy, dict(search.spec.params))
-    window = (search.spec.first, search.spec.last)
-    measure = _Measure(search.spec, market, rules, cash, search.metric)
-    default = measure.metrics({}, window)
-    if search.metric not in default:
-        known = ", ".join(default)
-        hint = nearest(search.metric, default)
-        raise UsageError(
-            f"--metric {search.metric}: {search.spec.convention} has no such metric{hint}; there are {known}"
-        )
+    objective = _Objective(search, _Measure(search.spec, market, rules, cash, search.metric))
     # A trial that Ctrl-C ends is no failure to warn of.
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     direction: Literal["minimize", "maximize"] = "minimize" if search.metric in LESS_IS_BETTER else "maximize"
     study = optuna.create_study(direction=direction, sampler=optuna.samplers.TPESampler(seed=search.seed))
-    study.enqueue_trial({parameter.name: parameter.default for parameter in free})
-
-    def objective(trial: Trial) -> float:
-        params = {parameter.name: _suggested(trial, parameter) for parameter in free}
-        try:
-            make_strategy(strategy, {**dict(search.spec.params), **params})
-        except UsageError:
-            # Values that are each within bounds may not go together (a fast average slower than the slow one).
-            raise optuna.TrialPruned from None
-        value = measure.metrics(params, window)[search.metric]
-        if value is None:
-            raise optuna.TrialPruned
-        return value
-
+    study.enqueue_trial({parameter.name: parameter.default for parameter in objective.free})
     interrupted = False
     try:
         study.optimize(
@@ -132,30 +118,54 @@ def tune(search: Search, market: Market, rules: ExecutionRules, cash: Decimal, o
         )
     except KeyboardInterrupt:
         interrupted = True
-    made = sum(trial.state in (TrialState.COMPLETE, TrialState.PRUNED) for trial in study.trials)
-    if interrupted and not made:
+    completed = sum(trial.state in (TrialState.COMPLETE, TrialState.PRUNED) for trial in study.trials)
+    if interrupted and not completed:
         raise Interrupted(f"interrupted before the first trial of {symbol}")
-    best = _best(study, search, symbol, free)
-
-    def figures(when: tuple[date, date]) -> Figures:
-        held = measure.buy_and_hold(when)
-        own = measure.metrics(best, when)
-        return Figures(*(found.get(search.metric) for found in (own, measure.metrics({}, when), held)))
-
-    out = None if search.test is None else figures(search.test)
+    best = _best(study, search, symbol, objective.free)
     return Tuned(
         symbol=symbol,
         params={**dict(search.spec.params), **best},
-        in_sample=figures(window),
-        out_of_sample=out,
-        trials=made,
+        in_sample=objective.measure.figures(best, objective.window),
+        out_of_sample=None if search.test is None else objective.measure.figures(best, search.test),
+        trials=completed,
         interrupted=interrupted,
     )
 
 
+class _Objective:
+    """The metric of the training window for a trial's parameters. Raises UsageError for an unknown metric."""
+
+    def __init__(self, search: Search, measure: _Measure) -> None:
+        spec = search.spec
+        self.measure, self.window = measure, (spec.first, spec.last)
+        self.free = searched(spec.strategy or "", dict(spec.params))
+        self._spec, self._metric = spec, search.metric
+        defaults = measure.metrics({}, self.window)
+        if search.metric not in defaults:
+            raise UsageError(
+                f"--metric {search.metric}: {spec.convention} has no such metric{nearest(search.metric, defaults)}; "
+                f"there are {', '.join(defaults)}"
+            )
+
+    def __call__(self, trial: Trial) -> float:
+        """The metric. Raises TrialPruned for values that do not go together and where it is not defined."""
+        import optuna
+
+        params = {parameter.name: _suggested(trial, parameter) for parameter in self.free}
+        try:
+            make_strategy(self._spec.strategy or "", {**dict(self._spec.params), **params})
+        except UsageError:
+            # Values that are each within bounds may not go together (a fast average slower than the slow one).
+            raise optuna.TrialPruned from None
+        value = self.measure.metrics(params, self.window)[self._metric]
+        if value is None:
+            raise optuna.TrialPruned
+        return value
+
+
 @dataclass(frozen=True, slots=True)
 class _Measure:
-    """Runs the strategy of a spec with other parameters and windows."""
+    """Runs of the strategy of a spec with other parameters and windows."""
 
     spec: RunSpec
     market: Market
@@ -163,25 +173,29 @@ class _Measure:
     cash: Decimal
     metric: str
 
+    def figures(self, best: Mapping[str, str], window: tuple[date, date]) -> Figures:
+        """The metric of a window by the best parameters, by the defaults, and of buy and hold."""
+        runs = self.metrics(best, window), self.metrics({}, window), self._metrics(self._held(window))
+        return Figures(*(metrics.get(self.metric) for metrics in runs))
+
     def metrics(self, params: Mapping[str, str], window: tuple[date, date]) -> Metrics:
-        """The convention's metrics of one run; those of the excess need buy and hold beside it, which costs time."""
+        """The convention's metrics of one run."""
         together = tuple({**dict(self.spec.params), **params}.items())
         return self._metrics(replace(self.spec, params=together, first=window[0], last=window[1]))
-
-    def buy_and_hold(self, window: tuple[date, date]) -> Metrics:
-        """The same of buy and hold."""
-        held = replace(self.spec, strategy="buy-and-hold", params=(), first=window[0], last=window[1])
-        return self._metrics(held)
 
     def _metrics(self, spec: RunSpec) -> Metrics:
         known = convention(spec.convention)
         (symbol,) = spec.symbols
-        result = run_strategy(spec, self.market, self.rules, self.cash)
-        held = self._held(spec).test if self.metric.startswith("excess") else None
-        return known.metrics(track_of(result.test, known.periods_per_year(symbol), benchmark=held))
+        test = run_strategy(spec, self.market, self.rules, self.cash).test
+        benchmark = None
+        if self.metric.startswith("excess"):  # buy and hold beside it takes time
+            held = self._held((spec.first, spec.last))
+            benchmark = run_strategy(held, self.market, self.rules, self.cash).test
+        return known.metrics(track_of(test, known.periods_per_year(symbol), benchmark=benchmark))
 
-    def _held(self, spec: RunSpec) -> Result:
-        return run_strategy(replace(spec, strategy="buy-and-hold", params=()), self.market, self.rules, self.cash)
+    def _held(self, window: tuple[date, date]) -> RunSpec:
+        first, last = window
+        return replace(self.spec, strategy="buy-and-hold", params=(), first=first, last=last, warm_up_from=None)
 
 
 def _suggested(trial: Trial, parameter: Parameter) -> str:

@@ -1,4 +1,4 @@
-"""What every other strategy is measured against: buy and hold, equal weight, cash, and a random trader."""
+"""Benchmarks of every other strategy: buy and hold, equal weight, cash, and a random trader."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from engine.strategies.strategy import Signal, Signals, registered, verb
 @registered
 @dataclass(frozen=True, slots=True)
 class BuyAndHold:
-    """Buys at the first chance and never sells."""
+    """Buy at the first chance and never sell."""
 
     name: ClassVar[str] = "buy-and-hold"
 
@@ -33,7 +33,7 @@ class BuyAndHold:
 @registered
 @dataclass(frozen=True, slots=True)
 class EqualWeight:
-    """Holds every symbol with the same share of the portfolio and puts the shares right as months begin."""
+    """Hold every symbol with the same share of the portfolio, restored as months begin."""
 
     name: ClassVar[str] = "equal-weight"
 
@@ -60,7 +60,7 @@ class EqualWeight:
 @registered
 @dataclass(frozen=True, slots=True)
 class Cash:
-    """Holds nothing."""
+    """Hold nothing."""
 
     name: ClassVar[str] = "cash"
 
@@ -74,9 +74,9 @@ class Cash:
 @registered
 @dataclass(frozen=True, slots=True)
 class RandomTrader:
-    """Goes all in or all out by the toss of a coin, as often as gives a wanted turnover on average.
+    """Go all in or all out at random, as often as gives a wanted turnover on average.
 
-    Its coin knows only seed, symbol and date, so a session's toss is the same whatever other data there is.
+    The draw depends on seed, symbol and date alone, so a session's is the same whatever other data there is.
     """
 
     name: ClassVar[str] = "random"
@@ -88,15 +88,15 @@ class RandomTrader:
         check(self)
 
     def signals(self, history: PriceHistory) -> Signals:
-        first, second = _coins(self.seed, history)
+        first, second = _uniform(self.seed, history)
         a_year = 365 if is_crypto(history.symbol) else 252
-        # A toss changes the position half of the time, and a change trades the whole of it.
-        tossed = first < min(1.0, 2.0 * self.turnover / a_year)
-        return np.where(tossed, np.where(second < 0.5, Signal.OUT, Signal.ENTER), Signal.KEEP).astype(np.int8)
+        # A draw changes the position half of the time, and a change trades the whole of it.
+        drawn = first < min(1.0, 2.0 * self.turnover / a_year)
+        return np.where(drawn, np.where(second < 0.5, Signal.OUT, Signal.ENTER), Signal.KEEP).astype(np.int8)
 
     def explain(self, history: PriceHistory, row: int) -> str:
-        said = verb(int(self.signals(history)[row]))
-        return f"Random trader {self.seed} with a turnover of {self.turnover:g} a year: {said}."
+        signal = verb(int(self.signals(history)[row]))
+        return f"Random trader {self.seed} with a turnover of {self.turnover:g} a year: {signal}."
 
 
 def _months(history: PriceHistory) -> NDArray[np.int64]:
@@ -105,7 +105,7 @@ def _months(history: PriceHistory) -> NDArray[np.int64]:
     return days.astype("datetime64[D]").astype("datetime64[M]").astype(np.int64)
 
 
-def _coins(seed: int, history: PriceHistory) -> tuple[Floats, Floats]:
+def _uniform(seed: int, history: PriceHistory) -> tuple[Floats, Floats]:
     """Two uniform numbers in [0, 1) per session, by hashing (SplitMix64) seed, symbol and date."""
     days = np.asarray(history.sessions, np.uint64)
     key = np.uint64((seed << 32) | zlib.crc32(history.symbol.encode()))

@@ -25,7 +25,7 @@ def tuned_params(name: str, symbol: Symbol) -> Mapping[str, str]:
 
 
 _UNTUNED: Mapping[str, Mapping[str, str]] = {"macd": {"fast": "7"}}
-"""Where the authors' default differs from ours."""
+"""Defaults of the authors that differ from ours."""
 
 
 @cache

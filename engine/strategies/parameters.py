@@ -1,4 +1,4 @@
-"""Parameters of strategies: typed fields with default, sentence and bounds; text in, checked values out."""
+"""Parameters of strategies: typed fields with default, meaning and bounds; read from text and checked."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ def number(default: float, doc: str, low: float, high: float, *, tuned: bool = T
 
 
 def choice(default: str, doc: str, choices: tuple[str, ...]) -> Any:
-    """A dataclass field for a parameter that is one of a few words; never tuned."""
+    """A dataclass field for a parameter that is one of a few texts; never tuned."""
     return dataclasses.field(default=default, metadata={"doc": doc, "choices": choices, "tuned": False})
 
 
 def parameters(strategy: type) -> tuple[Parameter, ...]:
     """The parameters of a strategy class, in the order of its fields; a class that is no dataclass has none. A field
-    with `init=False` is state. Raises UsageError for a parameter that is no number or word, or has no default."""
+    with `init=False` is state. Raises UsageError for a parameter that is no number or text, or has no default."""
     if not dataclasses.is_dataclass(strategy):
         return ()
     hints = get_type_hints(strategy)
@@ -84,9 +84,9 @@ def parsed(strategy: type, name: str, texts: Mapping[str, str]) -> dict[str, Val
     return values
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
-    """` (did you mean X?)` where a known word is close, else nothing."""
-    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
+def nearest(name: str, names: Iterable[str]) -> str:
+    """` (did you mean X?)` where one of `names` is close, else nothing."""
+    close = difflib.get_close_matches(name, list(names), n=1, cutoff=0.5)
     return f" (did you mean {close[0]}?)" if close else ""
 
 

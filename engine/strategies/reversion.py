@@ -1,4 +1,4 @@
-"""Buying weakness and selling strength: KDJ with an RSI filter, and the z-score of the price."""
+"""Mean reversion: KDJ with an RSI filter, and the z-score of the price."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from engine.strategies.strategy import Signals, crossings, registered, verb
 @registered
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KdjRsi:
-    """Buys when J crosses above D while RSI is low, sells when J crosses below D while RSI is high.
+    """Buy when J crosses above D while RSI is low, sell when J crosses below D while RSI is high.
 
     With `rows` the rule sees only that many bars and is computed afresh every session; FinAgent's sees 15,
     smooths by `mean` and starts RSI from the first row seen (Source: FinAgent §4.4, §5.3 [A7, A13]).
@@ -85,7 +85,7 @@ class KdjRsi:
 @registered
 @dataclass(frozen=True, slots=True)
 class ZScore:
-    """Buys when the close is far below its mean, sells when it is far above (mean reversion).
+    """Buy when the close is far below its mean, sell when it is far above.
 
     Source: FinAgent §5.3 [A13], window 14 and sample deviation.
     """

@@ -19,7 +19,7 @@ from engine.strategies.strategy import Signals, crossings, registered, verb
 @registered
 @dataclass(frozen=True, slots=True)
 class SmaCross:
-    """Buys when a fast moving average of the close crosses above a slow one, sells when it crosses below."""
+    """Buy when a fast moving average of the close crosses above a slow one, sell when it crosses below."""
 
     name: ClassVar[str] = "sma-cross"
 
@@ -50,7 +50,7 @@ class SmaCross:
 @registered
 @dataclass(frozen=True, slots=True)
 class Macd:
-    """Buys when MACD crosses above its signal line, sells when it crosses below.
+    """Buy when MACD crosses above its signal line, sell when it crosses below.
 
     With `rows` the rule sees only that many closes and is computed afresh every session, as FinAgent's is:
     short 5 to 7, long 14, signal 9, rows 15 (Source: FinAgent §4.4, §5.3 [A7, A13]).
