@@ -52,7 +52,10 @@ def _searches(
     last = spec.last if test is None else test[1]
     given = services(config)
     source = given.open_source(spec.data, last)
-    windows: Sequence[tuple[date, date]] = [(spec.first, spec.last), *([] if test is None else [test])]
+    windows: Sequence[tuple[date, date]] = [
+        (spec.warm_up_from or spec.first, spec.last),
+        *([] if test is None else [test]),
+    ]
     for symbol in spec.symbols:
         alone = replace(spec, symbols=(symbol,))
         for first, end in windows:

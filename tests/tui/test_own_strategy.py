@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -125,3 +126,50 @@ def test_parameters_are_checked_as_those_of_a_rule(
 
     assert ended.value.code == 2
     assert says in capsys.readouterr().err
+
+
+FITTED = (
+    HEAD
+    + """
+from engine.strategies.strategy import StrategyView, TrainingHistory
+
+@dataclass
+class Fitted:
+    share: float = number(0.5, "share of each symbol", 0.1, 0.9)
+    trained: object = field(default=None, init=False)
+
+    def fit(self, history):
+        self.trained = history.last
+        with open("trained.txt", "a") as file:
+            print(history.first, history.last, file=file)
+
+    def weights(self, view):
+        assert self.trained is not None
+        return {symbol: self.share for symbol in view.symbols}
+"""
+)
+
+
+def test_a_search_fits_each_trial_before_its_window(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "fitted.py").write_text(FITTED)
+    flags = ["--symbols", "ORVL", "--from", "2024-07-01", "--to", "2024-09-30", "--warm-up-from", "2024-01-02"]
+    flags += ["--test-from", "2024-10-01", "--test-to", "2024-10-31", "--trials", "3", "--metric", "total_return"]
+
+    with pytest.raises(SystemExit) as ended:
+        main(["tune", "fitted.py:Fitted", *flags, "--json"])
+
+    assert ended.value.code == 0, capsys.readouterr().err
+    (tuned,) = json.loads(capsys.readouterr().out)["tuned"]
+    assert 0.1 <= float(tuned["params"]["share"]) <= 0.9
+    # In the window fitted on what is before it, in the test window on everything before that.
+    assert set((folder / "trained.txt").read_text().splitlines()) == {"2024-01-02 2024-06-28", "2024-01-02 2024-09-30"}
+
+
+def test_a_search_without_what_to_fit_on_says_so(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "fitted.py").write_text(FITTED)
+
+    with pytest.raises(SystemExit) as ended:
+        main(["tune", "fitted.py:Fitted", "--symbols", "ORVL", "--from", "2024-07-01", "--to", "2024-09-30"])
+
+    assert ended.value.code == 2
+    assert "is fitted before it trades: --warm-up-from names the first session" in capsys.readouterr().err

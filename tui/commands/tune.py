@@ -28,6 +28,7 @@ SCHEMA = 1
 @click.option("--symbols", metavar="A,B", help="Symbols, each tuned by itself (default: the desk's).")
 @click.option("--from", "first", type=DAY, required=True, metavar="DATE", help="First session of the training window.")
 @click.option("--to", "last", type=DAY, required=True, metavar="DATE", help="Last session of the training window.")
+@click.option("--warm-up-from", type=DAY, metavar="DATE", help="Warm up from here: what a strategy is fitted on.")
 @click.option("--test-from", type=DAY, metavar="DATE", help="First session of a later window to measure the best on.")
 @click.option("--test-to", type=DAY, metavar="DATE", help="Last session of that window.")
 @click.option("--trials", type=click.IntRange(1), default=100, show_default=True, metavar="N", help="Trials a symbol.")
@@ -44,6 +45,7 @@ def command(
     symbols: str | None,
     first: date,
     last: date,
+    warm_up_from: date | None,
     test_from: date | None,
     test_to: date | None,
     trials: int,
@@ -54,7 +56,9 @@ def command(
     seed: int | None,
     as_json: bool,
 ) -> None:
-    """Searches a rule strategy's parameters on a training window, and prints them ready for a backtest.
+    """Searches a strategy's parameters on a training window, and prints them ready for a backtest.
+
+    STRATEGY is a name or FILE:CLASS. One that is fitted is fitted on the sessions before each window.
 
     Ctrl-C ends the search; the best so far is printed.
 
@@ -77,6 +81,7 @@ def command(
         symbols=services(config).symbols if symbols is None else symbol_list(symbols),
         first=first,
         last=last,
+        warm_up_from=warm_up_from,
         strategy=strategy,
         params=key_values(params),
         data=services(config).data if folder is None else DataSpec(folder),
