@@ -80,8 +80,8 @@ class WindowLook:
 
 @dataclass(frozen=True, slots=True)
 class DataSpec:
-    """Where market data comes from: a folder, or (None) the demo market of a seed. `macro` names the series of
-    the economy that are read, as far as there are any."""
+    """Source of market data: a folder, or (None) the demo market of a seed; `macro` names the macro series that are
+    read, as far as there are any."""
 
     folder: str | None = None
     demo_seed: int = 0
@@ -90,10 +90,20 @@ class DataSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSpec:
-    """Everything that decides what a backtest does. `first` and `last` are the first and last session of filling
-    and valuing; exactly one of `preset` and `strategy` is set; None means the convention's or preset's value. `sample`
-    tells repeats of one run apart: it goes into every question. What the configuration tells the agents and memory's
-    embedder stand in `briefing` and `embedder` once a run has begun; before, None means the configuration's."""
+    """Everything that decides what a backtest does; None means the value of the convention, preset or configuration.
+
+    first, last: the first and last session of filling and valuing.
+    warm_up_from: the first session of the warm-up, None without one.
+    preset, strategy: exactly one is set.
+    params: parameters of the strategy as texts.
+    without: steps of the preset that are left out.
+    cash, commission: in the quote currency, as a fraction of the amount traded.
+    slippage_bp: basis points against the trader.
+    run, journal: the id of the run and its file; they decide nothing.
+    sample: tells repeats of one run apart, since it is part of every question.
+    briefing, embedder: the configuration's once a run has begun.
+    options: go with every question.
+    """
 
     symbols: tuple[Symbol, ...]
     first: date
@@ -142,8 +152,13 @@ class CashFlow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adoption:
-    """A difference between journal and broker in which a person took the broker's side: `symbol` is empty for cash,
-    `price` what a share is taken to have cost on average."""
+    """A difference between journal and broker in which a person took the broker's side.
+
+    session: the close after which it counts.
+    symbol: empty for cash.
+    before, after: the quantity, or the cash, by the journal and by the broker.
+    price: the average cost that is assumed of a share, in the quote currency.
+    """
 
     session: date
     symbol: Symbol
@@ -167,7 +182,12 @@ class EquityPoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelUse:
-    """What the models of a run were asked and what it cost (USD, None where a price is unknown)."""
+    """The use of models by a run.
+
+    spec: the models, as they are named.
+    calls, cached_calls: answers of models, and recorded answers that cost nothing.
+    cost: USD, None where a price is unknown.
+    """
 
     spec: str
     calls: int = 0
@@ -204,7 +224,13 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What a run came to. `notes` are things that a reader has to know (no actions file, a symbol that stopped)."""
+    """The result of a backtest.
+
+    model: the use of models, None for a strategy.
+    notes: remarks that a reader has to know (no actions file, a symbol that stopped).
+    interrupted: True where sessions of the window are missing.
+    extra: further results in JSON's types.
+    """
 
     spec: RunSpec
     test: Stretch

@@ -1,1 +1,1 @@
-"""What happened, kept for good: SQLite with one writer and any number of readers, in as many processes."""
+"""The append-only record of what happened: SQLite with one writer and any number of readers, in as many processes."""

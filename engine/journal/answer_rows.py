@@ -112,7 +112,7 @@ def answer_of(row: Mapping[str, Any], system: str, chart: Callable[[str], ChartS
 
 
 def _texts(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Messages, text, raw and checked answer of an answer's row, as it was written or before texts were compressed."""
+    """Messages, text, raw and checked answer of an answer's row, compressed or, from before version 7, plain."""
     if row["packed"] is not None:
         found: Mapping[str, Any] = json.loads(unpacked(row["packed"]))
         return found

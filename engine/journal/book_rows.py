@@ -142,7 +142,7 @@ def equity_row(point: EquityPoint) -> Row:
 
 
 def position_rows(point: EquityPoint) -> list[Row]:
-    """What is held at a close, and every other price that was known, in the order of the prices."""
+    """Holdings at a close, and every other price that was known, in the order of the prices."""
     held = point.portfolio.positions
     symbols = dict.fromkeys((*point.prices, *held))
     return [

@@ -1,4 +1,4 @@
-"""Frozen domain values to one JSON document and back, equal; decimals and dates become text."""
+"""Encode frozen domain values as one JSON document, and back to equal values; decimals and dates become text."""
 
 from __future__ import annotations
 
@@ -78,12 +78,7 @@ def _typed(value: Any, hint: Any) -> Any:
         inner = next(part for part in parts if part is not type(None))
         return None if value is None else _typed(value, inner)
     if origin is tuple:
-        if parts[-1] is ...:
-            # Series of plain numbers are most of a chart, and need no conversion.
-            if parts[0] in (float, float | None, str):
-                return tuple(value)
-            return tuple(_typed(item, parts[0]) for item in value)
-        return tuple(_typed(item, part) for item, part in zip(value, parts, strict=True))
+        return _typed_tuple(value, parts)
     if origin is Mapping:
         return {_typed(key, parts[0]): _typed(item, parts[1]) for key, item in value.items()}
     if not isinstance(hint, type):
@@ -98,7 +93,16 @@ def _typed(value: Any, hint: Any) -> Any:
     return value
 
 
+def _typed_tuple(value: Any, parts: tuple[Any, ...]) -> tuple[Any, ...]:
+    if parts[-1] is not ...:
+        return tuple(_typed(item, part) for item, part in zip(value, parts, strict=True))
+    # Series of plain numbers are most of a chart, and need no conversion.
+    if parts[0] in (float, float | None, str):
+        return tuple(value)
+    return tuple(_typed(item, parts[0]) for item in value)
+
+
 @cache
 def _hints(kind: type) -> Mapping[str, Any]:
-    """The types of a dataclass's fields; working them out takes longer than all the rest."""
+    """The types of a dataclass's fields; resolving them takes longer than all the rest."""
     return typing.get_type_hints(kind)

@@ -1,4 +1,4 @@
-"""Opening a journal's file and putting SQLite's complaints into words; standard library only, so that it is quick."""
+"""Open a journal's file, and turn SQLite's errors into ours; standard library only, so that it is quick."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def version_of(connection: sqlite3.Connection, path: Path) -> int:
 
 
 def in_words(error: sqlite3.Error, path: Path) -> PaperdeskError:
-    """The error of ours that says what a SQLite error means for a journal, and what to do."""
+    """The error of ours that says what a SQLite error means for a journal, and what to do about it."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the low byte is the primary code
     match code:
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:

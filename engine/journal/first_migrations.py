@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 
 def m0001_the_books(db: Database) -> None:
-    """All that a desk and a backtest write down from the first day."""
-    # Where processes meet: what happened (one line each, in order) and what was asked for.
+    """Runs, events, commands, answers, decisions, orders and books."""
+    # Where processes meet: events in order, and commands.
     table(db, "events", {"seq": int, "run": str, "time": str, "type": str, "json": str}, "seq")
     table(db, "commands", {"seq": int, "time": str, "type": str, "json": str, "done": str}, "seq", nullable=["done"])
     table(
@@ -30,7 +30,7 @@ def m0001_the_books(db: Database) -> None:
     )
     table(db, "stretches", {"run": str, "part": str, "initial_value": str}, ("run", "part"))
 
-    # What was asked of the models, what they said, and what was made of it.
+    # Questions to the models, their answers, and the decisions made of them.
     table(db, "prompts", {"hash": str, "text": str}, "hash")
     table(db, "charts", {"fingerprint": str, "json": str}, "fingerprint")
     table(
@@ -55,7 +55,7 @@ def m0001_the_books(db: Database) -> None:
         nullable=["asked_rule"],
     )
 
-    # Orders, their moves and what came of them.
+    # Orders, their states, and the trades that came of them.
     table(
         db,
         "orders",
@@ -118,17 +118,17 @@ def m0001_the_books(db: Database) -> None:
 
 
 def m0002_documents(db: Database) -> None:
-    """What a run was shown as, whole, so that it can be shown again without its data: one JSON document per kind."""
+    """A run as one JSON document per kind, so that it can be shown again without its data."""
     table(db, "documents", {"run": str, "kind": str, "json": str}, ("run", "kind"))
 
 
 def m0003_evidence(db: Database) -> None:
-    """Which memories a decision rests on: a JSON list of their ids."""
+    """The memories that a decision rests on: a JSON list of their ids."""
     db.execute("ALTER TABLE decisions ADD COLUMN evidence TEXT NOT NULL DEFAULT '[]'")
 
 
 def m0004_recollections(db: Database) -> None:
-    """What memory brought up for a decision, with the figures it was ranked by then; a memory's text is kept once."""
+    """The memories recalled for a decision, with the figures they were ranked by; a memory's text is stored once."""
     table(db, "memories", {"id": str, "kind": str, "written": str, "text": str}, "id")
     table(
         db,
@@ -143,8 +143,8 @@ def m0004_recollections(db: Database) -> None:
 
 
 def m0005_accounts(db: Database) -> None:
-    """A broker's account behind a desk: which one, what its history has told, whose id an order has there, and what
-    was taken over from it. `booked` is 0 for what was there before the desk, or is nobody's order."""
+    """A broker's account behind a desk: its id, its activity, the broker's ids of orders, and adopted differences.
+    `booked` is 0 for activity from before the desk, or of nobody's order."""
     table(db, "accounts", {"seq": int, "kind": str, "account": str, "time": str}, "seq")
     table(
         db,
@@ -171,8 +171,8 @@ def m0005_accounts(db: Database) -> None:
 
 
 def m0006_inputs(db: Database) -> None:
-    """What a run could read when it decided, by name: lists of parts, each compressed and kept once under the hash of
-    what it says."""
+    """The inputs of a run when it decided, by name: lists of parts, each compressed and stored once under the hash of
+    its content."""
     table(db, "chunks", {"hash": str, "data": bytes}, "hash")
     table(db, "inputs", {"run": str, "cycle": int, "name": str, "chunks": str}, ("run", "cycle", "name"))
     for name in ("chunks", "inputs"):
@@ -180,8 +180,8 @@ def m0006_inputs(db: Database) -> None:
 
 
 def m0007_packed(db: Database) -> None:
-    """The texts of an answer (a JSON object of its messages, text, raw and answer) and the JSON of a chart, compressed:
-    the columns that they have had are empty where `packed` is not."""
+    """The texts of an answer (a JSON object of its messages, text, raw and answer) and the JSON of a chart, compressed;
+    the columns that they had before are empty where `packed` is not."""
     for name in ("answers", "charts"):
         db.execute(f"ALTER TABLE {name} ADD COLUMN packed BLOB")
 

@@ -1,4 +1,4 @@
-"""A journal that an older program wrote, brought to this program's version before anything reads it."""
+"""Bring a journal that an older program wrote to this program's version before anything reads it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def older_version(path: Path, wait: float = WAIT) -> int | None:
 
 
 def bring_up_to_date(path: Path, wait: float = WAIT) -> int | None:
-    """Migrates what `older_version` finds, all or nothing, and returns the version that it had. The caller holds the
+    """Migrate what `older_version` finds, all or nothing, and returns the version that it had. The caller holds the
     desk's lock. Raises as `older_version` does, and DataError where the disk refuses."""
     version = older_version(path, wait)
     if version is not None:
