@@ -98,7 +98,10 @@ def test_a_decision_stands(path: Path, a_decision: Callable[..., Decision]) -> N
         assert reader.decisions() == (a_decision(),)
 
 
-def test_a_batch_with_a_contradiction_is_refused_whole(path: Path, a_decision: Callable[..., Decision]) -> None:
+def test_a_batch_with_a_contradiction_is_refused_whole(
+    path: Path, a_decision: Callable[..., Decision], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.journal.store.BATCH_SECONDS", 3600.0)
     journal = JournalWriter(path, batched=True)
     journal.decision(a_decision())
     journal.decision(a_decision("BBB"))
