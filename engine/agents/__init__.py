@@ -1,1 +1,1 @@
-"""The desk's analysts: what each may see, what it must answer, and the question that it is asked."""
+"""The agents: the view, the prompt and the answer of each, and the one function that asks a model."""

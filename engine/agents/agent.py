@@ -41,19 +41,19 @@ V = TypeVar("V", bound=View)
 class Agent(Generic[V, A]):
     """The registration of an agent.
 
-    `name`: key of its model and settings, and its name in the journal.
-    `step`: entry in a preset's steps that asks it, and that an ablation leaves out.
-    `view`: class of what it may see.
-    `see`: function from what the cycle has found out to the view, or to the reason why there is nothing to ask; None
+    name: key of its model and settings, and its name in the journal.
+    step: entry in a preset's steps that asks it, and that an ablation leaves out.
+    view: class of what it may see.
+    see: function from what the cycle has found out to the view, or to the reason why there is nothing to ask; None
     where the cycle has a step of its own for the agent.
-    `answer`: class of what it must answer; `answer_to` names a subclass where that depends on the view.
-    `prompt`: its template, with one block for the system part and one for the user part.
-    `rule`: what answers without a model, as plain JSON.
-    `reads`: sources of what it reads besides other agents' answers, which its view's fields name.
-    `questions`: names of its questions in events and panes, in order; its own name where empty.
-    `group`: name under which an ablation leaves it out together with others.
-    `decides`: values of a preset's `decision` for which its answer is the decision.
-    `words_searches`: whether memory is searched with its answer.
+    answer, answer_to: class of what it must answer; the second names a subclass where that depends on the view.
+    prompt: its template, with one block for the system part and one for the user part.
+    rule: function of the view that answers without a model, as plain JSON.
+    reads: sources of what it reads besides other agents' answers, which its view's fields name.
+    questions: names of its questions in events and panes, in order; its own name where empty.
+    group: name under which an ablation leaves it out together with others.
+    decides: values of a preset's `decision` for which its answer is the decision.
+    words_searches: True where memory is searched with its answer.
     """
 
     name: str
@@ -74,7 +74,7 @@ class Agent(Generic[V, A]):
         object.__setattr__(self, "questions", self.questions or (self.name,))
 
     def asked_by(self, steps: Container[str], decision: str) -> bool:
-        """Whether a preset with these steps, and decisions of this kind, asks it."""
+        """True where a preset with these steps, and decisions of this kind, asks it."""
         return self.step in steps or (self.step == DECIDING and decision in self.decides)
 
     def expects(self, view: V) -> type[A]:

@@ -1,4 +1,6 @@
-"""The only caller of a LanguageModel: it checks every answer and sends a bad one back once."""
+"""Ask models the agents' questions, check every answer, and send a bad one back once.
+
+Nothing else calls a LanguageModel: what a model can write reaches the cycle as a checked answer or as an abstention."""
 
 from __future__ import annotations
 
@@ -37,8 +39,13 @@ DEFAULT = "default"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """Which question: `agent` by its name in presets, `step` of the cycle that it was asked in (the performance
-    reflection is asked in two), `sample` tells repeats apart."""
+    """The key of a question.
+
+    agent: its name in the registry.
+    step: the question's name in events; the performance reflection has two.
+    symbol, session, owner: the view's.
+    sample: number of the repeat, from 0.
+    """
 
     agent: str
     step: str
@@ -50,11 +57,19 @@ class Asked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerRecord:
-    """One call of a model, whole: what was asked, what came, what was made of it.
+    """One call of a model with its request, its result and the outcome.
 
-    `outcome` is `answered`, `sent back` (a first bad answer) or `abstained`; `reason` says why it was not
-    taken. `attempt` counts from 1. `charts` are those of the question; `seen` is False where the model does
-    not see and read their figures as text instead. `answer` is the checked answer as plain JSON.
+    asked: key of the question.
+    attempt: number of the call, from 1.
+    prompt_hash: SHA-256 of system part and messages.
+    system, messages: the request's texts.
+    charts: charts of the question.
+    seen: False where the model reads figures as text in place of charts.
+    view_summary: the view in a few words.
+    result: the model's result.
+    outcome: `sent back` is a first bad answer, `abstained` a last one.
+    reason: complaint about the answer, empty where it was taken.
+    answer: the checked answer as plain JSON.
     """
 
     asked: Asked
@@ -95,9 +110,8 @@ class AnswerRecord:
 
 @dataclass(frozen=True, slots=True)
 class Reply(Generic[A]):
-    """What an agent came to: a checked answer, or None and why it abstained. `result` is the last call's,
-    `attempts` the number of calls, `inputs` the text that the agent read (what its figures are looked up in).
-    """
+    """A checked answer, or None and the reason of the abstention. `result` is the last call's, `attempts` the number
+    of calls, `inputs` the text that the agent read: quoted figures are looked up in it."""
 
     answer: A | None
     abstained_because: str
@@ -107,7 +121,7 @@ class Reply(Generic[A]):
 
 
 class Asker:
-    """Puts agents' questions to their models; one per run. It keeps nothing between questions."""
+    """The way from agents to their models, one per run. It keeps nothing between questions."""
 
     def __init__(
         self,
@@ -120,9 +134,9 @@ class Asker:
         options: AnswerOptions = NO_OPTIONS,
         insisted: frozenset[str] = frozenset(),
     ) -> None:
-        """`models` and `settings` by agent, `default` for the rest; `on_answer` hears of every call,
-        `on_delta` of text as it streams. `insisted` are the agents whose temperature the user set: a model that
-        refuses it is a ConfigError there, where a preset's wish is dropped."""
+        """Keep models and settings by agent, `default` for the rest. `on_answer` receives every call, `on_delta` text
+        as it streams. `insisted` are the agents whose temperature the user set: where a model refuses it that is a
+        ConfigError; a preset's temperature is dropped."""
         self._models = models
         self._settings = settings
         self._on_answer = on_answer
@@ -139,9 +153,8 @@ class Asker:
         return model
 
     async def ask(self, agent: Agent[V, A], view: V) -> Reply[A]:
-        """Asks once, and once more with the complaint where the answer was malformed or broke a rule; then
-        the agent abstains, as it does at once for every other failure. What a model does wrong never raises.
-        """
+        """Ask once, and once more with the complaint where the answer was malformed or broke a rule. Then the agent
+        abstains, as it does at once for every other failure. A fault of a model never raises."""
         model, answer = self.model_of(agent.name), agent.expects(view)
         asked = Asked(
             agent=agent.name,
@@ -206,7 +219,7 @@ class Asker:
 
 
 def prompt_hash(system: str, messages: Sequence[Message]) -> str:
-    """SHA-256 over what was asked, charts by fingerprint: equal questions, equal hashes."""
+    """SHA-256 of a question, charts by fingerprint: equal questions have equal hashes."""
     turns = [[m.role, m.text, [chart.fingerprint() for chart in m.charts]] for m in messages]
     return hashlib.sha256(json.dumps([system, turns], separators=(",", ":")).encode()).hexdigest()
 
@@ -221,7 +234,7 @@ def _schema(answer: type[Answer]) -> Mapping[str, Any]:
 
 
 def _checked(result: ModelResult, answer: type[A], view: View) -> tuple[A | None, str]:
-    """The answer that passed all rules and an empty string, or None and why not."""
+    """The answer that passed all rules and an empty string, or None and the complaint."""
     if result.failure is not None:
         return None, f"{result.failure.kind.value}: {plain(result.failure.detail, 300)}"
     if result.answer is None:
@@ -241,7 +254,7 @@ def _may_be_repaired(result: ModelResult) -> bool:
 
 
 def _spelled_out(error: ValidationError) -> str:
-    """Up to five faults on one line: field, fault, and what stood there."""
+    """Up to five faults on one line: field, fault, and the value."""
     faults = []
     for fault in error.errors(include_url=False)[:5]:
         where = ".".join(str(part) for part in fault["loc"])

@@ -16,18 +16,16 @@ Risk = Literal["risk-seeking", "risk-neutral", "risk-averse"]
 
 
 MANNERS: Mapping[Preference, str] = {
-    "aggressive": "You are an aggressive trader: you use chances early and with size, and accept that the position "
-    "swings.",
-    "moderate": "You are a moderate trader: you act when evidence of different kinds agrees, with a size that fits it.",
-    "conservative": "You are a conservative trader: you keep what is there, want more evidence than others before you "
+    "aggressive": "You are an aggressive trader: you use opportunities early and in size, and accept large swings.",
+    "moderate": "You are a moderate trader: you act when evidence of different kinds agrees, with a size to match.",
+    "conservative": "You are a conservative trader: you protect capital, want more evidence than others before you "
     "buy, and trade small.",
 }
 """Instructions by a trader's preference. Source: FinAgent §4.4 [A8]."""
 
 
 class Character(BaseModel):
-    """A trader's nature, the way of trading that follows from it, and the fields that it knows.
-    Source: TradingGPT §1, figure 3 [G3]."""
+    """A trader's risk nature, manner of trading and sectors. Source: TradingGPT §1, figure 3 [G3]."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

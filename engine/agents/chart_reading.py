@@ -1,4 +1,4 @@
-"""The technical analyst: a chart of the last sessions in, a short reading per strategy out."""
+"""The technical analyst: a short reading per strategy from a chart of the last sessions."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from engine.domain.chart import IndicatorTable
 
 @dataclass(frozen=True, slots=True)
 class ChartView(ChartedView):
-    """The chart of kind `kline` to the last visible session; `table` stands in for it where the model does
-    not see. Source: FinVision §3.2, §4.1 [V2]."""
+    """The chart of kind `kline` to the last visible session, and its figures as a table for models that do not see.
+    Source: FinVision §3.2, §4.1 [V2]."""
 
     table: IndicatorTable
 
@@ -24,31 +24,32 @@ class ChartView(ChartedView):
         return f"a chart of {len(self.chart.sessions)} sessions"
 
     def figures(self) -> str:
-        """What a model that does not see reads in place of the picture."""
+        """The table as text."""
         return self.table.text
 
 
 class Reading(Part):
-    """What one strategy says."""
+    """The reading of one strategy."""
 
     trend: TenWords = Field(description="One observation about the trend, at most 10 words.")
     signal: TenWords = Field(description="One signal that follows from it, at most 10 words.")
 
 
 class ChartReading(Answer):
-    """A reading per strategy. Source: FinVision table 4 [V2]; the Bollinger reading is in its sample
-    answer."""
+    """A reading per strategy. Source: FinVision table 4 [V2]; the Bollinger reading is in its sample answer."""
 
-    macd: Reading = Field(description="MACD against its signal line: where it stands and whether they cross.")
-    kdj_rsi: Reading = Field(description="KDJ, with RSI as the filter that confirms or denies it.")
+    macd: Reading = Field(
+        description="MACD crossover: the side of the signal line that MACD is on, and a crossover if there is one."
+    )
+    kdj_rsi: Reading = Field(description="KDJ, with RSI as a filter that confirms or denies it.")
     bollinger: Reading | None = Field(
-        description="Mean reversion between the Bollinger bands; null when the bands say nothing."
+        description="Mean reversion between the Bollinger bands; null when the bands give no signal."
     )
 
     def lines(self) -> tuple[str, ...]:
         """The readings for a reader, one per strategy: trend, then signal."""
         named = (("MACD", self.macd), ("KDJ with RSI", self.kdj_rsi), ("Bollinger", self.bollinger))
-        return tuple(f"{name}: {said.trend} | {said.signal}" for name, said in named if said is not None)
+        return tuple(f"{name}: {read.trend} | {read.signal}" for name, read in named if read is not None)
 
 
 CHART = Agent(

@@ -1,4 +1,4 @@
-"""Memories as evidence: how one is shown to an agent, that nothing is cited but what was shown, and what was meant."""
+"""Memories as evidence: their text for agents, and the check that an agent cites none that it was not given."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from engine.agents.text import plain
 from engine.domain.recollection import LAYERS, Recollection
 
 SHOWN = 1_500
-"""Characters of a memory that an agent sees."""
+"""Characters of a memory's text that an agent sees."""
 
 
 def shown_text(memory: Recollection) -> str:
-    """What an agent sees of a memory's text."""
+    """The part of a memory's text that an agent sees."""
     return plain(memory.text, SHOWN)
 
 
 def recollection_line(memory: Recollection) -> str:
-    """A memory on one line: its handle in brackets, when it was written down, what it is, its text."""
+    """A memory on one line: its handle in brackets, the session it was written in, its kind, its text."""
     return f"[{plain(memory.handle, 20)}] {memory.session} {plain(memory.kind, 40)}: {shown_text(memory)}"
 
 
 def by_layer(memories: Iterable[Recollection]) -> Mapping[str, Sequence[Recollection]]:
-    """Memories by their layer, the known layers first and in their order, empty ones left out."""
+    """Memories by layer: the known layers first and in their order, empty ones left out."""
     found: dict[str, list[Recollection]] = {layer: [] for layer in LAYERS}
     for memory in memories:
         found.setdefault(memory.layer, []).append(memory)
@@ -37,7 +37,7 @@ def cited_ids(handles: Iterable[str], memories: Iterable[Recollection]) -> tuple
 
 
 def check_cited(cited: Iterable[str], known: Iterable[str], what: str) -> None:
-    """Raises ValueError, naming them, for ids that were not given or that are named twice."""
+    """Raise ValueError, naming them, for ids that were not given or that are named twice."""
     counted = Counter(cited)
     strangers = [plain(name, 40) for name in counted.keys() - frozenset(known)]
     if strangers:

@@ -1,4 +1,4 @@
-"""The decision agent: reads the others' reports, the portfolio and its history; answers a sized trade."""
+"""The decision agent: a sized trade from the other agents' reports, the portfolio and its history."""
 
 from __future__ import annotations
 
@@ -21,17 +21,25 @@ from engine.owner import Preference
 from engine.settings import Sizing
 
 HOLD_RULES = (SizingRule.UPTREND_GOES_ON, SizingRule.UNCERTAINTY)
-"""The rules that a HOLD may rest on; the preset names those of BUY and SELL. Source: FinVision table 5 [V6].
-"""
+"""The rules that a HOLD may rest on; the preset names those of BUY and SELL. Source: FinVision table 5 [V6]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionView(View):
-    """All that the decision may rest on; `absent` names the agents that abstained or are switched off,
-    `gains_in_a_row` counts the sessions up to this one that closed higher. Within the session that follows, `moment` is
-    when that is (UTC), and the price the market's; None: after the close. `preference` is the trader's [A8],
-    `character` a text about the trader and `profile` one about the asset and its sector [I6].
-    Source: FinVision §3.4 [V5]."""
+    """The inputs of the decision. Source: FinVision §3.4 [V5].
+
+    holding: the position and the cash.
+    news, chart, short_term, medium_term, signals: other agents' answers, None where there is none.
+    outcomes: results of the last decisions, oldest first.
+    sizing: the preset's sizing rules.
+    absent: agents that abstained or are switched off, each with the reason.
+    gains_in_a_row: sessions up to this one that closed higher than the one before.
+    moment: time within the session that follows, UTC; the price is that of the moment. None: after the close.
+    reports: answers of the user's own agents.
+    preference: the owner's trading preference [A8].
+    character: the owner's character in words, empty where it has none [I6].
+    profile: what is known of the asset and its sector, empty where nothing is [I6].
+    """
 
     holding: Holding
     news: NewsDigest | None
@@ -58,17 +66,17 @@ class DecisionView(View):
 
 
 class TradeAnswer(Answer):
-    """The decision, sized, with the rule that it rests on. Source: FinVision table 5 [V5, V6]."""
+    """A sized decision with the rule that it rests on. Source: FinVision table 5 [V5, V6]."""
 
-    symbol: str = Field(description="The ticker that was asked about, and no other.")
+    symbol: str = Field(description="The ticker of the question.")
     recommendation: Literal["BUY", "SELL", "HOLD"] = Field(description="BUY, SELL or HOLD.")
     position_size: Annotated[int, Field(strict=True, ge=0, le=10)] = Field(
         description="Percent of the portfolio to trade: a whole number from 1 to 10, and 0 for HOLD."
     )
-    rule: SizingRule = Field(description="The one rule that the decision rests on, by its name.")
+    rule: SizingRule = Field(description="The name of the one rule that the decision rests on.")
     explanation: Prose = Field(
-        description="The grounds of the decision, with the evidence for and against it from every report. "
-        "Quote only figures that stand in what was given."
+        description="The reasons of the decision, with the evidence for and against it from every report. "
+        "Quote only figures that are in the input."
     )
 
     def check(self, view: DecisionView) -> None:

@@ -1,4 +1,4 @@
-"""The decision with evidence: all that FinVision's decision reads, and intelligence, lessons, tools and memories."""
+"""The decision with evidence: FinVision's decision with intelligence, lessons, tools and memories as well."""
 
 from __future__ import annotations
 
@@ -26,10 +26,15 @@ _PARTS = ("intelligence", "past", "low_level", "high_level", "immediate", "exten
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvidenceView(DecisionView):
-    """A decision's view with everything that the presets `finagent`, `finmem` and `desk` add to it; what is None or
-    empty was not there. `guidance` are standing instructions of the desk's user. Nothing in it may stem from after
-    the session: what training showed to a reflection reaches it as a memory of earlier days at most.
-    Source: FinAgent §4.4 [A10]; InvestorBench A.1 [I5]."""
+    """The inputs of a decision with evidence. Nothing in it may stem from after the session: the hindsight of a
+    reflection in training reaches it as a memory of earlier days at most.
+    Source: FinAgent §4.4 [A10]; InvestorBench A.1 [I5].
+
+    intelligence, past, low_level, high_level, immediate, extended: other agents' answers, None where there is none.
+    tools: signals of rule strategies, and experts' notes.
+    recollections: memories recalled for the session.
+    guidance: standing instruction of the desk's user.
+    """
 
     intelligence: MarketIntelligence | None = None
     past: PastSummary | None = None
@@ -49,33 +54,35 @@ class EvidenceView(DecisionView):
 
 
 class ReasoningSteps(Answer):
-    """The steps that come before the action, in their order. Source: FinAgent §4.4 [A10]."""
+    """The steps before the action, in their order. Source: FinAgent §4.4 [A10]."""
 
-    sentiment: Sentence = Field(description="Step 1: where the intelligence of today and of the past points, and why.")
+    sentiment: Sentence = Field(
+        description="Step 1: the direction in which the intelligence of today and of the past points, and why."
+    )
     price_view: Sentence = Field(
         description="Step 2: bullish or bearish by the moves of the price, their horizons weighed against each other."
     )
     lessons: Sentence = Field(
-        description="Step 3: which lessons of past decisions and past moves apply today, and what they ask for."
+        description="Step 3: the lessons of past decisions and past moves that apply today, and what follows from them."
     )
     indicators: Sentence = Field(
-        description="Step 4: what expert guidance, the tools and the indicators say, and whether they agree."
+        description="Step 4: the signals of experts, tools and indicators, and whether they agree."
     )
     position: Sentence = Field(
-        description="Step 5: what the present position allows and asks for: shares, cash, gain or loss."
+        description="Step 5: what the present position allows and calls for: shares, cash, gain or loss."
     )
     evidence: Annotated[list[str], Field(max_length=50)] = Field(
-        description="The ids of the memories that the decision rests on, as they stand in the brackets; empty when it "
-        "rests on none. They are rewarded or blamed for what comes of it."
+        description="The ids, as given in brackets, of the memories that the decision rests on; empty when it rests on "
+        "none. Their weight rises or falls with the outcome."
     )
 
 
 class EvidencedTrade(TradeAnswer, ReasoningSteps):
-    """A sized decision with its reasoning and its evidence; the reasoning comes first, so that a model thinks before
-    it acts. Source: FinAgent §4.4 [A10]."""
+    """A sized decision with its reasoning and its evidence. The reasoning comes first in the schema, so that a model
+    writes it before it names an action. Source: FinAgent §4.4 [A10]."""
 
     def check(self, view: Any) -> None:
-        """Raise ValueError for what no decision may say, and for evidence that was not given."""
+        """Raise ValueError as for any decision, and for evidence that was not given."""
         TradeAnswer.check(self, view)
         check_cited(self.evidence, (memory.handle for memory in view.recollections), "evidence")
 

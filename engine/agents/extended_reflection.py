@@ -1,4 +1,4 @@
-"""The extended reflection: looks back over a week or so of one's own trading; a reference, never an order."""
+"""The extended reflection: a review of about a week of the owner's trading, for reference."""
 
 from __future__ import annotations
 
@@ -39,24 +39,20 @@ class ExtendedView(View):
 
 
 class ExtendedReflection(Answer):
-    """How the period went, and what to keep of it. Source: TradingGPT §4.1.2 [G5]."""
+    """A review of the period, with what to repeat and what to avoid. Source: TradingGPT §4.1.2 [G5]."""
 
     trading_trend: Sentence = Field(
-        description="Where one's own trading went over the period: more or less of the asset, in how many trades, and "
-        "with or against the price."
+        description="The trend of your trading over the period: more or less of the asset, in how many trades, with or "
+        "against the price."
     )
-    self_evaluation: Sentence = Field(
-        description="How well that was done, judged by the rewards, in one honest sentence."
-    )
+    self_evaluation: Sentence = Field(description="An honest judgement of it by the rewards, in one sentence.")
     repeat: Annotated[list[Sentence], Field(max_length=6)] = Field(
-        description="What to do again, each with the date that speaks for it; empty when nothing does."
+        description="What to do again, each with the date that supports it; empty when there is nothing."
     )
     avoid: Annotated[list[Sentence], Field(max_length=6)] = Field(
-        description="What not to do again, each with the date that speaks against it; empty when nothing does."
+        description="What not to do again, each with the date that shows why; empty when there is nothing."
     )
-    query: Sentence = Field(
-        description="For the memory alone: search words by which this review is to be found again, no judgement."
-    )
+    query: Sentence = Field(description="For memory only: search words that will find this review again, no judgement.")
 
     def lines(self) -> tuple[str, ...]:
         """The reflection for a reader."""

@@ -1,4 +1,4 @@
-"""Looks up every figure that an explanation quotes among what its author was given."""
+"""Look up every figure that an explanation quotes in the text that its author was given."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SIZE_AFTER = re.compile(
 _SIZE_BEFORE = re.compile(r"\b(?:size|sized|buy|sell|buying|selling|trim|add)\b[^.\d]{0,25}$", re.IGNORECASE)
 _GUIDE_BEFORE = re.compile(r"\b(?:rsi|kdj|k|d|j|overbought|oversold|neutral)\b[^.\d]{0,40}$", re.IGNORECASE)
 _GUIDES = frozenset({20.0, 30.0, 50.0, 70.0, 80.0})
-"""Levels against which oscillators are read wherever they are taught."""
+"""Levels that textbooks compare oscillators with."""
 COUNTS_UP_TO = 20
 """Whole numbers up to this without a currency or percent sign are taken as counts."""
 
@@ -48,7 +48,7 @@ class _Figure:
 
 
 def unresolved_figures(explanation: str, inputs_text: str) -> tuple[str, ...]:
-    """The figures of an explanation that stand nowhere in its inputs, as written, each once.
+    """The figures of an explanation that its inputs do not hold, as written, each once.
 
     A figure resolves where some input, rounded to the digits that are quoted, equals it; signs, thousands
     separators and words such as million do not matter, and a percentage may be given as a fraction. Dates,
@@ -69,7 +69,7 @@ def unresolved_figures(explanation: str, inputs_text: str) -> tuple[str, ...]:
         if not percent and value <= 1:
             known.add(value * 100)
     order = sorted(known)
-    return tuple(dict.fromkeys(f.written for f in quoted if not _stands_in(order, f)))
+    return tuple(dict.fromkeys(f.written for f in quoted if not _is_in(order, f)))
 
 
 def _figures(text: str) -> Iterator[_Figure]:
@@ -98,8 +98,8 @@ def _needs_no_source(figure: _Figure, text: str) -> bool:
     return is_size and bool(_SIZE_AFTER.match(text, figure.stop) or _SIZE_BEFORE.search(before))
 
 
-def _stands_in(order: list[float], figure: _Figure) -> bool:
-    """Whether a known value rounds to the figure, written with its unit or without."""
+def _is_in(order: list[float], figure: _Figure) -> bool:
+    """True where a known value rounds to the figure, written with its unit or without."""
     for scale in {1.0, figure.unit}:
         value, half = figure.value * scale, figure.half * scale * (1 + 1e-9) + 1e-12
         row = bisect_left(order, value - half)

@@ -1,4 +1,4 @@
-"""The high-level reflection: judges each past decision by what came of it and says what to do better."""
+"""The high-level reflection: a judgement of each past decision by its outcome, corrections, and lessons."""
 
 from __future__ import annotations
 
@@ -19,14 +19,19 @@ from engine.domain.recollection import Recollection
 from engine.errors import InvariantBroken
 
 REASON_LIMIT = 600
-"""Characters of a past decision's reason that are told."""
+"""Characters of a past decision's reason that the agent sees."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HighLevelView(ChartedView):
-    """Past decisions, oldest first, with the reason that each gave at the time (aligned with `outcomes`, or none at
-    all); `chart` is of kind `trading`; `lessons` are the agent's own past ones. Raises InvariantBroken where reasons
-    and outcomes do not align. Source: FinAgent §4.3 [A5]."""
+    """Past decisions with a chart of kind `trading`. Raises InvariantBroken where reasons and outcomes do not align.
+    Source: FinAgent §4.3 [A5].
+
+    outcomes: results of the decisions, oldest first.
+    reasons: reason that each decision gave at the time, aligned with outcomes, or none at all.
+    intelligence: today's intelligence, or the digest of the news.
+    lessons: the agent's own past lessons.
+    """
 
     outcomes: tuple[Outcome, ...]
     reasons: tuple[str, ...]
@@ -48,8 +53,7 @@ class HighLevelView(ChartedView):
         return frozenset(o.decision_session for o in self.outcomes if o.action is not Action.ABSTAIN)
 
     def figures(self) -> str:
-        """What a model that does not see reads in place of the picture: a line per session with its close, the
-        cumulative return where it is known, and the trade."""
+        """A line per session with its close, the cumulative return where it is known, and the trade."""
         closes = self.chart.lines[0].values if self.chart.lines else ()
         returns = self.chart.panels[0].lines[0].values if self.chart.panels else (None,) * len(closes)
         trades = {marker.index: marker.side for marker in self.chart.markers}
@@ -64,31 +68,33 @@ def _number(value: float | None, sign: str = "", unit: str = "") -> str:
 
 
 class Judgement(Part):
-    """One past decision, judged."""
+    """The judgement of one past decision."""
 
     session: date = Field(description="The date of the decision, YYYY-MM-DD.")
     right: Annotated[bool, Field(strict=True)] = Field(
-        description="Whether the decision was right, by what the price did after it."
+        description="True if the move of the price after it shows that the decision was right."
     )
-    why: Sentence = Field(description="What made it right or wrong, in one sentence with the move that followed.")
+    why: Sentence = Field(
+        description="The reason why it was right or wrong, in one sentence with the move that followed."
+    )
 
 
 class HighLevelReflection(Answer):
-    """Decisions judged, corrections, lessons. Source: FinAgent §4.3 [A5]."""
+    """Judgements, corrections and lessons. Source: FinAgent §4.3 [A5]."""
 
     judgements: Annotated[list[Judgement], Field(max_length=250)] = Field(
-        description="Every decision judged, each once, oldest first; abstentions are no decisions."
+        description="A judgement of every decision, each once, oldest first; abstentions are no decisions."
     )
     improvements: Annotated[list[Sentence], Field(max_length=12)] = Field(
-        description="For each mistake what would have been better, for each success what made it one and how to make "
-        "more of it, with the date; empty when there is nothing to judge."
+        description="For each mistake the better alternative, for each success its cause and how to gain more from it, "
+        "with the date; empty when there is nothing to judge."
     )
     lessons: Annotated[list[Sentence], Field(min_length=1, max_length=6)] = Field(
-        description="What holds beyond the single decision and can be used again, one sentence each."
+        description="Lessons that hold beyond the single decision, one sentence each."
     )
     query: Sentence = Field(
-        description="For the memory alone: search words by which these lessons are to be found again, situations and "
-        "kinds of decision, no judgement."
+        description="For memory only: search words that will find these lessons again, situations and kinds of "
+        "decision, no judgement."
     )
 
     def check(self, view: HighLevelView) -> None:

@@ -1,4 +1,4 @@
-"""The immediate reflection: market facts and memories of every layer in, a recommendation with its evidence out."""
+"""The immediate reflection: a recommendation with its evidence from market facts and memories of every layer."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from engine.market.moves import MOMENTUM_SESSIONS, momentum
 
 @dataclass(frozen=True, slots=True)
 class MarketFacts:
-    """What the market shows: the price in the quote currency, the cumulative log return of the last `sessions` (None
-    where there are too few), and the risk character as a text. Source: InvestorBench A.1 [I5, I6]."""
+    """The price in the quote currency, the cumulative log return of the last `sessions` (None where there are too
+    few), and the risk character as a text. Source: InvestorBench A.1 [I5, I6]."""
 
     price: Decimal
     momentum: float | None
@@ -41,10 +41,19 @@ class MarketFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImmediateView(View):
-    """What the reflection may rest on. `shares` are held now, `profit` is their unrealized gain as a fraction, `scale`
-    says how advice is given. In training `next_move` is the change of the close that followed, as a fraction: the agent
-    explains it and decides nothing; in the test it is None. `moment` is as in DecisionView.
-    Source: InvestorBench A.1, appendix D [I5, I7]; TradingGPT §4.1.2 [G5]."""
+    """The inputs of the reflection. Source: InvestorBench A.1, appendix D [I5, I7]; TradingGPT §4.1.2 [G5].
+
+    facts: price, momentum and risk character.
+    recollections: memories of every layer.
+    shares, profit: shares held, and their unrealized gain as a fraction of cost.
+    profile: what is known of the asset and its sector.
+    character: the owner's manner of trading.
+    outcomes: results of the last decisions, oldest first.
+    extended: review of the last period, None where there is none.
+    scale: number of levels of the advice.
+    next_move: in training the change of the close that followed, as a fraction: it is explained and nothing decided.
+    moment, reports: as in DecisionView.
+    """
 
     facts: MarketFacts
     recollections: tuple[Recollection, ...]
@@ -61,7 +70,7 @@ class ImmediateView(View):
 
     @property
     def training(self) -> bool:
-        """Whether what followed is shown."""
+        """True where the move that followed is shown."""
         return self.next_move is not None
 
     def summary(self) -> str:
@@ -85,18 +94,18 @@ class LayeredEvidence(Part):
 
     @property
     def handles(self) -> tuple[str, ...]:
-        """All of them, layer by layer."""
+        """All ids, layer by layer."""
         return (*self.shallow, *self.intermediate, *self.deep, *self.reflection)
 
 
 class ImmediateReflection(Answer):
-    """The reason with its evidence; in training that is all. Source: InvestorBench A.1 [I5, I7]."""
+    """A reason with its evidence; in training there is no advice. Source: InvestorBench A.1 [I5, I7]."""
 
     evidence: LayeredEvidence = Field(
-        description="The ids of the memories that you used, as they stand in the brackets, each under its own layer."
+        description="The ids, as given in brackets, of the memories that you used, each under its own layer."
     )
     reason: Prose = Field(
-        description="The reason in a few sentences: what the memories of each layer say, what the momentum says, and "
+        description="The reason in a few sentences: what the memories of each layer show, what the momentum shows, and "
         "which of them counts most."
     )
 
@@ -109,7 +118,7 @@ class ImmediateReflection(Answer):
 
     @property
     def recommendation(self) -> str:
-        """What it comes to, in the words of its scale; empty in training."""
+        """The advice in the words of its scale; empty in training."""
         return ""
 
     def lines(self) -> tuple[str, ...]:
@@ -121,7 +130,7 @@ class ImmediateReflection(Answer):
 class ThreeWayReflection(ImmediateReflection):
     """A recommendation to buy, sell or hold. Source: InvestorBench A.1 [I5]."""
 
-    action: Literal["BUY", "SELL", "HOLD"] = Field(description="BUY or SELL; HOLD only where neither can be justified.")
+    action: Literal["BUY", "SELL", "HOLD"] = Field(description="BUY or SELL; HOLD only if neither can be justified.")
 
     @property
     def recommendation(self) -> str:
@@ -131,7 +140,7 @@ class ThreeWayReflection(ImmediateReflection):
 class FiveLevelReflection(ImmediateReflection):
     """Advice in five levels. Source: TradingGPT §4.1.2 [G4, G5]."""
 
-    action: Advice = Field(description="How to change the position, in one of the five levels, by its words.")
+    action: Advice = Field(description="The change of the position, as one of the five levels.")
 
     @property
     def recommendation(self) -> str:
@@ -139,7 +148,7 @@ class FiveLevelReflection(ImmediateReflection):
 
 
 def answer_to(view: ImmediateView) -> type[ImmediateReflection]:
-    """The answer that a view asks for: an explanation in training, advice on the view's scale in the test."""
+    """The class of the answer to a view: an explanation in training, advice on the view's scale in the test."""
     if view.training:
         return ImmediateReflection
     return FiveLevelReflection if view.scale == "five" else ThreeWayReflection

@@ -1,4 +1,4 @@
-"""What the cycle knows of a symbol, for agents that make their own view of it."""
+"""The inputs of the user's own agents, from which each makes its own view."""
 
 from __future__ import annotations
 
@@ -16,8 +16,14 @@ from engine.domain.recollection import Recollection
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holding:
-    """What is held of the symbol and what cash there is: prices and amounts in the quote currency, `value` of
-    the whole portfolio, fractions of 1; `unrealized` is the gain over average cost."""
+    """The position in the symbol and the cash, in the quote currency.
+
+    shares: quantity held, negative when short.
+    price, average_cost: per share.
+    value: of the whole portfolio.
+    cash, cash_fraction: free cash, and its part of the value as a fraction of 1.
+    unrealized, unrealized_fraction: gain over average cost, and the same as a fraction of the cost.
+    """
 
     shares: Decimal
     price: Decimal
@@ -33,13 +39,13 @@ class Holding:
 class Inputs:
     """The inputs of one agent. What its registration does not say that it reads is empty.
 
-    `bars`: visible bars, oldest first.
-    `news`, `filings`, `macro`: new since the last decision, in order of availability.
-    `outcomes`: results of the last decisions, oldest first.
-    `holding`: the position and the cash.
-    `recollections`: memories, best first within a layer.
-    `answers`: other agents' answers by agent, of those that the agent's View has a field for.
-    `now`: the moment of the cycle, UTC.
+    now: moment of the cycle, UTC.
+    bars: visible bars, oldest first.
+    news, filings, macro: new since the last decision, in order of availability.
+    outcomes: results of the last decisions, oldest first.
+    holding: the position and the cash.
+    recollections: memories, best first within a layer.
+    answers: answers by agent, of those that the agent's View has a field for.
     """
 
     symbol: Symbol

@@ -1,4 +1,4 @@
-"""The low-level reflection: links what was known to how the price moved, over three horizons, and draws a lesson."""
+"""The low-level reflection: the moves of the price over three horizons, linked to what was known, and a lesson."""
 
 from __future__ import annotations
 
@@ -19,9 +19,15 @@ from engine.market.moves import PriceMove
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LowLevelView(ChartedView):
-    """What was known up to the session, and the moves of the price: those that led up to it and, in training alone,
-    those that followed (`hindsight`). `chart` is of kind `kline`, `table` stands in for it where the model does not
-    see; `lessons` are the agent's own past ones. Source: FinAgent §4.3 [A4, A9]."""
+    """The information up to the session and the moves of the price, with a chart of kind `kline`.
+    Source: FinAgent §4.3 [A4, A9].
+
+    intelligence: today's intelligence, or the digest of the news.
+    past: summary of the recalled memories.
+    table: the chart's figures for models that do not see.
+    moves: moves that led up to the session and, in training alone, those that followed (`hindsight`).
+    lessons: the agent's own past lessons.
+    """
 
     intelligence: MarketIntelligence | NewsDigest | None
     past: PastSummary | None
@@ -31,7 +37,7 @@ class LowLevelView(ChartedView):
 
     @property
     def training(self) -> bool:
-        """Whether the view shows what followed."""
+        """True where moves that followed are shown."""
         return any(move.hindsight for move in self.moves)
 
     def summary(self) -> str:
@@ -40,29 +46,29 @@ class LowLevelView(ChartedView):
         return f"a chart of {len(self.chart.sessions)} sessions, {len(self.moves)} moves{seen}"
 
     def figures(self) -> str:
-        """What a model that does not see reads in place of the picture."""
+        """The table as text."""
         return self.table.text
 
 
 class LowLevelReflection(Answer):
-    """Why the price moved as it did, per horizon, and what to take from it. Source: FinAgent §4.3 [A4]."""
+    """An explanation of the moves per horizon, and a lesson. Source: FinAgent §4.3 [A4]."""
 
     short_term: Sentence = Field(
-        description="How the short-term move (1 session) follows from what was known, or why it does not."
+        description="The short-term move (1 session) explained by what was known, or why it cannot be."
     )
     medium_term: Sentence = Field(
-        description="How the medium-term move (7 sessions) follows from what was known, or why it does not."
+        description="The medium-term move (7 sessions) explained by what was known, or why it cannot be."
     )
     long_term: Sentence = Field(
-        description="How the long-term move (14 sessions) follows from what was known, or why it does not."
+        description="The long-term move (14 sessions) explained by what was known, or why it cannot be."
     )
     lesson: Sentence = Field(
-        description="What to expect next time under like conditions: names the event, the state of the chart, the "
+        description="What to expect next time under similar conditions: names the event, the state of the chart, the "
         "move and its size."
     )
     query: Sentence = Field(
-        description="For the memory alone: search words by which this lesson is to be found again, events and states "
-        "of the chart, no judgement."
+        description="For memory only: search words that will find this lesson again, events and states of the chart, "
+        "no judgement."
     )
 
     def lines(self) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Market intelligence: every new item judged for its effect, a summary to trade on, query texts to remember by."""
+"""Market intelligence: a judgement of every new item, a summary for trading, and search texts for memory."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ REPORT_LIMIT = 8_000
 """Characters of a filing, a report or a macro item: its summary is of 1,000 words. Source: InvestorBench [I5]."""
 NEWS_LIMIT = 2_400
 READERS_ITEMS = 12
-"""Judged items that a reader of the intelligence is told, the weightiest first."""
+"""Judged items that a reader of the intelligence sees, the weightiest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class IntelligenceItem:
 
     @classmethod
     def of_macro(cls, release: MacroRelease) -> IntelligenceItem:
-        """A figure of the economy. Source: TradingGPT §4.1.1 [G2]."""
+        """A macro release. Source: TradingGPT §4.1.1 [G2]."""
         return cls(release.id, "macro", release.date, release.summary)
 
     @property
@@ -67,9 +67,9 @@ class IntelligenceItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IntelligenceView(View):
-    """What came in since the last decision, oldest first, and how the price moved in the last sessions. It is never
-    more than a prompt may carry: filings, reports and macro items stay, the newest news are kept, and what had to be
-    left out is counted. Source: FinAgent §4.1 [A1]."""
+    """Items since the last decision, oldest first, and the moves of the last sessions. What exceeds the length of a
+    prompt is left out and counted: the oldest news first, never filings, reports or macro items.
+    Source: FinAgent §4.1 [A1]."""
 
     items: tuple[IntelligenceItem, ...]
     left_out: int = 0
@@ -100,7 +100,7 @@ class IntelligenceView(View):
         prices: tuple[SessionMove, ...] = (),
         macro: Iterable[MacroRelease] = (),
     ) -> IntelligenceView:
-        """The view of figures of the economy, filings and news, each in order of availability."""
+        """The view of macro releases, filings and news, each in order of availability."""
         reports = (*map(IntelligenceItem.of_macro, macro), *map(IntelligenceItem.of_filing, filings))
         items = (*reports, *map(IntelligenceItem.of_news, news))
         return cls(symbol=symbol, session=session, owner=owner, items=items, prices=prices)
@@ -112,23 +112,23 @@ class IntelligenceView(View):
 
 
 class ItemJudgement(Part):
-    """What one item means for the price."""
+    """The meaning of one item for the price."""
 
-    id: str = Field(description="The item's id, as it stands in the brackets before it.")
+    id: str = Field(description="The item's id, as given in brackets before it.")
     effect: Literal["positive", "negative", "neutral"] = Field(
-        description="What the item does to the price, if anything: positive, negative or neutral."
+        description="The effect of the item on the price: positive, negative or neutral."
     )
     horizon: Literal["short", "medium", "long"] = Field(
-        description="For how long it matters: short for days, medium for weeks up to a quarter, long beyond that."
+        description="The time for which it matters: short for days, medium for weeks up to a quarter, long for more."
     )
     weight: Annotated[int, Field(strict=True, ge=1, le=10)] = Field(
-        description="How weighty the item is for the company: a whole number from 1 (noise) to 10 (changes what the "
-        "company is worth). It decides how long the item is remembered."
+        description="The item's importance for the company: a whole number from 1 (noise) to 10 (changes the value of "
+        "the company). It decides for how long the item is remembered."
     )
     concerns_company: bool = Field(
-        strict=True, description="Whether the item is about the company itself, and does not only name it in passing."
+        strict=True, description="True if the item is about the company itself, false if it only names it in passing."
     )
-    summary: Sentence = Field(description="What the item says, in one sentence with its main figure.")
+    summary: Sentence = Field(description="The content of the item, in one sentence with its main figure.")
 
 
 class RetrievalQueries(Part):
@@ -140,21 +140,21 @@ class RetrievalQueries(Part):
 
 
 class MarketIntelligence(Answer):
-    """The items judged, what follows for trading, and what to look for in memory. Source: FinAgent §4.1 [A1]."""
+    """Judged items, a summary for trading, and search texts for memory. Source: FinAgent §4.1 [A1]."""
 
     items: Annotated[list[ItemJudgement], Field(max_length=400)] = Field(
-        description="Every item judged, each once, by its id; empty when there were none."
+        description="A judgement of every item, each once, by its id; empty when there were none."
     )
     summary: Prose = Field(
-        description="For the trader: what of all this bears on the price, what speaks for it and against it, and "
-        "whether the market was lately bullish or bearish. Repeats count once."
+        description="For the trader: what matters for the price, arguments for a rise and for a fall, and whether the "
+        "market was lately bullish or bearish. Repeats count once."
     )
     recent_market: Literal["bullish", "bearish", "mixed"] = Field(
-        description="How the market took the last sessions: bullish, bearish or mixed."
+        description="The mood of the market over the last sessions: bullish, bearish or mixed."
     )
     queries: RetrievalQueries = Field(
-        description="For the memory alone: texts to find similar past events with. Names, events and topics, no "
-        "judgement; written afresh, never a part of the summary."
+        description="For memory only: texts that find similar past events. Names, events and topics, no judgement; "
+        "newly written, never a part of the summary."
     )
 
     def check(self, view: IntelligenceView) -> None:

@@ -1,4 +1,4 @@
-"""The news summarizer: all of the symbol's news of the day in, what of it matters for the price out."""
+"""The news agent: a digest of a symbol's news of the day."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ TOTAL_LIMIT = 60_000
 
 @dataclass(frozen=True, slots=True)
 class NewsLine:
-    """One item of news as plain text, cleaned and cut to length when it is made. `day` is the item's own
-    date."""
+    """One item of news as plain text, cleaned and cut to length when it is made. `day` is the item's own date."""
 
     day: date
     headline: str
@@ -49,8 +48,8 @@ class NewsLine:
 
 @dataclass(frozen=True, slots=True)
 class NewsView(View):
-    """News since the last decision, oldest first, never more than a prompt may carry: the newest are kept and
-    what had to be left out is counted. Source: FinVision §3.1 [V1]."""
+    """News since the last decision, oldest first. What exceeds the length of a prompt is left out and counted, the
+    oldest first. Source: FinVision §3.1 [V1]."""
 
     items: tuple[NewsLine, ...]
     left_out: int = 0
@@ -77,25 +76,25 @@ class NewsView(View):
 
 
 class NewsDigest(Answer):
-    """What the news of the day means for the price. Source: FinVision table 4 [V1]."""
+    """A digest of the news of the day. Source: FinVision table 4 [V1]."""
 
     summary: Annotated[list[Sentence], Field(min_length=1, max_length=6)] = Field(
         description="The main points that may move the price soon, one sentence each: five or six, fewer "
-        "when there is little to say. Say here, too, when items do not concern the company."
+        "if there is little news. Say here as well if items do not concern the company."
     )
     positive: Annotated[list[Sentence], Field(max_length=10)] = Field(
-        description="What speaks for the share, one short phrase each; empty when nothing does."
+        description="Arguments for a rise of the price, one short phrase each; empty when there are none."
     )
     negative: Annotated[list[Sentence], Field(max_length=10)] = Field(
-        description="What speaks against the share, one short phrase each; empty when nothing does."
+        description="Arguments for a fall of the price, one short phrase each; empty when there are none."
     )
     sentiment: Literal["bullish", "bearish", "neutral"] = Field(
-        description="Where all of it together points: bullish, bearish or neutral."
+        description="The balance of all of it: bullish, bearish or neutral."
     )
-    reason: Sentence = Field(description="Why the sentiment is what it is, in one sentence.")
+    reason: Sentence = Field(description="The reason for the sentiment, in one sentence.")
     unrelated: Annotated[int, Field(strict=True, ge=0)] = Field(
-        description="How many of the items name the company only in passing or concern another one; they "
-        "count for nothing in the sentiment."
+        description="The number of items that name the company only in passing or concern another one; they "
+        "do not count for the sentiment."
     )
 
     def lines(self) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Past intelligence: what memory brought back is summarized again, before a decision reads it."""
+"""Past intelligence: a summary of the recalled memories, before a decision reads it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from engine.domain.recollection import Recollection
 
 @dataclass(frozen=True, slots=True)
 class PastView(View):
-    """What was retrieved, best first: up to M retrieval types times K. Source: FinAgent §4.1 [A2, A3]."""
+    """The recalled memories, best first: up to M retrieval types times K. Source: FinAgent §4.1 [A2, A3]."""
 
     recollections: tuple[Recollection, ...]
 
@@ -26,17 +26,17 @@ class PastView(View):
 
 
 class PastSummary(Answer):
-    """What the past has to say today. Source: FinAgent §4.1 [A3]."""
+    """A summary of the past for today. Source: FinAgent §4.1 [A3]."""
 
     summary: Prose = Field(
-        description="What of the past bears on today: events with their dates and what came of them, patterns that "
-        "repeat, what has changed since."
+        description="What of the past matters today: events with their dates and outcomes, patterns that repeat, what "
+        "has changed since."
     )
     still_valid: Annotated[list[str], Field(max_length=200)] = Field(
-        description="The ids of the memories that still hold, as they stand in the brackets."
+        description="The ids, as given in brackets, of the memories that are still valid."
     )
     outdated: Annotated[list[str], Field(max_length=200)] = Field(
-        description="The ids of the memories that newer ones or the passing of time have overtaken."
+        description="The ids of the memories that are outdated by newer ones or by time."
     )
 
     def check(self, view: PastView) -> None:

@@ -1,4 +1,4 @@
-"""The reflection on performance: what recent decisions earned, over a short and over a medium term."""
+"""The reflection on performance: results of recent decisions over a short and a medium term."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ class PerformanceView(View):
 
 
 class PerformanceReflection(Answer):
-    """What the outcomes teach. Source: FinVision table 4 [V3]."""
+    """A judgement of the outcomes. Source: FinVision table 4 [V3]."""
 
     effectiveness: FourteenWords = Field(
-        description="How well the decisions worked, judged by their rewards; under 15 words."
+        description="The effectiveness of the decisions, by their rewards; under 15 words."
     )
     key_factors: FourteenWords = Field(
-        description="Which of the stated factors weighed most in what came out; under 15 words."
+        description="The stated factors that mattered most for the results; under 15 words."
     )
     return_trend: FourteenWords = Field(
-        description="Where the cumulative return is heading over this term; under 15 words."
+        description="The trend of the cumulative return over this term; under 15 words."
     )
 
     def lines(self) -> tuple[str, ...]:

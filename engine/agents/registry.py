@@ -1,4 +1,4 @@
-"""Every agent, and what follows from their registrations: steps of presets, names of ablations."""
+"""All agents, and what follows from their registrations: steps of presets, names of ablations."""
 
 from __future__ import annotations
 

@@ -88,8 +88,8 @@ def _template(prompt: Path) -> Template:
 
 @cache
 def _fields(answer: type[Answer]) -> str:
-    """The answer's fields with their instructions, one per line: the class that checks is the one that
-    instructs."""
+    """The answer's fields with their instructions, one per line. They are those of the class that checks the answer:
+    a second list in the prompt would contradict it some day."""
     return "\n".join(_field_lines(answer, ""))
 
 
@@ -104,7 +104,7 @@ def _field_lines(answer: type[BaseModel], indent: str) -> Iterator[str]:
 
 
 def money(amount: Decimal) -> str:
-    """An amount to the cent, or as it is where it is smaller than that shows."""
+    """An amount to the cent, one below 1 with all its digits."""
     return f"{amount:.2f}" if abs(amount) >= 1 or not amount else f"{amount.normalize():f}"
 
 
@@ -114,7 +114,7 @@ def _figure(number: Decimal) -> str:
 
 
 def _outcome_line(outcome: Outcome) -> str:
-    """A decision and what came of it, on one line."""
+    """A decision and its outcome on one line."""
     decided = f"{outcome.decision_session}: {outcome.action} {_figure(outcome.size)}"
     return (
         f"{decided}, close {money(outcome.close)}, reward {outcome.reward * 100:+.3f}%, "

@@ -1,5 +1,4 @@
-"""The reflection on the signal chart: closes with past buys and sells marked, seen again with what came
-after."""
+"""The reflection on the signal chart: past buys and sells judged by the closes that followed."""
 
 from __future__ import annotations
 
@@ -23,7 +22,7 @@ class SignalView(ChartedView):
         return f"{len(self.chart.sessions)} closes with {len(self.chart.markers)} signals"
 
     def figures(self) -> str:
-        """What a model that does not see reads in place of the picture: a line per session."""
+        """A line per session with its close and the trade."""
         closes = self.chart.lines[0].values if self.chart.lines else ()
         marks = {marker.index: marker.side for marker in self.chart.markers}
         return "\n".join(
@@ -33,14 +32,16 @@ class SignalView(ChartedView):
 
 
 class SignalReflection(Answer):
-    """What the signals were worth. Source: FinVision table 4 [V4]."""
+    """A judgement of the signals. Source: FinVision table 4 [V4]."""
 
-    trend_against_signals: Sentence = Field(description="The recent price trend, and how the buys and sells lie in it.")
+    trend_against_signals: Sentence = Field(
+        description="The recent price trend, and the buys and sells compared with it."
+    )
     effectiveness: Sentence = Field(
-        description="How good the recent buys and sells were, by what the price did after each."
+        description="The effectiveness of the recent buys and sells, by the move of the price after each."
     )
     missed: Annotated[list[Sentence], Field(max_length=8)] = Field(
-        description="Chances missed and mistakes made, each with its date; empty when there were none."
+        description="Missed opportunities and mistakes, each with its date; empty when there were none."
     )
 
     def lines(self) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Text that others wrote, made harmless: plain characters, bounded length, a fence that it cannot leave."""
+"""Foreign text made safe for prompts: plain characters, bounded length, a fence that it cannot leave."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def fenced(name: str, lines: Iterable[str], left_out: int = 0) -> str:
 
 
 def count_words(text: str) -> int:
-    """Words as a reader counts them: runs of non-blanks with at least one letter or digit."""
+    """The number of words: runs of non-blanks with at least one letter or digit."""
     return sum(part.isalnum() or any(c.isalnum() for c in part) for part in text.split())
 
 
@@ -77,15 +77,15 @@ def _plain_lines(text: str) -> str:
     return "\n".join(line for line in map(plain, text.splitlines()) if line)
 
 
-def _something(text: str) -> str:
+def _not_empty(text: str) -> str:
     if not count_words(text):
-        raise ValueError("say something; it is empty")
+        raise ValueError("must not be empty")
     return text
 
 
-Sentence = Annotated[str, StringConstraints(max_length=2000), AfterValidator(plain), AfterValidator(_something)]
+Sentence = Annotated[str, StringConstraints(max_length=2000), AfterValidator(plain), AfterValidator(_not_empty)]
 """Non-empty plain text of a model, of up to 2,000 characters."""
-Prose = Annotated[str, StringConstraints(max_length=20_000), AfterValidator(_plain_lines), AfterValidator(_something)]
+Prose = Annotated[str, StringConstraints(max_length=20_000), AfterValidator(_plain_lines), AfterValidator(_not_empty)]
 """Non-empty plain text of a model that keeps its line breaks, of up to 20,000 characters."""
 TenWords = Annotated[Sentence, AfterValidator(_at_most_ten)]
 """Plain text of at most 10 words. Source: FinVision table 4 [V2]."""

@@ -1,4 +1,4 @@
-"""Tools of the decision: what rule strategies say with their reasons, and what experts wrote."""
+"""Tools of the decision: signals of rule strategies with their reasons, and experts' notes."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from engine.domain.market import PriceHistory, Symbol
 from engine.errors import MalformedData, MissingData
 
 NOTE_LIMIT = 1_500
-"""Characters of an expert's note that are told."""
+"""Characters of an expert's note that the decision sees."""
 COLUMNS = ("date", "symbol", "text")
 LAST_NOTES = 3
-"""Newest notes that are told."""
+"""Newest notes that the decision sees."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolSignal:
-    """What one tool says: `guidance` where an expert's words are all there is. Source: FinAgent §4.4 [A7]."""
+    """The signal of one tool; an expert's note is `guidance`. Source: FinAgent §4.4 [A7]."""
 
     name: str
     signal: Literal["buy", "sell", "none", "guidance"]
@@ -38,8 +38,8 @@ class ToolSignal:
     @property
     def line(self) -> str:
         """The signal on one line."""
-        said = {"none": "no signal", "guidance": "expert guidance"}.get(self.signal, self.signal)
-        return f"{self.name}, {said}: {self.explanation}"
+        signal = {"none": "no signal", "guidance": "expert guidance"}.get(self.signal, self.signal)
+        return f"{self.name}, {signal}: {self.explanation}"
 
 
 class Rule(Protocol):
@@ -56,19 +56,19 @@ class Rule(Protocol):
 
 
 def tool_signals(rules: Iterable[Rule], bars: PriceHistory) -> tuple[ToolSignal, ...]:
-    """What each rule says after the last bar; nothing where there are no bars."""
+    """The signal of each rule after the last bar; none where there are no bars."""
     if not len(bars):
         return ()
-    return tuple(ToolSignal(rule.name, _word(int(rule.signals(bars)[-1])), rule.explain(bars, -1)) for rule in rules)
+    return tuple(ToolSignal(rule.name, _named(int(rule.signals(bars)[-1])), rule.explain(bars, -1)) for rule in rules)
 
 
-def _word(signal: int) -> Literal["buy", "sell", "none"]:
+def _named(signal: int) -> Literal["buy", "sell", "none"]:
     return "sell" if signal < 0 else "buy" if signal > 0 else "none"
 
 
 def guidance_signals(notes: Sequence[ExpertNote], symbol: Symbol, session: date) -> tuple[ToolSignal, ...]:
     """The newest notes on a symbol that are dated before a session, oldest first. A note of the session's own day may
-    have been written after its close, so it waits for the next."""
+    have been written after its close, so it counts from the next session on."""
     known = sorted((n for n in notes if n.symbol == symbol and n.day < session), key=lambda note: note.day)
     return tuple(ToolSignal(f"expert of {note.day}", "guidance", note.text) for note in known[-LAST_NOTES:])
 

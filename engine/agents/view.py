@@ -1,4 +1,4 @@
-"""What passes between an agent and those around it: the View that it sees, the Answer that it gives."""
+"""Views and answers: the values that pass between agents and the cycle."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from engine.domain.market import Symbol
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """All that an agent may see, as a frozen value; each agent's own View adds its fields."""
+    """All that an agent may see, as a frozen value. Each agent's own View adds its fields."""
 
     symbol: Symbol
     session: date
@@ -27,7 +27,7 @@ class View:
 
     @property
     def charts(self) -> tuple[ChartSpec, ...]:
-        """Pictures for a model that sees."""
+        """Charts that a model that sees is shown as images."""
         return ()
 
     def summary(self) -> str:
@@ -37,17 +37,17 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class ChartedView(View):
-    """A view with one picture; a model that does not see reads `figures` instead."""
+    """A view with one chart; a model that does not see reads `figures` instead."""
 
     chart: ChartSpec
 
     @property
     def charts(self) -> tuple[ChartSpec, ...]:
-        """The picture."""
+        """The chart."""
         return (self.chart,)
 
     def figures(self) -> str:
-        """The picture's figures as text, a line per session."""
+        """The chart's figures as text, a line per session."""
         raise NotImplementedError
 
 
@@ -58,13 +58,13 @@ class Part(BaseModel):
 
 
 class Answer(Part):
-    """What an agent must answer. Field descriptions are its instructions; the class docstring is for programmers."""
+    """Base of an agent's answer. The fields' descriptions are instructions; class docstrings are for programmers."""
 
     def check(self, view: Any) -> None:
         """Raise ValueError for an answer that its view does not allow."""
 
     def leaning(self) -> int:
-        """1 for the share, -1 against it, 0 for neither: what the offline rules make of an own agent's answer."""
+        """The side that the offline rules count for one of the user's own agents: 1 bullish, -1 bearish, 0 neither."""
         return 0
 
     def lines(self) -> tuple[str, ...]:

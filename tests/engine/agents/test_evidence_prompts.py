@@ -84,8 +84,8 @@ def test_every_field_of_the_answer_is_asked_for_in_its_own_words(case: str, sees
 @pytest.mark.parametrize("case", ["low level", "high level"])
 def test_a_picture_is_spoken_of_only_to_who_sees_it(case: str) -> None:
     blind, seen = "\n".join(told(case, False)), "\n".join(told(case, True))
-    assert "picture" not in blind and "2023-05-30" in blind and "207.00" in blind
-    assert "picture" in seen and "207.00" not in seen
+    assert "image" not in blind and "2023-05-30" in blind and "207.00" in blind
+    assert "image" in seen and "207.00" not in seen
 
 
 def test_a_model_that_does_not_see_reads_trades_and_returns_by_session() -> None:

@@ -70,9 +70,9 @@ def test_every_field_of_the_answer_is_asked_for_in_its_own_words(case: str, sees
 def test_a_picture_is_spoken_of_only_to_who_sees_it() -> None:
     agent, view = VIEWS["signals"]
     blind = "\n".join(rendered(agent, view, False))
-    assert "picture" not in blind and "2023-05-31 179.50 BUY" in blind
+    assert "image" not in blind and "2023-05-31 179.50 BUY" in blind
     seen = "\n".join(rendered(agent, view))
-    assert "picture" in seen and "179.50" not in seen
+    assert "image" in seen and "179.50" not in seen
 
 
 def test_the_rules_are_told_with_the_presets_numbers() -> None:
