@@ -30,7 +30,7 @@ class ActivityLine:
 
 @dataclass(frozen=True, slots=True)
 class AccountActivity:
-    """What is new in the account's history, in the broker's order."""
+    """The new entries of an account's history, in the broker's order."""
 
     all: tuple[ActivityLine, ...]
 
@@ -65,7 +65,7 @@ def read_lines(
     calendar: Calendar,
     first_open: date | None,
 ) -> AccountActivity:
-    """What of a history is new; `order_of` finds our order by the broker's id of it."""
+    """The new entries of a history. `order_of` finds our order by the broker's id of it."""
     fresh = {activity.id: activity for activity in activities if activity.id not in known}
     return AccountActivity(
         tuple(_line(one, order_of, session_of(calendar, one.time, first_open)) for one in fresh.values())

@@ -1,4 +1,4 @@
-"""What was found in an account is written into the desk's journal: whole or not at all, and never twice."""
+"""Writes a reconciliation into the desk's journal: whole or not at all, and never twice."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ class Booking:
 
 
 def closes(market: Market, session: date, portfolio: Portfolio) -> dict[Symbol, Decimal]:
-    """What was held, at the raw close of a session, or the last before it. Raises MissingData."""
+    """The raw close of each position in a session, or the last one before it. Raises MissingData."""
     return {symbol: _close(market, symbol, session) for symbol in portfolio.positions}
 
 

@@ -93,7 +93,7 @@ class BrokerVenue:
         return "" if asset.tradable else f"the broker lets nobody trade {symbol} (it is {asset.status})"
 
     async def refresh(self) -> BuyingPower:
-        """What the account has at this moment."""
+        """The account's buying power at this moment."""
         self._seen(await self._broker.account(), await self._broker.open_orders())
         return self.buying_power
 
@@ -102,7 +102,7 @@ class BrokerVenue:
         return await self._broker.place(order)
 
     async def lookup(self, order_id: str) -> OrderUpdate | None:
-        """How an order stands at the broker."""
+        """The state of an order at the broker."""
         theirs = await self._broker.lookup(order_id)
         if theirs is None:
             return None

@@ -29,13 +29,13 @@ class CloseComparison:
 
     @property
     def difference(self) -> Decimal:
-        """How much more the broker says."""
+        """The broker's value less the journal's."""
         return self.broker - self.journal
 
     @property
     def differs(self) -> bool:
-        """Whether that is more than rounding: half a cent for each position, for the cash, for the sum, and for ours
-        where it is shown in cents."""
+        """True for more than rounding: half a cent for each position, for the cash, for the sum, and for our value shown in
+        cents."""
         return abs(self.difference) > CENT * (self.held + 3) / 2
 
 

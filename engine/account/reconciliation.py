@@ -27,8 +27,8 @@ from engine.ports import Account, Calendar, Clock, Orders, Pause
 PAUSES = (0.5, 1.0, 2.0, 4.0)
 """Seconds between looks: an account may be filling orders, and its history may lag behind its cash."""
 OVERLAP = timedelta(days=1)
-"""How far before the last known line the history is read again, since clocks differ; a broker whose lines come later
-than that reads back further by itself."""
+"""Overlap with the last known entry from which the history is read again, since clocks differ. A broker whose entries
+come later reads back further by itself."""
 _RECENT = timedelta(days=14)
 
 

@@ -1,7 +1,6 @@
-"""How a desk did, whatever money was brought in or taken out: time-weighted changes from close to close.
+"""Time-weighted returns of a desk from close to close, whatever was deposited or withdrawn.
 
-What a person brings into an account or takes out of it (a transfer, a difference that was adopted) is an external flow
-and no profit. Each counts at the close of its session: the change of that session is (value - flow) / value before - 1,
+A deposit or a withdrawal (a transfer, a difference that was adopted) is an external flow and no profit. Each counts at the close of its session: the change of that session is (value - flow) / value before - 1,
 as if nothing had come, and the next one rests on the value with it. Changes are linked into a growth of one unit of
 money, from which falls and every other measure are taken. So an idle desk stays at zero whatever comes or goes, and
 money that comes dilutes or lifts nothing on the day that it comes. Dividends, interest, fees and rounding are results.
@@ -25,8 +24,8 @@ ONE = Decimal(1)
 
 @dataclass(frozen=True, slots=True)
 class NetDeposit:
-    """What was brought in (negative: taken out) in a session: cash, `symbol` empty, or shares at what they were worth
-    at its close, in the quote currency."""
+    """A deposit (negative: a withdrawal) in a session: cash, with an empty `symbol`, or shares at their value at its close,
+    in the quote currency."""
 
     session: date
     symbol: Symbol
@@ -107,7 +106,7 @@ def _place(points: Sequence[EquityPoint], session: date) -> int | None:
 
 
 def _price(points: Sequence[EquityPoint], place: int, symbol: Symbol, otherwise: Decimal = ZERO) -> Decimal:
-    """What a share was worth at a close; what was gone by then, at the close before."""
+    """The price of a share at a close, or at the close before where it was gone by then."""
     at_close = points[place].prices.get(symbol)
     if at_close is not None:
         return at_close

@@ -98,7 +98,7 @@ class _Grown:
 
 
 def _invested(point: EquityPoint) -> Decimal:
-    """What all positions are worth, shorts counted at their size."""
+    """The value of all positions, shorts counted at their size."""
     held = point.portfolio.positions.items()
     return sum((abs(position.quantity) * point.prices[symbol] for symbol, position in held), ZERO)
 

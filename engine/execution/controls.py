@@ -49,8 +49,8 @@ class Approval:
 
 
 def halted(reader: JournalReader) -> Halted | None:
-    """Whether the desk is halted, by the journal as it stands at this moment, other processes' words included: one
-    query, for use before every order."""
+    """The halt of the desk at this moment, None where there is none. Commands of other processes count. One query, for use
+    before every order."""
     last = reader.last_command(Halt, Resume)
     if last is None or not isinstance(last[1], Halt):
         return None
@@ -77,8 +77,8 @@ def not_sent(reader: JournalReader) -> tuple[OrderEntry, ...]:
 
 
 def stays_until(calendar: Calendar, symbols: Iterable[Symbol], session: date) -> datetime:
-    """How long an order of a decision session may still be handed over, UTC: until the desk's next session is
-    completed, which with a coin among the symbols takes its UTC day as well."""
+    """The end of the time in which an order of a decision session may be sent, UTC: the completion of the desk's next
+    session, which with crypto among the symbols takes its UTC day as well."""
     following = calendar.sessions(session + timedelta(days=1), session + NEXT_SESSION)[0]
     closes = calendar.closes_at(following) + AFTER_CLOSE
     return max(closes, AroundTheClock().closes_at(following)) if any(map(is_crypto, symbols)) else closes

@@ -29,11 +29,11 @@ from engine.messages.events import Event, OrderMoved
 from engine.ports import Calendar, Clock, Pause
 
 ATTEMPTS = 3
-"""How often an order is sent whose arrival cannot be seen."""
+"""Attempts to send an order whose arrival cannot be seen."""
 LOOKUPS = (0.5, 2.0, 5.0)
 """Seconds to wait before each question of whether an order arrived."""
 TRANSIT = timedelta(minutes=1)
-"""How long before the next close the last order is sent: one that arrives after it would wait for another session."""
+"""Time before the next close at which the last order is sent: one that arrives after it would wait for another session."""
 
 Price = Callable[[Symbol], Decimal]
 
@@ -77,7 +77,7 @@ class _Gate(Enum):
 
 @dataclass(frozen=True, slots=True)
 class _Bounds:
-    """What the orders of one call are held to: `floor` is cash (quote currency) that buys must leave."""
+    """The bounds of the orders of one call: `floor` is cash (quote currency) that buys must leave."""
 
     price: Price
     floor: Decimal
@@ -211,7 +211,7 @@ class Submission:
         return order, _Gate.WAITING if mode is TradingMode.ASK and approval is None else _Gate.OPEN
 
     async def _shortfall(self, order: Order, bounds: _Bounds) -> str:
-        """What the account lacks for an order, whatever else is still open there; empty where nothing."""
+        """The cash or shares that the account lacks for an order beside what is open there; empty where nothing."""
         power = await self._venue.refresh()
         if order.side is Side.BUY:
             left = power.cash - power.reserved - cost(order, bounds.price(order.symbol))

@@ -44,8 +44,8 @@ class Settlement:
 
 @dataclass(frozen=True, slots=True)
 class BuyingPower:
-    """What an account can still spend and sell, in the quote currency and in shares: its cash, what open buys may take
-    of it, the shares held, and how many of them open sales may take."""
+    """The means of an account to buy and sell, in the quote currency and in shares: its cash, the part of it that open buys
+    may take, the shares held, and the part of them that open sales may take."""
 
     cash: Decimal
     reserved: Decimal = ZERO
@@ -54,7 +54,7 @@ class BuyingPower:
 
 
 class SessionVenue(Protocol):
-    """What a session needs of its market to decide. `settle` comes first in every run: it is start-up and crash
+    """The part of a market that a session needs to decide. `settle` comes first in every run: it is start-up and crash
     recovery alike."""
 
     @property

@@ -64,7 +64,7 @@ class CostMeter:
 
 
 def use_of(answers: Iterable[AnswerEntry]) -> ModelUse:
-    """What was asked for some decisions, recorded answers included; `spec` names the models."""
+    """The model use of some decisions, recorded answers included; `spec` names the models."""
     asked = list(answers)
     meter = CostMeter(", ".join(dict.fromkeys(answer.result.model for answer in asked)))
     for answer in asked:

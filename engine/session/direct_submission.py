@@ -15,7 +15,7 @@ from engine.session.simulated_venue import SimulatedVenue
 
 
 class OrderRecorder(Protocol):
-    """What keeps the states of orders."""
+    """A record of the states of orders."""
 
     def ordered(self, update: OrderUpdate) -> None:
         """Keep the state of an order that the broker reported."""

@@ -29,7 +29,7 @@ Inputs = Mapping[str, Sequence[bytes]]
 _TURN = "turn"
 _COLUMNS = ("sessions", "open", "high", "low", "close", "adj_close")
 _FIGURES = timedelta(days=800)
-"""How far back figures of the economy are told beside the last one, with room: a year and what came before it."""
+"""Period before the last figure of the economy that is kept, with room: a year and the one before it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,8 +49,8 @@ class TurnInputs:
 
 
 def input_parts(turn: Turn, market: Market, bars: int) -> Inputs:
-    """What a turn can read: of every symbol that is decided or held the last `bars` visible bars and those of the
-    month in which they begin, its corporate actions since, new news, and a year's filings; figures of the economy."""
+    """The inputs of a turn: of every symbol that is decided or held the last `bars` visible bars and those of the month in
+    which they begin, its corporate actions since, new news, and a year's filings; macro series."""
     now = turn.market.now
     known = market.cut(now)
     parts: dict[str, Sequence[bytes]] = {_TURN: (_bytes(_books(turn)),)}

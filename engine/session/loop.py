@@ -23,7 +23,7 @@ from engine.session.owner_books import OwnerBooks, has_books
 from engine.session.turn_builder import build_turn
 
 RESUMED_WITHIN = timedelta(minutes=15)
-"""How old the data of a killed cycle within a session may be when it goes on with it."""
+"""Largest age of the data with which a killed cycle within a session goes on."""
 
 
 async def run_session(context: SessionContext, moment: Moment, state: RunState) -> SessionResult:

@@ -19,9 +19,9 @@ _LOOK_AHEAD = timedelta(days=12)  # no market rests longer
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """How often a desk works. `after_close`: how long after a close its data is expected to be there; `every`: the
-    time between two cycles within a session, None for none; `coins`: whether a session is complete only once its UTC
-    day is over as well, as for a desk with coins among its symbols."""
+    """The times at which a desk works. `after_close`: time after a close by which its data is expected; `every`: time
+    between two cycles within a session, None for none; `crypto`: a session is complete only once its UTC day is over as
+    well."""
 
     after_close: timedelta = timedelta(minutes=20)
     every: timedelta | None = None
@@ -38,7 +38,7 @@ class ScheduledRun:
 
     @property
     def within_session(self) -> bool:
-        """Whether the market is open then."""
+        """True where the market is open then."""
         return self.number != DAILY
 
 

@@ -28,7 +28,7 @@ Awaited = tuple[EquityPoint, tuple[Fill, ...]]
 
 
 class VenueRecorder(Protocol):
-    """What a simulated venue keeps of its sessions."""
+    """A record of the sessions of a simulated venue."""
 
     def opened(self, books: EquityPoint) -> None:
         """Keep the first books."""

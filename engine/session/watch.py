@@ -19,7 +19,7 @@ FOR_A_PERSON = (UsageError, ConfigError, CredentialsRefused, InvariantBroken)
 """Errors that no waiting changes: watching ends with them."""
 RETRY = timedelta(minutes=5)
 TARDY = timedelta(minutes=2)
-"""How late a cycle within the session may begin."""
+"""Largest delay with which a cycle within the session begins."""
 _NAP = 20.0
 """Seconds after which the clock is looked at again: it may have been set, and the machine may have slept."""
 

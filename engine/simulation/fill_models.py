@@ -1,4 +1,4 @@
-"""What a trade costs and how large it may be: slippage, fees, share steps and the volume cap of a market's rules."""
+"""The cost and the size of trades: slippage, fees, share steps and the volume cap of a market's rules."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ class FillModel:
         return EXACT.multiply(quoted, factor).quantize(PRICE_STEP, ROUND_HALF_EVEN, EXACT)
 
     def amount(self, quantity: Decimal, price: Decimal) -> Decimal:
-        """What the shares of a trade come to, fees apart."""
+        """The amount of a trade without its fees."""
         return self._money(EXACT.multiply(quantity, price))
 
     def fee(self, quantity: Decimal, price: Decimal) -> Decimal:
-        """What a trade costs beside its amount."""
+        """The fee of a trade."""
         if self._free:
             return ZERO
         rules = self._rules

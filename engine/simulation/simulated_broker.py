@@ -31,7 +31,7 @@ Actions = Mapping[Symbol, Sequence[CorporateAction] | None]
 
 
 class MarketActivity(NamedTuple):
-    """What an open or a close brought, each in order."""
+    """The fills, cash flows and order updates of an open or a close, each in order."""
 
     fills: tuple[Fill, ...] = ()
     cash_flows: tuple[CashFlow, ...] = ()
@@ -61,7 +61,7 @@ class _Tape:
         return row
 
     def trades(self, ordinal: int) -> bool:
-        """Whether there is a bar for a session, which becomes the row reached."""
+        """True where there is a bar for a session, which becomes the row reached."""
         row = self.seek(ordinal)
         return row >= 0 and self.sessions[row] == ordinal
 
@@ -116,12 +116,12 @@ class SimulatedBroker:
 
     @property
     def symbols(self) -> frozenset[Symbol]:
-        """What trades here."""
+        """The symbols that trade here."""
         return frozenset(self._tapes)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader has to know: the positions that were sold because their symbol stopped trading."""
+        """Remarks for a reader: the positions that were sold because their symbol stopped trading."""
         return tuple(
             f"{f.symbol} stopped trading: {'bought back' if f.side is Side.BUY else 'sold'} {f.quantity.normalize():f} "
             f"at the last close, {f.price:f}, on {f.session}"
@@ -154,7 +154,7 @@ class SimulatedBroker:
         return self._standing.get(order_id)
 
     def standing(self, order_id: str) -> OrderUpdate | None:
-        """How an order stands, or None for an id that was never seen."""
+        """The state of an order, or None for an id that was never seen."""
         return self._standing.get(order_id)
 
     def open_session(self, session: date) -> MarketActivity:
