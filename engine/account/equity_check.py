@@ -34,8 +34,8 @@ class CloseComparison:
 
     @property
     def differs(self) -> bool:
-        """True for more than rounding: half a cent for each position, for the cash, for the sum, and for our value shown in
-        cents."""
+        """True for more than rounding: half a cent for each position, for the cash, for the sum, and for our value
+        shown in cents."""
         return abs(self.difference) > CENT * (self.held + 3) / 2
 
 

@@ -1,9 +1,10 @@
 """Time-weighted returns of a desk from close to close, whatever was deposited or withdrawn.
 
-A deposit or a withdrawal (a transfer, a difference that was adopted) is an external flow and no profit. Each counts at the close of its session: the change of that session is (value - flow) / value before - 1,
-as if nothing had come, and the next one rests on the value with it. Changes are linked into a growth of one unit of
-money, from which falls and every other measure are taken. So an idle desk stays at zero whatever comes or goes, and
-money that comes dilutes or lifts nothing on the day that it comes. Dividends, interest, fees and rounding are results.
+A deposit or a withdrawal (a transfer, a difference that was adopted) is an external flow and no profit. Each counts at
+the close of its session: the change of that session is (value - flow) / value before - 1, as if nothing had come, and
+the next one rests on the value with it. Changes are linked into a growth of one unit of money, from which falls and
+every other measure are taken. So an idle desk stays at zero whatever comes or goes, and money that comes dilutes or
+lifts nothing on the day that it comes. Dividends, interest, fees and rounding are results.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ ONE = Decimal(1)
 
 @dataclass(frozen=True, slots=True)
 class NetDeposit:
-    """A deposit (negative: a withdrawal) in a session: cash, with an empty `symbol`, or shares at their value at its close,
-    in the quote currency."""
+    """A deposit (negative: a withdrawal) in a session: cash, with an empty `symbol`, or shares at their value at its
+    close, in the quote currency."""
 
     session: date
     symbol: Symbol

@@ -49,8 +49,8 @@ class Approval:
 
 
 def halted(reader: JournalReader) -> Halted | None:
-    """The halt of the desk at this moment, None where there is none. Commands of other processes count. One query, for use
-    before every order."""
+    """The halt of the desk at this moment, None where there is none. Commands of other processes count. One query, for
+    use before every order."""
     last = reader.last_command(Halt, Resume)
     if last is None or not isinstance(last[1], Halt):
         return None

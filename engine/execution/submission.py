@@ -33,7 +33,8 @@ ATTEMPTS = 3
 LOOKUPS = (0.5, 2.0, 5.0)
 """Seconds to wait before each question of whether an order arrived."""
 TRANSIT = timedelta(minutes=1)
-"""Time before the next close at which the last order is sent: one that arrives after it would wait for another session."""
+"""Time before the next close at which the last order is sent: one that arrives after it would wait for another
+session."""
 
 Price = Callable[[Symbol], Decimal]
 

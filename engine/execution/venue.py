@@ -44,8 +44,8 @@ class Settlement:
 
 @dataclass(frozen=True, slots=True)
 class BuyingPower:
-    """The means of an account to buy and sell, in the quote currency and in shares: its cash, the part of it that open buys
-    may take, the shares held, and the part of them that open sales may take."""
+    """The means of an account to buy and sell, in the quote currency and in shares: its cash, the part of it that open
+    buys may take, the shares held, and the part of them that open sales may take."""
 
     cash: Decimal
     reserved: Decimal = ZERO

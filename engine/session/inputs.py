@@ -49,8 +49,8 @@ class TurnInputs:
 
 
 def input_parts(turn: Turn, market: Market, bars: int) -> Inputs:
-    """The inputs of a turn: of every symbol that is decided or held the last `bars` visible bars and those of the month in
-    which they begin, its corporate actions since, new news, and a year's filings; macro series."""
+    """The inputs of a turn: of every symbol that is decided or held the last `bars` visible bars and those of the month
+    in which they begin, its corporate actions since, new news, and a year's filings; macro series."""
     now = turn.market.now
     known = market.cut(now)
     parts: dict[str, Sequence[bytes]] = {_TURN: (_bytes(_books(turn)),)}
