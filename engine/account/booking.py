@@ -38,28 +38,28 @@ class Booking:
         self._calendar = calendar
         self._clock = clock
 
-    def orders(self, found: ReconciliationReport, session: date) -> None:
+    def orders(self, report: ReconciliationReport, session: date) -> None:
         """Writes how our orders stand; one that never arrived expires once its session is not the latest."""
-        for order, theirs in found.standing:
+        for order, theirs in report.order_states:
             with self._journal.together():
                 if theirs is not None:
                     self._journal.broker_order(order.id, theirs.broker_id)
-                    self._move(order, found)
+                    self._move(order, report)
                 elif order.state in (OrderState.SUBMITTING, OrderState.UNKNOWN) and order.session < session:
                     expired = order.moved(OrderState.EXPIRED)
                     self._journal.order_moved(expired, self._clock.now(), detail=NEVER_ARRIVED)
 
-    def lost(self, found: ReconciliationReport) -> None:
+    def lost(self, report: ReconciliationReport) -> None:
         """Ends orders that the journal has as taken and the broker says it never saw."""
-        for order, theirs in found.standing:
+        for order, theirs in report.order_states:
             if theirs is None and order.state in (OrderState.ACKNOWLEDGED, OrderState.PARTIALLY_FILLED):
                 self._journal.order_moved(order.moved(OrderState.EXPIRED), self._clock.now(), detail=NEVER_SEEN)
 
-    def opened(self, found: ReconciliationReport, session: date, adopted: str = "") -> tuple[Adoption, ...]:
+    def opened(self, report: ReconciliationReport, session: date, adopted: str = "") -> tuple[Adoption, ...]:
         """Opens the desk's books with what the broker has: cash alone, or positions too that a person has `adopted`,
         giving a reason. What the account's history holds by now lies before them."""
-        account, now = found.account, self._clock.now()
-        portfolio = Portfolio(found.account.cash.quantize(CENT), dict(account.positions))
+        account, now = report.account, self._clock.now()
+        portfolio = Portfolio(report.account.cash.quantize(CENT), dict(account.positions))
         point = self._point(session, portfolio)
         taken = tuple(
             Adoption(
@@ -74,48 +74,50 @@ class Booking:
         )
         with self._journal.together():
             self._journal.account_bound(BoundAccount(self._kind, account.id, now))
-            for line in found.lines.all:
+            for line in report.activity.all:
                 self._journal.activity(self._run, line.activity, booked=False)
             for one in taken:
                 self._journal.adopted(self._run, one, now)
             self._journal.session_settled(self._run, point)
         return taken
 
-    def lines(self, found: ReconciliationReport, adoptions: Sequence[Adoption] = ()) -> None:
+    def lines(self, report: ReconciliationReport, adoptions: Sequence[Adoption] = ()) -> None:
         """Books what is new, with the rest that rounding left and what a person has adopted."""
         now, journal = self._clock.now(), self._journal
         with journal.together():
-            for line in found.lines.all:
+            for line in report.activity.all:
                 journal.activity(self._run, line.activity, booked=line.entry is not None)
                 if isinstance(line.entry, Fill):
                     journal.fill(self._run, line.entry, line.activity.id)
                 elif line.entry is not None:
                     journal.cash_flow(self._run, line.entry, line.activity.id)
-            if found.rounding:
-                session = max(line.entry.session for line in found.lines.all if line.entry is not None)
+            if report.rounding:
+                session = max(line.entry.session for line in report.activity.all if line.entry is not None)
                 description = "parts of a cent that the broker counts and the journal does not"
                 journal.cash_flow(
                     self._run,
-                    CashFlow(session=session, symbol="", kind=ROUNDING, amount=found.rounding, description=description),
+                    CashFlow(
+                        session=session, symbol="", kind=ROUNDING, amount=report.rounding, description=description
+                    ),
                 )
             for adopted in adoptions:
                 journal.adopted(self._run, adopted, now)
 
     def closed(self, books: EquityPoint, session: date) -> list[SettledSession]:
         """Closes the books of every session after the last closed one, out of what the journal holds."""
-        kept, played = journal_snapshot(self._journal.path), list[SettledSession]()
+        snapshot, played = journal_snapshot(self._journal.path), list[SettledSession]()
         for day in self._calendar.sessions(books.session + timedelta(days=1), session):
             before = books
-            fills = tuple(f for f in kept.fills if before.session < f.session <= day)
-            flows = tuple(f for f in kept.flows if before.session < f.session <= day)
-            adoptions = [a for a in kept.adoptions if before.session < a.session <= day]
+            fills = tuple(f for f in snapshot.fills if before.session < f.session <= day)
+            flows = tuple(f for f in snapshot.flows if before.session < f.session <= day)
+            adoptions = [a for a in snapshot.adoptions if before.session < a.session <= day]
             books = self._point(day, carried_forward(before.portfolio, fills, flows, adoptions))
             self._journal.session_settled(self._run, books)
             played.append(SettledSession(before, books, fills, flows, tuple(adoptions)))
         return played
 
-    def _move(self, order: Order, found: ReconciliationReport) -> None:
-        theirs = next(theirs for ours, theirs in found.standing if ours.id == order.id)
+    def _move(self, order: Order, report: ReconciliationReport) -> None:
+        theirs = next(theirs for ours, theirs in report.order_states if ours.id == order.id)
         moved, update = order_as(order, theirs)
         if update is None:
             return

@@ -32,7 +32,7 @@ class BrokerVenue:
     def __init__(
         self,
         broker: Broker,
-        looking: Reconciler,
+        reconciler: Reconciler,
         booking: Booking,
         journal: JournalWriter,
         prices: Callable[[Symbol], Decimal],
@@ -41,7 +41,7 @@ class BrokerVenue:
     ) -> None:
         """`prices` are the last closes that the desk decides on."""
         self._broker = broker
-        self._looking = looking
+        self._reconciler = reconciler
         self._booking = booking
         self._journal = journal
         self._prices = prices
@@ -57,33 +57,33 @@ class BrokerVenue:
     def portfolio(self) -> Portfolio:
         """The books with everything later, but for shares that a split has changed since: decisions rest on the
         prices of the books' session."""
-        kept = journal_snapshot(self._journal.path)
-        if kept.books is None:
+        snapshot = journal_snapshot(self._journal.path)
+        if snapshot.books is None:
             return Portfolio(ZERO)
-        flows = [replace(flow, quantity=ZERO) for flow in kept.flows]
-        return carried_forward(kept.books.portfolio, kept.fills, flows, kept.adoptions)
+        flows = [replace(flow, quantity=ZERO) for flow in snapshot.flows]
+        return carried_forward(snapshot.books.portfolio, snapshot.fills, flows, snapshot.adoptions)
 
     async def settle(self, session: date) -> Settlement:
         """Reconciles the account with the journal and closes the books. Raises BooksDisagree where they do not agree,
         CredentialsRefused for an account that may not trade, ConfigError for another desk's or another account."""
-        found = await self._looking.look()
-        self._seen(found.account, found.open_orders)
-        if found.account.blocked:
+        report = await self._reconciler.reconcile()
+        self._seen(report.account, report.open_orders)
+        if report.account.blocked:
             raise CredentialsRefused(
-                f"the broker's account {found.account.id} cannot trade: {found.account.blocked}; ask the broker"
+                f"the broker's account {report.account.id} cannot trade: {report.account.blocked}; ask the broker"
             )
-        self._claim(found.account.id)
-        self._booking.orders(found, session)
-        if found.differences:
-            raise disagreement(self._desk, found.differences)
-        played = self._book(found, session)
+        self._claim(report.account.id)
+        self._booking.orders(report, session)
+        if report.differences:
+            raise disagreement(self._desk, report.differences)
+        played = self._book(report, session)
         self.books = played[-1].after if played else journal_snapshot(self._journal.path).books
         return Settlement.of(played)
 
     async def whole_shares(self, symbols: Iterable[Symbol]) -> frozenset[Symbol]:
         """Those that the broker does not split into parts."""
-        found = [(symbol, await self._asset(symbol)) for symbol in symbols]
-        return frozenset(symbol for symbol, asset in found if asset is not None and not asset.fractionable)
+        report = [(symbol, await self._asset(symbol)) for symbol in symbols]
+        return frozenset(symbol for symbol, asset in report if asset is not None and not asset.fractionable)
 
     async def restriction(self, symbol: Symbol) -> str:
         """The reason why nobody can trade a symbol at the broker; empty where it is traded."""
@@ -109,12 +109,12 @@ class BrokerVenue:
         self._journal.broker_order(order_id, theirs.broker_id)
         return OrderUpdate(order_id, theirs.state, theirs.filled_quantity, theirs.detail)
 
-    def _book(self, found: ReconciliationReport, session: date) -> Sequence[SettledSession]:
-        if found.kept.books is None:
-            self._booking.opened(found, session)
+    def _book(self, report: ReconciliationReport, session: date) -> Sequence[SettledSession]:
+        if report.journal.books is None:
+            self._booking.opened(report, session)
             return ()
-        self._booking.lines(found)
-        return self._booking.closed(found.kept.books, session)
+        self._booking.lines(report)
+        return self._booking.closed(report.journal.books, session)
 
     async def _asset(self, symbol: Symbol) -> Asset | None:
         if symbol not in self._assets:

@@ -1,6 +1,6 @@
-"""A look at both sides of a desk's account, the broker's and the journal's, until they agree or time is up.
+"""Poll broker and journal until their states agree or the retries are used up.
 
-Nothing is written here: what was found is a value, booked by whoever may (booking.py).
+Nothing is written here: the report is a value, which booking.py writes.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class AccountReader(Account, Orders, Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JournalSnapshot:
-    """The journal's side: what it knows of the account, its orders, and what stands after its last closed books."""
+    """The journal's side: the account that it is bound to, its orders, and everything after its last closed books."""
 
     bound: BoundAccount | None
     books: EquityPoint | None
@@ -50,11 +50,11 @@ class JournalSnapshot:
     flows: tuple[CashFlow, ...]
     adoptions: tuple[Adoption, ...]
 
-    def portfolio(self, lines: AccountActivity | None = None) -> Portfolio:
+    def portfolio(self, activity: AccountActivity | None = None) -> Portfolio:
         """The last closed books with everything later."""
         if self.books is None:
             return Portfolio(ZERO)
-        more_fills, more_flows = ((), ()) if lines is None else (lines.fills, lines.flows)
+        more_fills, more_flows = ((), ()) if activity is None else (activity.fills, activity.flows)
         return carried_forward(
             self.books.portfolio, (*self.fills, *more_fills), (*self.flows, *more_flows), self.adoptions
         )
@@ -67,20 +67,28 @@ class JournalSnapshot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReconciliationReport:
-    """What a look came to. `standing` says of every order that was handed over how the broker has it (None: it has
-    never seen it); `differences` is empty where both sides agree, up to `rounding`."""
+    """Both sides of an account, compared.
 
-    kept: JournalSnapshot
+    journal: the journal's side
+    account: the broker's, as it was read last
+    activity: new entries of the account's history
+    order_states: every order that was sent, with the broker's state of it (None: it has never seen it)
+    open_orders: all that are open at the broker
+    differences: empty where both sides agree, up to `rounding`
+    rounding: cash in the quote currency that rounding explains
+    """
+
+    journal: JournalSnapshot
     account: BrokerAccount
-    lines: AccountActivity
-    standing: tuple[tuple[Order, BrokerOrder | None], ...]
+    activity: AccountActivity
+    order_states: tuple[tuple[Order, BrokerOrder | None], ...]
     open_orders: tuple[BrokerOrder, ...]
     differences: tuple[Difference, ...]
     rounding: Decimal = ZERO
 
 
 def journal_snapshot(journal: Path) -> JournalSnapshot:
-    """Reads the journal's side; a desk that never ran has none."""
+    """The journal's side; empty for a desk that never ran."""
     if not journal.exists():
         return JournalSnapshot(
             bound=None, books=None, orders={}, sent=frozenset(), ids={}, known={}, fills=(), flows=(), adoptions=()
@@ -103,7 +111,7 @@ def journal_snapshot(journal: Path) -> JournalSnapshot:
 
 
 class Reconciler:
-    """Compares a desk's journal with its account at the broker."""
+    """Compares a desk's journal with its account at the broker, as often as it takes."""
 
     def __init__(
         self, broker: AccountReader, journal: Path, desk: str, calendar: Calendar, clock: Clock, pause: Pause
@@ -115,66 +123,68 @@ class Reconciler:
         self._clock = clock
         self._pause = pause
 
-    async def look(self) -> ReconciliationReport:
-        """Both sides. Raises ConfigError for an account that is not the journal's, and what the broker's ports
+    async def reconcile(self) -> ReconciliationReport:
+        """Compare both sides. Raises ConfigError for an account that is not the journal's, and what the broker's ports
         raise."""
-        found = None
+        report = None
         for wait in (*PAUSES, None):
-            found, still = await self._once()
-            if (still and not found.differences) or wait is None:
+            report, still = await self._once()
+            if (still and not report.differences) or wait is None:
                 break
             await self._pause(wait)
-        assert found is not None
-        return found
+        assert report is not None
+        return report
 
     async def _once(self) -> tuple[ReconciliationReport, bool]:
-        kept, broker = journal_snapshot(self._journal), self._broker
+        snapshot, broker = journal_snapshot(self._journal), self._broker
         before = await broker.account()
-        self._check_account(kept, before)
-        standing = [(order, await broker.lookup(order.id)) for order in _handed_over(kept)]
-        activities = await broker.activities(self._since(kept))
+        self._check_account(snapshot, before)
+        states = [(order, await broker.lookup(order.id)) for order in _sent(snapshot)]
+        activities = await broker.activities(self._since(snapshot))
         open_orders = tuple(await broker.open_orders())
         after = await broker.account()
-        ids = dict(kept.ids) | {theirs.broker_id: order.id for order, theirs in standing if theirs is not None}
+        ids = dict(snapshot.ids) | {theirs.broker_id: order.id for order, theirs in states if theirs is not None}
 
         def order_of(broker_id: str) -> Order | None:
-            return kept.orders.get(ids.get(broker_id, ""))
+            return snapshot.orders.get(ids.get(broker_id, ""))
 
-        lines = read_lines(activities, order_of, kept.known, self._calendar, kept.first_open)
-        now = dict(kept.orders) | {order.id: order_as(order, theirs)[0] for order, theirs in standing}
-        foreign = [*foreign_orders(open_orders, now), *_lost(standing)]
-        if kept.bound is None:
+        activity = read_lines(activities, order_of, snapshot.known, self._calendar, snapshot.first_open)
+        now = dict(snapshot.orders) | {order.id: order_as(order, theirs)[0] for order, theirs in states}
+        foreign = [*foreign_orders(open_orders, now), *_lost(states)]
+        if snapshot.bound is None:
             opening = Portfolio(after.cash.quantize(CENT))
             differences, rounding = compare(opening, after, foreign, 0)
         else:
-            differences, rounding = compare(kept.portfolio(lines), after, foreign, len(lines.fills) + len(lines.flows))
-        found = ReconciliationReport(
-            kept=kept,
+            differences, rounding = compare(
+                snapshot.portfolio(activity), after, foreign, len(activity.fills) + len(activity.flows)
+            )
+        report = ReconciliationReport(
+            journal=snapshot,
             account=after,
-            lines=lines,
-            standing=tuple(standing),
+            activity=activity,
+            order_states=tuple(states),
             open_orders=open_orders,
             differences=differences,
             rounding=rounding,
         )
-        return found, _stands(before) == _stands(after)
+        return report, _holdings(before) == _holdings(after)
 
-    def _check_account(self, kept: JournalSnapshot, account: BrokerAccount) -> None:
-        if kept.bound is None and kept.books is not None:
+    def _check_account(self, snapshot: JournalSnapshot, account: BrokerAccount) -> None:
+        if snapshot.bound is None and snapshot.books is not None:
             raise ConfigError(
                 f"the desk {self._desk} has books of the simulated market: give the account at the broker a desk of "
                 "its own (desk.name)"
             )
-        if kept.bound is not None and kept.bound.account != account.id:
+        if snapshot.bound is not None and snapshot.bound.account != account.id:
             raise ConfigError(
-                f"the desk {self._desk} trades in the account {kept.bound.account} and the keys are those of "
+                f"the desk {self._desk} trades in the account {snapshot.bound.account} and the keys are those of "
                 f"{account.id}: use the keys of its own account, or another desk.name"
             )
 
-    def _since(self, kept: JournalSnapshot) -> datetime:
-        """From when on the history is read: never further back than at the desk's first look."""
-        begun = self._clock.now() if kept.bound is None else kept.bound.time
-        return (begun if kept.bound is None else max((begun, *kept.known.values()))) - OVERLAP
+    def _since(self, snapshot: JournalSnapshot) -> datetime:
+        """The time from which the history is read: never before the desk's first run."""
+        begun = self._clock.now() if snapshot.bound is None else snapshot.bound.time
+        return (begun if snapshot.bound is None else max((begun, *snapshot.known.values()))) - OVERLAP
 
 
 def order_as(order: Order, theirs: BrokerOrder | None) -> tuple[Order, OrderUpdate | None]:
@@ -185,28 +195,28 @@ def order_as(order: Order, theirs: BrokerOrder | None) -> tuple[Order, OrderUpda
     return order.moved(theirs.state), OrderUpdate(order.id, theirs.state, theirs.filled_quantity, theirs.detail)
 
 
-def _handed_over(kept: JournalSnapshot) -> list[Order]:
-    """Orders that may stand otherwise at the broker than here, and recent ones whose id there is not known yet."""
-    named = set(kept.ids.values())
-    latest = max((order.session for order in kept.orders.values()), default=date.min)
+def _sent(snapshot: JournalSnapshot) -> list[Order]:
+    """Orders whose state may differ at the broker, and recent ones whose id there is not known yet."""
+    named = set(snapshot.ids.values())
+    latest = max((order.session for order in snapshot.orders.values()), default=date.min)
 
     def unnamed(order: Order) -> bool:
         return order.id not in named and order.state is not OrderState.REJECTED and latest - order.session < _RECENT
 
-    sent = [order for order in kept.orders.values() if order.id in kept.sent]
+    sent = [order for order in snapshot.orders.values() if order.id in snapshot.sent]
     return [order for order in sent if not is_final(order.state) or unnamed(order)]
 
 
-def _lost(standing: Sequence[tuple[Order, BrokerOrder | None]]) -> list[Difference]:
+def _lost(states: Sequence[tuple[Order, BrokerOrder | None]]) -> list[Difference]:
     """Orders that the broker had, and says that it never saw."""
     had = (OrderState.ACKNOWLEDGED, OrderState.PARTIALLY_FILLED)
     return [
         Difference(f"order {order.id}", None, None, f"{order.state} in the journal and unknown to the broker")
-        for order, theirs in standing
+        for order, theirs in states
         if theirs is None and order.state in had
     ]
 
 
-def _stands(account: BrokerAccount) -> tuple[object, ...]:
+def _holdings(account: BrokerAccount) -> tuple[object, ...]:
     held = sorted((symbol, position.quantity) for symbol, position in account.positions.items())
     return account.cash, held

@@ -45,7 +45,7 @@ async def reconcile(services: Services) -> Reconciled:
         calendar, _ = session_to_run(services, None, account.clock.now())
         with desk_lock(desk):
             bring_up_to_date(places.desk_journal(desk))
-            return Reconciled(desk, await build_reconciler(desk, account, calendar).look())
+            return Reconciled(desk, await build_reconciler(desk, account, calendar).reconcile())
 
 
 async def adopt_account(services: Services, reason: str) -> Reconciled:
@@ -60,11 +60,11 @@ async def adopt_account(services: Services, reason: str) -> Reconciled:
             journal = places.desk_journal(desk)
             bring_up_to_date(journal)
             reconciler = build_reconciler(desk, account, calendar)
-            found = await reconciler.look()
+            found = await reconciler.reconcile()
             claim_account(places.account_file(found.account.id), desk, found.account.id)
             found = await ended_at_the_broker(account.broker, reconciler, found, desk)
             market = Market(histories={}, actions={}, news={}, filings={}, calendars={})
-            if found.kept.bound is None:
+            if found.journal.bound is None:
                 market = await load_desk(services, session, (*held_symbols(desk), *found.account.positions))
             with JournalWriter(journal) as writer:
                 booking = build_booking(account, writer, run_id(desk, session), market, calendar)

@@ -396,7 +396,7 @@ def main(arguments: list[str]) -> int:
     print(f"\nKilled daily runs (seed {seed})")
     with tempfile.TemporaryDirectory() as folder, suppress(KeyboardInterrupt):
         report = Killing(Path(folder), seed).work(sessions=40, kills=360)
-        print("\n".join(f"  {line}" for line in report.lines()))
+        print("\n".join(f"  {line}" for line in report.activity()))
         return 1 if report.faults else 0
     return 130
 

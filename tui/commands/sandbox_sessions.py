@@ -174,7 +174,7 @@ def _compared(invocation: Invocation, document: Mapping[str, Any]) -> Played:
     from engine.reports.documents import row_json
 
     found = asyncio.run(reconcile(invocation.services())).found
-    ours = found.kept.portfolio(found.lines)
+    ours = found.journal.portfolio(found.activity)
     return Played(document, ours.cash, found.account.cash, tuple(row_json.difference(one) for one in found.differences))
 
 

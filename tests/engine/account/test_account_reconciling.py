@@ -48,7 +48,7 @@ def by_hand(desk: Desk, symbol: str, side: str = "buy", **fields: str) -> dict[s
 
 def taken_over(desk: Desk, reason: str = "bought by hand") -> tuple[ReconciliationReport, tuple[Adoption, ...]]:
     looking = desk.looking()
-    found = asyncio.run(looking.look())
+    found = asyncio.run(looking.reconcile())
     found = asyncio.run(ended_at_the_broker(desk.account, looking, found, desk.name))
     with JournalWriter(desk.journal) as journal:
         run = run_id(desk.name, desk.session)

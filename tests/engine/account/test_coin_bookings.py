@@ -245,21 +245,21 @@ def _lives(journal: Path, calendar: Calendar, days: list[list[Trade]]) -> None:
         booking = Booking(writer, RUN, "alpaca", MARKET, calendar, Clock(account))
         for number, trades in enumerate([[], *days]):
             session = calendar.last_closed(account.now)
-            found = asyncio.run(looking.look())
+            found = asyncio.run(looking.reconcile())
             assert found.differences == ()
             booking.orders(found, session)
-            if found.kept.bound is None:
+            if found.journal.bound is None:
                 booking.opened(found, session)
             else:
                 booking.lines(found)
                 rounding += found.rounding
-                booking.closed(found.kept.books, session)  # type: ignore[arg-type]
+                booking.closed(found.journal.books, session)  # type: ignore[arg-type]
             kept = journal_snapshot(journal)
             assert kept.books is not None and kept.books.session == session
             ours = kept.portfolio()
             assert ours.cash == account.cash.quantize(CENT, ROUND_HALF_EVEN)
             assert {s: p.quantity for s, p in ours.positions.items()} == {s: q for s, q in account.held.items() if q}
-            again = asyncio.run(looking.look())
+            again = asyncio.run(looking.reconcile())
             assert (again.differences, again.lines.all, again.rounding) == ((), (), 0)
             account.ends()
             for place, trade in enumerate(sorted(trades, key=lambda one: one.minute)):
