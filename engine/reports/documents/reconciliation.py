@@ -19,8 +19,8 @@ def reconciliation_document(
     desk: str, report: ReconciliationReport, adopted: Iterable[Adoption], values: BrokerValues
 ) -> Row:
     """Both sides and their differences; `begun` is false for a journal that has nothing of the account yet."""
-    ours, theirs = report.kept.portfolio(report.lines), report.account
-    begun = report.kept.bound is not None
+    ours, theirs = report.journal.portfolio(report.activity), report.account
+    begun = report.journal.bound is not None
     held = {symbol: position.quantity for symbol, position in theirs.positions.items()}
     return {
         "schema": SCHEMA,
