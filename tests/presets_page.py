@@ -16,6 +16,7 @@ from pydantic_core import PydanticUndefined
 
 from engine.agents.agent import DECIDING
 from engine.agents.registry import registered
+from engine.cycle import combine
 from engine.domain.briefing import ExpertNote
 from engine.domain.five_level import TradeValues
 from engine.owner import Owner
@@ -48,6 +49,38 @@ FEATURES = """Besides, `memory` recalls and remembers, `diversified` searches me
 and `tools` asks rule strategies and experts.
 """
 
+OWNERS = """## Several owners
+
+An owner has agents, opinions, a past and a memory of its own, and learns from its own opinions, also where others
+overruled it: the reward of an opinion that was combined with others is its direction times the size that it asked for
+times the move of the close. `owners = ["bull", "bear"]` names owners that have the
+preset's settings; a table `[owners.NAME]` names one with settings of its own. One file does one or the other; a file
+that extends another adds to its owners by tables, and chooses among them by a list.
+
+```toml
+extends = "desk"
+name = "three"
+title = "Three owners who vote"
+combine = "vote"
+quorum = 2
+
+[owners.bull]
+risk = "risk-seeking"
+preference = "aggressive"
+weight = 2
+
+[owners.bear]
+risk = "risk-averse"
+preference = "conservative"
+horizon = 20
+
+[owners.quant]
+character = "You trust figures more than stories."
+sectors = ["semiconductors", "software"]
+```
+
+"""
+
 TABLES: dict[type, str] = {
     Sizing: "[sizing]",
     Band: "[sizing.buy.RULE], [sizing.sell.RULE], [sizing.unruled]",
@@ -78,6 +111,7 @@ def page() -> str:
             "Each of these steps asks agents:\n",
             *_table(("step", "agents"), _steps()),
             FEATURES,
+            OWNERS + _combining(),
             *(
                 line
                 for kind, title in TABLES.items()
@@ -85,6 +119,12 @@ def page() -> str:
             ),
         ]
     )
+
+
+def _combining() -> str:
+    """The ways to combine opinions, as their module says them."""
+    _, _, text = (combine.__doc__ or "").partition("\n\n")
+    return f"{text.strip()}\n"
 
 
 def described(kind: type) -> dict[str, str]:

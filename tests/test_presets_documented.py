@@ -26,9 +26,23 @@ def test_every_key_has_a_meaning_and_every_step_is_there() -> None:
 
 
 def test_the_ablation_of_the_page_is_a_preset(tmp_path: Path) -> None:
-    (text,) = re.findall(r"```toml\n(.*?)```", presets_page.HEAD, re.DOTALL)
+    (text,) = examples(presets_page.HEAD)
     (tmp_path / "own.toml").write_text(text)
 
     own = load_preset(str(tmp_path / "own.toml"))
 
     assert own == load_preset("finvision").without(("chart",)).model_copy(update={"name": "finvision-without-chart"})
+
+
+def test_the_owners_of_the_page_are_a_preset(tmp_path: Path) -> None:
+    (text,) = examples(presets_page.OWNERS)
+    (tmp_path / "three.toml").write_text(text)
+
+    three = load_preset(str(tmp_path / "three.toml"))
+
+    assert (list(three.owners), three.combine, three.quorum) == (["bull", "bear", "quant"], "vote", 2)
+    assert all(f"`{way}`" in presets_page.page() for way in ("vote", "weighted", "books"))
+
+
+def examples(text: str) -> list[str]:
+    return re.findall(r"```toml\n(.*?)```", text, re.DOTALL)

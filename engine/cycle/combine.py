@@ -1,6 +1,6 @@
 """One decision per symbol out of several owners' opinions.
 
-The preset's `combine` says how:
+The preset's `combine` says how opinions become decisions:
 
 - `vote`: one owner, one vote, on the ordered scale from strong sell to strong buy. The middle vote wins; where there
   are two middle votes and they are not on the same side, the vote is tied, and a tie is HOLD. So a side wins with more
@@ -8,7 +8,8 @@ The preset's `combine` says how:
 - `weighted`: the weighted mean of all opinions on the scale (strong sell -2, sell -1, hold 0, buy 1, strong buy 2). The
   nearest level wins, exactly between two the one nearer to HOLD. The size is that of the winning side, each size
   counted by its owner's weight over the weight of all who voted: who disagrees makes the trade smaller.
-- `books`: nothing is combined, each owner decides for a book of its own.
+- `books`: nothing is combined. Each owner decides for a book of its own, which begins with its share of the cash by
+  weight; opposite orders of two books cross inside the desk and are never sent against each other.
 
 An abstention does not vote. Where fewer vote than the preset's `quorum`, there is no decision, which is an abstention.
 Sizes are whole percents, half a percent rounded up, and at least one for a trade. A combined decision names the rule of

@@ -16,12 +16,13 @@ from typing import Any
 
 from engine.agents.ask import Asker
 from engine.cycle import observe, own_agents, reflect
-from engine.cycle.analysis import Observations, Reflections, StepContext, search_queries
+from engine.cycle.analysis import Observations, Reflections, search_queries
 from engine.cycle.batch import book_of, size_and_limit
 from engine.cycle.combine import combine
 from engine.cycle.decide import abstention, opinion
 from engine.cycle.memory_items import received
 from engine.cycle.recall import TradingMemory
+from engine.cycle.step import StepContext
 from engine.cycle.turn import CycleResult, TradingHistory, Turn
 from engine.domain.decision import Decision, Opinion, Outcome
 from engine.domain.market import PriceHistory, Symbol

@@ -11,7 +11,8 @@ from engine.agents.evidence_decision import EVIDENCE_DECISION, EvidencedTrade, E
 from engine.agents.figures import unresolved_figures
 from engine.agents.immediate_reflection import FiveLevelReflection, ImmediateReflection, ThreeWayReflection
 from engine.cycle import traits
-from engine.cycle.analysis import Observations, Reflections, StepContext
+from engine.cycle.analysis import Observations, Reflections
+from engine.cycle.step import StepContext
 from engine.cycle.turn import Turn
 from engine.domain.decision import Action, DecisionKey, Opinion, SizingRule
 from engine.domain.five_level import TradeValues, trade_of

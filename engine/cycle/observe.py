@@ -9,8 +9,8 @@ from engine.agents.market_intelligence import INTELLIGENCE, IntelligenceView, Ma
 from engine.agents.news_digest import NEWS, NewsDigest, NewsView
 from engine.agents.past_intelligence import PAST, PastSummary, PastView
 from engine.agents.tools import ToolSignal, guidance_signals, tool_signals
-from engine.cycle.analysis import Finding, StepContext, finding_of
 from engine.cycle.recall import YEAR
+from engine.cycle.step import Finding, StepContext, finding_of
 from engine.cycle.turn import Turn
 from engine.domain.macro import MacroRelease
 from engine.domain.market import Filing, PriceHistory, Symbol

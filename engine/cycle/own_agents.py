@@ -12,7 +12,8 @@ from engine.agents.agent import Agent
 from engine.agents.graph import cut
 from engine.agents.inputs import Inputs
 from engine.agents.view import Answer, Report
-from engine.cycle.analysis import Finding, Observations, StepContext, finding_of
+from engine.cycle.analysis import Observations
+from engine.cycle.step import Finding, StepContext, finding_of
 
 
 async def reports(context: StepContext, observed: Observations) -> tuple[Finding[Report], ...]:

@@ -16,8 +16,9 @@ from engine.agents.low_level_reflection import LOW_LEVEL, LowLevelReflection, Lo
 from engine.agents.performance_reflection import PERFORMANCE, PerformanceReflection, PerformanceView
 from engine.agents.signal_reflection import SIGNALS, SignalReflection, SignalView
 from engine.cycle import traits
-from engine.cycle.analysis import Finding, Observations, StepContext, finding_of
+from engine.cycle.analysis import Observations
 from engine.cycle.memory_items import lesson
+from engine.cycle.step import Finding, StepContext, finding_of
 from engine.market.chart_specs import indicator_table, kline_chart, signal_chart, trading_chart
 from engine.market.moves import PriceMove, moves_after, moves_up_to
 from memory.record import Item
