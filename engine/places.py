@@ -105,6 +105,11 @@ def run_memory(run: str) -> Path:
     return runs_dir() / f"{_part('run', run)}.memory"
 
 
+def looks_index() -> Path:
+    """Index of looks at windows; beside the folder of runs, so that it stays when runs are pruned."""
+    return data_dir() / "looks.db"
+
+
 def sandbox_books() -> Path:
     """Book of the local broker whose sessions a desk plays."""
     return data_dir() / "sandbox.db"

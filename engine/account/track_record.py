@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from datetime import date
 from decimal import Decimal
+from itertools import pairwise
 
 import numpy as np
 
@@ -43,6 +44,12 @@ def track_of(
         prices=prices,
         positions=positions,
     )
+
+
+def daily_returns(stretch: Stretch) -> tuple[float, ...]:
+    """Returns from close to close as fractions, time-weighted; 0 after a close at which nothing was left."""
+    levels = _Grown(stretch).equity.tolist()
+    return tuple(after / before - 1 if before > 0 else 0.0 for before, after in pairwise(levels))
 
 
 def symbol_track(stretch: Stretch, symbol: Symbol, share: Decimal, periods_per_year: int) -> Track:

@@ -1,0 +1,39 @@
+"""Count looks at windows: every backtest, tuning trial, ablation, redecision, audit and row of a printed table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import datetime
+
+from engine import places
+from engine.account.track_record import daily_returns
+from engine.domain.run import LookKind, Result, RunSpec, WindowLook
+from engine.journal.looks import add_looks, spec_hash
+
+
+def result_look(kind: LookKind, result: Result, time: datetime) -> WindowLook:
+    """The look that a backtest took; one with steps left out is an ablation, whoever ran it."""
+    kind = LookKind.ABLATION if result.spec.without else kind
+    return replace(spec_look(kind, result.spec, time), returns=daily_returns(result.test))
+
+
+def spec_look(kind: LookKind, spec: RunSpec, time: datetime) -> WindowLook:
+    """The look of a run that measures no returns."""
+    return WindowLook(
+        time=time,
+        kind=kind,
+        run=spec.run,
+        name=spec.preset or spec.strategy or "",
+        symbols=spec.symbols,
+        first=spec.first,
+        last=spec.last,
+        spec_hash=spec_hash(spec),
+    )
+
+
+def count_looks(looks: Iterable[WindowLook]) -> None:
+    """Add looks to this machine's index, equal ones of one occasion once. Raises TryAgainLater where another process
+    holds the index, DataError where the disk refuses."""
+    once = {(look.spec_hash, look.first, look.last): look for look in looks}
+    add_looks(places.looks_index(), once.values())
