@@ -17,8 +17,8 @@ from tui.cli import main
 
 OWNERS = ("bull", "bear", "quant")
 SYMBOLS = ("ORVL", "ULMR")
-WINDOW = ("--symbols", ",".join(SYMBOLS), "--from", "2025-01-24", "--to", "2025-01-29")
-SESSIONS = 4
+WINDOW = ("--symbols", ",".join(SYMBOLS), "--from", "2025-01-23", "--to", "2025-01-31")
+SESSIONS = 7
 PRESET = """
 extends = "desk"
 name = "three"
