@@ -16,7 +16,7 @@ from engine.errors import UsageError
 if TYPE_CHECKING:
     from engine.config import Loaded
     from engine.journal.reader import JournalReader
-    from engine.reports.documents.records import Records
+    from engine.reports.documents.records import At, Records
     from engine.services import Services
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -51,11 +51,13 @@ class Invocation:
         longest in a command that prints a document. Raises ConfigError."""
         return self.load().config.desk.name if self.configured else DEFAULT_DESK
 
-    def records(self, wanted: Callable[[JournalReader], bool] | None = None) -> AbstractContextManager[Records]:
+    def records(
+        self, wanted: Callable[[JournalReader], bool] | None = None, at: At = None
+    ) -> AbstractContextManager[Records]:
         """The records that `--run` names, else the desk's (`open_records`). Raises ConfigError, MissingData."""
         from engine.reports.documents.records import open_records
 
-        return open_records(self.desk_name, self.run, wanted)
+        return open_records(self.desk_name, self.run, wanted, at=at)
 
     def load(self) -> Loaded:
         """The configuration with the desk of this call; keys that lie in a file are in the environment from here on.

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from engine.journal import first_migrations as first
-from engine.journal.schema import APPLICATION, DECISION_KEY, append_only, drop_triggers, rebuild, table
+from engine.journal.schema import APPLICATION, DECISION_KEY, MARKED, append_only, drop_triggers, rebuild, table
 
 if TYPE_CHECKING:
     from sqlite_utils import Database
@@ -45,6 +45,31 @@ def m0008_states_and_owners(db: Database) -> None:
         db.execute(f"ALTER TABLE {name} RENAME COLUMN words TO description")
     for column in ("action", "size", "rule"):
         db.execute(f"ALTER TABLE decisions RENAME COLUMN asked_{column} TO proposed_{column}")
+    for name in APPEND_ONLY:
+        append_only(db, name)
+
+
+def m0009_event_marks(db: Database) -> None:
+    """Every row of a desk names the last event before it. A row on record is placed by its time; where it has none,
+    before the first end of the run that wrote it."""
+    drop_triggers(db)
+    # A step starts at the moment that is decided for; these three bear the time of the clock.
+    clocked = "type IN ('RunStarted', 'AgentAnswered', 'RunFinished')"
+    db.execute(f"CREATE INDEX event_times ON events (time, seq) WHERE {clocked}")
+    of_order = "(SELECT run FROM orders WHERE id = order_id)"
+    placed = {"runs": ("id", "started"), "order_states": (of_order, "time"), "broker_orders": (of_order, "")}
+    placed |= dict.fromkeys(("run_states", "answers", "adoptions"), ("run", "time"))
+    placed |= dict.fromkeys(("commands", "command_states", "accounts"), ("''", "time"))
+    for name in MARKED:
+        run, time = placed.get(name, ("run", ""))
+        first_end = f"SELECT min(seq) - 1 FROM events WHERE run = marked.{run} AND type = 'RunFinished'"
+        earlier = f"FROM events WHERE time < marked.{time} AND {clocked}"
+        before = f"SELECT seq {earlier} ORDER BY time DESC, seq DESC LIMIT 1"
+        backtest = f"{run} IN (SELECT id FROM runs WHERE kind = 'backtest')"
+        db.execute(f"ALTER TABLE {name} ADD COLUMN event INTEGER")
+        place = before if time else first_end.replace(f"marked.{of_order}", of_order)
+        db.execute(f"UPDATE {name} AS marked SET event = coalesce(({place}), 0) WHERE NOT {backtest}")
+    db.execute("DROP INDEX event_times")
     for name in APPEND_ONLY:
         append_only(db, name)
 
@@ -151,6 +176,7 @@ MIGRATIONS: tuple[Callable[[Database], None], ...] = (
     first.m0006_inputs,
     first.m0007_packed,
     m0008_states_and_owners,
+    m0009_event_marks,
 )
 VERSION = len(MIGRATIONS)
 """The version of a journal that this program writes: the number of its migrations."""

@@ -10,6 +10,7 @@ from engine.journal.database import WAIT, in_words, open_read_only
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+    from datetime import date
     from pathlib import Path
     from types import TracebackType
     from typing import Self, TypeVar
@@ -20,11 +21,19 @@ if TYPE_CHECKING:
 class RowReader:
     """Reads rows of one journal; a context manager that closes."""
 
-    def __init__(self, path: Path, wait: float = WAIT) -> None:
-        """Open a journal. Raises MissingData (no file, an empty one), MalformedData (damaged, or no journal),
+    def __init__(self, path: Path, wait: float = WAIT, *, at: int | date | None = None) -> None:
+        """Open a journal; with `at`, a desk's as it was at that event, or a backtest's as it was once that session was
+        settled and decided. Raises MissingData (no file, an empty one), MalformedData (damaged, or no journal),
         ConfigError (written by a newer program), DataError (by an older one), TryAgainLater (locked)."""
         self.path = path
         self._connection = open_read_only(path, wait)
+        if at is not None:
+            from engine.journal.point_in_time import hide_after_event, hide_after_session
+
+            if isinstance(at, int):
+                hide_after_event(self._connection, at)
+            else:
+                hide_after_session(self._connection, at)
 
     def __enter__(self) -> Self:
         return self

@@ -107,6 +107,20 @@ class RunReader(RowReader):
         rows = self._rows(f"SELECT seq, json FROM events{narrow} ORDER BY seq LIMIT ?", *values, seq, limit)
         return tuple((row["seq"], from_plain(json.loads(row["json"]))) for row in rows)
 
+    def last_event(self) -> int:
+        """The number of the journal's last event, 0 where there is none."""
+        number: int = self._rows("SELECT coalesce(max(seq), 0) AS last FROM events")[0]["last"]
+        return number
+
+    def decided_event(self, session: date) -> int | None:
+        """The number of the event with which the desk's daily run of a session first ended with decisions; None where
+        none did."""
+        run = "SELECT id FROM runs WHERE kind = 'daily' AND session = ?"
+        made = f"SELECT min(seq) FROM events WHERE run IN ({run}) AND type = 'DecisionMade'"
+        ended = f"SELECT min(seq) AS seq FROM events WHERE run IN ({run}) AND type = 'RunFinished' AND seq > ({made})"
+        number: int | None = self._rows(ended, *[session.isoformat()] * 2)[0]["seq"]
+        return number
+
     def commands_waiting(self) -> tuple[tuple[int, datetime, Command], ...]:
         """Commands that nobody has carried out: number, time, command."""
         from engine.journal.run_rows import command_of

@@ -16,6 +16,14 @@ APPLICATION = 0x50444A31
 
 DECISION_KEY = ("run", "session", "cycle", "symbol", "owner")
 
+MARKED = (
+    *("commands", "command_states", "runs", "run_states", "stretches", "documents", "dropped", "notes"),
+    *("answers", "opinions", "decisions", "recollections", "inputs", "orders", "order_states", "fills"),
+    *("cash_flows", "equity", "positions", "outcomes", "accounts", "activities", "broker_orders", "adoptions"),
+)
+"""Tables whose rows name, in the column `event`, the journal's last event when they were written: the journal can be
+read as it was at any event. A backtest's rows name none: it writes in batches, and has sessions to go by."""
+
 WARM_UP, TEST, LIVE = "warm-up", "test", "live"
 """The parts of a run: a backtest has a test and perhaps a warm-up before it, a desk's run is live."""
 

@@ -19,6 +19,7 @@ from engine.errors import DataError, InvariantBroken, TryAgainLater
 from engine.journal.codec import Row
 from engine.journal.database import in_words, version_of
 from engine.journal.migrations import VERSION, migrate
+from engine.journal.schema import MARKED
 
 BATCH_ROWS = 2000
 BATCH_SECONDS = 0.25
@@ -193,13 +194,21 @@ class RowStore:
     def _insert(self, table: str, rows: list[Row]) -> None:
         # Straight to SQLite: a library that looks at every value of every row takes longer than the writing.
         verb = "INSERT OR IGNORE" if table in CONTENT_NAMED else "INSERT"
+        mark = self._mark(table)
         for columns, alike in groupby(rows, tuple):
-            sql = f"{verb} INTO {table} ({', '.join(columns)}) VALUES ({_marks(columns)})"
-            self._db.conn.executemany(sql, (tuple(row.values()) for row in alike))
+            sql = f"{verb} INTO {table} ({', '.join((*columns, *mark))}) VALUES ({_places((*columns, *mark))})"
+            self._db.conn.executemany(sql, ((*row.values(), *mark.values()) for row in alike))
 
     def _insert_if(self, table: str, row: Row, condition: Condition) -> bool:
-        sql = f"INSERT INTO {table} ({', '.join(row)}) SELECT {_marks(row)} WHERE {condition.sql}"
+        row = {**row, **self._mark(table)}
+        sql = f"INSERT INTO {table} ({', '.join(row)}) SELECT {_places(row)} WHERE {condition.sql}"
         return self._db.conn.execute(sql, (*row.values(), *condition.values)).rowcount == 1
+
+    def _mark(self, table: str) -> Row:
+        """The number of the journal's last event, for rows of a desk; asked within the transaction that writes them."""
+        if self._batched or table not in MARKED:
+            return {}
+        return {"event": self._db.conn.execute("SELECT coalesce(max(seq), 0) FROM events").fetchone()[0]}
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -217,7 +226,7 @@ class RowStore:
             raise in_words(error, self.path) from error
 
 
-def _marks(columns: Iterable[str]) -> str:
+def _places(columns: Iterable[str]) -> str:
     return ", ".join("?" for _ in columns)
 
 

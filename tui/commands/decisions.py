@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tui.commands.options import DAY, check_order, json_option, limit_option, lines_shown, of_all
+from tui.commands.options import DAY, at_option, check_order, json_option, limit_option, lines_shown, of_all
 from tui.console import show_records, standard_output
 from tui.invocation import Invocation, desk_options
 
 if TYPE_CHECKING:
-    from engine.reports.documents.records import Records
+    from engine.reports.documents.records import At, Records
 
 
 @click.command("decisions")
@@ -27,9 +27,11 @@ if TYPE_CHECKING:
 )
 @limit_option("last")
 @click.option("--warm-up", is_flag=True, help="Those of a backtest's warm-up instead of its test.")
+@at_option
 @json_option
 @desk_options
 def command(
+    *,
     invocation: Invocation,
     symbol: str | None,
     first: date | None,
@@ -37,6 +39,7 @@ def command(
     action: str | None,
     limit: int | None,
     warm_up: bool,
+    at: At,
     as_json: bool,
 ) -> None:
     """Lists what was decided: by the desk, or, where it has not run yet, in the latest backtest.
@@ -53,7 +56,7 @@ def command(
     from engine.reports.documents.records import has_decisions
 
     check_order(first, last)
-    with invocation.records(has_decisions) as records:
+    with invocation.records(has_decisions, at) as records:
         from engine.reports.documents.decisions import decisions_document
 
         document = decisions_document(

@@ -9,22 +9,26 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tui.commands.broker_values import asked_values, value_words
-from tui.commands.options import DAY, check_order, json_option, limit_option, lines_shown, of_all
+from tui.commands.options import DAY, at_option, check_order, json_option, limit_option, lines_shown, of_all
 from tui.console import show_records, standard_output
 from tui.invocation import Invocation, desk_options
 from tui.text_table import table, wrapped
 
 if TYPE_CHECKING:
     from engine.reports.documents.equity import BrokerValues
+    from engine.reports.documents.records import At
 
 
 @click.command("equity")
 @click.option("--from", "first", type=DAY, metavar="DATE", help="First session.")
 @click.option("--to", "last", type=DAY, metavar="DATE", help="Last session.")
 @limit_option("last")
+@at_option
 @json_option
 @desk_options
-def command(invocation: Invocation, first: date | None, last: date | None, limit: int | None, as_json: bool) -> None:
+def command(
+    *, invocation: Invocation, first: date | None, last: date | None, limit: int | None, at: At, as_json: bool
+) -> None:
     """Prints value and cash at each close, with the change since the close before and the fall from the highest. What
     was brought in or taken out (transfers, adopted differences) counts for neither.
 
@@ -38,7 +42,7 @@ def command(invocation: Invocation, first: date | None, last: date | None, limit
       paperdesk equity --run backtest-20250701-120000-ab12 --json
     """
     check_order(first, last)
-    with invocation.records() as records:
+    with invocation.records(at=at) as records:
         from engine.reports.documents.equity import closes, equity_document
 
         theirs = asked_values(invocation, records)

@@ -46,10 +46,31 @@ class AmountType(click.ParamType[Decimal]):
         return amount
 
 
+class PointType(click.ParamType["int | date"]):
+    """A session as YYYY-MM-DD, or the number of an event."""
+
+    name = "point"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | date:
+        """The point, or a usage error that names what was given."""
+        if str(value).isdecimal() and int(value):
+            return int(value)
+        try:
+            return date.fromisoformat(str(value))
+        except ValueError:
+            self.fail(f"{value!r} is neither a session (YYYY-MM-DD) nor the number of an event", param, ctx)
+
+
 DAY = DayType()
 AMOUNT = AmountType()
 
 
+at_option = click.option(
+    "--at",
+    type=PointType(),
+    metavar="SESSION|EVENT",
+    help="As it was once that session was decided, or up to an event (JSON: event).",
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 
 

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from tui.commands.options import json_option, limit_option, lines_shown, of_all
+from tui.commands.options import at_option, json_option, limit_option, lines_shown, of_all
 from tui.console import show_records, standard_output
 from tui.invocation import Invocation, desk_options
+
+if TYPE_CHECKING:
+    from engine.reports.documents.records import At
 
 
 @click.command("orders")
 @click.option("--symbol", metavar="SYMBOL", help="Only this symbol's.")
 @click.option("--open", "open_only", is_flag=True, help="Only those that something can still follow.")
 @limit_option("last")
+@at_option
 @json_option
 @desk_options
-def command(invocation: Invocation, symbol: str | None, open_only: bool, limit: int | None, as_json: bool) -> None:
+def command(
+    *, invocation: Invocation, symbol: str | None, open_only: bool, limit: int | None, at: At, as_json: bool
+) -> None:
     """Lists orders with their state and fills, by decision session; each waits for the open after it.
 
     \b
@@ -27,7 +33,7 @@ def command(invocation: Invocation, symbol: str | None, open_only: bool, limit: 
       paperdesk orders --open
       paperdesk orders --symbol ORVL --json
     """
-    with invocation.records() as records:
+    with invocation.records(at=at) as records:
         from engine.reports.documents.orders import orders_document
 
         document = orders_document(records, symbol=symbol, open_only=open_only, last=lines_shown(limit, as_json))

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from tui.commands.options import json_option
+from tui.commands.options import at_option, json_option
 from tui.console import show_records, standard_output
 from tui.invocation import Invocation, desk_options
 
+if TYPE_CHECKING:
+    from engine.reports.documents.records import At
+
 
 @click.command("positions")
+@at_option
 @json_option
 @desk_options
-def command(invocation: Invocation, as_json: bool) -> None:
+def command(invocation: Invocation, at: At, as_json: bool) -> None:
     """Lists what is held at the last close: shares, average cost, price, gain, and the part of the portfolio.
 
     \b
@@ -24,7 +28,7 @@ def command(invocation: Invocation, as_json: bool) -> None:
       paperdesk positions
       paperdesk positions --run backtest-20250701-120000-ab12
     """
-    with invocation.records() as records:
+    with invocation.records(at=at) as records:
         from engine.reports.documents.positions import positions_document
 
         document = positions_document(records)

@@ -9,18 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tui.commands.options import json_option
+from tui.commands.options import at_option, json_option
 from tui.console import show_records, standard_output
 from tui.invocation import Invocation, desk_options
 
 if TYPE_CHECKING:
-    from engine.reports.documents.records import Records
+    from engine.reports.documents.records import At, Records
 
 
 @click.command("status")
+@at_option
 @json_option
 @desk_options
-def command(invocation: Invocation, as_json: bool) -> None:
+def command(invocation: Invocation, at: At, as_json: bool) -> None:
     """Says how the desk stands: whether it is halted, its last run, its value, what waits, what it holds and cost.
 
     \b
@@ -29,10 +30,10 @@ def command(invocation: Invocation, as_json: bool) -> None:
       paperdesk status --desk growth --json
       paperdesk status --run backtest-20250701-120000-ab12
     """
-    with invocation.records() as records:
+    with invocation.records(at=at) as records:
         from engine.reports.documents.status import status_document
 
-        document = status_document(records, None if records.run else _last_completed(invocation))
+        document = status_document(records, None if records.run or at is not None else _last_completed(invocation))
     show_records(records, document, as_json, lambda: _lines(records, document))
 
 

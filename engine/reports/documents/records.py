@@ -5,14 +5,15 @@ Only sqlite3 is loaded to open them, so that a command that prints a document is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from engine import places
-from engine.errors import ConfigError, MissingData
+from engine.errors import ConfigError, MissingData, UsageError
 from engine.journal.reader import JournalReader
 from engine.journal.schema import LIVE, TEST
 
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
 SCHEMA = 1
 """The version of the documents of a desk's records."""
+
+At = int | date | None
+"""A point in a journal: an event's number, a session that was settled and decided, or (None) now."""
 
 PROBED = 30
 """How many of the latest backtests are searched for one that has what is wanted."""
@@ -34,6 +38,7 @@ class Records:
     kind: all runs of a desk, one of them, or a backtest.
     run: the run that narrows a reader, None for all runs of a desk.
     note: why these are not the desk's own records, where they were not named; else empty.
+    at: the point up to which they are read, None for all of them.
     """
 
     reader: JournalReader | None
@@ -41,13 +46,17 @@ class Records:
     kind: Literal["desk", "daily", "backtest"] = "desk"
     run: str | None = None
     note: str = ""
+    at: At = None
 
     @property
     def title(self) -> str:
         """The records as a person calls them."""
-        if self.kind == "desk":
-            return f"desk {self.desk}"
-        return f"backtest {self.run}" if self.kind == "backtest" else f"run {self.run} of the desk {self.desk}"
+        name = f"desk {self.desk}"
+        if self.kind != "desk":
+            name = f"backtest {self.run}" if self.kind == "backtest" else f"run {self.run} of the {name}"
+        if self.at is None:
+            return name
+        return f"{name} as of {'event ' if isinstance(self.at, int) else ''}{self.at}"
 
     @property
     def part(self) -> str:
@@ -62,8 +71,10 @@ class Records:
 
     @property
     def head(self) -> Row:
-        """The keys that every document of the records begins with."""
-        return {"schema": SCHEMA, "desk": self.desk, "kind": self.kind, "run": self.run}
+        """The keys that every document of the records begins with; `event` is the number of the journal's last event,
+        null in a backtest, which has sessions to go by."""
+        last = None if self.reader is None or self.kind == "backtest" else self.reader.last_event()
+        return {"schema": SCHEMA, "desk": self.desk, "kind": self.kind, "run": self.run, "event": last}
 
     @property
     def absence(self) -> str:
@@ -80,19 +91,66 @@ class Records:
 
 @contextmanager
 def open_records(
-    desk: str, run: str | None = None, wanted: Callable[[JournalReader], bool] | None = None
+    desk: str, run: str | None = None, wanted: Callable[[JournalReader], bool] | None = None, *, at: At = None
 ) -> Iterator[Records]:
     """Open the journal of a run, or of the desk where none is named. With `wanted`, where the desk's journal has
-    nothing of the kind, the latest backtest that has. Raises MissingData for an unknown run, naming the latest."""
+    nothing of the kind, the latest backtest that has. Raises MissingData for an unknown run, naming the latest, and as
+    `records_at` does."""
     with ExitStack() as stack:
         if run is not None:
-            yield _of_run(desk, run, stack)
-            return
-        reader = _opened(places.desk_journal(desk), stack)
-        if wanted is None or (reader is not None and wanted(reader)):
-            yield Records(reader=reader, desk=desk)
+            records = _of_run(desk, run, stack)
         else:
-            yield _latest_backtest(desk, wanted, stack) or Records(reader=reader, desk=desk)
+            reader = _opened(places.desk_journal(desk), stack)
+            records = Records(reader=reader, desk=desk)
+            if wanted is not None and not (reader is not None and wanted(reader)):
+                records = _latest_backtest(desk, wanted, stack) or records
+        yield records if at is None else stack.enter_context(records_at(records, at))
+
+
+@contextmanager
+def records_at(records: Records, at: int | date) -> Iterator[Records]:
+    """The same records as they were at a point: what was written up to an event, or up to the end of the daily run that
+    decided for a session. Raises MissingData for a point that the journal does not have, UsageError for an event of a
+    backtest."""
+    reader = records.required
+    point: int | date = at
+    if records.kind == "backtest":
+        if isinstance(at, int):
+            raise UsageError(f"the {records.title} has no event {at}: name a session, such as --at 2025-03-14")
+        _check_settled(records, reader, at)
+    else:
+        point = _event(records, reader, at)
+    with JournalReader(reader.path, at=point) as earlier:
+        if records.run is not None:
+            earlier.run(records.run)
+        yield replace(records, reader=earlier, at=at)
+
+
+def _event(records: Records, reader: JournalReader, at: int | date) -> int:
+    if isinstance(at, int):
+        last = reader.last_event()
+        if not 0 < at <= last:
+            raise MissingData(f"the {records.title} has no event {at}: its journal has those from 1 to {last}")
+        return at
+    event = reader.decided_event(at)
+    if event is None:
+        sessions = sorted({run.session for run in reader.runs() if run.session and reader.decided_event(run.session)})
+        raise MissingData(f"the {records.title} did not decide for {at}: {nearest(sessions, at)}")
+    return event
+
+
+def _check_settled(records: Records, reader: JournalReader, session: date) -> None:
+    sessions = [point.session for point in reader.equity(records.run, records.part)]
+    if session not in sessions:
+        raise MissingData(f"the {records.title} did not settle {session}: {nearest(sessions, session)}")
+
+
+def nearest(sessions: Sequence[date], session: date) -> str:
+    """The sessions before and after one that is not there, in words."""
+    near = [*(day for day in sessions if day < session)][-1:] + [*(day for day in sessions if day > session)][:1]
+    if not near:
+        return "it has no session yet"
+    return f"the nearest {'is' if len(near) == 1 else 'are'} {' and '.join(map(str, near))}"
 
 
 @contextmanager

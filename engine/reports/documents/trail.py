@@ -13,7 +13,7 @@ from engine.journal.entries import AnswerEntry, OrderEntry, Recalled, Trail
 from engine.journal.reader import JournalReader
 from engine.journal.results import trail
 from engine.reports.documents import row_json
-from engine.reports.documents.records import Records
+from engine.reports.documents.records import Records, nearest
 from engine.reports.documents.row_json import Row
 
 HORIZONS = (1, 5, 20)
@@ -35,11 +35,7 @@ def decided(records: Records, symbol: str, session: date) -> Sequence[Decision]:
     if not known:
         symbols = ", ".join(dict.fromkeys(one.key.symbol for one in reader.decisions(run))) or "no symbol"
         raise MissingData(f"no decision for {name} in {records.title}: there are some for {symbols}")
-    near = [*(day for day in known if day < session)][-1:] + [*(day for day in known if day > session)][:1]
-    raise MissingData(
-        f"no decision for {name} on {session} in {records.title}: the nearest {'is' if len(near) == 1 else 'are'} "
-        f"{' and '.join(map(str, near))}"
-    )
+    raise MissingData(f"no decision for {name} on {session} in {records.title}: {nearest(known, session)}")
 
 
 def latest(records: Records, symbol: str) -> Sequence[Decision]:

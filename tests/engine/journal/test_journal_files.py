@@ -181,8 +181,10 @@ def test_the_check_finds_books_that_contradict_themselves(path: Path, an_order: 
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         columns = ", ".join(name for _, name, *_ in connection.execute("PRAGMA table_info(orders)"))
         connection.execute(f"INSERT INTO orders ({columns}) SELECT 'mute'{columns[2:]} FROM orders")
-        connection.execute("INSERT INTO order_states VALUES (9, ?, '', 'canceled', '0', '')", [an_order().order.id])
-        connection.execute("INSERT INTO order_states VALUES (10, ?, '', 'submitting', '0', '')", [an_order().order.id])
+        connection.execute("INSERT INTO order_states VALUES (9, ?, '', 'canceled', '0', '', 0)", [an_order().order.id])
+        connection.execute(
+            "INSERT INTO order_states VALUES (10, ?, '', 'submitting', '0', '', 0)", [an_order().order.id]
+        )
     faults = quick_check(path)
     assert "not true that an order has a state: mute" in faults
     assert any("went from canceled to submitting" in fault for fault in faults)

@@ -1,0 +1,47 @@
+"""Hide what was written to a journal after a point, so that it reads as it did then.
+
+A temporary view of the same name goes before each table on one connection: every query of a reader holds as it is, and
+the file stays untouched. The point of a desk is an event: a row is there that was written before it. The point of a
+backtest is a session: its rows are written in batches and name no event.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping
+from datetime import date
+
+from engine.journal.schema import MARKED
+
+OF_SESSION = (
+    *("answers", "opinions", "decisions", "recollections", "orders", "fills", "cash_flows", "equity", "positions"),
+    "outcomes",
+)
+"""Tables of a backtest whose rows belong to a session."""
+
+
+def hide_after_event(connection: sqlite3.Connection, event: int) -> None:
+    """Hide what a desk wrote after the event of a number."""
+    _hide(connection, {"events": f"seq <= {event:d}", **dict.fromkeys(MARKED, f"event < {event:d}")})
+
+
+def hide_after_session(connection: sqlite3.Connection, session: date) -> None:
+    """Hide what a backtest did after it had settled a session and decided for it: orders of that session are at the
+    broker, and the run is not over."""
+    until = f"session <= '{session.isoformat()}'"
+    traded = f"EXISTS (SELECT 1 FROM main.fills WHERE order_id = kept.order_id AND {until})"
+    earlier = f"(SELECT session FROM main.orders WHERE id = kept.order_id) < '{session.isoformat()}'"
+    _hide(
+        connection,
+        {
+            **dict.fromkeys(OF_SESSION, until),
+            "order_states": f"state IN ('intended', 'submitting', 'acknowledged') OR {earlier} OR {traded}",
+            "run_states": "outcome IS NULL",
+        },
+    )
+
+
+def _hide(connection: sqlite3.Connection, visible: Mapping[str, str]) -> None:
+    for table, condition in visible.items():
+        rows = f"SELECT rowid AS rowid, * FROM main.{table} AS kept WHERE {condition}"
+        connection.execute(f"CREATE TEMP VIEW {table} AS {rows}")
