@@ -1,7 +1,7 @@
 """The look-ahead certificate: decisions from cut data equal those from the whole, and planted futures stay unseen.
 
-What is audited is a `Subject`: agents on the cycle, or a rule strategy. Each cut goes on from where the cut before
-stood, on data that ends at its own decision, so all cuts together cost about as much as one more run.
+The run under audit is a `Subject`: agents on the cycle, or a strategy. Each cut goes on from the state at the cut
+before, on data that ends at its own decision, so all cuts together cost about as much as one more run.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from engine.market.trading_hours import decision_time
 from engine.ports import Calendar
 
 MOST_FINDINGS = 12
-"""Findings that are kept in words; the rest is counted."""
+"""Findings that are described; the rest is counted."""
 
 READ = ("bars", "news", "filings", "macro")
-"""What a run may read, counted in the certificate; splits come with the bars."""
+"""Sources of a run, counted in the certificate; splits come with the bars."""
 
 Trace = Mapping[tuple[date, Symbol, str], Any]
-"""What was decided, by session, symbol and owner (of a rule: the kind of decision): all that led to it and came of
-it, comparable."""
+"""Decisions by session, symbol and owner (of a strategy: the kind of decision), with all that led to them and followed,
+comparable."""
 
 
 @dataclass(frozen=True, slots=True)
 class Leg:
-    """A part of a run on some market. `where` is where it ended; `marked` names the sources whose marker was seen."""
+    """A part of a run on some market. `where` is the state at its end, `marked` the sources whose marker was seen."""
 
     trace: Trace
     where: Any
@@ -50,30 +50,30 @@ class Subject(Protocol):
     """The whole data, on the price basis of the run."""
 
     calendar: Calendar
-    """What the run decides on."""
+    """The calendar that decisions follow."""
 
     decided: Sequence[date]
     """The sessions that decisions read, in order."""
 
     beside: tuple[str, ...]
-    """What the run reads beside its market: experts' notes, a memory."""
+    """Sources beside the market: experts' notes, a memory."""
 
     hindsight: int
-    """How many memories of the whole run were written in its warm-up by what had seen the moves that followed."""
+    """Memories of the whole run that were written in its warm-up with sight of the moves that followed."""
 
     async def whole(self) -> tuple[Trace, Mapping[str, Inputs]]:
         """The whole run on the whole data, and what it read."""
         ...
 
     async def leg(self, market: Market, read: date, start: Any, plant: Sequence[str] = ()) -> Leg:
-        """The run from where a leg ended (None: the beginning) through the decision that reads a session, on other
-        data; what of `beside` is in `plant` holds records of the time after, of the rest they are cut off."""
+        """The run from the state `start` (None: the beginning) through the decision that reads a session, on other
+        data. Sources of `beside` that are in `plant` hold records of the time after; the others are cut there."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Planted:
-    """Whether a source's planted future surfaced, and where first."""
+    """A source's planted future: `where` it surfaced first."""
 
     source: str
     surfaced: bool
@@ -82,10 +82,20 @@ class Planted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Certificate:
-    """What an audit found. `compared` decisions were taken again on cut data and `differing` of them came out
-    differently; the door was asked in `door_sessions` and in `door_differing` showed something that a cut removes.
-    `hindsight` counts the memories of the warm-up that rest on what followed, which is allowed: each is recalled only
-    once that is known. None without a memory."""
+    """The result of an audit.
+
+    subject: the preset or strategy.
+    first, last: the first and the last session that decisions read.
+    inputs: what the whole run read, by source.
+    cuts: how often the data was cut.
+    compared, differing: decisions taken again on cut data, and those of them that came out differently.
+    access_sessions, access_differing: sessions in which the data access was compared, and those in which it showed
+        something that a cut removes.
+    planted: the sources into which a future was planted.
+    findings: the first MOST_FINDINGS in words.
+    hindsight: memories of the warm-up that rest on what followed, which is allowed: each is recalled only once that is
+        known. None without a memory.
+    """
 
     subject: str
     first: date
@@ -94,16 +104,16 @@ class Certificate:
     cuts: int
     compared: int
     differing: int
-    door_sessions: int
-    door_differing: int
+    access_sessions: int
+    access_differing: int
     planted: tuple[Planted, ...]
     findings: tuple[str, ...] = ()
     hindsight: int | None = None
 
     @property
-    def verdict(self) -> Literal["clean", "leak"]:
-        """Whether any of it saw the future."""
-        leaks = self.differing or self.door_differing or any(p.surfaced for p in self.planted)
+    def outcome(self) -> Literal["clean", "leak"]:
+        """`leak` where any of it saw the future."""
+        leaks = self.differing or self.access_differing or any(p.surfaced for p in self.planted)
         return "leak" if leaks or any(i.from_the_future for i in self.inputs.values()) else "clean"
 
 
@@ -129,8 +139,8 @@ def _touches(decided: Sequence[date], row: int, final: set[date]) -> bool:
 
 
 def venue(market: Market, through: date, now: datetime, fill_at: FillAt) -> dict[Symbol, PriceHistory]:
-    """What a broker can trade at through a session when the future after `now` is unknown. Where fills come at the
-    open, a bar that is not complete by then has only its open, which stands for the rest of it."""
+    """Prices that a broker can trade at through a session when the future after `now` is unknown. Where fills come at
+    the open, a bar that is not complete by then has only its open, in place of the rest of it."""
     histories = {}
     for symbol, history in market.histories.items():
         rows = history.rows_through(through)
@@ -153,11 +163,11 @@ def venue(market: Market, through: date, now: datetime, fill_at: FillAt) -> dict
 
 
 OnStep = Callable[[int, int], None]
-"""Hears how many steps are done, of how many."""
+"""A listener for the number of steps done, and of all steps."""
 
 
 async def audit(subject: Subject, count: int | None, on_step: OnStep = lambda done, steps: None) -> Certificate:
-    """Runs the truncation test at `count` cuts (None: at every session) and plants futures after each of them.
+    """Run the truncation test at `count` cuts (None: at every session) and plant futures after each of them.
 
     Raises what the whole run raises; what goes wrong on changed data alone is a finding.
     """
@@ -165,31 +175,31 @@ async def audit(subject: Subject, count: int | None, on_step: OnStep = lambda do
     whole, read_inputs = await subject.whole()
     sources = (*READ, MEMORY) if MEMORY in subject.beside else READ
     inputs = {source: read_inputs.get(source, Inputs()) for source in sources}
-    found = _Findings()
+    findings = _Findings()
     on_step(1, len(cuts) + 1)
-    door_differing = sum(_door_differs(subject, session, found) for session in subject.decided)
+    access_differing = sum(_access_differs(subject, session, findings) for session in subject.decided)
     start: Any = None
     differing: set[tuple[date, Symbol, str]] = set()
     compared = 0
-    for number, cut in enumerate(cuts, 1):
+    for number, session in enumerate(cuts, 1):
         on_step(number, len(cuts) + 1)
-        now = decision_time(subject.calendar, cut)
-        leg = await _leg(subject, subject.market.cut(now), cut, start)
+        cut = _Cut(subject, session, decision_time(subject.calendar, session), start)
+        leg = await cut.leg(subject.market.cut(cut.now))
         if isinstance(leg, str):
-            differing.add((cut, "", ""))
-            found.say(f"{cut}: on data cut there, {leg}")
+            differing.add((session, "", ""))
+            findings.add(f"{session}: on data cut there, {leg}")
             continue
         apart = _apart(whole, leg.trace)
-        for session, symbol, kind in apart[:1]:
-            found.say(f"{session} {symbol} ({kind}): decided otherwise on data cut at {cut}")
+        for day, symbol, kind in apart[:1]:
+            findings.add(f"{day} {symbol} ({kind}): decided otherwise on data cut at {session}")
         differing.update(apart)
         compared += len(leg.trace)
-        await _plant(subject, cut, now, start, leg, found)
+        await _plant(cut, leg, findings)
         start = leg.where
     on_step(len(cuts) + 1, len(cuts) + 1)
     for source, read in inputs.items():
         if read.from_the_future:
-            found.say(f"{source}: read at {read.decision}, available from {read.latest}")
+            findings.add(f"{source}: read at {read.decision}, available from {read.latest}")
     return Certificate(
         subject=subject.name,
         first=subject.decided[0],
@@ -198,10 +208,10 @@ async def audit(subject: Subject, count: int | None, on_step: OnStep = lambda do
         cuts=len(cuts),
         compared=compared,
         differing=len(differing),
-        door_sessions=len(subject.decided),
-        door_differing=door_differing,
-        planted=tuple(Planted(s, s in found.surfaced, found.surfaced.get(s, "")) for s in _planted_into(subject)),
-        findings=tuple(found.said),
+        access_sessions=len(subject.decided),
+        access_differing=access_differing,
+        planted=tuple(Planted(s, s in findings.surfaced, findings.surfaced.get(s, "")) for s in _planted_into(subject)),
+        findings=tuple(findings.described),
         hindsight=subject.hindsight if MEMORY in subject.beside else None,
     )
 
@@ -212,66 +222,75 @@ def _planted_into(subject: Subject) -> tuple[str, ...]:
 
 @dataclass(slots=True)
 class _Findings:
-    said: list[str] = field(default_factory=list)
+    described: list[str] = field(default_factory=list)
     surfaced: dict[str, str] = field(default_factory=dict)
 
-    def say(self, text: str) -> None:
-        if len(self.said) < MOST_FINDINGS:
-            self.said.append(text)
+    def add(self, text: str) -> None:
+        if len(self.described) < MOST_FINDINGS:
+            self.described.append(text)
 
     def surface(self, source: str, where: str) -> None:
         if source not in self.surfaced:
             self.surfaced[source] = where
-            self.say(f"{source}: the planted future surfaced {where}")
+            self.add(f"{source}: the planted future surfaced {where}")
 
 
-def _door_differs(subject: Subject, session: date, found: _Findings) -> bool:
-    """Whether the door shows more of the whole data than of what is left when the future is removed."""
+@dataclass(frozen=True, slots=True)
+class _Cut:
+    """A cut after the decision that reads `session`, taken at `now` (UTC); legs to it begin at the state `start`."""
+
+    subject: Subject
+    session: date
+    now: datetime
+    start: Any
+
+    async def leg(self, market: Market, plant: Sequence[str] = ()) -> Leg | str:
+        """The leg on some data, or what went wrong on it."""
+        try:
+            return await self.subject.leg(market, self.session, self.start, plant)
+        except (LookupError, PaperdeskError) as error:
+            return f"the run ended with {type(error).__name__}: {error}"
+
+    async def noticed(self, sources: Sequence[str], clean: Leg) -> str:
+        """The first place in which planted records made a difference; empty where they made none."""
+        beside = [source for source in sources if source in self.subject.beside]
+        leg = await self.leg(planted(self.subject.market, sources, self.now), beside)
+        if isinstance(leg, str):
+            return f"on {self.session}: {leg}"
+        if leg.marked & set(sources):
+            return f"in what the agents read or said by {self.session}"
+        apart = _apart(clean.trace, leg.trace)
+        return f"in the decision of {apart[0][0]} on {apart[0][1]}" if apart else ""
+
+
+def _access_differs(subject: Subject, session: date, findings: _Findings) -> bool:
+    """True where the data access shows more of the whole data than of what is left without the future."""
     now = decision_time(subject.calendar, session)
     whole, cut = shown(subject.market, now), shown(subject.market.cut(now), now)
     apart = [key for key in whole if whole[key] != cut[key]]
     for source, symbol in apart[:1]:
-        found.say(f"{session} {symbol}: the door shows {source} that a cut at the decision removes")
+        findings.add(f"{session} {symbol}: the data access shows {source} that a cut at the decision removes")
     return bool(apart)
 
 
-async def _plant(subject: Subject, cut: date, now: datetime, start: Any, clean: Leg, found: _Findings) -> None:
-    """Plants every source that has not surfaced yet; where something is noticed, each by itself."""
-    remaining = [source for source in _planted_into(subject) if source not in found.surfaced]
+async def _plant(cut: _Cut, clean: Leg, findings: _Findings) -> None:
+    """Plant every source that has not surfaced yet; where something is noticed, each by itself."""
+    market, now = cut.subject.market, cut.now
+    remaining = [source for source in _planted_into(cut.subject) if source not in findings.surfaced]
     # Beside the whole data: a source is to blame for what its planted record changes, not for the real future.
-    unplanted = shown(subject.market, now)
+    unplanted = shown(market, now)
     for source in remaining:
-        future = shown(planted(subject.market, [source], now), now)
-        for asked, symbol in (key for key in unplanted if unplanted[key] != future[key]):
-            found.surface(source, f"in what the door shows of {asked} for {symbol} on {cut}")
-    remaining = [source for source in remaining if source not in found.surfaced]
-    if not remaining or not await _noticed(subject, remaining, cut, now, start, clean):
+        future = shown(planted(market, [source], now), now)
+        for read, symbol in (key for key in unplanted if unplanted[key] != future[key]):
+            findings.surface(source, f"in what the data access shows of {read} for {symbol} on {cut.session}")
+    remaining = [source for source in remaining if source not in findings.surfaced]
+    if not remaining or not await cut.noticed(remaining, clean):
         return
-    whole = await _leg(subject, subject.market, cut, start)
+    whole = await cut.leg(market)
     for source in remaining:
-        where = "" if isinstance(whole, str) else await _noticed(subject, [source], cut, now, start, whole)
+        where = "" if isinstance(whole, str) else await cut.noticed([source], whole)
         if where:
-            found.surface(source, where)
-
-
-async def _noticed(subject: Subject, sources: Sequence[str], cut: date, now: datetime, start: Any, clean: Leg) -> str:
-    """Where planted records made a difference; empty where they made none."""
-    beside = [source for source in sources if source in subject.beside]
-    leg = await _leg(subject, planted(subject.market, sources, now), cut, start, beside)
-    if isinstance(leg, str):
-        return f"on {cut}: {leg}"
-    if leg.marked & set(sources):
-        return f"in what the agents read or said by {cut}"
-    apart = _apart(clean.trace, leg.trace)
-    return f"in the decision of {apart[0][0]} on {apart[0][1]}" if apart else ""
-
-
-async def _leg(subject: Subject, market: Market, read: date, start: Any, plant: Sequence[str] = ()) -> Leg | str:
-    """The leg, or what went wrong on its data."""
-    try:
-        return await subject.leg(market, read, start, plant)
-    except (LookupError, PaperdeskError) as error:
-        return f"the run ended with {type(error).__name__}: {error}"
+            findings.surface(source, where)
 
 
 def _apart(expected: Trace, found: Trace) -> list[tuple[date, Symbol, str]]:

@@ -16,10 +16,10 @@ from engine.market.as_of import Market, last_opened
 from engine.ports import Calendar
 
 SOURCES = ("bars", "actions", "news", "filings", "macro")
-"""What a market holds, each planted by itself."""
+"""Sources of a market, each planted by itself."""
 
 GUIDANCE, MEMORY = "guidance", "memory"
-"""What is planted beside a market: experts' notes where a run reads any, memories where it has a memory."""
+"""Sources beside a market: experts' notes where a run reads any, memories where it has a memory."""
 
 MARKERS = {
     "news": "ZQX-PLANTED-NEWS",
@@ -28,7 +28,7 @@ MARKERS = {
     GUIDANCE: "ZQX-PLANTED-GUIDANCE",
     MEMORY: "ZQX-PLANTED-MEMORY",
 }
-"""Words that stand in no real text."""
+"""Texts that occur in no real source."""
 
 ABSURD_PRICE = Decimal("987654.321")
 ABSURD_SPLIT = Decimal(1000)
@@ -39,7 +39,7 @@ _LOOK_AHEAD = timedelta(days=10)  # no market rests longer, so the next session 
 def planted(market: Market, sources: Sequence[str], now: datetime) -> Market:
     """The whole market with records that become available only after a moment: bars at an absurd price and a split of
     a thousand for one from each symbol's next session on; a second later a takeover in the news and in a filing, and
-    absurd figures of the economy."""
+    absurd macro series."""
     symbols = tuple(market.histories)
     if "bars" in sources:
         bars = {s: _bars(market.histories[s], market.calendars[s], now) for s in symbols}

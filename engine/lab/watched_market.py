@@ -1,4 +1,4 @@
-"""The door to market data under observation: what it shows at a moment, and what was read through it and when."""
+"""Data access under observation: the data that it shows at a moment, and the data that was read through it and when."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from engine.market.as_of import ArrayMarketAsOf, Market
 from engine.market.point_in_time import MarketAsOf
 
 BARS_SHOWN = 400
-"""Bars that are compared of what the door shows: more than any agent reads."""
+"""Bars that are compared of a symbol: more than any agent reads."""
 _LONG_AGO = datetime(1900, 1, 1, tzinfo=UTC)
 
 
 @dataclass(slots=True)
 class Inputs:
-    """What was read of one source. `latest` became available at the least distance before the decision that read it,
-    which was taken at `decision` (both UTC)."""
+    """Items that were read of one source. `latest` became available at the least distance before the decision that read
+    it, which was taken at `decision` (both UTC)."""
 
     items: set[Hashable] = field(default_factory=set)
     latest: datetime | None = None
@@ -30,11 +30,11 @@ class Inputs:
 
     @property
     def from_the_future(self) -> bool:
-        """Whether anything was read before it was available."""
+        """True where anything was read before it was available."""
         return self.latest is not None and self.decision is not None and self.latest > self.decision
 
     def add(self, items: Iterable[Hashable], latest: datetime, decision: datetime) -> None:
-        """Counts what a decision read; `latest` is when the last of it became available."""
+        """Count what a decision read; `latest` is when the last of it became available."""
         self.items.update(items)
         if self.latest is None or self.decision is None or latest - decision >= self.latest - self.decision:
             self.latest, self.decision = latest, decision
@@ -52,7 +52,7 @@ class WatchedMarket(Market):
         return cls(**{part.name: getattr(market, part.name) for part in fields(Market)})
 
     def at(self, now: datetime) -> MarketAsOf:
-        """What of it was known at a moment; reading it is noted."""
+        """The market as known at a moment; reading it is noted."""
         return _WatchedAsOf(self, now)
 
     def note_bars(self, symbol: Symbol, sessions: Iterable[int], last: date, now: datetime) -> None:
@@ -105,28 +105,28 @@ class _WatchedAsOf(ArrayMarketAsOf):
 
 
 def shown(market: Market, now: datetime) -> Mapping[tuple[str, Symbol], Any]:
-    """Everything that the door shows at a moment, by source and symbol; an error is what it shows, too."""
-    door = market.at(now)
+    """Everything that the data access shows at a moment, by source and symbol; an error is shown data, too."""
+    access = market.at(now)
     views: dict[tuple[str, Symbol], Any] = {}
     for symbol in market.histories:
-        views["bars", symbol] = _or_error(lambda s=symbol: _bars(door, s))  # type: ignore[misc]
-        views["news", symbol] = _or_error(lambda s=symbol: list(door.news(s, _LONG_AGO)))  # type: ignore[misc]
-        views["filings", symbol] = _or_error(lambda s=symbol: list(door.filings(s, _LONG_AGO)))  # type: ignore[misc]
-    views["macro", "the economy"] = _or_error(lambda: list(door.macro(None)))
+        views["bars", symbol] = _or_error(lambda s=symbol: _bars(access, s))  # type: ignore[misc]
+        views["news", symbol] = _or_error(lambda s=symbol: list(access.news(s, _LONG_AGO)))  # type: ignore[misc]
+        views["filings", symbol] = _or_error(lambda s=symbol: list(access.filings(s, _LONG_AGO)))  # type: ignore[misc]
+    views["macro", "the economy"] = _or_error(lambda: list(access.macro(None)))
     return views
 
 
-def _bars(door: MarketAsOf, symbol: Symbol) -> Any:
-    count = door.count(symbol)
+def _bars(access: MarketAsOf, symbol: Symbol) -> Any:
+    count = access.count(symbol)
     if not count:
         return 0
-    bars = door.bars(symbol, BARS_SHOWN)
+    bars = access.bars(symbol, BARS_SHOWN)
     columns = (bars.sessions, bars.open, bars.high, bars.low, bars.close, bars.volume)
-    return count, door.close(symbol), door.last_session(symbol), tuple(column.tobytes() for column in columns)
+    return count, access.close(symbol), access.last_session(symbol), tuple(column.tobytes() for column in columns)
 
 
-def _or_error(look: Callable[[], Any]) -> Any:
+def _or_error(read: Callable[[], Any]) -> Any:
     try:
-        return look()
+        return read()
     except (LookupError, PaperdeskError) as error:
         return type(error).__name__, str(error)

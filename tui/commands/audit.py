@@ -62,7 +62,7 @@ def command(invocation: Invocation, flags: RunFlags, cuts: int, as_json: bool) -
     with _progress() as on_step:
         certificate = run_audit(spec, config, cuts or None, on_step)
     show(_document(spec, certificate) if as_json else "\n".join((*_lines(certificate), *_notes(spec))))
-    return 1 if certificate.verdict == "leak" else 0
+    return 1 if certificate.outcome == "leak" else 0
 
 
 @contextmanager
@@ -115,14 +115,14 @@ def _document(spec: RunSpec, certificate: Certificate) -> str:
             "compared": certificate.compared,
             "differing": certificate.differing,
         },
-        "door": {"sessions": certificate.door_sessions, "differing": certificate.door_differing},
+        "door": {"sessions": certificate.access_sessions, "differing": certificate.access_differing},
         "planted": [
             {"source": p.source, "surfaced": p.surfaced, "where": p.where or None} for p in certificate.planted
         ],
         "hindsight_memories": certificate.hindsight,
         "findings": list(certificate.findings),
         "notes": _notes(spec),
-        "verdict": certificate.verdict,
+        "verdict": certificate.outcome,
     }
     return json.dumps(plain, indent=2, allow_nan=False, ensure_ascii=False)
 
@@ -144,8 +144,8 @@ def _lines(certificate: Certificate) -> Iterator[str]:
         f"{differ} differ"
     )
     yield (
-        f"Door           {_word(certificate.door_differing)}: asked in {certificate.door_sessions} sessions, "
-        f"{certificate.door_differing} show what a cut removes"
+        f"Data access    {_word(certificate.access_differing)}: compared in {certificate.access_sessions} sessions, "
+        f"{certificate.access_differing} show what a cut removes"
     )
     surfaced = [p.source for p in certificate.planted if p.surfaced]
     told = f"{', '.join(surfaced)} surfaced" if surfaced else "nothing surfaced"
@@ -156,7 +156,7 @@ def _lines(certificate: Certificate) -> Iterator[str]:
     for finding in certificate.findings:
         yield f"  - {finding}"
     yield ""
-    yield f"Verdict: {certificate.verdict}"
+    yield f"Verdict: {certificate.outcome}"
 
 
 def _word(faults: object) -> str:

@@ -49,10 +49,10 @@ def surfaced(found: Certificate) -> set[str]:
 
 def test_an_honest_run_is_clean() -> None:
     found = certificate()
-    assert found.verdict == "clean"
-    assert (found.cuts, found.differing, found.door_differing, found.findings) == (4, 0, 0, ())
+    assert found.outcome == "clean"
+    assert (found.cuts, found.differing, found.access_differing, found.findings) == (4, 0, 0, ())
     # Every decision from the first through the last cut has been taken again, the cuts' own twice.
-    assert found.compared == len(SYMBOLS) * (found.door_sessions + 3)
+    assert found.compared == len(SYMBOLS) * (found.access_sessions + 3)
     assert [planted.source for planted in found.planted] == ["bars", "actions", "news", "filings", "macro"]
     for source in ("bars", "news"):
         read = found.inputs[source]
@@ -62,7 +62,7 @@ def test_an_honest_run_is_clean() -> None:
 
 def test_the_preset_that_peeks_is_caught_and_only_bars_are_blamed() -> None:
     found = certificate(RunSpec(**{**_fields(AGENTS), "preset": "leaky-test"}))
-    assert found.verdict == "leak"
+    assert found.outcome == "leak"
     assert found.differing > 0
     assert surfaced(found) == {"bars"}
     assert found.inputs["bars"].from_the_future
@@ -78,7 +78,7 @@ REMEMBERING = RunSpec(**{**_fields(AGENTS), "preset": "desk", "warm_up_from": da
 
 def test_a_run_with_a_memory_is_clean_and_its_hindsight_is_known() -> None:
     found = certificate(REMEMBERING, cuts=3)
-    assert found.verdict == "clean", found.findings
+    assert found.outcome == "clean", found.findings
     assert [planted.source for planted in found.planted] == [
         *("bars", "actions", "news", "filings", "macro"),
         *("guidance", "memory"),
@@ -97,7 +97,7 @@ def _unavailable_too(rows: LayerRows, part: Any) -> Any:
 def test_a_recall_that_looks_past_its_step_is_caught_by_a_planted_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(LayerRows, "hidden", _unavailable_too)
     found = certificate(REMEMBERING, cuts=2)
-    assert found.verdict == "leak"
+    assert found.outcome == "leak"
     assert "memory" in surfaced(found)
     # Lessons of the warm-up come up before what they saw is known.
     assert found.inputs["memory"].from_the_future
@@ -122,7 +122,7 @@ def test_both_kinds_of_planted_memories_are_looked_for(monkeypatch: pytest.Monke
     short = RunSpec(**{**_fields(AGENTS), "preset": "desk", "symbols": ("ORVL",), "last": date(2025, 2, 4)})
     found = certificate(short, cuts=1)
     assert surfaced(found) == {"memory"}
-    assert found.verdict == "leak"
+    assert found.outcome == "leak"
 
 
 def test_experts_notes_are_read_a_day_later_and_a_run_that_does_not_wait_is_caught(
@@ -141,14 +141,14 @@ def test_experts_notes_are_read_a_day_later_and_a_run_that_does_not_wait_is_caug
     spec = RunSpec(**{**_fields(AGENTS), **short})
     monkeypatch.setattr(observe, "guidance_signals", watched)
     found = certificate(spec, cuts=3)
-    assert found.verdict == "clean", found.findings
+    assert found.outcome == "clean", found.findings
     assert set(shown) == {f"Buy it, note {day}." for day in range(2, 6)}
 
     monkeypatch.setattr(
         observe, "guidance_signals", lambda notes, symbol, session: honest(notes, symbol, session + timedelta(days=1))
     )
     found = certificate(spec, cuts=3)
-    assert found.verdict == "leak"
+    assert found.outcome == "leak"
     assert surfaced(found) == {"guidance"}
     assert found.differing > 0
 
@@ -157,7 +157,7 @@ def test_a_memory_that_goes_on_from_a_cut_with_a_later_state_is_caught(monkeypat
     """A checkpoint that shares its memory with the run that goes on remembers what was not there yet."""
     monkeypatch.setattr(TradingMemory, "copy", lambda self: self)
     found = certificate(REMEMBERING, cuts=3)
-    assert found.verdict == "leak"
+    assert found.outcome == "leak"
 
 
 def _count_ahead(door: ArrayMarketAsOf, symbol: str) -> int:
@@ -197,8 +197,8 @@ def test_a_door_that_is_off_by_one_is_caught(
 ) -> None:
     monkeypatch.setattr(ArrayMarketAsOf, method, mutant)
     found = certificate(cuts=2)
-    assert found.verdict == "leak"
-    assert found.door_differing > 0
+    assert found.outcome == "leak"
+    assert found.access_differing > 0
     # A door that shows tomorrow's bar shows tomorrow's split with it.
     assert surfaced(found) - {"actions"} == {source}
     assert any(source in finding for finding in found.findings)
@@ -215,9 +215,9 @@ def test_a_leak_through_the_books_is_caught_though_the_door_is_sound(monkeypatch
 
     monkeypatch.setattr(loop, "build_turn", a_session_late)
     found = certificate()
-    assert found.verdict == "leak"
+    assert found.outcome == "leak"
     assert found.differing > 0
-    assert found.door_differing == 0
+    assert found.access_differing == 0
 
 
 @pytest.mark.parametrize("convention", ["finvision", "finagent"])
@@ -231,7 +231,7 @@ def test_a_papers_convention_is_clean(real_data: Any, convention: str) -> None:
         convention=convention,
     )
     found = certificate(spec)
-    assert found.verdict == "clean", found.findings
+    assert found.outcome == "clean", found.findings
     assert found.inputs["news"].items
 
 
@@ -249,7 +249,7 @@ RULES = RunSpec(
 )
 def test_every_rule_is_clean(strategy: str) -> None:
     found = certificate(RunSpec(**{**_fields(RULES), "strategy": strategy}), cuts=6)
-    assert found.verdict == "clean", found.findings
+    assert found.outcome == "clean", found.findings
     assert found.compared > 6 * 3
 
 
@@ -286,7 +286,7 @@ class _Hindsight:
 def test_a_rule_that_sees_the_future_is_caught(monkeypatch: pytest.MonkeyPatch, rule: Any) -> None:
     monkeypatch.setattr(rule_backtest, "make_strategy", lambda name, params: rule)
     found = certificate(RunSpec(**{**_fields(RULES), "symbols": ("ORVL", "BXWD")}), cuts=10)
-    assert found.verdict == "leak"
+    assert found.outcome == "leak"
     assert found.differing > 0
     # A split of tomorrow moves tomorrow's prices, so who sees those sees it as well; rules read no news.
     assert surfaced(found) - {"actions"} == {"bars"}
@@ -297,9 +297,9 @@ def test_a_rule_that_fills_at_the_same_close_is_audited_as_well(
 ) -> None:
     data = {"symbols": ("MSFT", "BTC-USD"), "data": DataSpec(str(real_data)), "convention": "arena"}
     spec = RunSpec(**{**_fields(RULES), "first": date(2023, 3, 1), "last": date(2023, 6, 30), **data})
-    assert certificate(spec, cuts=8).verdict == "clean"
+    assert certificate(spec, cuts=8).outcome == "clean"
     monkeypatch.setattr(rule_backtest, "make_strategy", lambda name, params: _Tomorrow())
-    assert certificate(spec, cuts=8).verdict == "leak"
+    assert certificate(spec, cuts=8).outcome == "leak"
 
 
 def test_a_rule_that_reads_a_day_too_far_is_caught_by_its_trades(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -311,15 +311,15 @@ def test_a_rule_that_reads_a_day_too_far_is_caught_by_its_trades(monkeypatch: py
 
     monkeypatch.setattr(rule_backtest, "_closed", a_day_late)
     found = certificate(RunSpec(**{**_fields(RULES), "strategy": "z-score"}), cuts=30)
-    assert found.verdict == "leak"
+    assert found.outcome == "leak"
     assert found.differing > 0
 
 
 def test_a_coins_unfinished_day_is_no_future_for_its_fills() -> None:
     """At the exchange's close the coin's UTC day still goes on: its close is unknown, its open is not."""
     found = certificate(RunSpec(**{**_fields(AGENTS), "symbols": ("WRNN-USD", "ORVL")}), cuts=None)
-    assert found.verdict == "clean", found.findings
-    assert found.cuts == found.door_sessions
+    assert found.outcome == "clean", found.findings
+    assert found.cuts == found.access_sessions
 
 
 @pytest.mark.slow
@@ -333,5 +333,5 @@ def test_a_whole_season_on_real_news_is_clean_at_every_session(real_data: Any) -
         data=DataSpec(str(real_data)),
     )
     found = certificate(spec, cuts=None)
-    assert found.verdict == "clean", found.findings
+    assert found.outcome == "clean", found.findings
     assert found.cuts == 150

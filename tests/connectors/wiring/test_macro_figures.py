@@ -146,7 +146,7 @@ def test_figures_of_a_folder_are_those_of_the_market_that_wrote_them(folder: Pat
 
 def test_an_audit_counts_them_and_catches_a_door_that_is_a_release_early(monkeypatch: pytest.MonkeyPatch) -> None:
     clean = run_audit(replace(SPEC, preset="tradinggpt"), Config(), 2, clock=NOON)
-    assert clean.verdict == "clean"
+    assert clean.outcome == "clean"
     assert len(clean.inputs["macro"].items) >= 3
 
     honest: Callable[..., Any] = ArrayMarketAsOf.macro
@@ -156,5 +156,5 @@ def test_an_audit_counts_them_and_catches_a_door_that_is_a_release_early(monkeyp
 
     monkeypatch.setattr(ArrayMarketAsOf, "macro", early)
     leaking = run_audit(replace(SPEC, preset="tradinggpt"), Config(), 2, clock=NOON)
-    assert leaking.verdict == "leak"
+    assert leaking.outcome == "leak"
     assert "macro" in {planted.source for planted in leaking.planted if planted.surfaced}

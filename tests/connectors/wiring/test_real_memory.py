@@ -160,5 +160,5 @@ def test_the_whole_window_comes_out_again_and_sees_no_future(season: Ran, real_d
     assert season.records == again.records
 
     audit = run_audit(replace(WHOLE, data=DataSpec(str(real_data))), Config(), 12)
-    assert (audit.verdict, audit.cuts, audit.differing, audit.findings) == ("clean", 12, 0, ())
+    assert (audit.outcome, audit.cuts, audit.differing, audit.findings) == ("clean", 12, 0, ())
     assert "memory" in {planted.source for planted in audit.planted}

@@ -230,6 +230,6 @@ async def test_the_audit_catches_a_strategy_that_sees_the_future(
 
     certificate: Certificate = await audit(RuleSubject(spec(where, 20, 39, 5), where, FREE, Decimal(1000)), 6)
 
-    assert certificate.verdict == verdict, certificate.findings
+    assert certificate.outcome == verdict, certificate.findings
     assert certificate.compared > 6
     assert bool(certificate.inputs["bars"].items) == (strategy is not FitsOnTheWhole)
