@@ -1,4 +1,4 @@
-"""The account itself and what it trades on: figures, settings, clock, calendar, assets."""
+"""Account, configurations, clock, calendar and assets of the protocol."""
 
 from __future__ import annotations
 
@@ -6,38 +6,22 @@ from datetime import date
 from typing import Any
 from uuid import UUID
 
-from connectors.sandbox.exchange import Exchange
 from connectors.sandbox.market import Listing, next_session, session_open
-from connectors.sandbox.router import Router
-from connectors.sandbox.wire import NEW_YORK, Request, Response, eastern, invalid
+from connectors.sandbox.protocol import NEW_YORK, Request, Response, invalid, new_york_time
+from connectors.sandbox.router import Api, route
 from engine.domain.decimal_text import plain
 
 
-class AccountApi:
-    """Answers for one account."""
+class AccountApi(Api):
+    """Requests about the account and its exchange."""
 
-    def __init__(self, exchange: Exchange) -> None:
-        self._exchange = exchange
-        self._floor = exchange.floor
-        self._market = exchange.market
-        self._book = exchange.book
-
-    def routes(self, router: Router) -> None:
-        """Says what is answered here."""
-        router.add("GET", "/v2/account", self.account)
-        router.add("GET", "/v2/account/configurations", self.configurations)
-        router.add("PATCH", "/v2/account/configurations", self.configure)
-        router.add("GET", "/v2/clock", self.clock)
-        router.add("GET", "/v2/calendar", self.calendar)
-        router.add("GET", "/v2/assets", self.assets)
-        router.add("GET", "/v2/assets/{asset}", self.asset)
-
+    @route("GET", "/v2/account")
     def account(self, request: Request) -> Response:
-        """Cash, equity, margin, and what the account may do."""
-        floor, facts = self._floor, self._book.facts
-        figures = floor.figures()
+        """Cash, equity, margin, and the account's permissions."""
+        matching, facts = self._matching, self._book.facts
+        figures = matching.figures()
         last = self._book.closes[max(self._book.closes)] if self._book.closes else self._book.initial_cash
-        blocked = floor.faults.stands("account_blocked") is not None
+        blocked = matching.faults.active("account_blocked") is not None
         document = {
             "id": facts["account"],
             "account_number": f"PA{int(UUID(facts['account'])) % 10**9:09d}",
@@ -64,22 +48,24 @@ class AccountApi:
             "accrued_fees": "0",
             "intraday_adjustments": "0",
             "pending_reg_taf_fees": "0",
-            "balance_asof": max(self._book.closes, default=floor.now.date()).isoformat(),
+            "balance_asof": max(self._book.closes, default=matching.now.date()).isoformat(),
             "created_at": facts["created"],
             "account_blocked": blocked,
-            "trading_blocked": blocked or floor.faults.stands("trading_blocked") is not None,
+            "trading_blocked": blocked or matching.faults.active("trading_blocked") is not None,
             "transfers_blocked": False,
             "trade_suspended_by_user": self._book.configurations["suspend_trade"],
             "shorting_enabled": not self._book.configurations["no_shorting"],
         }
         return Response(200, document)
 
+    @route("GET", "/v2/account/configurations")
     def configurations(self, request: Request) -> Response:
-        """What the account is set to."""
+        """The account's configurations."""
         return Response(200, self._book.configurations)
 
+    @route("PATCH", "/v2/account/configurations")
     def configure(self, request: Request) -> Response:
-        """Changes settings that are known."""
+        """Change known configurations."""
         wanted = request.json()
         for name, value in wanted.items():
             if name not in self._book.configurations:
@@ -90,23 +76,25 @@ class AccountApi:
         self._book.commit()
         return Response(200, self._book.configurations)
 
+    @route("GET", "/v2/clock")
     def clock(self, request: Request) -> Response:
-        """The market clock, in New York's time."""
+        """The market clock, in New York time."""
         now, calendar = self._exchange.now, self._market.exchange
         today = session_open(calendar, now)
         opens = next_session(calendar, now)
         return Response(
             200,
             {
-                "timestamp": eastern(now),
+                "timestamp": new_york_time(now),
                 "is_open": today is not None,
-                "next_open": eastern(calendar.opens_at(opens)),
-                "next_close": eastern(calendar.closes_at(today or opens)),
+                "next_open": new_york_time(calendar.opens_at(opens)),
+                "next_close": new_york_time(calendar.closes_at(today or opens)),
             },
         )
 
+    @route("GET", "/v2/calendar")
     def calendar(self, request: Request) -> Response:
-        """Sessions with their hours in New York's time."""
+        """Sessions with their hours in New York time."""
         calendar = self._market.exchange
         first, last = request.day("start") or date(2000, 1, 1), request.day("end") or date(2035, 12, 31)
         days = calendar.sessions(max(first, date(2000, 1, 1)), min(last, date(2035, 12, 31))) if first <= last else []
@@ -125,8 +113,9 @@ class AccountApi:
             "settlement_date": settled.isoformat(),
         }
 
+    @route("GET", "/v2/assets")
     def assets(self, request: Request) -> Response:
-        """Everything that is listed."""
+        """All listings."""
         found = [self._asset(self._market.listing(symbol)) for symbol in self._market.symbols]
         for name, key in (("status", "status"), ("asset_class", "class"), ("exchange", "exchange")):
             wanted = request.query.get(name)
@@ -134,9 +123,10 @@ class AccountApi:
                 found = [one for one in found if one[key] == wanted]
         return Response(200, found)
 
+    @route("GET", "/v2/assets/{asset}")
     def asset(self, request: Request) -> Response:
         """One listing, by name or id."""
-        return Response(200, self._asset(self._market.named(request.parts["asset"], "asset")))
+        return Response(200, self._asset(self._market.require(request.parts["asset"], "asset")))
 
     def _asset(self, listing: Listing) -> dict[str, Any]:
         stopped = self._market.has_stopped(listing.symbol, self._exchange.now)
@@ -148,7 +138,7 @@ class AccountApi:
             "symbol": listing.wire,
             "name": f"{listing.wire} {'Common Stock' if shares else 'pair'}",
             "status": "inactive" if stopped else "active",
-            "tradable": self._floor.is_tradable(listing.symbol),
+            "tradable": self._matching.is_tradable(listing.symbol),
             "marginable": shares,
             "shortable": shares,
             "easy_to_borrow": shares,

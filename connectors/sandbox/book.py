@@ -9,8 +9,8 @@ from decimal import Decimal
 from typing import Any
 
 from connectors.sandbox.orders import SandboxOrder
+from connectors.sandbox.protocol import stable_id
 from connectors.sandbox.store import Store
-from connectors.sandbox.wire import identity
 from engine.domain.decimal_text import plain
 from engine.domain.market import Symbol
 from engine.domain.order import Side
@@ -26,14 +26,14 @@ CONFIGURATIONS: Mapping[str, Any] = {
     "ptp_no_exception_entry": False,
     "disable_overnight_trading": False,
 }
-"""What a new account is set to."""
+"""Configurations of a new account."""
 
 
 class Book:
-    """Everything that the account has and has done. Changes are in memory until `commit` writes them together."""
+    """The account's state and history. Changes are in memory until `commit` writes them together."""
 
     def __init__(self, store: Store, cash: Decimal) -> None:
-        """Opens the books of the store, or new ones with `cash`."""
+        """Open the books of the store, or new ones with `cash`."""
         self._store = store
         facts = store.facts()
         self.is_new = "cash" not in facts
@@ -42,52 +42,52 @@ class Book:
         self.initial_cash = Decimal(facts.get("initial_cash", plain(cash)))
         self.configurations: dict[str, Any] = facts.get("configurations", dict(CONFIGURATIONS))
         self.facts: dict[str, Any] = facts
-        """Whatever else is kept by name; written with the rest."""
+        """Further values by name; written with the rest."""
         self.orders = [SandboxOrder.of_row(text) for text in store.orders()]
         self.by_id = {order.id: order for order in self.orders}
         self.by_client_id = {order.client_order_id: order for order in self.orders}
         self.activities = store.activities()
         self.closes = {date.fromisoformat(day): Decimal(value) for day, value in store.closes()}
         self._open = {order.seq: order for order in self.orders if order.is_open}
-        self._touched: dict[int, SandboxOrder] = {}
+        self._changed: dict[int, SandboxOrder] = {}
         self._saved_activities = len(self.activities)
         self._new_closes: list[date] = []
 
     def add(self, order: SandboxOrder) -> None:
-        """Takes a new order in."""
+        """Add a new order."""
         self.orders.append(order)
         self.by_id[order.id] = order
         self.by_client_id[order.client_order_id] = order
-        self.touch(order)
+        self.mark_changed(order)
 
-    def touch(self, order: SandboxOrder) -> None:
-        """Says that an order has changed."""
-        self._touched[order.seq] = order
+    def mark_changed(self, order: SandboxOrder) -> None:
+        """Note that an order has changed."""
+        self._changed[order.seq] = order
         if order.is_open:
             self._open[order.seq] = order
         else:
             self._open.pop(order.seq, None)
 
     def record(self, kind: str, moment: datetime, values: dict[str, Any]) -> None:
-        """Adds an activity; one without a time of day stands at the beginning of its date."""
+        """Add an activity; one without a time of day is at the beginning of its date."""
         number = len(self.activities) + 1
         begun = (
             f"{moment:%Y%m%d%H%M%S}{moment.microsecond // 1000:03d}" if kind == "FILL" else f"{moment:%Y%m%d}" + "0" * 9
         )
-        name = identity("activity", self.facts.get("account", ""), number)
+        name = stable_id("activity", self.facts.get("account", ""), number)
         self.activities.append({"id": f"{begun}::{name}", "activity_type": kind} | values)
 
-    def mark(self, session: date, equity: Decimal) -> None:
-        """Notes the equity at a session's close."""
+    def record_close(self, session: date, equity: Decimal) -> None:
+        """Record the equity at a session's close."""
         self.closes[session] = equity
         self._new_closes.append(session)
 
     def open_orders(self, symbol: Symbol | None = None) -> list[SandboxOrder]:
-        """Orders that something can follow, oldest first."""
+        """Orders that are not final, oldest first."""
         return [order for order in self._open.values() if symbol in (None, order.symbol)]
 
     def held_for_orders(self, symbol: Symbol, price: Decimal) -> Decimal:
-        """Shares that open orders to sell have taken; those by notional at the current price."""
+        """Shares reserved by open sell orders; those by notional at the current price."""
         total = ZERO
         for order in self.open_orders(symbol):
             if order.side is Side.SELL:
@@ -97,7 +97,7 @@ class Book:
         return total
 
     def commit(self) -> None:
-        """Writes all changes, whole or not at all."""
+        """Write all changes atomically."""
         self.facts |= {
             "cash": plain(self.portfolio.cash),
             "initial_cash": plain(self.initial_cash),
@@ -107,10 +107,10 @@ class Book:
         fresh = self.activities[self._saved_activities :]
         self._store.save(
             self.facts,
-            [(order.seq, order.client_order_id, order.row()) for order in self._touched.values()],
+            [(order.seq, order.client_order_id, order.row()) for order in self._changed.values()],
             [(self._saved_activities + n, json.dumps(one)) for n, one in enumerate(fresh, 1)],
             [(day.isoformat(), plain(self.closes[day])) for day in self._new_closes],
         )
-        self._touched.clear()
+        self._changed.clear()
         self._saved_activities = len(self.activities)
         self._new_closes.clear()

@@ -1,4 +1,4 @@
-"""The sandbox's own requests: its clock, its faults, and a look behind the counter. No key is needed for them."""
+"""The sandbox's own requests: its clock, its faults, its state. They need no key."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 
 from connectors.sandbox.exchange import Exchange
 from connectors.sandbox.market import next_session, session_open
-from connectors.sandbox.router import Router
+from connectors.sandbox.protocol import Request, Response, invalid, moment_of, not_found, stamp
+from connectors.sandbox.router import Api, route
 from connectors.sandbox.streams import Streams
-from connectors.sandbox.wire import Request, Response, invalid, moment_of, not_found, stamp
 from engine.domain.decimal_text import plain
 from engine.domain.portfolio import CENT, ZERO
 
@@ -22,40 +22,29 @@ _LENGTH = re.compile(r"(\d{1,4})(s|m|h|d)")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
-class ControlApi:
-    """Answers to whoever runs the sandbox."""
+class ControlApi(Api):
+    """Requests of the sandbox's operator."""
 
     def __init__(self, exchange: Exchange, streams: Streams) -> None:
-        self._exchange = exchange
+        super().__init__(exchange)
         self._streams = streams
         self.requests: Counter[str] = Counter()
-        """How often each method and path was asked for, since the start."""
+        """Number of requests by method and path, since the start."""
         self.posts: Counter[str] = Counter()
-        """How often an order of each client id was sent, since the start, refused ones too."""
-
-    def routes(self, router: Router) -> None:
-        """Says what is answered here."""
-        router.add("GET", "/sandbox/state", self.state)
-        router.add("GET", "/sandbox/clock", self.clock)
-        router.add("POST", "/sandbox/clock", self.move)
-        router.add("POST", "/sandbox/transfers", self.transfer)
-        router.add("GET", "/sandbox/faults", self.faults)
-        router.add("POST", "/sandbox/faults", self.add_fault)
-        router.add("DELETE", "/sandbox/faults", self.remove_faults)
-        router.add("DELETE", "/sandbox/faults/{fault}", self.remove_faults)
+        """Number of order submissions by client id, since the start, refused ones included."""
 
     @property
     def speed(self) -> float:
-        """Seconds that pass here in one outside; zero where the clock stands until it is moved."""
+        """Simulated seconds per second; zero where the clock stands until it is moved."""
         return float(self._exchange.book.facts.get("speed", 0.0))
 
     def set_speed(self, speed: float) -> None:
-        """Lets the clock run, or stops it."""
+        """Set the clock's speed; zero stops it."""
         self._exchange.book.facts["speed"] = speed
         self._exchange.book.commit()
 
     def count(self, request: Request) -> None:
-        """Notes that a request has come."""
+        """Count a request."""
         self.requests[f"{request.method} {request.path}"] += 1
         if request.method == "POST" and request.path == "/v2/orders":
             try:
@@ -63,8 +52,9 @@ class ControlApi:
             except Exception:
                 self.posts["unreadable"] += 1
 
+    @route("GET", "/sandbox/state")
     def state(self, request: Request) -> Response:
-        """Books, orders, faults and counts, at one moment."""
+        """Book, orders, faults and count, at one moment."""
         exchange, book = self._exchange, self._exchange.book
         last = exchange.market.last_session
         return Response(
@@ -74,23 +64,25 @@ class ControlApi:
                 "speed": self.speed,
                 "last_session": None if last is None else last.isoformat(),
                 "cash": plain(book.portfolio.cash),
-                "equity": plain(exchange.floor.figures().equity),
+                "equity": plain(exchange.matching.figures().equity),
                 "positions": {s: plain(p.quantity) for s, p in sorted(book.portfolio.positions.items())},
                 "orders": [order.json(exchange.market.listing(order.symbol)) for order in book.orders],
                 "activities": book.activities,
                 "requests": dict(self.requests),
                 "posts": dict(self.posts),
-                "faults": [rule.json() for rule in exchange.floor.faults.rules],
+                "faults": [rule.json() for rule in exchange.matching.faults.rules],
                 "streams": dict(Counter(client.path for client in self._streams.clients)),
             },
         )
 
+    @route("GET", "/sandbox/clock")
     def clock(self, request: Request) -> Response:
-        """What time it is here."""
+        """The sandbox's time."""
         return Response(200, {"now": stamp(self._exchange.now), "speed": self.speed})
 
+    @route("POST", "/sandbox/clock")
     def move(self, request: Request) -> Response:
-        """Moves the clock to a moment, or sets its speed."""
+        """Move the clock to a time, or set its speed."""
         speed = request.json().get("speed")
         target = self.target(request)
         if target is not None:
@@ -105,8 +97,9 @@ class ControlApi:
             self.set_speed(float(speed))
         return self.clock(request)
 
+    @route("POST", "/sandbox/transfers")
     def transfer(self, request: Request) -> Response:
-        """Brings cash in, or (an amount below zero) takes it out."""
+        """Deposit cash, or (an amount below zero) withdraw it."""
         try:
             amount = Decimal(str(request.json().get("amount"))).quantize(CENT)
         except InvalidOperation:
@@ -117,7 +110,7 @@ class ControlApi:
         return self.state(request)
 
     def target(self, request: Request) -> datetime | None:
-        """The moment that a request wants to move to. Raises Refusal."""
+        """The time to which a request moves the clock. Raises ApiError."""
         document = request.json()
         to, advance = document.get("to"), document.get("advance")
         now, calendar = self._exchange.now, self._exchange.market.exchange
@@ -134,46 +127,49 @@ class ControlApi:
             raise invalid(f"invalid advance: {str(advance)[:40]!r}; open, close, or a length such as 30m, 6h, 1d")
         return now + timedelta(seconds=int(match[1]) * _SECONDS[match[2]])
 
+    @route("GET", "/sandbox/faults")
     def faults(self, request: Request) -> Response:
-        """The rules that stand."""
-        return Response(200, [rule.json() for rule in self._exchange.floor.faults.rules])
+        """Active rules."""
+        return Response(200, [rule.json() for rule in self._exchange.matching.faults.rules])
 
+    @route("POST", "/sandbox/faults")
     def add_fault(self, request: Request) -> Response:
-        """Takes a rule."""
+        """Add a rule."""
         exchange, document = self._exchange, request.json()
         if document.get("kind") in ("halted", "untradable", "renamed"):
             listing = exchange.market.find(str(document.get("symbol")))
             if listing is None or (listing.crypto and document["kind"] == "renamed"):
                 raise invalid(f"{str(document.get('symbol'))[:40]!r} is no symbol that this can happen to")
             document["symbol"] = listing.symbol
-        rule = exchange.floor.faults.add(document, exchange.now)
+        rule = exchange.matching.faults.add(document, exchange.now)
         if rule.kind == "renamed" and exchange.market.find(rule.then) is not None:
-            exchange.floor.faults.remove(rule.id)
+            exchange.matching.faults.remove(rule.id)
             raise invalid(f"{rule.then} is listed already")
         if rule.kind == "halted":
             self._streams.halted(rule.symbol, halted=True)
-        self.keep()
+        self.save_faults()
         return Response(200, rule.json())
 
+    @route("DELETE", "/sandbox/faults", "/sandbox/faults/{fault}")
     def remove_faults(self, request: Request) -> Response:
-        """Takes one rule away, or all."""
+        """Remove one rule, or all."""
         name = request.parts.get("fault")
         if name is not None and not (name.isascii() and name.isdigit()):
             raise not_found(f"no fault {name[:40]}")
-        halted = {rule.symbol for rule in self._exchange.floor.faults.rules if rule.kind == "halted"}
-        if not self._exchange.floor.faults.remove(None if name is None else int(name)) and name is not None:
+        halted = {rule.symbol for rule in self._exchange.matching.faults.rules if rule.kind == "halted"}
+        if not self._exchange.matching.faults.remove(None if name is None else int(name)) and name is not None:
             raise not_found(f"no fault {name}")
         for symbol in halted:
-            if self._exchange.floor.faults.halted_since(symbol) is None:
+            if self._exchange.matching.faults.halted_since(symbol) is None:
                 self._streams.halted(symbol, halted=False)
-        self.keep()
+        self.save_faults()
         self._exchange.resume()
         return Response(204)
 
-    def keep(self) -> None:
-        """Writes the rules with what is left of them, and has the market take notice."""
+    def save_faults(self) -> None:
+        """Write the rules with their remaining uses, and apply renamings to the market."""
         exchange = self._exchange
-        kept: list[dict[str, Any]] = [rule.json() for rule in exchange.floor.faults.rules]
-        exchange.market.renamed = exchange.floor.faults.renamed()
-        exchange.book.facts |= {"faults": kept, "next_fault": exchange.floor.faults.next_id}
+        kept: list[dict[str, Any]] = [rule.json() for rule in exchange.matching.faults.rules]
+        exchange.market.renamed = exchange.matching.faults.renamed()
+        exchange.book.facts |= {"faults": kept, "next_fault": exchange.matching.faults.next_id}
         exchange.book.commit()

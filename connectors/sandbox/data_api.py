@@ -1,4 +1,4 @@
-"""The market data part of the protocol: bars, quotes, trades and snapshots, up to the clock."""
+"""Market data of the protocol: bars, quotes, trades and snapshots, up to the sandbox's clock."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from itertools import islice
 from typing import Any
 
 from connectors.sandbox.adjustment import ADJUSTMENTS
-from connectors.sandbox.exchange import Exchange
 from connectors.sandbox.market import Listing
 from connectors.sandbox.page_tokens import page_token, read_page_token
-from connectors.sandbox.router import Router
+from connectors.sandbox.protocol import NEW_YORK, Request, Response, invalid, moment_of, not_found
+from connectors.sandbox.router import Api, Router, route
 from connectors.sandbox.timeframes import Timeframe, bars
-from connectors.sandbox.wire import NEW_YORK, Request, Response, invalid, moment_of, not_found
 
 _STEP = timedelta(microseconds=1)
 _LONG_AGO = datetime(2000, 1, 3, tzinfo=UTC)
@@ -22,17 +21,11 @@ _SIZE = 100
 Item = Callable[[Listing], Any]
 
 
-class DataApi:
-    """Answers for what an exchange shows. A symbol that is not listed is left out, as the service does."""
+class DataApi(Api):
+    """Requests for market data. An unlisted symbol is left out, as the service does."""
 
-    def __init__(self, exchange: Exchange) -> None:
-        self._floor = exchange.floor
-        self._market = exchange.market
-
-    def routes(self, router: Router) -> None:
-        """Says what is answered here."""
-        router.add("GET", "/v2/stocks/bars", self.many_bars)
-        router.add("GET", "/v1beta3/crypto/{loc}/bars", self.many_bars)
+    def add_latest(self, router: Router) -> None:
+        """Register the latest bars, quotes and trades, each for several symbols and for one."""
         for name, one, item in (
             ("bars", "bar", self.minute_bar),
             ("quotes", "quote", self.quote),
@@ -41,26 +34,24 @@ class DataApi:
             router.add("GET", f"/v2/stocks/{name}/latest", self._latest(name, item))
             router.add("GET", f"/v1beta3/crypto/{{loc}}/latest/{name}", self._latest(name, item))
             router.add("GET", f"/v2/stocks/{{symbol}}/{name}/latest", self._latest_one(one, item))
-        router.add("GET", "/v2/stocks/snapshots", self.snapshots)
-        router.add("GET", "/v1beta3/crypto/{loc}/snapshots", self.crypto_snapshots)
-        router.add("GET", "/v2/stocks/{symbol}/snapshot", self.snapshot)
-        router.add("GET", "/v2/stocks/{symbol}/bars", self.one_symbols_bars)
 
     # Bars
 
+    @route("GET", "/v2/stocks/bars", "/v1beta3/crypto/{loc}/bars")
     def many_bars(self, request: Request) -> Response:
         """Bars of several symbols, symbol by symbol."""
-        found, token = self._bars(request, self._asked(request))
+        found, token = self._bars(request, self._requested(request))
         return Response(200, {"bars": found, "next_page_token": token})
 
+    @route("GET", "/v2/stocks/{symbol}/bars")
     def one_symbols_bars(self, request: Request) -> Response:
         """Bars of one symbol."""
         name = request.parts["symbol"]
-        found, token = self._bars(request, self._named([name], crypto=False))
+        found, token = self._bars(request, self._listed([name], crypto=False))
         return Response(200, {"symbol": name, "bars": found.get(name, []), "next_page_token": token})
 
     def _bars(self, request: Request, listings: Sequence[Listing]) -> tuple[dict[str, list[Any]], str | None]:
-        now = self._floor.now
+        now = self._matching.now
         frame = Timeframe.of(request.query.get("timeframe") or "")
         adjustment = request.choice("adjustment", "raw", ADJUSTMENTS)
         start = request.moment("start") or datetime.combine(now.astimezone(NEW_YORK).date(), time(0), NEW_YORK)
@@ -75,8 +66,10 @@ class DataApi:
             if token is not None and listing.wire == token[0]:
                 passed = moment_of(token[1], "page_token")
                 first, last = (first, min(last, passed - _STEP)) if newest_first else (max(first, passed + _STEP), last)
-            moment = self._floor.horizon(listing.symbol)
-            made = bars(self._market, listing.symbol, frame, first, last, moment, adjustment)
+            moment = self._matching.horizon(listing.symbol)
+            made = bars(
+                self._market, listing.symbol, frame, start=first, end=last, moment=moment, adjustment=adjustment
+            )
             page = list(made)[::-1][: left + 1] if newest_first else list(islice(made, left + 1))
             if page[:left]:
                 found[listing.wire] = [one.json(listing.crypto) for one in page[:left]]
@@ -92,7 +85,7 @@ class DataApi:
 
     def _latest(self, name: str, item: Item) -> Callable[[Request], Response]:
         def answer(request: Request) -> Response:
-            made = {listing.wire: item(listing) for listing in self._asked(request)}
+            made = {listing.wire: item(listing) for listing in self._requested(request)}
             return Response(200, {name: {wire: one for wire, one in made.items() if one is not None}})
 
         return answer
@@ -105,8 +98,8 @@ class DataApi:
         return answer
 
     def quote(self, listing: Listing) -> dict[str, Any] | None:
-        """Bid and ask now."""
-        bid, ask = self._floor.quote(listing.symbol)
+        """Present bid and ask."""
+        bid, ask = self._matching.quote(listing.symbol)
         if not bid:
             return None
         figures: dict[str, Any] = {"t": self._at(listing), "bp": bid, "bs": _SIZE, "ap": ask, "as": _SIZE}
@@ -114,7 +107,7 @@ class DataApi:
 
     def trade(self, listing: Listing) -> dict[str, Any] | None:
         """The last trade."""
-        price, at = self._floor.price(listing.symbol), self._at(listing)
+        price, at = self._matching.price(listing.symbol), self._at(listing)
         if not price:
             return None
         figures: dict[str, Any] = {"t": at, "p": price, "s": _SIZE, "i": int(at.timestamp())}
@@ -124,18 +117,20 @@ class DataApi:
         """The last minute that had begun; after the close the session's last one."""
         at = self._at(listing) - _STEP
         begun = at.replace(second=0, microsecond=0)
-        made = bars(self._market, listing.symbol, Timeframe(1, "m"), begun, at, self._floor.horizon(listing.symbol))
+        moment = self._matching.horizon(listing.symbol)
+        made = bars(self._market, listing.symbol, Timeframe(1, "m"), start=begun, end=at, moment=moment)
         return next((one.json(listing.crypto) for one in made), None)
 
     def daily_bars(self, listing: Listing) -> list[dict[str, Any]]:
         """The last two daily bars, the younger one first."""
-        moment = self._floor.horizon(listing.symbol)
-        made = list(bars(self._market, listing.symbol, Timeframe(1, "D"), moment - timedelta(days=14), moment, moment))
+        moment = self._matching.horizon(listing.symbol)
+        since = moment - timedelta(days=14)
+        made = list(bars(self._market, listing.symbol, Timeframe(1, "D"), start=since, end=moment, moment=moment))
         return [one.json(listing.crypto) for one in made[:-3:-1]]
 
     def _at(self, listing: Listing) -> datetime:
-        """When the symbol traded last: now, or at its last close."""
-        moment = self._floor.horizon(listing.symbol)
+        """Time of the symbol's last trade: now, or its last close."""
+        moment = self._matching.horizon(listing.symbol)
         rows = self._market.rows(listing.symbol, moment)
         if not rows:
             return moment
@@ -153,33 +148,36 @@ class DataApi:
         }
         return {name: part for name, part in parts.items() if part is not None}
 
+    @route("GET", "/v2/stocks/snapshots")
     def snapshots(self, request: Request) -> Response:
-        """Everything latest of several shares."""
-        return Response(200, {listing.wire: self._snapshot(listing) for listing in self._asked(request)})
+        """Latest data of several shares."""
+        return Response(200, {listing.wire: self._snapshot(listing) for listing in self._requested(request)})
 
+    @route("GET", "/v1beta3/crypto/{loc}/snapshots")
     def crypto_snapshots(self, request: Request) -> Response:
-        """Everything latest of several coins."""
-        return Response(200, {"snapshots": {one.wire: self._snapshot(one) for one in self._asked(request)}})
+        """Latest data of several crypto pairs."""
+        return Response(200, {"snapshots": {one.wire: self._snapshot(one) for one in self._requested(request)}})
 
+    @route("GET", "/v2/stocks/{symbol}/snapshot")
     def snapshot(self, request: Request) -> Response:
-        """Everything latest of one share."""
+        """Latest data of one share."""
         listing = self._only(request)
         return Response(200, {"symbol": listing.wire} | self._snapshot(listing))
 
     # Symbols
 
-    def _asked(self, request: Request) -> list[Listing]:
-        words = request.words("symbols")
-        if not words:
+    def _requested(self, request: Request) -> list[Listing]:
+        names = request.values("symbols")
+        if not names:
             raise invalid("symbols is required")
-        return self._named(words, crypto="/crypto/" in request.path)
+        return self._listed(names, crypto="/crypto/" in request.path)
 
-    def _named(self, words: Sequence[str], *, crypto: bool) -> list[Listing]:
-        found = {word: self._market.find(word) for word in words}
-        return [one for word, one in found.items() if one is not None and one.wire == word and one.crypto is crypto]
+    def _listed(self, names: Sequence[str], *, crypto: bool) -> list[Listing]:
+        listings = {name: self._market.find(name) for name in names}
+        return [one for name, one in listings.items() if one and one.wire == name and one.crypto is crypto]
 
     def _only(self, request: Request) -> Listing:
-        found = self._named([request.parts["symbol"]], crypto=False)
+        found = self._listed([request.parts["symbol"]], crypto=False)
         if not found or self.quote(found[0]) is None:
             raise not_found(f"no data for {request.parts['symbol'][:40]}")
         return found[0]

@@ -1,19 +1,19 @@
-"""What goes wrong on request: rules by method, path, symbol and event, a number of times or with a seeded chance.
+"""Faults on request: rules by method, path, symbol and event, a number of times or with a seeded probability.
 
     of answers   too_many_requests  429 with Retry-After
                  server_error       500 (or `status`) before anything happens
                  gateway_timeout    504 after the request was carried out
-                 html               a page where JSON belongs (`status`, default 502)
+                 html               a page in place of JSON (`status`, default 502)
                  hang               no answer for `seconds` (an hour); `after`: having carried the request out
                  reset              the connection breaks; `after`: having carried the request out
                  wrong_key          the keys are refused
     of orders    partial_fill       `fraction` fills; the rest fills a minute later, is canceled, or waits (`then`)
-                 reject             taken, and rejected right away
+                 reject             accepted, and rejected right away
                  refuse             403 with `message`
     of streams   lost_event, duplicate_event (by `event`: fill, new, q, b ...), disconnect
     of the world account_blocked, trading_blocked; halted, untradable (`symbol`); renamed (`symbol` to `then`)
 
-A rule of the world stands until it is deleted; any other is used up after `count` uses (0: never).
+A rule of the world is active until it is deleted; any other is used up after `count` uses (0: never).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from fnmatch import fnmatchcase
 from hashlib import blake2b
 from typing import Any
 
-from connectors.sandbox.wire import invalid
+from connectors.sandbox.protocol import invalid
 from engine.domain.market import Symbol
 
 ANSWERS = ("too_many_requests", "server_error", "gateway_timeout", "html", "hang", "reset", "wrong_key")
@@ -37,13 +37,28 @@ THEN = ("fill", "cancel", "expire")
 _STATUS = {"too_many_requests": 429, "server_error": 500, "gateway_timeout": 504, "html": 502}
 _LONG = 3600.0
 _HALF = Decimal("0.5")
+_OWN = ("id", "since", "matched", "used")
 _NAME = re.compile(r"[A-Z][A-Z0-9.]{0,9}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """One rule. `path`, `symbol` and `event` are shell patterns; `skip` is how many matches pass unharmed first, then
-    each match is hit with `probability`, decided by `seed` and the match's number."""
+    """One rule.
+
+    id: its number.
+    method, path, symbol, side, event: shell patterns of what it matches.
+    count: uses; 0: without end.
+    skip: matches that pass unharmed first.
+    probability, seed: of a hit after that, decided with the match's number.
+    status: HTTP status of the answer.
+    seconds: of the delay or the Retry-After.
+    after: True where the request is carried out first.
+    fraction: of a partial fill.
+    then: the rest of a partial fill, or a new name.
+    message: of a refusal.
+    since: ISO time.
+    matched, used: counts so far.
+    """
 
     kind: str
     id: int = 0
@@ -67,40 +82,22 @@ class Fault:
     used: int = 0
 
     def json(self) -> dict[str, Any]:
-        """The rule as it is kept and shown."""
+        """The rule as stored and shown."""
         return asdict(self) | {"fraction": str(self.fraction)}
 
 
 class Faults:
-    """The rules that stand, in the order in which they came."""
+    """Active rules, in the order of their creation."""
 
-    def __init__(self, kept: list[dict[str, Any]], next_id: int = 1) -> None:
-        """Goes on with the rules that were kept."""
-        self.rules = [Fault(**one | {"fraction": Decimal(one["fraction"])}) for one in kept]
+    def __init__(self, stored: list[dict[str, Any]], next_id: int = 1) -> None:
+        """Continue with stored rules."""
+        self.rules = [Fault(**one | {"fraction": Decimal(one["fraction"])}) for one in stored]
         self.next_id = next_id
 
     def add(self, document: dict[str, Any], now: datetime) -> Fault:
-        """Takes a rule. Raises Refusal for one that means nothing."""
-        known = {
-            name: getattr(Fault(kind="x"), name) for name in Fault.__slots__ if name not in ("matched", "used", "since")
-        }
-        for name in document:
-            if name not in known or name == "id":
-                raise invalid(f"a fault has no {name[:40]!r}; it has {', '.join(sorted(set(known) - {'id'}))}")
-        kind = document.get("kind")
-        if kind not in ANSWERS + ORDERS + STREAMS + WORLD:
-            raise invalid(f"no fault {str(kind)[:40]!r}; there are {', '.join(ANSWERS + ORDERS + STREAMS + WORLD)}")
-        values = dict(document)
-        for name, value in values.items():
-            values[name] = _like(name, value, known[name])
-        if kind == "partial_fill" and (
-            values.get("then", "fill") not in THEN or not 0 < values.get("fraction", _HALF) < 1
-        ):
-            raise invalid(f"partial_fill needs a fraction between 0 and 1 and then one of {', '.join(THEN)}")
-        if kind in ("halted", "untradable", "renamed") and not values.get("symbol"):
-            raise invalid(f"{kind} needs a symbol")
-        if kind == "renamed" and not _NAME.fullmatch(values.get("then", "")):
-            raise invalid("renamed needs the new name under then")
+        """Add a rule. Raises ApiError for one without a meaning."""
+        values = _checked(document)
+        kind = values["kind"]
         if kind in WORLD:
             values["count"] = 0
         values.setdefault("after", kind == "gateway_timeout")
@@ -112,35 +109,35 @@ class Faults:
         return rule
 
     def remove(self, rule_id: int | None) -> bool:
-        """Takes a rule away, or all of them; whether there was one."""
+        """Remove a rule, or all; False where there was none."""
         before = len(self.rules)
         self.rules = [rule for rule in self.rules if rule_id is not None and rule.id != rule_id]
         return len(self.rules) < before
 
     def for_answer(self, method: str, path: str) -> Fault | None:
-        """The fault that an HTTP request meets."""
+        """The fault of an HTTP request."""
         return self._hit(ANSWERS, lambda r: fnmatchcase(method, r.method.upper()) and fnmatchcase(path, r.path))
 
     def for_order(self, symbol: str, side: str) -> Fault | None:
-        """The fault that a new order meets."""
+        """The fault of a new order."""
         return self._hit(ORDERS, lambda r: fnmatchcase(symbol, r.symbol) and fnmatchcase(side, r.side.lower()))
 
     def for_event(self, path: str, event: str) -> Fault | None:
-        """The fault that an event on a stream meets."""
+        """The fault of an event on a stream."""
         return self._hit(STREAMS, lambda r: fnmatchcase(path, r.path) and fnmatchcase(event, r.event))
 
-    def stands(self, kind: str, symbol: Symbol = "*") -> Fault | None:
-        """The rule of the world that stands, for a symbol or at all."""
+    def active(self, kind: str, symbol: Symbol = "*") -> Fault | None:
+        """The active rule of the world, for a symbol or in general."""
         return next((r for r in self.rules if r.kind == kind and r.symbol in ("*", symbol)), None)
 
     def halted_since(self, symbol: Symbol) -> datetime | None:
-        """When a symbol was halted, None where it trades."""
-        rule = self.stands("halted", symbol)
+        """Time of a symbol's halt, None where it trades."""
+        rule = self.active("halted", symbol)
         return None if rule is None else datetime.fromisoformat(rule.since)
 
     def untradable(self, symbol: Symbol) -> bool:
-        """Whether orders in a symbol are not taken."""
-        return self.stands("untradable", symbol) is not None
+        """True where orders in a symbol are refused."""
+        return self.active("untradable", symbol) is not None
 
     def renamed(self) -> dict[Symbol, str]:
         """New names by old ones."""
@@ -158,8 +155,27 @@ class Faults:
         return None
 
 
+def _checked(document: dict[str, Any]) -> dict[str, Any]:
+    """Fields of a rule. Raises ApiError for a rule without a meaning."""
+    allowed = {name: getattr(Fault(kind="x"), name) for name in Fault.__slots__ if name not in _OWN}
+    for name in document:
+        if name not in allowed:
+            raise invalid(f"a fault has no {name[:40]!r}; it has {', '.join(sorted(allowed))}")
+    kind = document.get("kind")
+    if kind not in ANSWERS + ORDERS + STREAMS + WORLD:
+        raise invalid(f"no fault {str(kind)[:40]!r}; there are {', '.join(ANSWERS + ORDERS + STREAMS + WORLD)}")
+    values = {name: _like(name, value, allowed[name]) for name, value in document.items()}
+    if kind == "partial_fill" and (values.get("then", "fill") not in THEN or not 0 < values.get("fraction", _HALF) < 1):
+        raise invalid(f"partial_fill needs a fraction between 0 and 1 and then one of {', '.join(THEN)}")
+    if kind in ("halted", "untradable", "renamed") and not values.get("symbol"):
+        raise invalid(f"{kind} needs a symbol")
+    if kind == "renamed" and not _NAME.fullmatch(values.get("then", "")):
+        raise invalid("renamed needs the new name under then")
+    return values
+
+
 def _like(name: str, value: Any, default: Any) -> Any:
-    """A value of the kind that a field has. Raises Refusal."""
+    """A value converted to the type of its field. Raises ApiError."""
     try:
         if isinstance(default, bool) or isinstance(value, bool):
             fits = isinstance(default, bool) and isinstance(value, bool)
@@ -177,6 +193,6 @@ def _like(name: str, value: Any, default: Any) -> Any:
 
 
 def _draw(seed: int, rule: int, number: int) -> float:
-    """A number from 0 to below 1 that these three decide, on any machine the same."""
+    """A number from 0 to below 1, determined by the three on any machine."""
     digest = blake2b(f"{seed}/{rule}/{number}".encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big") / 2**64

@@ -1,34 +1,24 @@
-"""What the account has done: activities page by page, and equity by session."""
+"""Account history of the protocol: activities page by page, and equity by session."""
 
 from __future__ import annotations
 
 from datetime import date, datetime, timedelta
 from typing import Any
 
-from connectors.sandbox.exchange import Exchange
 from connectors.sandbox.market import latest_session
-from connectors.sandbox.router import Router
-from connectors.sandbox.wire import Request, Response, invalid, moment_of
+from connectors.sandbox.protocol import Request, Response, invalid, moment_of
+from connectors.sandbox.router import Api, route
 
 _PERIODS = {"D": 1, "W": 7, "M": 31, "A": 366}
 
 
-class HistoryApi:
-    """Answers for one account."""
+class HistoryApi(Api):
+    """Requests for the account's history."""
 
-    def __init__(self, exchange: Exchange) -> None:
-        self._exchange = exchange
-        self._book = exchange.book
-
-    def routes(self, router: Router) -> None:
-        """Says what is answered here."""
-        router.add("GET", "/v2/account/portfolio/history", self.portfolio_history)
-        router.add("GET", "/v2/account/activities", self.activities)
-        router.add("GET", "/v2/account/activities/{type}", self.activities)
-
+    @route("GET", "/v2/account/activities", "/v2/account/activities/{type}")
     def activities(self, request: Request) -> Response:
-        """Fills, splits and dividends; `page_token` is the id of the last one seen."""
-        kinds = set(request.words("activity_types"))
+        """Fill, splits and dividends; `page_token` is the id of the last entry read."""
+        kinds = set(request.values("activity_types"))
         if "type" in request.parts:
             kinds = {request.parts["type"]}
         category = request.query.get("category", "")
@@ -54,14 +44,15 @@ class HistoryApi:
             start = places[0] + 1
         return Response(200, found[start : start + request.number("page_size", 100, 100)])
 
+    @route("GET", "/v2/account/portfolio/history")
     def portfolio_history(self, request: Request) -> Response:
-        """Equity at each close, and now; each is stamped with its session's open."""
+        """Equity at each close, and now, stamped with its session's open."""
         frame = request.query.get("timeframe") or "1D"
         if frame != "1D":
             raise invalid(f"the sandbox keeps equity by day: timeframe 1D, not {frame[:10]}")
         exchange, calendar = self._exchange, self._exchange.market.exchange
         today = latest_session(calendar, exchange.now)
-        values = dict(sorted(self._book.closes.items())) | {today: exchange.floor.figures().equity}
+        values = dict(sorted(self._book.closes.items())) | {today: exchange.matching.figures().equity}
         end = request.day("end") or today
         first = request.day("start") or _begin(request.query.get("period") or "1M", end)
         days = [day for day in values if first <= day <= end]

@@ -1,4 +1,4 @@
-"""A small HTTP/1.1 server on loopback: h11 parses, asyncio carries, a connection may turn into a websocket."""
+"""A small HTTP/1.1 server on loopback: h11 parses, asyncio transports, a connection may become a websocket."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from http import HTTPStatus
+from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import h11
 
-from connectors.sandbox.wire import Request
+from connectors.sandbox.protocol import Request
 
 LOOPBACK = "127.0.0.1"
 _LARGEST_BODY = 1_000_000
@@ -23,7 +24,12 @@ _NAMES = ("127.0.0.1", "localhost")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What goes out: bytes with headers. `broken` breaks the connection instead; `delay` waits before either."""
+    """A response's bytes with its headers.
+
+    status: HTTP.
+    broken: True to break the connection instead.
+    delay: seconds before either.
+    """
 
     status: int
     body: bytes = b""
@@ -34,7 +40,7 @@ class Answer:
 
 
 class Connection:
-    """One client's connection: what it sends as HTTP requests, one after another."""
+    """One client's connection: HTTP requests, one after another."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader = reader
@@ -42,16 +48,12 @@ class Connection:
         self._h11 = h11.Connection(h11.SERVER)
 
     async def request(self) -> Request | None:
-        """The next request with its body; None where the client has gone. Raises h11.RemoteProtocolError."""
+        """The next request with its body; None where the client is gone. Raises h11.RemoteProtocolError."""
         head: h11.Request | None = None
         body = b""
         while True:
-            event = self._h11.next_event()
-            if event is h11.NEED_DATA:
-                if self._h11.they_are_waiting_for_100_continue:
-                    await self._send(h11.InformationalResponse(status_code=100, headers=[]))
-                self._h11.receive_data(await self.reader.read(_PIECE))
-            elif isinstance(event, h11.Request):
+            event = await self._event()
+            if isinstance(event, h11.Request):
                 head = event
                 if _header(head, "upgrade").lower() == "websocket":
                     return _request(head, b"")
@@ -64,8 +66,15 @@ class Connection:
             else:  # the connection was closed, or a request was cut off
                 return None
 
-    async def carry_out(self, answer: Answer, method: str) -> bool:
-        """Does with the connection what an answer says, faults included; whether the connection goes on."""
+    async def _event(self) -> Any:
+        while (event := self._h11.next_event()) is h11.NEED_DATA:
+            if self._h11.they_are_waiting_for_100_continue:
+                await self._send(h11.InformationalResponse(status_code=100, headers=[]))
+            self._h11.receive_data(await self.reader.read(_PIECE))
+        return event
+
+    async def deliver(self, answer: Answer, method: str) -> bool:
+        """Carry out an answer, faults included; False where the connection ends."""
         if answer.delay:
             await asyncio.sleep(answer.delay)
         if answer.broken:
@@ -74,7 +83,7 @@ class Connection:
         return await self.answer(answer, method)
 
     async def answer(self, answer: Answer, method: str) -> bool:
-        """Sends an answer; whether the connection goes on."""
+        """Send an answer; False where the connection ends."""
         headers = {
             "content-type": answer.content_type,
             "content-length": str(len(answer.body)),
@@ -93,13 +102,13 @@ class Connection:
         self._h11.start_next_cycle()
         return True
 
-    def leftover(self) -> bytes:
-        """What the client sent after the request that asked for a websocket."""
+    def trailing_data(self) -> bytes:
+        """Bytes received after the request for a websocket."""
         data, _ = self._h11.trailing_data
         return bytes(data)
 
     def reset(self) -> None:
-        """Breaks the connection so that the other side sees a reset."""
+        """Break the connection so that the other side sees a reset."""
         carrier = self.writer.get_extra_info("socket")
         if carrier is not None:
             carrier.setsockopt(
@@ -119,7 +128,7 @@ Upgrade = Callable[[Request, Connection], Awaitable[None]]
 
 
 class HttpServer:
-    """Listens on 127.0.0.1 alone and hands each request on. `respond` must not raise."""
+    """A server on 127.0.0.1 alone. `respond` must not raise."""
 
     def __init__(self, respond: Respond, upgrade: Upgrade) -> None:
         self._respond = respond
@@ -128,12 +137,12 @@ class HttpServer:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def start(self, port: int) -> int:
-        """Begins to listen; the port that it got. Raises OSError."""
+        """Start listening; return the port. Raises OSError."""
         self._server = await asyncio.start_server(self._serve, LOOPBACK, port)
         return int(self._server.sockets[0].getsockname()[1])
 
     async def stop(self) -> None:
-        """Stops listening and ends every connection, waiting ones too."""
+        """Stop listening and end every connection, waiting ones too."""
         if self._server is not None:
             self._server.close()
         tasks = list(self._tasks)
@@ -148,7 +157,7 @@ class HttpServer:
         assert task is not None
         self._tasks.add(task)
         try:
-            await self._converse(Connection(reader, writer))
+            await self._serve_requests(Connection(reader, writer))
         except (ConnectionError, h11.LocalProtocolError):
             pass  # the client went away in the middle
         except asyncio.CancelledError:
@@ -157,7 +166,7 @@ class HttpServer:
             self._tasks.discard(task)
             writer.close()
 
-    async def _converse(self, connection: Connection) -> None:
+    async def _serve_requests(self, connection: Connection) -> None:
         while True:
             try:
                 request = await connection.request()
@@ -178,7 +187,7 @@ class HttpServer:
             if request.headers.get("upgrade", "").lower() == "websocket":
                 await self._upgrade(request, connection)
                 return
-            if not await connection.carry_out(await self._respond(request), request.method):
+            if not await connection.deliver(await self._respond(request), request.method):
                 return
 
 

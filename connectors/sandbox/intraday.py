@@ -1,8 +1,8 @@
-"""Draws a session's prices from its four known ones, so that a daily bar has a price at every moment.
+"""A price path within a session from a daily bar's four prices, so that it has a price at every moment.
 
 The path goes in straight lines from the open through the low and the high (on a falling day through the high and the
 low) to the close, a third of the session each. It starts at the bar's open, ends at its close, and never leaves its
-range; that is all that is known, and no more is claimed.
+range; the bar says no more.
 """
 
 from __future__ import annotations
@@ -19,8 +19,11 @@ _STEP = timedelta(microseconds=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candle:
-    """Prices and volume of a stretch of time that began at `start` (UTC), in nano-units; `volume` is zero where it
-    is not known."""
+    """Prices and volume of a period, in nano-units.
+
+    start: UTC.
+    volume: shares; zero where unknown.
+    """
 
     start: datetime
     open: int
@@ -32,11 +35,11 @@ class Candle:
 
 @dataclass(frozen=True, slots=True)
 class SessionPath:
-    """One session of a symbol, from its opening to its closing moment (UTC)."""
+    """One session of a symbol, from its open to its close (UTC)."""
 
     opens: datetime
     closes: datetime
-    knots: tuple[int, int, int, int]
+    anchors: tuple[int, int, int, int]
     volume: float
 
     @classmethod
@@ -49,13 +52,15 @@ class SessionPath:
         return cls(opens, closes, (first, *middle, last), 0.0 if isnan(volume) else volume)
 
     def price(self, moment: datetime) -> int:
-        """The price at a moment; before the open it is the open, after the close the close. In whole cents between
-        the known prices (under a dollar in hundredths of one)."""
-        spent, length = self._spent(moment)
+        """The price at a moment; before the open it is the open, after the close the close.
+
+        Between the known prices it is in whole cents (below a dollar in hundredths of a cent).
+        """
+        spent, length = self._elapsed(moment)
         third, rest = divmod(3 * spent, length)
         if third >= 3:
-            return self.knots[3]
-        here, there = self.knots[third], self.knots[third + 1]
+            return self.anchors[3]
+        here, there = self.anchors[third], self.anchors[third + 1]
         if not rest:
             return here
         exact = here + (there - here) * rest // length
@@ -64,12 +69,12 @@ class SessionPath:
         return min(max(rounded, min(here, there)), max(here, there))
 
     def candle(self, start: datetime, end: datetime) -> Candle:
-        """What happened from one moment of the session to a later one."""
+        """The candle from one moment of the session to a later one."""
         start, end = max(start, self.opens), min(end, self.closes)
-        (begun, length), (ended, _) = self._spent(start), self._spent(end)
+        (begun, length), (ended, _) = self._elapsed(start), self._elapsed(end)
         seen = [
             self.price(start),
-            *(self.knots[n] for n in (1, 2) if 3 * begun < n * length < 3 * ended),
+            *(self.anchors[n] for n in (1, 2) if 3 * begun < n * length < 3 * ended),
             self.price(end),
         ]
         share = (ended - begun) / length
@@ -77,7 +82,7 @@ class SessionPath:
             start=start, open=seen[0], high=max(seen), low=min(seen), close=seen[-1], volume=self.volume * share
         )
 
-    def _spent(self, moment: datetime) -> tuple[int, int]:
+    def _elapsed(self, moment: datetime) -> tuple[int, int]:
         length = (self.closes - self.opens) // _STEP
         spent = (moment - self.opens) // _STEP
         return min(max(spent, 0), length), length

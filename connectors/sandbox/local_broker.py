@@ -1,4 +1,4 @@
-"""The paper broker of the sandbox without any socket: books, market, protocol and faults, one request at a time."""
+"""The sandbox's broker without a socket: books, market, protocol and faults, one request at a time."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from connectors.sandbox.control_api import PREFIX, ControlApi
 from connectors.sandbox.data_api import DataApi
 from connectors.sandbox.exchange import Exchange
 from connectors.sandbox.faults import Fault, Faults
-from connectors.sandbox.floor import Floor
 from connectors.sandbox.history_api import HistoryApi
 from connectors.sandbox.http_server import Answer
 from connectors.sandbox.market import Load, SandboxMarket
+from connectors.sandbox.matching_engine import MatchingEngine
 from connectors.sandbox.news_api import NewsApi
 from connectors.sandbox.orders_api import OrdersApi
 from connectors.sandbox.positions_api import PositionsApi
+from connectors.sandbox.protocol import ApiError, Request, to_json
 from connectors.sandbox.router import Router
 from connectors.sandbox.store import Store
 from connectors.sandbox.streams import Streams
-from connectors.sandbox.wire import Refusal, Request, encoded
 from engine.domain.execution import ExecutionRules
 from engine.errors import PaperdeskError
 from engine.ports import Clock
@@ -40,8 +40,18 @@ _PAGE = b"<html><head><title>502 Bad Gateway</title></head><body><h1>502 Bad Gat
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SandboxSettings:
-    """What a sandbox is. `start` is the moment (UTC) at which new books begin; `state` the file that keeps them (None:
-    forgotten at the end); `rules` the costs of trading; `requests_per_minute` what the account may ask before 429."""
+    """Settings of a sandbox.
+
+    start: time (UTC) at which new books begin.
+    cash: starting cash, in USD.
+    port: 0: any free one.
+    state: file of the books; None: in memory.
+    speed: simulated seconds per second.
+    rules: costs of trading.
+    pay_dividends: a real paper account pays none.
+    key, secret: the account's.
+    requests_per_minute: limit before a 429.
+    """
 
     start: datetime
     cash: Decimal = Decimal(100_000)
@@ -56,11 +66,13 @@ class SandboxSettings:
 
 
 class LocalBroker:
-    """`await open()`, then `answer` for every request, `close`. `advance`, `fault`, `heal` and `state` are for whoever
-    drives it."""
+    """The broker: `await open()`, then `answer` for every request, `close`.
+
+    `advance`, `fault`, `clear_faults` and `state` are for the program that drives it.
+    """
 
     def __init__(self, load: Load, settings: SandboxSettings, wall: Clock | None = None) -> None:
-        """`load` brings the market, `wall` tells the time outside, for the rate limit's header."""
+        """Take `load`, which provides the market, and `wall`, the time outside for the rate limit's header."""
         self.settings = settings
         self._load = load
         self._wall = wall
@@ -68,8 +80,10 @@ class LocalBroker:
         self._window = (0.0, 0)
 
     async def open(self) -> None:
-        """Opens books and market. Raises ConfigError for a state file that is something else, DataError for a market
-        that cannot be loaded."""
+        """Open books and market.
+
+        Raises ConfigError for a state file of another kind, DataError for a market that cannot be loaded.
+        """
         settings = self.settings
         self._store = Store(settings.state or ":memory:")
         book = Book(self._store, settings.cash)
@@ -78,93 +92,92 @@ class LocalBroker:
         faults = Faults(book.facts.get("faults", []), book.facts.get("next_fault", 1))
         if book.is_new:
             book.facts["speed"] = settings.speed
-        floor = Floor(market, book, faults, settings.rules, now)
+        matching = MatchingEngine(market, book, faults, settings.rules, now)
         market.renamed = faults.renamed()
-        self.exchange = Exchange(floor, pay_dividends=settings.pay_dividends)
+        self.exchange = Exchange(matching, pay_dividends=settings.pay_dividends)
         data, news = DataApi(self.exchange), NewsApi(self.exchange)
         self.streams = Streams(self.exchange, data, news, (settings.key, settings.secret))
-        floor.told, self.exchange.moved = self.streams.told, self.streams.moved
+        matching.on_update, self.exchange.on_step = self.streams.on_update, self.streams.on_step
         self.control = ControlApi(self.exchange, self.streams)
-        for make in (AccountApi, PositionsApi, OrdersApi, HistoryApi):
-            make(self.exchange).routes(self._router)
-        for api in (data, news, self.control):
-            api.routes(self._router)
+        apis = (api(self.exchange) for api in (AccountApi, PositionsApi, OrdersApi, HistoryApi))
+        for api in (*apis, data, news, self.control):
+            self._router.serve(api)
+        data.add_latest(self._router)
 
     def close(self) -> None:
-        """Closes the books."""
+        """Close the books."""
         self._store.close()
 
     # For whoever drives it
 
-    def ask(self, method: str, path: str, document: Any = None) -> Any:
-        """Answers one of the sandbox's own requests; what it says. Raises Refusal."""
-        return self._router.answer(own_request(method, path, document)).document
+    def control_request(self, method: str, path: str, document: Any = None) -> Any:
+        """Response document of one of the sandbox's own requests. Raises ApiError."""
+        return self._router.answer(make_request(method, path, document)).document
 
     def advance(self, to: str | datetime) -> None:
-        """Moves the clock: to a moment, to the next `open` or `close`, or on by a length such as `30m`. Raises
-        Refusal."""
-        self.ask("POST", "/sandbox/clock", {"to": to} if isinstance(to, datetime) else {"advance": to})
+        """Move the clock: to a time, to the next `open` or `close`, or by a length such as `30m`. Raises ApiError."""
+        self.control_request("POST", "/sandbox/clock", {"to": to} if isinstance(to, datetime) else {"advance": to})
 
     def fault(self, kind: str, **rule: Any) -> int:
-        """Has something go wrong (see faults.py); the number of the rule. Raises Refusal."""
-        added: dict[str, Any] = self.ask("POST", "/sandbox/faults", {"kind": kind} | rule)
+        """Add a fault (see faults.py); return the number of its rule. Raises ApiError."""
+        added: dict[str, Any] = self.control_request("POST", "/sandbox/faults", {"kind": kind} | rule)
         return int(added["id"])
 
-    def heal(self, rule: int | None = None) -> None:
-        """Takes a fault away, or all of them."""
-        self.ask("DELETE", "/sandbox/faults" if rule is None else f"/sandbox/faults/{rule}")
+    def clear_faults(self, rule: int | None = None) -> None:
+        """Remove a fault, or all of them."""
+        self.control_request("DELETE", "/sandbox/faults" if rule is None else f"/sandbox/faults/{rule}")
 
     def state(self) -> dict[str, Any]:
-        """Books, orders, faults and counts."""
-        found: dict[str, Any] = self.ask("GET", "/sandbox/state")
+        """Book, orders, faults and count."""
+        found: dict[str, Any] = self.control_request("GET", "/sandbox/state")
         return found
 
     @property
     def patterns(self) -> list[tuple[str, str]]:
-        """Every method and path that is answered."""
+        """All methods and paths of the protocol."""
         return self._router.patterns
 
     # Requests
 
     async def prepare(self, request: Request) -> None:
-        """Loads as much of the market as a request needs. Raises Refusal for one that means nothing."""
+        """Load the market as far as a request needs it. Raises ApiError for an invalid one."""
         if request.method == "POST" and request.path == "/sandbox/clock":
             target = self.control.target(request)
             if target is not None:
                 await self.load_until(target)
 
     async def load_until(self, moment: datetime) -> None:
-        """Has the market reach a moment, where it can be made to."""
+        """Extend the market up to a time, where more data can be made."""
         market = self.exchange.market
         through: date | None = market.data.through
         if through is not None and moment.date() + _SOON > through:
-            market.more(await self._load((moment + _AHEAD).date()))
+            market.extend(await self._load((moment + _AHEAD).date()))
 
     def answer(self, request: Request) -> Answer:
-        """Answers any request, faults included; what breaks or hangs is said in the answer."""
+        """Answer any request, faults included."""
         try:
             if request.path.startswith(PREFIX):
                 response = self._router.answer(request)
                 return _json(response.status, response.document)
             return self._protocol(request)
-        except Refusal as refusal:
-            return _json(refusal.status, refusal.body)
+        except ApiError as error:
+            return _json(error.status, error.body)
         except PaperdeskError as error:
             return _json(422, {"code": 40010001, "message": str(error)})
         except Exception:
             _LOG.exception("%s %s", request.method, request.path)
             return _json(500, {"code": 50010000, "message": "internal server error occurred"})
 
-    def fault_of(self, request: Request) -> Fault | None:
-        """The fault that a request meets, which is used up by that."""
-        fault = self.exchange.floor.faults.for_answer(request.method, request.path)
+    def match_fault(self, request: Request) -> Fault | None:
+        """The fault of a request, which uses it up."""
+        fault = self.exchange.matching.faults.for_answer(request.method, request.path)
         if fault is not None:
-            self.control.keep()
+            self.control.save_faults()
         return fault
 
     def _protocol(self, request: Request) -> Answer:
         self.control.count(request)
-        fault, headers = self.fault_of(request), self._limit_headers()
+        fault, headers = self.match_fault(request), self._limit_headers()
         if int(headers["X-RateLimit-Remaining"]) < 0:
             refused = _too_many(_WINDOW - (time.monotonic() - self._window[0]))
             return replace(refused, headers=refused.headers | headers | {"X-RateLimit-Remaining": "0"})
@@ -172,17 +185,17 @@ class LocalBroker:
             return self._answered(request, headers, fault)
         if fault.after:
             self._answered(request, headers, None)
-        return broken(fault)
+        return broken_answer(fault)
 
     def _answered(self, request: Request, headers: Mapping[str, str], fault: Fault | None) -> Answer:
         try:
             self._check_keys(request, fault)
             response = self._router.answer(request)
             answer = _json(response.status, response.document)
-        except Refusal as refusal:
-            answer = _json(refusal.status, refusal.body)
-        if self.exchange.floor.faults.rules:
-            self.control.keep()  # an order may have used one up
+        except ApiError as error:
+            answer = _json(error.status, error.body)
+        if self.exchange.matching.faults.rules:
+            self.control.save_faults()  # an order may have used one up
         return replace(answer, headers=dict(headers))
 
     def _check_keys(self, request: Request, fault: Fault | None) -> None:
@@ -190,8 +203,8 @@ class LocalBroker:
         if given == (self.settings.key, self.settings.secret) and fault is None:
             return
         if request.path.startswith(("/v2/stocks/", "/v1")):
-            raise Refusal(403, None, "forbidden.")
-        raise Refusal(401, 40110000, "request is not authorized")
+            raise ApiError(403, None, "forbidden.")
+        raise ApiError(401, 40110000, "request is not authorized")
 
     def _limit_headers(self) -> dict[str, str]:
         begun, count = self._window
@@ -206,13 +219,13 @@ class LocalBroker:
         return headers
 
 
-def own_request(method: str, path: str, document: Any) -> Request:
+def make_request(method: str, path: str, document: Any) -> Request:
     """One of the sandbox's own requests."""
-    return Request(method=method, path=path, body=b"" if document is None else encoded(document))
+    return Request(method=method, path=path, body=b"" if document is None else to_json(document))
 
 
-def broken(fault: Fault) -> Answer:
-    """What a fault answers with."""
+def broken_answer(fault: Fault) -> Answer:
+    """The answer of a fault."""
     if fault.kind == "html":
         return Answer(status=fault.status, body=_PAGE, content_type="text/html")
     if fault.kind == "reset":
@@ -233,7 +246,7 @@ def _too_many(seconds: float) -> Answer:
 
 def _json(status: int, document: Any) -> Answer:
     return (
-        Answer(status=status, body=b"" if document is None else encoded(document))
+        Answer(status=status, body=b"" if document is None else to_json(document))
         if status != 204
         else Answer(status=204)
     )

@@ -1,4 +1,4 @@
-"""What the account comes to: equity, margin, buying power, as a Regulation T account has them."""
+"""Equity, margin and buying power, as of a Regulation T account."""
 
 from __future__ import annotations
 
@@ -17,9 +17,13 @@ _MAINTENANCE = Decimal("0.3")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """Amounts in USD. `long` and `short` (negative) are market values; `buying_power` is what shares may be bought
-    for, `cash_power` what may be spent on coins, which cannot be bought on margin. Both are less open
-    purchases."""
+    """Figures of the account in USD.
+
+    long, short: market values, `short` negative.
+    initial_margin, maintenance_margin: required.
+    buying_power: for shares, less open purchases.
+    cash_power: for crypto, which cannot be bought on margin, less open purchases.
+    """
 
     cash: Decimal
     long: Decimal

@@ -1,4 +1,4 @@
-"""What trades on the sandbox and for how much at a moment: local or generated daily data, never beyond the clock."""
+"""The sandbox's market at a moment: local or generated daily data, never beyond the clock."""
 
 from __future__ import annotations
 
@@ -7,18 +7,20 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
 from connectors.sandbox.intraday import Candle, SessionPath
-from connectors.sandbox.wire import identity, not_found
+from connectors.sandbox.protocol import not_found, stable_id
 from engine.domain.market import CorporateAction, NewsItem, PriceHistory, Symbol, is_crypto
 from engine.ports import Calendar
 
 _LONGEST_BREAK = 12
-"""Days within which every calendar has a session."""
+"""Number of days within which every calendar has a session."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class MarketData:
-    """Everything by symbol, and the exchange's calendar. `through` is the last day that the data was made for where
-    more can be made, None where it simply ends."""
+    """All data by symbol, and the exchange's calendar.
+
+    through: the last day for which the data was made, where more can be made; None where it simply ends.
+    """
 
     histories: Mapping[Symbol, PriceHistory]
     actions: Mapping[Symbol, Sequence[CorporateAction] | None]
@@ -29,13 +31,13 @@ class MarketData:
 
 
 Load = Callable[[date], Awaitable[MarketData]]
-"""Loads the data that is needed up to a day, later days included where it has them."""
+"""Loader of the data up to a day; it may include later days."""
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A symbol as the desk writes it (BTC-USD), as Alpaca writes it (BTC/USD), and its asset id, which a change of
-    name does not change."""
+    """A symbol in the desk's notation (BTC-USD) and in Alpaca's (BTC/USD), with its asset id, which survives a
+    renaming."""
 
     symbol: Symbol
     wire: str
@@ -44,12 +46,12 @@ class Listing:
 
     @property
     def compact(self) -> str:
-        """Without the slash, as positions and news are named."""
+        """Alpaca's notation without the slash, of positions and news."""
         return self.wire.replace("/", "")
 
 
 class SandboxMarket:
-    """The market up to whatever moment is asked for; the caller keeps the clock."""
+    """The market up to a requested moment; the caller has the clock."""
 
     def __init__(self, data: MarketData) -> None:
         self.data = data
@@ -62,56 +64,56 @@ class SandboxMarket:
 
     @property
     def last_session(self) -> date | None:
-        """The last session of data that cannot be continued; None where it can."""
+        """The last session of data that cannot be extended; None where it can."""
         return None if self.data.through is not None else self._last
 
-    def more(self, data: MarketData) -> None:
-        """Takes the same market with later days."""
+    def extend(self, data: MarketData) -> None:
+        """Replace the data by the same market with later days."""
         self.data = data
         self._last = max((history.session(-1) for history in data.histories.values() if len(history)), default=None)
 
     @property
     def symbols(self) -> list[Symbol]:
-        """Everything that is listed, sorted."""
+        """All listed symbols, sorted."""
         return sorted(self.data.histories)
 
     def listing(self, symbol: Symbol) -> Listing:
-        """How a symbol is named on the wire today."""
+        """Present names of a symbol."""
         crypto = is_crypto(symbol)
         wire = symbol.replace("-", "/") if crypto else self.renamed.get(symbol, symbol)
         if symbol not in self._ids:
-            self._ids[symbol] = identity("asset", symbol)
+            self._ids[symbol] = stable_id("asset", symbol)
         return Listing(symbol, wire, self._ids[symbol], crypto)
 
     def find(self, name: str) -> Listing | None:
-        """The listing of an asset id or of a name as of today: AAPL, BTC/USD or BTCUSD."""
+        """The listing of an asset id or of a present name: AAPL, BTC/USD or BTCUSD."""
         for symbol in self.data.histories:
             listing = self.listing(symbol)
             if name in (listing.wire, listing.compact, listing.asset_id):
                 return listing
         return None
 
-    def named(self, name: str, what: str) -> Listing:
-        """As `find`. Raises Refusal, saying what was not found, where there is none."""
+    def require(self, name: str, what: str) -> Listing:
+        """The listing that `find` returns. Raises ApiError naming what is missing."""
         listing = self.find(name)
         if listing is None:
             raise not_found(f"{what} not found: {name[:40]}")
         return listing
 
     def calendar(self, symbol: Symbol) -> Calendar:
-        """The calendar that a symbol trades on."""
+        """The trading calendar of a symbol."""
         return self.data.calendars[symbol]
 
     def history(self, symbol: Symbol) -> PriceHistory:
-        """All bars of a symbol, later ones than any moment included: cut it with `rows`."""
+        """All bars of a symbol, later ones included: cut it with `rows`."""
         return self.data.histories[symbol]
 
     def is_open(self, symbol: Symbol, moment: datetime) -> bool:
-        """Whether the symbol's market is in session."""
+        """True while the symbol's market is in session."""
         return session_open(self.calendar(symbol), moment) is not None
 
     def has_stopped(self, symbol: Symbol, moment: datetime) -> bool:
-        """Whether the last bar of a symbol is over while others go on."""
+        """True where the last bar of a symbol is over while others go on."""
         history, calendar = self.history(symbol), self.calendar(symbol)
         if not len(history):
             return True
@@ -120,7 +122,7 @@ class SandboxMarket:
         return own < max(everyone) and moment >= calendar.closes_at(own)
 
     def path(self, symbol: Symbol, session: date) -> SessionPath | None:
-        """The prices of a session, None where the symbol has no bar."""
+        """Prices of a session, None where the symbol has no bar."""
         key = symbol, session
         if key not in self._paths:
             history, calendar = self.history(symbol), self.calendar(symbol)
@@ -149,20 +151,20 @@ class SandboxMarket:
         return None if row < 0 else history.close[row]
 
     def rows(self, symbol: Symbol, moment: datetime) -> int:
-        """How many bars had begun at a moment; the last of them may not be over."""
+        """Number of bars that had begun at a moment; the last of them may not be over."""
         return self.history(symbol).rows_through(latest_session(self.calendar(symbol), moment))
 
     def daily(self, symbol: Symbol, row: int, moment: datetime) -> Candle:
-        """The bar of a session as far as it had come at a moment."""
+        """The bar of a session up to a moment."""
         session = self.history(symbol).session(row)
         path = self.path(symbol, session)
         assert path is not None
         return path.candle(path.opens, moment)
 
-    def stretches(
+    def intraday_candles(
         self, symbol: Symbol, first: datetime, last: datetime, length: timedelta, moment: datetime
     ) -> Iterator[Candle]:
-        """Candles of equal length that begin from `first` to `last` and had begun at a moment, in order."""
+        """Candles of equal length that begin from `first` to `last`, and before `moment`, in order."""
         calendar = self.calendar(symbol)
         for session in calendar.sessions(max(first.date() - timedelta(days=1), date(2000, 1, 1)), last.date()):
             path = self.path(symbol, session)
@@ -175,7 +177,7 @@ class SandboxMarket:
                 begins += length
 
     def news(self, symbols: Sequence[Symbol], after: datetime, until: datetime) -> list[NewsItem]:
-        """Items that became known after one moment and up to another, in order."""
+        """Items that became available within a period, in order."""
         found = [item for s in symbols for item in self.data.news.get(s, ()) if after < item.available_at <= until]
         return sorted(found, key=lambda item: (item.available_at, item.id))
 
@@ -200,6 +202,6 @@ def next_session(calendar: Calendar, moment: datetime) -> date:
 
 
 def session_open(calendar: Calendar, moment: datetime) -> date | None:
-    """The session that is going on at a moment; its first moment is in it, its last is not."""
+    """The session in progress at a moment, its first moment included, its last one not."""
     session = latest_session(calendar, moment)
     return session if moment < calendar.closes_at(session) else None

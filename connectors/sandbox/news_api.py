@@ -1,4 +1,4 @@
-"""News and corporate actions, as far as they were known at the clock's time."""
+"""News and corporate actions of the protocol, as known at the sandbox's time."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from datetime import UTC, date, datetime, timedelta
 from hashlib import blake2b
 from typing import Any
 
-from connectors.sandbox.exchange import Exchange
 from connectors.sandbox.market import Listing
 from connectors.sandbox.page_tokens import page_token, read_page_token
-from connectors.sandbox.router import Router
-from connectors.sandbox.wire import NEW_YORK, Request, Response, identity, invalid
+from connectors.sandbox.protocol import NEW_YORK, Request, Response, invalid, stable_id
+from connectors.sandbox.router import Api, route
 from engine.domain.market import ActionKind, CorporateAction, NewsItem
 
 _STEP = timedelta(microseconds=1)
@@ -19,24 +18,16 @@ _LONG_AGO = datetime(2000, 1, 3, tzinfo=UTC)
 _UNTIL_PAID = timedelta(days=14)
 
 
-class NewsApi:
-    """Answers for what is written about the market. A symbol that is not listed is left out, as the service does."""
+class NewsApi(Api):
+    """Requests for news and corporate actions. An unlisted symbol is left out, as the service does."""
 
-    def __init__(self, exchange: Exchange) -> None:
-        self._floor = exchange.floor
-        self._market = exchange.market
-
-    def routes(self, router: Router) -> None:
-        """Says what is answered here."""
-        router.add("GET", "/v1beta1/news", self.news)
-        router.add("GET", "/v1/corporate-actions", self.corporate_actions)
-
+    @route("GET", "/v1beta1/news")
     def news(self, request: Request) -> Response:
         """News by the time of the last change, page by page."""
         limit = request.number("limit", 10, 50)
         start, end = request.moment("start"), request.moment("end", end_of_day=True)
-        symbols = [listing.symbol for listing in self._asked(request)]
-        until = min(end, self._floor.now) if end is not None else self._floor.now
+        symbols = [listing.symbol for listing in self._requested(request)]
+        until = min(end, self._matching.now) if end is not None else self._matching.now
         items = self._market.news(symbols, (start or _LONG_AGO) - _STEP, until)
         if request.choice("sort", "desc", ("asc", "desc")) == "desc":
             items.reverse()
@@ -57,7 +48,7 @@ class NewsApi:
         )
 
     def news_item(self, item: NewsItem) -> dict[str, Any]:
-        """An item on the wire; what Alpaca always has and the data does not is made of what is there."""
+        """An item on the wire; fields that Alpaca always has are filled from those of the data."""
         headline = item.headline or item.summary[:120]
         text = item.summary or headline
         return {
@@ -74,16 +65,16 @@ class NewsApi:
             "source": item.source or "unknown",
         }
 
+    @route("GET", "/v1/corporate-actions")
     def corporate_actions(self, request: Request) -> Response:
-        """Splits and cash dividends that have taken effect, by the day of processing: a dividend is paid weeks after
-        its ex-date."""
+        """Split and cash dividends in effect, by the day of processing: a dividend is paid weeks after its ex-date."""
         limit = request.number("limit", 100, 1000)
-        types = set(request.words("types"))
-        today = self._floor.now.astimezone(NEW_YORK).date()
+        types = set(request.values("types"))
+        today = self._matching.now.astimezone(NEW_YORK).date()
         first, last = request.day("start") or today, request.day("end") or today
         found = [
             (body["process_date"], listing.wire, kind, body)
-            for listing in self._asked(request)
+            for listing in self._requested(request)
             for action in self._market.actions(listing.symbol, today)
             for kind, body in (self._action(listing, action),)
             if first <= date.fromisoformat(body["process_date"]) <= last
@@ -101,7 +92,7 @@ class NewsApi:
     def _action(self, listing: Listing, action: CorporateAction) -> tuple[str, dict[str, Any]]:
         day = action.ex_date.isoformat()
         paid = (action.ex_date + _UNTIL_PAID).isoformat() if action.kind is ActionKind.DIVIDEND else day
-        number = identity("action", listing.symbol, action.kind, day)
+        number = stable_id("action", listing.symbol, action.kind, day)
         cusip = f"{int(number[:8], 16) % 10**9:09d}"
         head = {"id": number, "symbol": listing.wire, "process_date": paid, "ex_date": day, "payable_date": paid}
         if action.kind is ActionKind.DIVIDEND:
@@ -112,8 +103,8 @@ class NewsApi:
             return "forward_splits", head | rates | {"cusip": cusip}
         return "reverse_splits", head | rates | {"old_cusip": cusip, "new_cusip": cusip}
 
-    def _asked(self, request: Request) -> Sequence[Listing]:
+    def _requested(self, request: Request) -> Sequence[Listing]:
         if not request.query.get("symbols"):
             return [self._market.listing(symbol) for symbol in self._market.symbols]
-        found = [self._market.find(word) for word in request.words("symbols")]
+        found = [self._market.find(word) for word in request.values("symbols")]
         return [listing for listing in found if listing is not None]

@@ -1,4 +1,4 @@
-"""An order as the sandbox keeps it, and as Alpaca writes it."""
+"""An order of the sandbox, and its form on the wire."""
 
 from __future__ import annotations
 
@@ -9,21 +9,30 @@ from decimal import Decimal
 from typing import Any
 
 from connectors.sandbox.market import Listing
-from connectors.sandbox.wire import stamp, stamp_or_none
+from connectors.sandbox.protocol import stamp, stamp_or_none
 from engine.domain.decimal_text import plain
 from engine.domain.market import Symbol
 from engine.domain.order import Side
 from engine.domain.portfolio import EXACT, SHARE_STEP, ZERO
 
 OPEN = frozenset({"accepted", "new", "pending_new", "partially_filled"})
-"""The statuses that something can follow."""
+"""Statuses that are not final."""
 
 
 @dataclass(slots=True, kw_only=True)
 class SandboxOrder:
-    """One order. Amounts are Decimal, times aware UTC; `status` is Alpaca's word, `session` (ISO) the one session
-    that a day order is good for, `cost` the exact sum of quantity times price over its fills. `part` is the share of
-    it that fills at first where a fault says so, `rest` what then becomes of the remainder."""
+    """One order. Amounts are Decimal, times aware UTC.
+
+    seq: its number.
+    status: Alpaca's.
+    intent: of the position, such as buy_to_open.
+    session: ISO date of the one session for which a day order is good.
+    cost: exact sum of quantity times price over its fills.
+    replaced_by, replaces: order ids.
+    part: fraction that fills first, where a fault says so.
+    rest: what then becomes of the remainder.
+    rest_due: when it fills.
+    """
 
     seq: int
     id: str
@@ -55,17 +64,17 @@ class SandboxOrder:
 
     @property
     def is_open(self) -> bool:
-        """Whether something can follow."""
+        """True while the order is not final."""
         return self.status in OPEN
 
     @property
     def remaining(self) -> Decimal:
-        """Shares still to fill; of an order by notional zero, since they are not known before the price is."""
+        """Shares still to fill; zero for an order by notional, whose shares depend on the price."""
         return ZERO if self.qty is None else self.qty - self.filled_qty
 
     @property
     def average_price(self) -> Decimal | None:
-        """What a share cost or brought on average."""
+        """Average price of its fills."""
         if not self.filled_qty:
             return None
         return EXACT.divide(self.cost, self.filled_qty).quantize(SHARE_STEP, context=EXACT)
@@ -112,7 +121,7 @@ class SandboxOrder:
         }
 
     def row(self) -> str:
-        """Everything as text, for the store."""
+        """All fields as text, for the store."""
         return json.dumps({name: getattr(self, name) for name in _NAMES}, default=str)
 
     @classmethod

@@ -1,51 +1,37 @@
-"""Orders: placed, listed, looked up, replaced, withdrawn."""
+"""Orders of the protocol: place, list, look up, replace, cancel."""
 
 from __future__ import annotations
 
 from typing import Any
 from uuid import UUID
 
-from connectors.sandbox.exchange import Exchange
 from connectors.sandbox.order_rules import read_ticket
 from connectors.sandbox.orders import SandboxOrder
-from connectors.sandbox.router import Router
-from connectors.sandbox.wire import Refusal, Request, Response, identity, invalid, not_found
+from connectors.sandbox.protocol import ApiError, Request, Response, invalid, not_found, stable_id
+from connectors.sandbox.router import Api, route
 from engine.domain.decimal_text import plain
 from engine.domain.portfolio import ZERO
 
 
-class OrdersApi:
-    """Answers for one account."""
+class OrdersApi(Api):
+    """Requests for orders."""
 
-    def __init__(self, exchange: Exchange) -> None:
-        self._exchange = exchange
-        self._market = exchange.market
-        self._book = exchange.book
-
-    def routes(self, router: Router) -> None:
-        """Says what is answered here."""
-        router.add("POST", "/v2/orders", self.place)
-        router.add("GET", "/v2/orders", self.orders)
-        router.add("DELETE", "/v2/orders", self.cancel_all)
-        router.add("GET", "/v2/orders:by_client_order_id", self.order_by_client_id)
-        router.add("GET", "/v2/orders/{order}", self.order)
-        router.add("PATCH", "/v2/orders/{order}", self.replace)
-        router.add("DELETE", "/v2/orders/{order}", self.cancel)
-
+    @route("POST", "/v2/orders")
     def place(self, request: Request) -> Response:
-        """Takes an order."""
+        """Submit an order."""
         ticket = read_ticket(request.json(), self._market, self._exchange.now)
         return Response(200, self._exchange.submit(ticket))
 
+    @route("GET", "/v2/orders")
     def orders(self, request: Request) -> Response:
         """Orders by status and time of submission; at most 500 at once."""
         limit = request.number("limit", 50, 500)
         status = request.choice("status", "open", ("open", "closed", "all"))
         newest_first = request.choice("direction", "desc", ("asc", "desc")) == "desc"
         after, until = request.moment("after"), request.moment("until")
-        symbols = {self._market.named(word, "symbol").symbol for word in request.words("symbols")}
+        symbols = {self._market.require(word, "symbol").symbol for word in request.values("symbols")}
         side = request.query.get("side")
-        classes = request.words("asset_class")
+        classes = request.values("asset_class")
         after_id, before_id = (self._seq(request.query.get(name)) for name in ("after_order_id", "before_order_id"))
         found = [
             order
@@ -62,34 +48,39 @@ class OrdersApi:
         ordered = found[::-1] if newest_first else found
         return Response(200, [self._json(order) for order in ordered[:limit]])
 
+    @route("GET", "/v2/orders/{order}")
     def order(self, request: Request) -> Response:
         """One order, by the broker's id."""
         return Response(200, self._json(self._order(request)))
 
+    @route("GET", "/v2/orders:by_client_order_id")
     def order_by_client_id(self, request: Request) -> Response:
-        """One order, by the id that the client gave it."""
+        """One order, by its client order id."""
         order = self._book.by_client_id.get(request.query.get("client_order_id", ""))
         if order is None:
             raise not_found(f"order not found for {request.query.get('client_order_id', '')[:128]}")
         return Response(200, self._json(order))
 
+    @route("DELETE", "/v2/orders/{order}")
     def cancel(self, request: Request) -> Response:
-        """Withdraws an order."""
+        """Cancel an order."""
         self._exchange.cancel(self._order(request))
         return Response(204)
 
+    @route("DELETE", "/v2/orders")
     def cancel_all(self, request: Request) -> Response:
-        """Withdraws every open order."""
+        """Cancel every open order."""
         done = self._book.open_orders()
         for order in done:
             self._exchange.cancel(order)
         return Response(207, [{"id": order.id, "status": 200} for order in done])
 
+    @route("PATCH", "/v2/orders/{order}")
     def replace(self, request: Request) -> Response:
-        """Puts a changed order in the place of an open one."""
+        """Replace an open order by a changed one."""
         order, body = self._order(request), request.json()
         if not order.is_open:
-            raise Refusal(422, 42210000, f'order is already in "{order.status}" state')
+            raise ApiError(422, 42210000, f'order is already in "{order.status}" state')
         if order.notional is not None or order.filled_qty:
             raise invalid("the sandbox does not replace orders by notional, or filled in part")
         changed = {
@@ -99,7 +90,7 @@ class OrdersApi:
             "qty": body.get("qty") or plain(order.qty or ZERO),
             "time_in_force": body.get("time_in_force") or order.time_in_force,
             "limit_price": body.get("limit_price") or order.limit_price,
-            "client_order_id": body.get("client_order_id") or identity("replacement", order.id),
+            "client_order_id": body.get("client_order_id") or stable_id("replacement", order.id),
         }
         return Response(200, self._exchange.submit(read_ticket(changed, self._market, self._exchange.now), order))
 

@@ -1,19 +1,19 @@
-"""Tokens of pages: what the last page ended with, written so that nobody takes it for more."""
+"""Page tokens: the end of the last page, encoded so that nobody relies on its content."""
 
 from __future__ import annotations
 
 from base64 import b64decode, urlsafe_b64encode
 
-from connectors.sandbox.wire import Request, invalid
+from connectors.sandbox.protocol import Request, invalid
 
 
 def page_token(*parts: str) -> str:
-    """A token of some texts."""
+    """A token of texts."""
     return urlsafe_b64encode("\x1f".join(parts).encode()).decode()
 
 
 def read_page_token(request: Request) -> list[str] | None:
-    """The texts of a request's token, None where it has none. Raises Refusal."""
+    """The texts of a request's token, None where it has none. Raises ApiError."""
     text = request.query.get("page_token")
     if not text:
         return None

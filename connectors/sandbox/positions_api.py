@@ -1,15 +1,14 @@
-"""What the account holds, and how it is closed."""
+"""Positions of the protocol, and their closing."""
 
 from __future__ import annotations
 
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from connectors.sandbox.exchange import Exchange
 from connectors.sandbox.margin import market_value
 from connectors.sandbox.order_rules import read_ticket
-from connectors.sandbox.router import Router
-from connectors.sandbox.wire import Refusal, Request, Response, invalid, not_found
+from connectors.sandbox.protocol import ApiError, Request, Response, invalid, not_found
+from connectors.sandbox.router import Api, route
 from engine.domain.decimal_text import plain
 from engine.domain.market import from_nano
 from engine.domain.portfolio import EXACT, SHARE_STEP
@@ -17,41 +16,30 @@ from engine.domain.portfolio import EXACT, SHARE_STEP
 _RATIO = Decimal("0.0000000001")
 
 
-class PositionsApi:
-    """Answers for one account."""
+class PositionsApi(Api):
+    """Requests for positions."""
 
-    def __init__(self, exchange: Exchange) -> None:
-        self._exchange = exchange
-        self._floor = exchange.floor
-        self._market = exchange.market
-        self._book = exchange.book
-
-    def routes(self, router: Router) -> None:
-        """Says what is answered here."""
-        router.add("GET", "/v2/positions", self.positions)
-        router.add("DELETE", "/v2/positions", self.close_all)
-        router.add("GET", "/v2/positions/{asset}", self.position)
-        router.add("DELETE", "/v2/positions/{asset}", self.close_one)
-
+    @route("GET", "/v2/positions")
     def positions(self, request: Request) -> Response:
-        """Everything that is held."""
+        """All positions."""
         return Response(200, [self._position(symbol) for symbol in sorted(self._book.portfolio.positions)])
 
+    @route("GET", "/v2/positions/{asset}")
     def position(self, request: Request) -> Response:
         """One position, by name or asset id."""
-        return Response(200, self._position(self._held(request)))
+        return Response(200, self._position(self._symbol_held(request)))
 
-    def _held(self, request: Request) -> str:
-        listing = self._market.named(request.parts["asset"], "symbol")
+    def _symbol_held(self, request: Request) -> str:
+        listing = self._market.require(request.parts["asset"], "symbol")
         if listing.symbol not in self._book.portfolio.positions:
             raise not_found("position does not exist")
         return listing.symbol
 
     def _position(self, symbol: str) -> dict[str, Any]:
-        floor, listing = self._floor, self._market.listing(symbol)
+        matching, listing = self._matching, self._market.listing(symbol)
         held = self._book.portfolio.positions[symbol]
-        price = floor.price(symbol)
-        before = self._market.close_before(symbol, floor.now)
+        price = matching.price(symbol)
+        before = self._market.close_before(symbol, matching.now)
         last = price if before is None else from_nano(before)
         quantity, cost = held.quantity, held.average_cost.quantize(SHARE_STEP)
         value, basis = market_value(quantity, price), market_value(quantity, held.average_cost)
@@ -78,9 +66,10 @@ class PositionsApi:
             "change_today": _ratio(price - last, last),
         }
 
+    @route("DELETE", "/v2/positions/{asset}")
     def close_one(self, request: Request) -> Response:
-        """Sells a position, or part of it, at the market."""
-        symbol = self._held(request)
+        """Close a position, or part of it, at the market."""
+        symbol = self._symbol_held(request)
         held = self._book.portfolio.quantity(symbol)
         quantity = abs(held)
         if request.query.get("qty"):
@@ -89,8 +78,9 @@ class PositionsApi:
             quantity = EXACT.multiply(quantity, _decimal(request, "percentage") / 100).quantize(SHARE_STEP)
         return Response(200, self._closing(symbol, quantity, held))
 
+    @route("DELETE", "/v2/positions")
     def close_all(self, request: Request) -> Response:
-        """Sells everything at the market."""
+        """Close all positions at the market."""
         if request.query.get("cancel_orders", "").lower() == "true":
             for order in self._book.open_orders():
                 self._exchange.cancel(order)
@@ -99,8 +89,8 @@ class PositionsApi:
             listing = self._market.listing(symbol)
             try:
                 body, status = self._closing(symbol, abs(position.quantity), position.quantity), 200
-            except Refusal as refusal:
-                body, status = refusal.body, refusal.status
+            except ApiError as error:
+                body, status = error.body, error.status
             results.append({"symbol": listing.compact, "status": status, "body": body})
         return Response(207, results)
 

@@ -1,4 +1,4 @@
-"""The paper broker of the sandbox with an address: on 127.0.0.1, in a running loop or in a thread of its own."""
+"""The sandbox's broker as a server on 127.0.0.1, in a running loop or in a thread of its own."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from types import TracebackType
 from typing import Any
 
 from connectors.sandbox.http_server import LOOPBACK, Answer, Connection, HttpServer
-from connectors.sandbox.local_broker import LocalBroker, SandboxSettings, broken, own_request
+from connectors.sandbox.local_broker import LocalBroker, SandboxSettings, broken_answer, make_request
 from connectors.sandbox.market import Load
-from connectors.sandbox.wire import Refusal, Request
+from connectors.sandbox.protocol import ApiError, Request
 from engine.errors import ConfigError, PaperdeskError
 from engine.ports import Clock
 
@@ -25,10 +25,11 @@ _TICK = 0.2
 
 
 class SandboxServer(LocalBroker):
-    """In a running loop: `await start()`, `await stop()`. Elsewhere a context manager that runs in a thread."""
+    """A server: `await start()`, `await stop()` in a running loop; elsewhere a context manager that runs in a
+    thread."""
 
     def __init__(self, load: Load, settings: SandboxSettings, wall: Clock | None = None) -> None:
-        """As for a LocalBroker."""
+        """Take the arguments of a LocalBroker."""
         super().__init__(load, settings, wall)
         self.port = 0
         self._http = HttpServer(self._respond, self._upgrade)
@@ -48,7 +49,7 @@ class SandboxServer(LocalBroker):
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """The variables that point a client here."""
+        """Environment variables that point a client here."""
         return {
             "APCA_API_BASE_URL": self.url,
             "APCA_API_DATA_URL": self.url,
@@ -57,11 +58,13 @@ class SandboxServer(LocalBroker):
         }
 
     def listeners(self, path: str) -> int:
-        """How many clients of a websocket have asked for something."""
-        return sum(1 for client in list(self.streams.clients) if client.path == path and any(client.wanted.values()))
+        """Number of a websocket's clients with a subscription."""
+        return sum(
+            1 for client in list(self.streams.clients) if client.path == path and any(client.subscriptions.values())
+        )
 
     async def start(self) -> None:
-        """Opens books and market and begins to listen. Raises as `open`, and ConfigError for a port in use."""
+        """Open books and market and start listening. Raises as `open`, and ConfigError for a port in use."""
         await self.open()
         self._loop = asyncio.get_running_loop()
         try:
@@ -72,7 +75,7 @@ class SandboxServer(LocalBroker):
         self._runner = asyncio.create_task(self._run())
 
     async def stop(self) -> None:
-        """Ends all connections and closes the books."""
+        """End all connections and close the books."""
         if self._runner is not None:
             self._runner.cancel()
             await asyncio.gather(self._runner, return_exceptions=True)
@@ -106,32 +109,32 @@ class SandboxServer(LocalBroker):
             self._thread.join()
             self._thread = None
 
-    def ask(self, method: str, path: str, document: Any = None) -> Any:
-        """As for a LocalBroker, from any thread but the server's own where it runs in one."""
+    def control_request(self, method: str, path: str, document: Any = None) -> Any:
+        """Response document of a LocalBroker's own request, from any thread but the server's own."""
         if self._thread is None or self._loop is None:
-            return super().ask(method, path, document)
-        request = own_request(method, path, document)
+            return super().control_request(method, path, document)
+        request = make_request(method, path, document)
 
-        async def asked() -> Any:
+        async def answer() -> Any:
             await self.prepare(request)
             return self._router.answer(request).document
 
-        return asyncio.run_coroutine_threadsafe(asked(), self._loop).result()
+        return asyncio.run_coroutine_threadsafe(answer(), self._loop).result()
 
     async def _respond(self, request: Request) -> Answer:
-        with suppress(Refusal, PaperdeskError):  # the answer says it again, properly
+        with suppress(ApiError, PaperdeskError):  # the answer says it again, properly
             await self.prepare(request)
         return self.answer(request)
 
     async def _upgrade(self, request: Request, connection: Connection) -> None:
-        fault = self.fault_of(request)
+        fault = self.match_fault(request)
         if fault is None or fault.kind == "wrong_key":
             await self.streams.serve(request, connection, keys_work=fault is None)
         else:
-            await connection.carry_out(broken(fault), request.method)
+            await connection.deliver(broken_answer(fault), request.method)
 
     async def _run(self) -> None:
-        """Moves a running clock on."""
+        """Advance a running clock."""
         assert self._loop is not None
         before = self._loop.time()
         while True:
@@ -144,6 +147,6 @@ class SandboxServer(LocalBroker):
             try:
                 await self.load_until(target)
                 self.exchange.advance(target)
-            except (Refusal, PaperdeskError) as error:
+            except (ApiError, PaperdeskError) as error:
                 _LOG.warning("the clock stops: %s", error)
                 self.control.set_speed(0.0)

@@ -1,4 +1,4 @@
-"""Keeps the sandbox's books in one SQLite file: every change is on disk, whole, before it is answered."""
+"""The sandbox's books in one SQLite file: every change is on disk, atomically, before it is answered."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ CREATE TABLE closes (session TEXT PRIMARY KEY, equity TEXT NOT NULL) STRICT;
 
 
 class Store:
-    """The file behind the books; ':memory:' forgets them at the end. Belongs to one thread."""
+    """The file of the books; ':memory:' loses them at the end. Belongs to one thread."""
 
     def __init__(self, path: str) -> None:
-        """Opens the file and makes it where there is none. Raises ConfigError for a file that is something else."""
+        """Open the file, or make it. Raises ConfigError for a file of another kind."""
         if path != ":memory:":
             Path(path).absolute().parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -41,7 +41,7 @@ class Store:
             raise ConfigError(f"{path} was written by another version of the sandbox: name another file")
 
     def close(self) -> None:
-        """Closes the file."""
+        """Close the file."""
         self._db.close()
 
     def save(
@@ -51,7 +51,7 @@ class Store:
         activities: Iterable[tuple[int, str]] = (),
         closes: Iterable[tuple[str, str]] = (),
     ) -> None:
-        """Writes what changed, all or nothing."""
+        """Write changes atomically."""
         self._db.execute("BEGIN IMMEDIATE")
         try:
             self._db.executemany(
@@ -70,11 +70,11 @@ class Store:
         self._db.execute("COMMIT")
 
     def facts(self) -> dict[str, Any]:
-        """Everything that is kept by name."""
+        """All values by name."""
         return {name: json.loads(value) for name, value in self._db.execute("SELECT name, value FROM facts")}
 
     def orders(self) -> list[str]:
-        """All orders, as they were written, in order."""
+        """All orders as written, in order."""
         return [text for (text,) in self._db.execute("SELECT document FROM orders ORDER BY seq")]
 
     def activities(self) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""The sandbox's websockets: trade updates, and live data of shares, coins and news, as Alpaca sends them."""
+"""The sandbox's websockets: trade updates, and live data of shares, crypto and news, in Alpaca's form."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from connectors.sandbox.exchange import Exchange
 from connectors.sandbox.http_server import Connection
 from connectors.sandbox.market import Listing
 from connectors.sandbox.news_api import NewsApi
+from connectors.sandbox.protocol import Request, stamp, to_json
 from connectors.sandbox.timeframes import Timeframe, bars
 from connectors.sandbox.websocket import Websocket
-from connectors.sandbox.wire import Request, encoded, stamp
 
 TRADING = "/stream"
 SHARES = ("/v2/iex", "/v2/sip", "/v2/delayed_sip")
-COINS = ("/v1beta3/crypto/us",)
+CRYPTO = ("/v1beta3/crypto/us",)
 NEWS = ("/v1beta1/news",)
 
 _CHANNELS = {"trades": "t", "quotes": "q", "bars": "b", "dailyBars": "d", "statuses": "s", "news": "n"}
@@ -32,27 +32,29 @@ _MINUTE = timedelta(minutes=1)
 
 
 class Client:
-    """One websocket with what it has asked for; what it is sent waits in a queue, so that a slow one holds up
-    nothing. One that falls too far behind is cut off, as a real one would be."""
+    """One websocket with its subscriptions; messages wait in a queue, so that a slow client delays nothing.
+
+    A client too far behind is disconnected, as by the real service.
+    """
 
     def __init__(self, path: str, websocket: Websocket, *, packed: bool, keys_work: bool) -> None:
         self.path = path
         self.websocket = websocket
         self.authorized = False
         self.keys_work = keys_work
-        self.wanted: dict[str, set[str]] = {}
+        self.subscriptions: dict[str, set[str]] = {}
         self._packed = packed
         self._queue: asyncio.Queue[Any] = asyncio.Queue(_QUEUED)
 
-    def say(self, message: Any) -> None:
-        """Queues a message."""
+    def send_later(self, message: Any) -> None:
+        """Queue a message."""
         try:
             self._queue.put_nowait(message)
         except asyncio.QueueFull:
             self.websocket.reset()
 
     def read(self, message: bytes) -> dict[str, Any]:
-        """What the client sent; empty where it cannot be read."""
+        """A message of the client; empty where it cannot be read."""
         try:
             document = msgpack.unpackb(message) if self._packed else json.loads(message)
         except ValueError:
@@ -60,17 +62,17 @@ class Client:
         return document if isinstance(document, dict) else {}
 
     async def send(self) -> None:
-        """Sends what is queued, until the connection ends."""
+        """Send queued messages until the connection ends."""
         while True:
             message = await self._queue.get()
             if message is None:
                 await self.websocket.close()
                 return
-            await self.websocket.send(_packed(message) if self._packed else encoded(message))
+            await self.websocket.send(_packed(message) if self._packed else to_json(message))
 
 
 class Streams:
-    """All websockets. `told` and `moved` are what the exchange calls."""
+    """All websockets. The exchange calls `on_update` and `on_step`."""
 
     def __init__(self, exchange: Exchange, data: DataApi, news: NewsApi, keys: tuple[str, str]) -> None:
         self._exchange = exchange
@@ -80,7 +82,7 @@ class Streams:
         self.clients: list[Client] = []
 
     async def serve(self, request: Request, connection: Connection, *, keys_work: bool = True) -> None:
-        """Carries one websocket from its handshake to its end; `keys_work` says whether the right keys open it."""
+        """Serve one websocket from its handshake to its end; with `keys_work` off the right keys are refused."""
         websocket = Websocket(request, connection)
         if not await websocket.accept():
             return
@@ -98,11 +100,11 @@ class Streams:
             await asyncio.gather(sender, return_exceptions=True)
 
     async def _listen(self, client: Client) -> None:
-        if client.path not in (TRADING, *SHARES, *COINS, *NEWS):
-            client.say([{"T": "error", "code": 404, "msg": "not found"}])
-            client.say(None)
+        if client.path not in (TRADING, *SHARES, *CRYPTO, *NEWS):
+            client.send_later([{"T": "error", "code": 404, "msg": "not found"}])
+            client.send_later(None)
         elif client.path != TRADING:
-            client.say([{"T": "success", "msg": "connected"}])
+            client.send_later([{"T": "success", "msg": "connected"}])
         while (message := await client.websocket.receive()) is not None:
             document = client.read(message)
             if client.path == TRADING:
@@ -110,7 +112,7 @@ class Streams:
             else:
                 self._data_request(client, document)
 
-    def _knows(self, client: Client, key: object, secret: object) -> bool:
+    def _keys_match(self, client: Client, key: object, secret: object) -> bool:
         return client.keys_work and (key, secret) == self._keys
 
     # Trade updates
@@ -120,110 +122,108 @@ class Streams:
         given = data if isinstance(data, dict) else {}
         if action in ("authenticate", "auth"):
             key = given.get("key_id", document.get("key")), given.get("secret_key", document.get("secret"))
-            client.authorized = self._knows(client, *key)
+            client.authorized = self._keys_match(client, *key)
             status = "authorized" if client.authorized else "unauthorized"
-            client.say({"stream": "authorization", "data": {"status": status, "action": "authenticate"}})
+            client.send_later({"stream": "authorization", "data": {"status": status, "action": "authenticate"}})
             if not client.authorized:
-                client.say(None)
+                client.send_later(None)
         elif action == "listen" and client.authorized:
             asked = given.get("streams") or []
-            client.wanted = {"streams": {name for name in asked if name == "trade_updates"}}
-            client.say({"stream": "listening", "data": {"streams": sorted(client.wanted["streams"])}})
+            client.subscriptions = {"streams": {name for name in asked if name == "trade_updates"}}
+            client.send_later({"stream": "listening", "data": {"streams": sorted(client.subscriptions["streams"])}})
         else:
-            client.say({"stream": "listening", "data": {"error": "access key verification failed"}})
+            client.send_later({"stream": "listening", "data": {"error": "access key verification failed"}})
 
-    def told(self, update: dict[str, Any]) -> None:
-        """Passes a trade update on."""
-        listeners = [c for c in self.clients if c.path == TRADING and c.wanted.get("streams")]
-        self._pass_on(listeners, update["event"], {"stream": "trade_updates", "data": update})
+    def on_update(self, update: dict[str, Any]) -> None:
+        """Publish a trade update."""
+        listeners = [c for c in self.clients if c.path == TRADING and c.subscriptions.get("streams")]
+        self._publish(listeners, update["event"], {"stream": "trade_updates", "data": update})
 
-    def _pass_on(self, clients: Iterable[Client], event: str, message: Any) -> None:
+    def _publish(self, clients: Iterable[Client], event: str, message: Any) -> None:
         for client in list(clients):
-            fault = self._exchange.floor.faults.for_event(client.path, event)
+            fault = self._exchange.matching.faults.for_event(client.path, event)
             kind = None if fault is None else fault.kind
             if kind == "disconnect":
                 client.websocket.reset()
             elif kind != "lost_event":
-                client.say(message)
+                client.send_later(message)
                 if kind == "duplicate_event":
-                    client.say(message)
+                    client.send_later(message)
 
     # Data
 
     def _data_request(self, client: Client, document: dict[str, Any]) -> None:
         action = document.get("action")
         if action == "auth":
-            if not self._knows(client, document.get("key"), document.get("secret")):
-                client.say([{"T": "error", "code": 402, "msg": "auth failed"}])
+            if not self._keys_match(client, document.get("key"), document.get("secret")):
+                client.send_later([{"T": "error", "code": 402, "msg": "auth failed"}])
             elif any(other.authorized and other.path == client.path for other in self.clients):
-                client.say([{"T": "error", "code": 406, "msg": "connection limit exceeded"}])
+                client.send_later([{"T": "error", "code": 406, "msg": "connection limit exceeded"}])
             else:
                 client.authorized = True
-                client.say([{"T": "success", "msg": "authenticated"}])
+                client.send_later([{"T": "success", "msg": "authenticated"}])
         elif not client.authorized:
-            client.say([{"T": "error", "code": 401, "msg": "not authenticated"}])
+            client.send_later([{"T": "error", "code": 401, "msg": "not authenticated"}])
         elif action in ("subscribe", "unsubscribe"):
             for channel in (*_CHANNELS, *_SILENT):
                 names = set(document.get(channel) or ())
-                before = client.wanted.get(channel, set())
-                client.wanted[channel] = before | names if action == "subscribe" else before - names
-            client.say([self._subscription(client)])
+                before = client.subscriptions.get(channel, set())
+                client.subscriptions[channel] = before | names if action == "subscribe" else before - names
+            client.send_later([self._subscription(client)])
         else:
-            client.say([{"T": "error", "code": 400, "msg": "invalid syntax"}])
+            client.send_later([{"T": "error", "code": 400, "msg": "invalid syntax"}])
 
     def _subscription(self, client: Client) -> dict[str, Any]:
         channels = ["news"] if client.path in NEWS else [c for c in (*_CHANNELS, *_SILENT) if c != "news"]
-        return {"T": "subscription"} | {channel: sorted(client.wanted[channel]) for channel in channels}
+        return {"T": "subscription"} | {channel: sorted(client.subscriptions[channel]) for channel in channels}
 
-    def moved(self, before: datetime, now: datetime) -> None:
-        """Sends what the step of the clock brought to whoever wants it."""
+    def on_step(self, before: datetime, now: datetime) -> None:
+        """Publish the data of a clock step to its subscribers."""
         if not any(client.authorized and client.path != TRADING for client in self.clients):
             return
         market = self._exchange.market
         for symbol in market.symbols:
             listing = market.listing(symbol)
-            paths = COINS if listing.crypto else SHARES
+            paths = CRYPTO if listing.crypto else SHARES
             clients = [c for c in self.clients if c.authorized and c.path in paths]
-            if clients and self._exchange.floor.faults.halted_since(symbol) is None:
-                self._live(clients, listing, before, now)
+            if clients and self._exchange.matching.faults.halted_since(symbol) is None:
+                self._send_symbol(clients, listing, before, now)
         readers = [c for c in self.clients if c.authorized and c.path in NEWS]
         for item in market.news(market.symbols, before, now) if readers else ():
             body = self._news.news_item(item)
-            wanting = [c for c in readers if c.wanted.get("news", set()) & {"*", *body["symbols"]}]
-            self._pass_on(wanting, "n", [{"T": "n"} | {k: v for k, v in body.items() if k != "images"}])
+            wanting = [c for c in readers if c.subscriptions.get("news", set()) & {"*", *body["symbols"]}]
+            self._publish(wanting, "n", [{"T": "n"} | {k: v for k, v in body.items() if k != "images"}])
 
     def halted(self, symbol: str, *, halted: bool) -> None:
-        """Says that trading in a symbol was halted, or goes on."""
+        """Publish that trading in a symbol is halted, or resumes."""
         listing = self._exchange.market.listing(symbol)
         words = ("H", "Trading Halt") if halted else ("T", "Trading Resumption")
         message = {"T": "s", "S": listing.wire, "sc": words[0], "sm": words[1], "rc": "T1", "rm": "News Pending"}
-        self._to(
+        self._send_channel(
             [c for c in self.clients if c.path in SHARES], "statuses", message | {"t": self._exchange.now, "z": "C"}
         )
 
-    def _live(self, clients: list[Client], listing: Listing, before: datetime, now: datetime) -> None:
+    def _send_symbol(self, clients: list[Client], listing: Listing, before: datetime, now: datetime) -> None:
         market, symbol = self._exchange.market, listing.symbol
         rows = market.rows(symbol, now)
         if not rows:
             return
-        calendar, session = market.calendar(symbol), market.history(symbol).session(rows - 1)
-        closes = calendar.closes_at(session)
+        closes = market.calendar(symbol).closes_at(market.history(symbol).session(rows - 1))
         if before >= closes:
             return  # nothing traded since
         for channel, body in (("quotes", self._data.quote(listing)), ("trades", self._data.trade(listing))):
             if body is not None:
-                self._to(clients, channel, {"T": _CHANNELS[channel], "S": listing.wire} | body)
+                self._send_channel(clients, channel, {"T": _CHANNELS[channel], "S": listing.wire} | body)
         minute = min(now, closes).replace(second=0, microsecond=0) - _MINUTE
         if minute + _MINUTE > before:
-            for bar in bars(market, symbol, Timeframe(1, "m"), minute, minute, now):
-                self._to(clients, "bars", {"T": "b", "S": listing.wire} | bar.json(listing.crypto))
-        if closes <= now:
-            for day in self._data.daily_bars(listing)[:1]:
-                self._to(clients, "dailyBars", {"T": "d", "S": listing.wire} | day)
+            for bar in bars(market, symbol, Timeframe(1, "m"), start=minute, end=minute, moment=now):
+                self._send_channel(clients, "bars", {"T": "b", "S": listing.wire} | bar.json(listing.crypto))
+        for day in self._data.daily_bars(listing)[:1] if closes <= now else ():
+            self._send_channel(clients, "dailyBars", {"T": "d", "S": listing.wire} | day)
 
-    def _to(self, clients: Iterable[Client], channel: str, message: dict[str, Any]) -> None:
-        wanting = [c for c in clients if c.wanted.get(channel, set()) & {"*", message["S"]}]
-        self._pass_on(wanting, _CHANNELS[channel], [message])
+    def _send_channel(self, clients: Iterable[Client], channel: str, message: dict[str, Any]) -> None:
+        wanting = [c for c in clients if c.subscriptions.get(channel, set()) & {"*", message["S"]}]
+        self._publish(wanting, _CHANNELS[channel], [message])
 
 
 def _packed(message: Any) -> bytes:

@@ -1,4 +1,4 @@
-"""Bars of every length that can be asked for, page by page, out of daily ones."""
+"""Bars of all timeframes from daily ones."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from itertools import groupby
 from connectors.sandbox.adjustment import scales
 from connectors.sandbox.intraday import Candle, merged
 from connectors.sandbox.market import SandboxMarket
-from connectors.sandbox.wire import NEW_YORK, invalid
+from connectors.sandbox.protocol import NEW_YORK, invalid
 from engine.domain.market import NANO, Symbol
 
 _FRAME = re.compile(r"(\d{1,2})(Min|T|Hour|H|Day|D|Week|W|Month|M)")
@@ -20,15 +20,15 @@ _MOST = {"m": 59, "H": 23, "D": 1, "W": 1, "M": 12}
 
 @dataclass(frozen=True, slots=True)
 class Timeframe:
-    """`unit` is m, H, D, W or M."""
+    """Length of bars. `unit` is m, H, D, W or M."""
 
     count: int
     unit: str
 
     @classmethod
     def of(cls, text: str) -> Timeframe:
-        """A timeframe as Alpaca writes it: 1Min to 59Min, 1Hour to 23Hour, 1Day, 1Week, 1 to 12Month. Raises
-        Refusal."""
+        """A timeframe in Alpaca's notation: 1Min to 59Min, 1Hour to 23Hour, 1Day, 1Week, 1 to 12Month. Raises
+        ApiError."""
         match = _FRAME.fullmatch(text)
         if match is None:
             raise invalid(f"invalid timeframe: {text[:20]}")
@@ -40,7 +40,7 @@ class Timeframe:
 
     @property
     def length(self) -> timedelta | None:
-        """How long a bar within a session is; None for a day and more."""
+        """Length of a bar within a session; None for a day and more."""
         if self.unit not in "mH":
             return None
         return timedelta(minutes=self.count) if self.unit == "m" else timedelta(hours=self.count)
@@ -48,7 +48,11 @@ class Timeframe:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WireBar:
-    """A bar ready to be sent: floats, and the moment that it is stamped with."""
+    """A bar ready to be sent, in floats.
+
+    at: its time stamp, UTC.
+    volume: shares.
+    """
 
     at: datetime
     open: float
@@ -58,7 +62,7 @@ class WireBar:
     volume: float
 
     def json(self, crypto: bool) -> dict[str, object]:
-        """The bar on the wire; coins have fractional volume."""
+        """The bar on the wire; crypto has fractional volume."""
         middle = round((self.open + self.high + self.low + self.close) / 4, 6)
         volume = self.volume if crypto else int(self.volume)
         return {
@@ -77,18 +81,19 @@ def bars(
     market: SandboxMarket,
     symbol: Symbol,
     frame: Timeframe,
+    *,
     start: datetime,
     end: datetime,
     moment: datetime,
     adjustment: str = "raw",
 ) -> Iterator[WireBar]:
-    """Bars stamped from `start` to `end` of what had happened by `moment`, in order."""
+    """Bars stamped from `start` to `end`, as known at `moment`, in order."""
     rows = market.rows(symbol, moment)
     history = market.history(symbol)
     scale = scales(history, rows, market.data.actions.get(symbol), adjustment)
     crypto = market.listing(symbol).crypto
     if frame.length is not None:
-        for candle in market.stretches(symbol, start, end, frame.length, moment):
+        for candle in market.intraday_candles(symbol, start, end, frame.length, moment):
             row = history.rows_through(candle.start.date()) - 1
             yield _sent(candle, candle.start, float(scale[row].price), float(scale[row].volume))
         return
@@ -104,12 +109,12 @@ def bars(
 
 
 def _stamped(market: SandboxMarket, symbol: Symbol, row: int, crypto: bool) -> datetime:
-    """The beginning of a bar's day: midnight in New York, for coins in UTC."""
+    """Beginning of a bar's day: midnight in New York, for crypto in UTC."""
     return datetime.combine(market.history(symbol).session(row), time(0), UTC if crypto else NEW_YORK).astimezone(UTC)
 
 
 def _begin(at: datetime, frame: Timeframe, crypto: bool) -> datetime:
-    """The beginning of the stretch that a day belongs to."""
+    """Beginning of the period that a day belongs to."""
     if frame.unit == "D":
         return at
     zone = UTC if crypto else NEW_YORK

@@ -1,4 +1,4 @@
-"""One websocket of the sandbox: the protocol by `websockets` without its server, so that one port serves all."""
+"""One websocket of the sandbox: the protocol of `websockets` without its server, so that one port serves all."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from websockets.protocol import OPEN
 from websockets.server import ServerProtocol
 
 from connectors.sandbox.http_server import Connection
-from connectors.sandbox.wire import Request
+from connectors.sandbox.protocol import Request
 
 _PIECE = 65_536
 
@@ -26,11 +26,11 @@ class Websocket:
         self._parts: list[bytes] = []
 
     async def accept(self) -> bool:
-        """Answers the handshake; whether it was one."""
+        """Answer the handshake; False where it was none."""
         # The parser wants to see the handshake itself before what follows it.
         lines = [f"GET {quote(self.request.path)} HTTP/1.1"]
         lines += [f"{name}: {value}" for name, value in self.request.headers.items()]
-        self._protocol.receive_data("\r\n".join([*lines, "", ""]).encode("latin-1") + self._connection.leftover())
+        self._protocol.receive_data("\r\n".join([*lines, "", ""]).encode("latin-1") + self._connection.trailing_data())
         for event in self._protocol.events_received():
             if isinstance(event, Handshake):
                 self._protocol.send_response(self._protocol.accept(event))
@@ -38,7 +38,7 @@ class Websocket:
         return self._protocol.state is OPEN
 
     async def receive(self) -> bytes | None:
-        """The next whole message; None where the connection has ended."""
+        """The next complete message; None where the connection has ended."""
         while True:
             for event in self._protocol.events_received():
                 message = self._assembled(event) if isinstance(event, Frame) else None
@@ -56,19 +56,19 @@ class Websocket:
                 return None
 
     async def send(self, message: bytes) -> None:
-        """Sends a binary message; nothing where the connection has ended."""
+        """Send a binary message; does nothing where the connection has ended."""
         if self._protocol.state is OPEN:
             self._protocol.send_binary(message)
             await self._flush()
 
     async def close(self) -> None:
-        """Says goodbye."""
+        """Send a closing frame."""
         if self._protocol.state is OPEN:
             self._protocol.send_close(1000)
             await self._flush()
 
     def reset(self) -> None:
-        """Breaks the connection."""
+        """Break the connection."""
         self._connection.reset()
 
     def _assembled(self, frame: Frame) -> bytes | None:

@@ -31,7 +31,7 @@ from unittest import mock
 
 from connectors.demo import DemoMarket
 from connectors.sandbox.http_server import Answer
-from connectors.sandbox.wire import Request
+from connectors.sandbox.protocol import Request
 from connectors.wiring.sandbox import build_sandbox
 from connectors.wiring.sources import calendars
 from engine import places
@@ -285,8 +285,8 @@ class Killing:
                 break
             dies = self.report.kills.total() < kills
             if not dies:
-                self.sandbox.heal()
-        self.sandbox.heal()
+                self.sandbox.clear_faults()
+        self.sandbox.clear_faults()
         # An answer whose process is killed before it is kept has to be given again; no other is.
         most = 1 + self.report.kills.total() - before
         often = [key for key, count in self.model.asked.items() if count > most]

@@ -151,12 +151,12 @@ def _sessions(invocation: Invocation, server: SandboxServer, count: int) -> Iter
 
 
 def _move(server: SandboxServer, to: datetime) -> None:
-    from connectors.sandbox import Refusal
+    from connectors.sandbox import ApiError
 
     try:
         if to > server.exchange.now:
             server.advance(to)
-    except Refusal as refusal:
+    except ApiError as refusal:
         raise MissingData(f"the sandbox cannot go on to {to:%Y-%m-%d %H:%M} UTC: {refusal}") from None
 
 

@@ -11,8 +11,8 @@ from connectors.sandbox import MarketData, SandboxServer, SandboxSettings
 from connectors.sandbox.book import Book
 from connectors.sandbox.exchange import Exchange
 from connectors.sandbox.faults import Faults
-from connectors.sandbox.floor import Floor
 from connectors.sandbox.market import SandboxMarket
+from connectors.sandbox.matching_engine import MatchingEngine
 from connectors.sandbox.store import Store
 from engine.domain.execution import ExecutionRules
 from engine.domain.market import ActionKind, Bar, CorporateAction, NewsItem, PriceHistory
@@ -111,7 +111,9 @@ def exchange(
     book = Book(store or Store(":memory:"), Decimal(100_000))
     faults = Faults(book.facts.get("faults", []), book.facts.get("next_fault", 1))
     now = datetime.fromisoformat(book.facts.get("now", START.isoformat()))
-    return Exchange(Floor(SandboxMarket(data or market_data()), book, faults, rules, now), pay_dividends=pay_dividends)
+    return Exchange(
+        MatchingEngine(SandboxMarket(data or market_data()), book, faults, rules, now), pay_dividends=pay_dividends
+    )
 
 
 def order(symbol: str, side: str = "buy", **fields: Any) -> dict[str, Any]:

@@ -185,7 +185,7 @@ async def test_an_order_is_sent_once_whatever_comes_back(broker: SandboxServer, 
     assert broker.state()["requests"] == {"POST /v2/orders": 1}, "and nothing else is asked"
     assert taken(broker) == (["desk-1"] if after else [])
 
-    broker.heal()
+    broker.clear_faults()
     standing = await on(broker, lambda account: account.lookup("desk-1"))
     assert (standing is not None) is after
     again = await on(broker, lambda account: account.place(a_buy()))
@@ -208,7 +208,7 @@ async def test_canceling_is_tried_once_and_looked_up(broker: SandboxServer, kind
 
     assert isinstance(found, TryAgainLater) and "canceling" in str(found)
     assert sum(n for line, n in broker.state()["requests"].items() if line.startswith("DELETE")) == 1
-    broker.heal()
+    broker.clear_faults()
     standing = await on(broker, lambda account: account.lookup("desk-1"))
     assert standing.state is (OrderState.CANCELED if after else OrderState.ACKNOWLEDGED)
 

@@ -17,8 +17,8 @@ from connectors.sandbox.adjustment import scales
 from connectors.sandbox.data_api import DataApi
 from connectors.sandbox.exchange import Exchange
 from connectors.sandbox.news_api import NewsApi
+from connectors.sandbox.protocol import Request, to_json
 from connectors.sandbox.router import Router
-from connectors.sandbox.wire import Request, encoded
 from engine.domain.execution import ExecutionRules
 from engine.domain.market import ActionKind, Bar, CorporateAction, PriceHistory
 from engine.simulation.price_basis import adjusted_by_actions
@@ -75,13 +75,15 @@ def test_nothing_later_than_now_is_shown(minutes: int, question: tuple[str, dict
     without_future = exchange(data=cut_at(live.now))
     without_future.advance(live.now)
     again = router_of(without_future)
-    assert encoded(again.answer(Request(method="GET", path=path, query=query)).document) == encoded(now)
+    assert to_json(again.answer(Request(method="GET", path=path, query=query)).document) == to_json(now)
 
 
 def router_of(live: Exchange) -> Router:
     router = Router()
-    DataApi(live).routes(router)
-    NewsApi(live).routes(router)
+    data = DataApi(live)
+    router.serve(data)
+    data.add_latest(router)
+    router.serve(NewsApi(live))
     return router
 
 

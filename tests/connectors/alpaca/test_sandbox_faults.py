@@ -14,7 +14,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
-from connectors.sandbox import Refusal, SandboxServer
+from connectors.sandbox import ApiError, SandboxServer
 from connectors.sandbox.faults import Faults
 from tests.connectors.alpaca.sandbox_markets import START, order
 
@@ -93,7 +93,7 @@ def test_keys_that_were_revoked(http: httpx.Client, broker: SandboxServer) -> No
     assert http.get("/v2/account").status_code == 401
     assert http.get("/v1beta1/news").status_code == 403
     assert place(http, "a").status_code == 401
-    broker.heal(rule)
+    broker.clear_faults(rule)
     assert http.get("/v2/account").status_code == 200
     assert ids(broker) == []
 
@@ -145,7 +145,7 @@ def test_an_order_that_is_rejected_or_refused(http: httpx.Client, broker: Sandbo
         "the refused one used up nothing"
     )
     assert broker.state()["orders"][-1]["status"] == "rejected"
-    broker.heal()
+    broker.clear_faults()
     assert ids(broker) == ["a", "c"]
 
 
@@ -156,7 +156,7 @@ def test_a_blocked_account(http: httpx.Client, broker: SandboxServer, kind: str)
     assert account[kind] is True and account["trading_blocked"] is True
     answer = place(http, "a")
     assert (answer.status_code, answer.json()["code"]) == (403, 40310000)
-    broker.heal()
+    broker.clear_faults()
     assert http.get("/v2/account").json()[kind] is False
     assert place(http, "a").status_code == 200
 
@@ -170,7 +170,7 @@ def test_a_halted_symbol_stands_still_until_it_goes_on(http: httpx.Client, broke
     quote = http.get("/v2/stocks/quotes/latest", params={"symbols": "AAA"}).json()["quotes"]["AAA"]
     assert (quote["t"], quote["bp"]) == ("2024-01-31T21:00:00Z", 30.5)
     broker.advance("2h")
-    broker.heal(rule)
+    broker.clear_faults(rule)
     found = broker.state()["orders"][0]
     assert (found["status"], found["filled_at"]) == ("filled", "2024-02-01T16:30:00Z")
     broker.advance("close")
@@ -200,7 +200,7 @@ def test_a_symbol_that_has_a_new_name(http: httpx.Client, broker: SandboxServer)
     assert http.get(f"/v2/positions/{asset}").json()["symbol"] == "ZZZ"
     bars = http.get("/v2/stocks/bars", params={"symbols": "AAA,ZZZ", "timeframe": "1Day", "start": "2024-01-30"})
     assert list(bars.json()["bars"]) == ["ZZZ"]
-    with pytest.raises(Refusal, match="listed already"):
+    with pytest.raises(ApiError, match="listed already"):
         broker.fault("renamed", symbol="BBB", then="ZZZ")
 
 
@@ -275,7 +275,7 @@ def test_a_halt_is_said_on_the_stream(broker: SandboxServer) -> None:
         assert json.loads(stream.recv(5))[0]["msg"] == "authenticated"
         stream.send(json.dumps({"action": "subscribe", "statuses": ["*"]}))
         assert json.loads(stream.recv(5))[0]["statuses"] == ["*"]
-        broker.heal(broker.fault("halted", symbol="AAA"))
+        broker.clear_faults(broker.fault("halted", symbol="AAA"))
         assert [json.loads(stream.recv(5))[0]["sc"] for _ in range(2)] == ["H", "T"]
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
-from connectors.sandbox import Refusal, SandboxServer
+from connectors.sandbox import ApiError, SandboxServer
 from connectors.sandbox.intraday import SessionPath
 from connectors.sandbox.order_rules import read_ticket
 from connectors.sandbox.store import Store
@@ -154,10 +154,10 @@ def test_what_stops_trading_can_be_held_but_not_traded(http: httpx.Client, broke
 
 
 def test_the_clock_goes_forward_and_to_the_end_of_the_data(broker: SandboxServer, http: httpx.Client) -> None:
-    with pytest.raises(Refusal, match="does not go back"):
+    with pytest.raises(ApiError, match="does not go back"):
         broker.advance(START - timedelta(seconds=1))
     broker.advance(datetime(2024, 3, 16, tzinfo=UTC))
-    with pytest.raises(Refusal, match="data ends on 2024-03-15"):
+    with pytest.raises(ApiError, match="data ends on 2024-03-15"):
         broker.advance("open")
     assert broker.state()["now"] == "2024-03-16T00:00:00Z"
     for wrong in ({"advance": "soon"}, {"to": "then"}, {"speed": -1}, {"speed": True}, {}):

@@ -348,7 +348,7 @@ async def test_wrong_keys_unknown_symbols_and_silence(
     server.fault("html", path="/v2/stocks/*", count=0)
     with pytest.raises(NetworkError, match="4 times over"):
         await fetch(tmp_path, symbols=("BBB",))
-    server.heal()
+    server.clear_faults()
     server.fault("too_many_requests", path="/v2/stocks/*", seconds=0)
     assert (await fetch(tmp_path, symbols=("BBB",)))["prices/BBB.csv"].added == 45
 

@@ -146,7 +146,7 @@ def lived(sandbox: SandboxServer, config: Config) -> list[date]:
             sandbox.fault("partial_fill", symbol="TMBK", fraction="0.4", then="expire", count=0)
             sandbox.fault("partial_fill", symbol="ORVL", fraction="0.3", then="cancel", count=0)
         if day == 2:
-            sandbox.ask("POST", "/sandbox/transfers", {"amount": "4321.09"})
+            sandbox.control_request("POST", "/sandbox/transfers", {"amount": "4321.09"})
             assert run(config, day, lambda: controls.halt(journal, now(), "in the middle") and None).outcome == "halted"
             assert controls.resume(journal, now()) is not None
         if day == 3:
@@ -159,7 +159,7 @@ def lived(sandbox: SandboxServer, config: Config) -> list[date]:
                 run(config, day)
             assert asyncio.run(adopt_account(services(config), "sold by hand")).adopted
         if day == 5:
-            sandbox.heal()
+            sandbox.clear_faults()
         done = run(config, day)
         assert done.outcome == "done"
         sessions.append(done.session)

@@ -91,13 +91,13 @@ def test_each_run_fetches_its_session_first_and_says_what_failed(sandbox: Sandbo
     shown = [event for event in heard if isinstance(event, Noticed) and event.run == second.run]
     assert [event.text for event in kept if "news was not fetched" in event.text]
     assert kept == shown
-    sandbox.heal(fault)
+    sandbox.clear_faults(fault)
     sandbox.advance("close")
     sandbox.advance("5m")
     sandbox.fault("html", path="/v2/stocks/bars", count=0)
     with pytest.raises(NetworkError, match="Alpaca's data service"):
         run(model, heard)
-    sandbox.heal()
+    sandbox.clear_faults()
     third = run(model, heard)
     assert isinstance(third, DeskRunResult)
     assert (third.outcome, last_bars(folder)) == ("done", {"2021-03-18"})

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from connectors.sandbox.wire import Request, encoded
+from connectors.sandbox.protocol import Request, to_json
 from engine.account.comparison import BooksDisagree
 from engine.domain.model_call import ModelRequest
 from engine.errors import CredentialsRefused, InvariantBroken, NetworkError, TryAgainLater, UsageError
@@ -214,7 +214,7 @@ class Life:
         fault.stands_on(self.desk)
 
     def all_works_again(self) -> None:
-        self.desk.local.heal()
+        self.desk.local.clear_faults()
 
     def money_moves(self, amount: int) -> None:
         """A transfer, in hundreds."""
@@ -262,7 +262,7 @@ class Life:
     def all_ends_well(self, wishes: Wishes) -> None:
         """Nothing is in the way any more: within two runs the desk is done, and its journal and broker agree."""
         desk = self.desk
-        desk.local.heal()
+        desk.local.clear_faults()
         self._arrives()
         self._says(Resume())
         for order in desk.local.exchange.book.open_orders():
@@ -295,7 +295,7 @@ class Life:
             stood = self._stands()
         desk, witness, session = self.desk, self.witness, self.desk.session
         self.wishes, surprising, ghosts = wishes, self._surprises(stood.bound), self.ghosts
-        quiet = not (cut or happens or late or desk.local.exchange.floor.faults.rules)
+        quiet = not (cut or happens or late or desk.local.exchange.matching.faults.rules)
         asked, orders, by_hand = len(desk.model.requests), len(witness.ours()), self._by_hand()
         witness.run_begins()
         try:
@@ -348,7 +348,7 @@ class Life:
             assert self._strangers(), "only a stranger's open order cannot be taken over"
             return
         except (TryAgainLater, NetworkError, CredentialsRefused):
-            assert self.desk.local.exchange.floor.faults.rules
+            assert self.desk.local.exchange.matching.faults.rules
             return
         self.taken_over |= seen
         self.ghosts = False
@@ -429,13 +429,13 @@ class Life:
 
     def _transfers(self, amount: int) -> None:
         if amount:
-            self.desk.local.ask("POST", "/sandbox/transfers", {"amount": str(amount * 100)})
+            self.desk.local.control_request("POST", "/sandbox/transfers", {"amount": str(amount * 100)})
 
     def _trades_by_hand(self, symbol: str, side: str, quantity: int) -> None:
         settings = self.desk.local.settings
         headers = {"apca-api-key-id": settings.key, "apca-api-secret-key": settings.secret}
         body = {"symbol": symbol, "side": side, "type": "market", "time_in_force": "day", "qty": str(quantity)}
-        self.desk.local.answer(Request(method="POST", path="/v2/orders", query={}, headers=headers, body=encoded(body)))
+        self.desk.local.answer(Request(method="POST", path="/v2/orders", query={}, headers=headers, body=to_json(body)))
 
     def _arrives(self) -> None:
         self.wire.deliver()

@@ -25,7 +25,7 @@ from connectors.alpaca.rest_client import RestClient
 from connectors.alpaca.settings import AlpacaSettings
 from connectors.sandbox.http_server import Answer
 from connectors.sandbox.local_broker import LocalBroker
-from connectors.sandbox.wire import Request
+from connectors.sandbox.protocol import Request
 
 URL = "http://127.0.0.1:1"
 """An address that nobody listens at: nothing is ever sent there."""

@@ -15,7 +15,7 @@ from decimal import ROUND_DOWN, Decimal
 from typing import Any
 
 from connectors.sandbox.orders import SandboxOrder
-from connectors.sandbox.wire import Request
+from connectors.sandbox.protocol import Request
 from engine.account.reconciliation import journal_snapshot
 from engine.domain.order import Side, is_final
 from engine.domain.portfolio import CENT, ZERO

@@ -18,7 +18,7 @@ from connectors.alpaca.market_facts import asset, broker_clock, session_hours
 from connectors.alpaca.orders import broker_order, order_body, update_of
 from connectors.sandbox.local_broker import LocalBroker, SandboxSettings
 from connectors.sandbox.market import MarketData
-from connectors.sandbox.wire import Request, encoded
+from connectors.sandbox.protocol import Request, to_json
 from engine.account.booking import Booking
 from engine.account.broker_venue import BrokerVenue
 from engine.account.claim import claim_account
@@ -111,7 +111,7 @@ class LocalAccount:
         settings = self.local.settings
         headers = {"apca-api-key-id": settings.key, "apca-api-secret-key": settings.secret}
         request = Request(
-            method=method, path=path, query=query or {}, headers=headers, body=b"" if body is None else encoded(body)
+            method=method, path=path, query=query or {}, headers=headers, body=b"" if body is None else to_json(body)
         )
         answer = self.local.answer(request)
         if answer.status == 401:

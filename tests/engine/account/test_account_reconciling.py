@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from connectors.sandbox.wire import Request, encoded
+from connectors.sandbox.protocol import Request, to_json
 from engine.account.activity import read_lines, session_of
 from engine.account.adoption import adopt, ended_at_the_broker
 from engine.account.booking import Booking
@@ -40,7 +40,7 @@ def by_hand(desk: Desk, symbol: str, side: str = "buy", **fields: str) -> dict[s
     settings = desk.local.settings
     headers = {"apca-api-key-id": settings.key, "apca-api-secret-key": settings.secret}
     body = {"symbol": symbol, "side": side, "type": "market", "time_in_force": "day"} | fields
-    answer = desk.local.answer(Request(method="POST", path="/v2/orders", query={}, headers=headers, body=encoded(body)))
+    answer = desk.local.answer(Request(method="POST", path="/v2/orders", query={}, headers=headers, body=to_json(body)))
     assert answer.status == 200, answer.body
     placed: dict[str, Any] = json.loads(answer.body)
     return placed
@@ -188,7 +188,7 @@ def test_a_blocked_account_is_refused_in_the_brokers_words_and_nothing_is_decide
     with pytest.raises(CredentialsRefused, match="cannot trade: the account is blocked"):
         desk.run()
     assert desk.model.requests == []
-    desk.local.heal()
+    desk.local.clear_faults()
     assert desk.run().outcome == "done"
 
 
@@ -230,7 +230,7 @@ def test_a_transfer_is_a_named_flow_and_no_profit(tmp_path: Path) -> None:
     desk = Desk(folder=tmp_path)
     desk.run()
     desk.next_close()
-    desk.local.ask("POST", "/sandbox/transfers", {"amount": "-2500.50"})
+    desk.local.control_request("POST", "/sandbox/transfers", {"amount": "-2500.50"})
     desk.run()
     assert_equal(desk)
     with JournalReader(desk.journal) as reader:
@@ -243,7 +243,7 @@ def test_what_is_later_than_the_session_is_journalled_now_and_counted_once_in_it
     desk.run()
     desk.next_close()
     desk.local.advance("3h")  # the evening of the first of February in New York, the second in UTC
-    desk.local.ask("POST", "/sandbox/transfers", {"amount": "1000"})
+    desk.local.control_request("POST", "/sandbox/transfers", {"amount": "1000"})
     result = desk.run()
     assert_equal(desk)
     with JournalReader(desk.journal) as reader:
@@ -263,7 +263,7 @@ def test_what_is_later_than_the_session_is_journalled_now_and_counted_once_in_it
 
 def test_the_first_books_begin_with_the_brokers_cash_and_what_was_before_is_not_booked(tmp_path: Path) -> None:
     desk = Desk(folder=tmp_path)
-    desk.local.ask("POST", "/sandbox/transfers", {"amount": "1234.56"})
+    desk.local.control_request("POST", "/sandbox/transfers", {"amount": "1234.56"})
     result = desk.run()
     assert result.books.portfolio.cash == D("101234.56")
     desk.next_close()

@@ -230,7 +230,7 @@ def test_a_broker_that_takes_nothing_ends_the_run_with_try_again_and_the_next_go
         assert first.state is OrderState.UNKNOWN
     asked = len(desk.model.requests)
 
-    desk.local.heal(rule)
+    desk.local.clear_faults(rule)
     result = desk.run()
 
     assert result.outcome == "done"
@@ -245,7 +245,7 @@ def test_what_never_arrived_expires_once_its_session_has_passed(tmp_path: Path) 
     rule = desk.local.fault("server_error", method="POST", path="/v2/orders", count=0)
     with pytest.raises(TryAgainLater):
         desk.run()
-    desk.local.heal(rule)
+    desk.local.clear_faults(rule)
     desk.next_close()
 
     desk.run()

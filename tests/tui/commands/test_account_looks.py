@@ -51,7 +51,7 @@ def test_money_that_comes_and_goes_is_told_and_is_no_profit(run: Run, sandbox: S
     for day in range(8):
         if day:
             if day in moved:
-                sandbox.ask("POST", "/sandbox/transfers", {"amount": moved[day]})
+                sandbox.control_request("POST", "/sandbox/transfers", {"amount": moved[day]})
             sandbox.advance("close")
             sandbox.advance("5m")
         assert run(*config, "--daily").code == 0

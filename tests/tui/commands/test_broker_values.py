@@ -66,7 +66,7 @@ def test_both_sides_of_every_close_and_cash_by_its_name(run: Run, sandbox: Sandb
     for _ in range(3):
         assert run("--daily").code == 0
         after_close(sandbox)
-    sandbox.ask("POST", "/sandbox/transfers", {"amount": "250"})
+    sandbox.control_request("POST", "/sandbox/transfers", {"amount": "250"})
     assert run("--daily").code == 0
 
     rows = run("equity", "--json").json["equity"]

@@ -234,7 +234,7 @@ def test_killed_by_signal_while_the_broker_fails_it_trades_everything_once(
             assert process.returncode in (0, 74, 75), said
             if process.returncode == 0:
                 break
-        sandbox.heal()
+        sandbox.clear_faults()
         assert subprocess.run(command, env=environ, cwd=tmp_path, capture_output=True, check=False).returncode == 0
     state, journal = sandbox.state(), places.desk_journal("paper")
     with JournalReader(journal) as reader:

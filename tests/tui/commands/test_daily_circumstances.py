@@ -172,7 +172,7 @@ def test_an_account_that_may_not_trade(run: Run, opened: Open, fault: str, word:
     says(run("--daily"), 77, word, "ask the broker")
     with JournalReader(places.desk_journal("paper")) as reader:
         assert (reader.decisions(), reader.runs()[-1].outcome) == ((), "failed")
-    server.heal(rule)
+    server.clear_faults(rule)
     done(run, "2025-03-07")
 
 
@@ -245,7 +245,7 @@ def test_a_symbol_that_is_halted_keeps_its_order_waiting_and_the_desk_running(ru
     after_close(server)
     document = done(run, "2025-03-11")
     assert "ORVL" not in {fill["symbol"] for fill in document["fills"]}
-    server.heal(rule)
+    server.clear_faults(rule)
     after_close(server)
     done(run, "2025-03-12")
     with JournalReader(places.desk_journal("paper")) as reader:
@@ -354,7 +354,7 @@ def test_pages_of_html_where_answers_belong(run: Run, opened: Open, status: int)
     assert said.code in (74, 75), said.err
     says(said, said.code, server.url)
     assert "<" not in said.err
-    server.heal(rule)
+    server.clear_faults(rule)
     done(run, "2025-03-07")
 
 
@@ -368,5 +368,5 @@ def test_a_broker_that_fails_for_a_while_is_asked_again_and_then_left(
     said = run("--daily")
     assert said.code in (74, 75), said.err
     says(said, said.code, server.url)
-    server.heal(rule)
+    server.clear_faults(rule)
     done(run, "2025-03-07")

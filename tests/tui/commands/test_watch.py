@@ -166,7 +166,7 @@ def test_two_sessions_with_cycles_a_broken_stream_and_a_kill(
     watch.wait(lambda one: one["type"] == "RunStarted" and one["run"] == "session-paper-20240301-3")
     watch.process.kill()
     watch.process.wait()
-    sandbox.heal()
+    sandbox.clear_faults()
     with JournalReader(places.desk_journal("paper")) as reader:
         assert reader.run("session-paper-20240301-3").outcome is None
 

@@ -1,4 +1,4 @@
-"""How the sandbox writes what Alpaca writes: times as text, JSON documents, and refusals with their codes."""
+"""Building blocks of Alpaca's protocol: requests, responses, times as text, JSON, and errors with their codes."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _NAMESPACE = UUID("6e1b7f42-6a4e-5a3b-9d5e-2f8c3a1d7b60")
 _STEP = timedelta(microseconds=1)
 
 
-class Refusal(Exception):
-    """An answer that is no: an HTTP status and Alpaca's error body. `extra` are the figures that some bodies add."""
+class ApiError(Exception):
+    """An error response: an HTTP status and Alpaca's error body. `extra` are the figures that some bodies add."""
 
     def __init__(self, status: int, code: int | None, message: str, **extra: Any) -> None:
         super().__init__(message)
@@ -24,24 +24,28 @@ class Refusal(Exception):
         self.body: dict[str, Any] = ({} if code is None else {"code": code}) | {"message": message} | extra
 
 
-def invalid(message: str) -> Refusal:
-    """The answer to a request that means nothing, or that uses an id a second time."""
-    return Refusal(422, 40010001, message)
+def invalid(message: str) -> ApiError:
+    """The error for an invalid request, or for an id used twice."""
+    return ApiError(422, 40010001, message)
 
 
-def denied(message: str, **extra: Any) -> Refusal:
-    """The answer to an order that the account may not have: funds, shares, a wash trade, a block."""
-    return Refusal(403, 40310000, message, **extra)
+def forbidden(message: str, **extra: Any) -> ApiError:
+    """The error for an order that the account may not place: funds, shares, a wash trade, a block."""
+    return ApiError(403, 40310000, message, **extra)
 
 
-def not_found(message: str) -> Refusal:
-    """The answer to an id that does not exist."""
-    return Refusal(404, 40410000, message)
+def not_found(message: str) -> ApiError:
+    """The error for an unknown id."""
+    return ApiError(404, 40410000, message)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """One HTTP request; `query` holds the last value of each name, `parts` what the route's pattern matched."""
+    """One HTTP request.
+
+    query: the last value of each name.
+    parts: values of the route's pattern.
+    """
 
     method: str
     path: str
@@ -51,17 +55,17 @@ class Request:
     parts: dict[str, str] = field(default_factory=dict)
 
     def json(self) -> dict[str, Any]:
-        """The body, which has to be a JSON object; numbers with a point stay exact. Raises Refusal."""
+        """The body as a JSON object; numbers with a point stay exact. Raises ApiError."""
         try:
             document = json.loads(self.body or b"{}", parse_float=Decimal)
         except ValueError:
-            raise Refusal(400, 40010000, "request body format is invalid") from None
+            raise ApiError(400, 40010000, "request body format is invalid") from None
         if not isinstance(document, dict):
-            raise Refusal(400, 40010000, "request body format is invalid")
+            raise ApiError(400, 40010000, "request body format is invalid")
         return document
 
     def number(self, name: str, default: int, most: int) -> int:
-        """A whole number of the query from 1 to `most`. Raises Refusal."""
+        """A whole number of the query from 1 to `most`. Raises ApiError."""
         text = self.query.get(name, "")
         if not text:
             return default
@@ -70,23 +74,23 @@ class Request:
         return int(text)
 
     def choice(self, name: str, default: str, choices: tuple[str, ...]) -> str:
-        """A word of the query. Raises Refusal."""
+        """A value of the query from a list, in lower case. Raises ApiError."""
         word = self.query.get(name) or default
         if word.lower() not in choices:
             raise invalid(f"invalid {name}: {word}")
         return word.lower()
 
-    def words(self, name: str) -> list[str]:
+    def values(self, name: str) -> list[str]:
         """A list of the query, written with commas."""
         return [word for word in self.query.get(name, "").split(",") if word]
 
     def moment(self, name: str, *, end_of_day: bool = False) -> datetime | None:
-        """A date or a moment of the query, as `moment_of` reads it."""
+        """A date or time of the query, as `moment_of` reads it."""
         text = self.query.get(name)
         return moment_of(text, name, end_of_day=end_of_day) if text else None
 
     def day(self, name: str) -> date | None:
-        """A date of the query; of a moment the date that it names. Raises Refusal."""
+        """A date of the query, or that of a time. Raises ApiError."""
         text = self.query.get(name)
         if not text:
             return None
@@ -98,15 +102,15 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """One HTTP answer; `document` is written as JSON, None as no body at all."""
+    """One HTTP response; `document` is written as JSON, None as no body at all."""
 
     status: int
     document: Any = None
 
 
 def moment_of(text: str, name: str, *, end_of_day: bool = False) -> datetime:
-    """A moment (RFC 3339; without an offset it is UTC) in UTC; a bare date is its beginning, or its last moment.
-    Raises Refusal."""
+    """A time (RFC 3339; without an offset it is UTC) in UTC; a bare date is its beginning, or its last moment. Raises
+    ApiError."""
     try:
         if len(text) == 10:
             day = datetime.combine(date.fromisoformat(text), time(0, tzinfo=UTC))
@@ -124,22 +128,22 @@ def stamp(moment: datetime) -> str:
 
 
 def stamp_or_none(moment: datetime | None) -> str | None:
-    """As `stamp`; None stays None."""
+    """RFC 3339 in UTC; None stays None."""
     return None if moment is None else stamp(moment)
 
 
-def eastern(moment: datetime) -> str:
-    """RFC 3339 with New York's offset, as the market clock writes it."""
+def new_york_time(moment: datetime) -> str:
+    """RFC 3339 with New York's offset, as of the market clock."""
     return moment.astimezone(NEW_YORK).isoformat()
 
 
-def identity(*names: object) -> str:
+def stable_id(*names: object) -> str:
     """A UUID that is always the same for the same names."""
     return str(uuid5(_NAMESPACE, "/".join(map(str, names))))
 
 
-def encoded(document: Any) -> bytes:
-    """A JSON document in UTF-8; moments are written as `stamp` does."""
+def to_json(document: Any) -> bytes:
+    """A JSON document in UTF-8; times are written as by `stamp`."""
     return json.dumps(document, default=_plain, allow_nan=False, separators=(",", ":")).encode()
 
 

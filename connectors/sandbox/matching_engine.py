@@ -1,7 +1,7 @@
-"""The market floor of the sandbox: what things cost now, and how an order fills there.
+"""The sandbox's matching engine: present prices, and the fills of orders.
 
-Orders trade at the path of local daily bars with the costs of the simulated market (engine.simulation.fill_models), so
-what waits for the open fills exactly where a backtest would fill it.
+Orders trade on the path of local daily bars with the costs of the simulated market (engine.simulation.fill_models), so
+an order that waits for the open fills exactly as in a backtest.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from connectors.sandbox.faults import Faults
 from connectors.sandbox.margin import Figures, figures
 from connectors.sandbox.market import SandboxMarket, latest_session, session_open
 from connectors.sandbox.orders import SandboxOrder
-from connectors.sandbox.wire import identity, stamp
+from connectors.sandbox.protocol import stable_id, stamp
 from engine.domain.decimal_text import plain
 from engine.domain.execution import ExecutionRules
 from engine.domain.market import Symbol, from_nano
@@ -25,26 +25,26 @@ from engine.domain.portfolio import EXACT, ZERO
 from engine.simulation.fill_models import FillModel
 
 REST_AFTER = timedelta(minutes=1)
-"""How long after a partial fill the rest of an order fills."""
+"""Delay of the rest of an order after a partial fill."""
 
 
-class Floor:
-    """Prices and fills at the moment `now`. Changes are in memory until `commit` writes them and passes every trade
-    update to `told`."""
+class MatchingEngine:
+    """Prices and fills at the moment `now`. Changes are in memory until `commit` writes them and publishes the trade
+    updates."""
 
     def __init__(self, market: SandboxMarket, book: Book, faults: Faults, rules: ExecutionRules, now: datetime) -> None:
         self.market = market
         self.book = book
         self.faults = faults
         self.now = now
-        self.told: Callable[[dict[str, Any]], None] = lambda update: None
+        self.on_update: Callable[[dict[str, Any]], None] = lambda update: None
         self._model = FillModel(rules)
         self._updates: list[dict[str, Any]] = []
 
     # Prices
 
     def horizon(self, symbol: Symbol) -> datetime:
-        """Up to when a symbol's market is seen: now, or when it was halted."""
+        """Time up to which a symbol's market is visible: now, or its halt."""
         since = self.faults.halted_since(symbol)
         return self.now if since is None else min(self.now, since)
 
@@ -54,26 +54,26 @@ class Floor:
         return ZERO if price is None else from_nano(price)
 
     def quote(self, symbol: Symbol) -> tuple[Decimal, Decimal]:
-        """Bid and ask: what an order to sell gets now, and one to buy."""
+        """Bid and ask: the prices of a sell and of a buy order now."""
         price = self.price(symbol)
         return self._model.price(price, Side.SELL), self._model.price(price, Side.BUY)
 
     def figures(self) -> Figures:
-        """What the account comes to now."""
+        """Figures of the account now."""
         symbols = {*self.book.portfolio.positions, *(order.symbol for order in self.book.open_orders())}
         return figures(self.book, {symbol: self.price(symbol) for symbol in symbols})
 
     def is_tradable(self, symbol: Symbol) -> bool:
-        """Whether orders in a symbol are taken."""
+        """True where orders in a symbol are accepted."""
         untradable = self.faults.untradable(symbol) or self.market.has_stopped(symbol, self.now)
         return not untradable and self.price(symbol) > 0
 
     def is_halted(self, symbol: Symbol) -> bool:
-        """Whether trading in a symbol stands still."""
+        """True while trading in a symbol is halted."""
         return self.faults.halted_since(symbol) is not None
 
     def trades_now(self, order: SandboxOrder) -> bool:
-        """Whether an order can meet the market at this moment."""
+        """True where an order can match at this moment."""
         if order.time_in_force == "cls" or self.is_halted(order.symbol):
             return False
         session = session_open(self.market.calendar(order.symbol), self.now)
@@ -81,10 +81,10 @@ class Floor:
 
     # Fills
 
-    def arrive(self, order: SandboxOrder) -> None:
-        """An order meets the market for the first time."""
+    def match(self, order: SandboxOrder) -> None:
+        """Match an order for the first time."""
         order.status = "new"
-        self.tell("new", order)
+        self.report("new", order)
         quoted, limit = self.price(order.symbol), order.limit_price
         if limit is None or (quoted <= limit if order.side is Side.BUY else quoted >= limit):
             self.fill(order, quoted)
@@ -92,8 +92,8 @@ class Floor:
             order.canceled_at = self.now
             self.end(order, "canceled")
 
-    def cross(self, order: SandboxOrder, before: datetime) -> None:
-        """Fills a waiting limit order where the path since a moment has reached its price."""
+    def match_limit(self, order: SandboxOrder, before: datetime) -> None:
+        """Fill a waiting limit order where the path since a moment has reached its price."""
         session = latest_session(self.market.calendar(order.symbol), self.now)
         path = self.market.path(order.symbol, session)
         if path is None or self.is_halted(order.symbol) or self.now <= path.opens or before >= path.closes:
@@ -103,12 +103,14 @@ class Floor:
             self.fill(order, limit)
 
     def fill(self, order: SandboxOrder, quoted: Decimal) -> None:
-        """Fills what is left of an order at a price, or the part that a fault says; one that does not come to the
-        smallest quantity is rejected."""
+        """Fill the remainder of an order at a price, or the part that a fault allows.
+
+        An order below the smallest quantity is rejected.
+        """
         price = self._model.price(quoted, order.side)
         if order.limit_price is not None:
             price = (min if order.side is Side.BUY else max)(price, order.limit_price)
-        whole = quantity = self._asked(order, price)
+        whole = quantity = self._requested(order, price)
         if order.part is not None:
             quantity, order.part = self._model.rounded_down(EXACT.multiply(whole, order.part)), None
             if order.rest == "fill":
@@ -139,22 +141,22 @@ class Floor:
         self._record(order, quantity, price, "sell_short" if shorts else order.side.value.lower())
         if fee:
             self._charge(order.symbol, fee)
-        self.tell("fill" if done else "partial_fill", order, quantity, price)
+        self.report("fill" if done else "partial_fill", order, quantity, price)
         if not done and order.rest == "cancel":
             order.canceled_at = self.now
             self.end(order, "canceled")
 
     def end(self, order: SandboxOrder, status: str) -> None:
-        """Nothing follows for an order."""
+        """Make an order final."""
         order.status, order.rest_due = status, None
-        self.tell(status, order)
+        self.report(status, order)
 
     def expire(self, order: SandboxOrder) -> None:
-        """An order was good until now."""
+        """Expire an order now."""
         order.expired_at = self.now
         self.end(order, "expired")
 
-    def _asked(self, order: SandboxOrder, price: Decimal) -> Decimal:
+    def _requested(self, order: SandboxOrder, price: Decimal) -> Decimal:
         if order.qty is not None:
             return order.remaining
         budget = (order.notional or ZERO) - order.cost
@@ -194,15 +196,15 @@ class Floor:
 
     # What is said
 
-    def tell(
+    def report(
         self, event: str, order: SandboxOrder, quantity: Decimal | None = None, price: Decimal | None = None
     ) -> None:
-        """Notes what happened to an order."""
+        """Queue a trade update for an order."""
         order.updated_at = self.now
-        self.book.touch(order)
+        self.book.mark_changed(order)
         update: dict[str, Any] = {
             "event": event,
-            "execution_id": identity("execution", order.id, event, plain(order.filled_qty), self.now),
+            "execution_id": stable_id("execution", order.id, event, plain(order.filled_qty), self.now),
             "timestamp": stamp(self.now),
             "order": order.json(self.market.listing(order.symbol)),
         }
@@ -212,9 +214,9 @@ class Floor:
         self._updates.append(update)
 
     def commit(self) -> None:
-        """Writes everything, then says what happened."""
+        """Write all changes, then publish the queued updates."""
         self.book.facts["now"] = self.now.isoformat()
         self.book.commit()
         updates, self._updates = self._updates, []
         for update in updates:
-            self.told(update)
+            self.on_update(update)
