@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from engine.config import Config
-from engine.domain.fetched import Fetched
+from engine.domain.fetched import Fetched, Imported
 from engine.domain.market import Symbol
 from engine.domain.model_call import Capabilities, ModelRequest, ModelResult
 from engine.domain.model_price import PriceTable
@@ -242,6 +242,7 @@ class Services:
     models: vendors and endpoints of language models.
     broker: the account at a broker; None on the simulated market.
     fetch: services that data is fetched from.
+    import_file: brings a file of a kind of data into a data folder, for a symbol.
     open_embedder: the embedder of a spec (None: the configured one) until the block ends.
     open_notifiers: receivers of notifications about runs.
     open_painter: painter of charts.
@@ -261,6 +262,7 @@ class Services:
     models: ModelService
     broker: BrokerService | None
     fetch: FetchService
+    import_file: Callable[[str, Path, Path, Symbol], Imported]
     open_embedder: Callable[[str | None, OnUse], AbstractContextManager[Embedder]]
     open_notifiers: Callable[[], Sequence[Notifier]]
     open_painter: Callable[[], ChartPainter]

@@ -10,7 +10,7 @@ from engine.reports.comparison import row_name
 from tui.text_table import table, wrapped
 
 if TYPE_CHECKING:
-    from connectors.wiring.bench import Bench
+    from engine.app.bench.bench import Bench
     from engine.reports.comparison import Cell
     from engine.reports.model_averages import Average
 

@@ -14,7 +14,7 @@ import click
 from engine.errors import UsageError
 
 if TYPE_CHECKING:
-    from engine.config import Loaded
+    from engine.config import Config, Loaded
     from engine.journal.reader import JournalReader
     from engine.reports.documents.records import At, Records
     from engine.services import Services
@@ -92,6 +92,14 @@ class Invocation:
         from connectors.wiring.services import services
 
         return services(self.load().config)
+
+    @staticmethod
+    def services_of(config: Config) -> Services:
+        """The services of a configuration for a command that only looks: nothing is written, not even the exchange's
+        sessions into the cache."""
+        from connectors.wiring.services import services
+
+        return services(config, keep_sessions=False)
 
 
 def _check_broker(loaded: Loaded) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
@@ -27,21 +26,11 @@ from connectors.files.prices import BarRow, bar_row, number, read_prices, rows_o
 from connectors.files.rows import malformed
 from connectors.files.texts import filing_dates, form_of, news_dates, unusable
 from connectors.files.write import actions_text, json_line, prices_text, write_text
+from engine.domain.fetched import Imported
 from engine.domain.market import ActionKind, CorporateAction, Dropped, Symbol, parse_symbol
 from engine.errors import MalformedData, MissingData
 
 _SHOWN = 3  # how many bad rows the one line of an error lists
-
-
-@dataclass(frozen=True, slots=True)
-class Imported:
-    """Counts of an import into one file of the data folder; `unchanged` rows were stored already."""
-
-    path: Path
-    added: int
-    replaced: int
-    unchanged: int
-    dropped: tuple[Dropped, ...]
 
 
 def import_prices(source: Path, folder: Path, symbol: Symbol) -> Imported:

@@ -14,6 +14,7 @@ from connectors.wiring.sources import open_macro, open_source, profile_of
 from engine import places
 from engine.clock import LiveClock
 from engine.config import Config
+from engine.domain.fetched import Imported
 from engine.domain.market import Symbol
 from engine.domain.run import DataSpec
 from engine.market.trading_hours import calendar_for, desk_calendar
@@ -41,6 +42,7 @@ def services(config: Config, clock: Clock | None = None, *, keep_sessions: bool 
         open_source=partial(open_source, calendars),
         open_macro=partial(open_macro, calendars),
         profile_of=profile_of,
+        import_file=import_file,
         fetch=ConfiguredFetch(config),
         models=ConfiguredModels(config),
         broker=broker,
@@ -66,6 +68,13 @@ def desk_symbols(config: Config, data: DataSpec) -> tuple[Symbol, ...]:
     from connectors.demo import DEFAULT_WATCHLIST
 
     return DEFAULT_WATCHLIST
+
+
+def import_file(kind: str, file: Path, folder: Path, symbol: Symbol) -> Imported:
+    """Bring a file of prices, actions, news or filings into a data folder. Raises MalformedData over all bad rows."""
+    from connectors.files.import_files import IMPORTERS
+
+    return IMPORTERS[kind](file, folder, symbol)
 
 
 def open_notifiers(config: Config) -> Sequence[Notifier]:

@@ -82,17 +82,15 @@ def _guidance(config: Config, symbols: Sequence[Symbol]) -> tuple[ExpertNote, ..
     return tuple(note for note in notes if note.symbol in symbols)
 
 
-def keep_briefing(journal: JournalWriter, run: str, briefing: Briefing) -> None:
-    """Keeps what a desk's daily run tells its agents; one that goes on under other words keeps these as well."""
-    text = to_json(briefing)
-    with JournalReader(journal.path) as reader:
-        known = _known(reader, run)
+def keep_briefing(journal: JournalWriter, reader: JournalReader, run: str, briefing: Briefing) -> None:
+    """Keep the briefing of a desk's run; one that goes on with a changed briefing keeps both."""
+    text, known = to_json(briefing), _known(reader, run)
     if not known or known[-1] != text:
         journal.document(run, f"{_BRIEFING}{len(known) or ''}", text)
 
 
 def kept_briefing(reader: JournalReader, run: RunEntry) -> Briefing | None:
-    """What a run's agents were told; None of one that kept nothing."""
+    """The briefing of a run's agents; None of a run that kept none."""
     if run.spec is not None:
         return run.spec.briefing
     known = _known(reader, run.id)
@@ -100,7 +98,7 @@ def kept_briefing(reader: JournalReader, run: RunEntry) -> Briefing | None:
 
 
 def _known(reader: JournalReader, run: str) -> list[str]:
-    """All that a run told its agents, the last words last."""
+    """Every briefing of a run, the latest last."""
     texts: list[str] = []
     while (text := reader.document(run, f"{_BRIEFING}{len(texts) or ''}")) is not None:
         texts.append(text)

@@ -7,20 +7,17 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import date, timedelta
-from pathlib import Path
 
 from engine import places
 from engine.account.booking import Booking
-from engine.account.broker_venue import BrokerVenue
-from engine.account.claim import claim_account
 from engine.account.reconciliation import Reconciler
 from engine.clock import OffsetClock
 from engine.errors import ConfigError, StaleData
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
 from engine.market.as_of import Market
-from engine.market.trading_hours import AroundTheClock, decision_time
-from engine.ports import Broker, Calendar, Clock, Pause
+from engine.market.trading_hours import AroundTheClock
+from engine.ports import Broker, Calendar, Clock
 from engine.services import BrokerService, Services
 
 APART = timedelta(minutes=5)
@@ -73,10 +70,9 @@ async def agreed_clock(services: Services, broker: Broker) -> Clock:
     return OffsetClock(machine, -ahead)
 
 
-def refuse_bound(journal: Path, desk: str) -> None:
+def refuse_bound(reader: JournalReader, desk: str) -> None:
     """Raises ConfigError for the simulated market where the desk trades in an account."""
-    with JournalReader(journal) as reader:
-        bound = reader.account()
+    bound = reader.account()
     if bound is not None:
         raise ConfigError(
             f"the desk {desk} trades in the account {bound.account}: set broker.kind to {bound.kind}, or give the "
@@ -103,9 +99,9 @@ async def check_calendar(broker: Broker, calendar: Calendar, session: date) -> N
             )
 
 
-def build_reconciler(desk: str, account: DeskAccount, calendar: Calendar, pause: Pause = asyncio.sleep) -> Reconciler:
+def build_reconciler(desk: str, account: DeskAccount, calendar: Calendar) -> Reconciler:
     """The reconciler of a desk's journal with its account."""
-    return Reconciler(account.broker, places.desk_journal(desk), desk, calendar, account.clock, pause)
+    return Reconciler(account.broker, places.desk_journal(desk), desk, calendar, account.clock, asyncio.sleep)
 
 
 def build_booking(
@@ -113,26 +109,3 @@ def build_booking(
 ) -> Booking:
     """The booking of a run's findings in the desk's journal."""
     return Booking(journal, run, account.kind, market, calendar, account.clock)
-
-
-def build_venue(
-    desk: str,
-    account: DeskAccount,
-    journal: JournalWriter,
-    run: str,
-    session: date,
-    market: Market,
-    calendar: Calendar,
-    pause: Pause = asyncio.sleep,
-) -> BrokerVenue:
-    """The desk's account as the venue that it trades at."""
-    known = market.at(decision_time(calendar, session))
-    return BrokerVenue(
-        account.broker,
-        build_reconciler(desk, account, calendar, pause),
-        build_booking(account, journal, run, market, calendar),
-        journal,
-        known.close,
-        lambda identity: claim_account(places.account_file(identity), desk, identity),
-        desk,
-    )

@@ -21,10 +21,9 @@ from engine.execution import controls
 from engine.market.as_of import Market
 from engine.messages.bus import Bus
 from engine.messages.commands import Approve, Command, Halt, PauseCycle, Resume, ResumeCycle, RunCycle, Shutdown, Veto
-from engine.messages.events import Event, Noticed
+from engine.messages.events import Noticed, Publish
 from engine.ports import Clock, LanguageModel, LiveFeed
 
-Publish = Callable[[Event], None]
 Gate = Callable[[], Awaitable[None]]
 """Waits while the desk is paused; awaited before every question to a model."""
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import date, timedelta
 
-from engine import places
 from engine.domain.macro import MacroSeries
 from engine.domain.market import Symbol
 from engine.domain.run import DataSpec, RunSpec
@@ -65,14 +64,12 @@ async def load_desk(services: Services, session: date, held: Sequence[Symbol]) -
     return market
 
 
-def held_symbols(desk: str) -> tuple[Symbol, ...]:
-    """The symbols that a desk holds or has ordered, by its journal."""
-    try:
-        with JournalReader(places.desk_journal(desk)) as reader:
-            waiting = [entry.order.symbol for entry in reader.orders(open_only=True)]
-            return tuple(dict.fromkeys((*(holding.symbol for holding in reader.positions()), *waiting)))
-    except MissingData:
+def held_symbols(reader: JournalReader | None) -> tuple[Symbol, ...]:
+    """The symbols that a desk holds or has ordered; none without a journal."""
+    if reader is None:
         return ()
+    ordered = [entry.order.symbol for entry in reader.orders(open_only=True)]
+    return tuple(dict.fromkeys((*(holding.symbol for holding in reader.positions()), *ordered)))
 
 
 async def load_macro(services: Services, data: DataSpec, through: date) -> Mapping[str, MacroSeries]:

@@ -13,13 +13,11 @@ from engine.account.adoption import adopt, ended_at_the_broker
 from engine.account.claim import claim_account
 from engine.account.reconciliation import ReconciliationReport
 from engine.app.desk_account import DeskAccount, build_booking, build_reconciler, check_calendar, desk_account
-from engine.app.desk_lock import desk_lock
-from engine.app.desk_session import session_to_run
+from engine.app.desk_context import DeskContext, desk_context
+from engine.app.desk_journal import DeskJournal
 from engine.app.market_data import held_symbols, load_desk
 from engine.domain.run import Adoption
 from engine.errors import ConfigError
-from engine.journal.upgrade import bring_up_to_date
-from engine.journal.writer import JournalWriter
 from engine.market.as_of import Market
 from engine.services import Services
 from engine.session.desk_context import run_id
@@ -42,10 +40,10 @@ async def reconcile(services: Services) -> Reconciled:
     TryAgainLater while a run is at work, and what the broker raises."""
     desk = services.desk
     async with _account(services) as account:
-        calendar, _ = session_to_run(services, None, account.clock.now())
-        with desk_lock(desk):
-            bring_up_to_date(places.desk_journal(desk))
-            return Reconciled(desk, await build_reconciler(desk, account, calendar).reconcile())
+        with DeskJournal(desk) as journal:
+            context = desk_context(services, journal, account=account)
+            with journal.locked():
+                return Reconciled(desk, await build_reconciler(desk, account, context.calendar).reconcile())
 
 
 async def adopt_account(services: Services, reason: str) -> Reconciled:
@@ -54,21 +52,25 @@ async def adopt_account(services: Services, reason: str) -> Reconciled:
     opened with them."""
     desk = services.desk
     async with _account(services) as account:
-        calendar, session = session_to_run(services, None, account.clock.now())
-        await check_calendar(account.broker, calendar, session)
-        with desk_lock(desk):
-            journal = places.desk_journal(desk)
-            bring_up_to_date(journal)
-            reconciler = build_reconciler(desk, account, calendar)
-            found = await reconciler.reconcile()
-            claim_account(places.account_file(found.account.id), desk, found.account.id)
-            found = await ended_at_the_broker(account.broker, reconciler, found, desk)
-            market = Market(histories={}, actions={}, news={}, filings={}, calendars={})
-            if found.journal.bound is None:
-                market = await load_desk(services, session, (*held_symbols(desk), *found.account.positions))
-            with JournalWriter(journal) as writer:
-                booking = build_booking(account, writer, run_id(desk, session), market, calendar)
-                return Reconciled(desk, found, adopt(found, booking, calendar, session, reason))
+        with DeskJournal(desk) as journal:
+            context = desk_context(services, journal, account=account)
+            calendar, session = context.calendar, context.session
+            await check_calendar(account.broker, calendar, session)
+            with journal.locked():
+                return await _adopted(context, account, reason)
+
+
+async def _adopted(context: DeskContext, account: DeskAccount, reason: str) -> Reconciled:
+    desk, calendar, session, journal = context.desk, context.calendar, context.session, context.journal
+    reconciler = build_reconciler(desk, account, calendar)
+    found = await reconciler.reconcile()
+    claim_account(places.account_file(found.account.id), desk, found.account.id)
+    found = await ended_at_the_broker(account.broker, reconciler, found, desk)
+    market = Market(histories={}, actions={}, news={}, filings={}, calendars={})
+    if found.journal.bound is None:
+        market = await load_desk(context.services, session, (*held_symbols(journal.reader), *found.account.positions))
+    booking = build_booking(account, journal.writer, run_id(desk, session), market, calendar)
+    return Reconciled(desk, found, adopt(found, booking, calendar, session, reason))
 
 
 async def broker_values(services: Services, first: date, last: date) -> Mapping[date, Decimal]:

@@ -11,15 +11,14 @@ from engine.journal.reader import JournalReader
 from engine.reports.documents.session import session_document
 
 
-def keep_report(journal: Path, desk: str, run: str, folder: Path) -> Path | None:
-    """Writes the report of a run, whole or not at all; the file, or None where the journal knows nothing of the run.
+def keep_report(reader: JournalReader, desk: str, run: str, folder: Path) -> Path | None:
+    """Write the report of a run, whole or not at all; the file, or None where the journal knows nothing of the run.
     Raises DataError where the file cannot be written."""
     # Loaded here: whoever only reads the document stays quick.
     from engine.reports.day_markdown import day_markdown
 
     try:
-        with JournalReader(journal) as reader:
-            entry, text = reader.run(run), day_markdown(session_document(reader, desk, run))
+        entry, text = reader.run(run), day_markdown(session_document(reader, desk, run))
     except MissingData:
         return None
     target = folder / report_name(entry)

@@ -30,3 +30,14 @@ class Fetched:
     complete: bool = True
     differing: int = 0
     replaced: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """Changes that an import made to one file of the data folder; `unchanged` rows were there before."""
+
+    path: Path
+    added: int
+    replaced: int
+    unchanged: int
+    dropped: tuple[Dropped, ...]

@@ -11,6 +11,7 @@ from engine.errors import (
     InvariantBroken,
     MalformedData,
     MissingData,
+    OutdatedJournal,
     PaperdeskError,
     TryAgainLater,
 )
@@ -28,7 +29,7 @@ def open_read_only(path: Path, wait: float = WAIT, *, older: bool = False) -> sq
     """A connection that cannot write, to a journal of this program's version or, with `older`, of any before it.
 
     Raises MissingData where there is no file or nothing in it, MalformedData for a file that is damaged or no journal,
-    ConfigError for a journal of a newer program, DataError for one of an older program, TryAgainLater for a lock.
+    ConfigError for a journal of a newer program, OutdatedJournal for one of an older program, TryAgainLater for a lock.
     """
     if not path.is_file():
         raise MissingData(f"no journal at {path}: a run writes one (paperdesk --daily, paperdesk backtest)")
@@ -43,7 +44,7 @@ def open_read_only(path: Path, wait: float = WAIT, *, older: bool = False) -> sq
         if version == 0:
             raise MissingData(f"the journal {path} has nothing in it yet: a run fills it (paperdesk --daily)")
         if version < VERSION and not older:
-            raise DataError(
+            raise OutdatedJournal(
                 f"the journal {path} has version {version} and this program reads {VERSION}: "
                 "bring it up to date with paperdesk journal check (and its --desk or --run)"
             )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -68,9 +68,11 @@ class RowStore:
             raise
 
     def close(self) -> None:
-        """Commit what waits, and close."""
+        """Commit what waits, bring it into the journal's one file even where another process still reads, and close."""
         try:
             self.flush()
+            with suppress(sqlite3.Error):
+                self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         finally:
             self._db.close()
 

@@ -15,6 +15,7 @@ from engine.market.as_of import Market
 from engine.market.coverage import Coverage, check_coverage
 from engine.ports import Calendar
 from engine.preset import Preset
+from engine.simulation.price_basis import known_adjusted, on_basis
 
 
 def execution_rules(spec: RunSpec, known: Convention) -> ExecutionRules:
@@ -25,6 +26,20 @@ def execution_rules(spec: RunSpec, known: Convention) -> ExecutionRules:
     if spec.slippage_bp is not None:
         rules = replace(rules, slippage_bp=spec.slippage_bp)
     return rules
+
+
+def on_convention(spec: RunSpec, market: Market) -> Market:
+    """The market on the price basis of a run's convention. Agents decide, fill and value on one and the same basis; an
+    adjusted one already holds its splits and dividends."""
+    basis = convention(spec.convention).price_basis
+    if basis is PriceBasis.RAW:
+        return market
+    begin = spec.warm_up_from or spec.first
+    histories = {}
+    for symbol, history in market.histories.items():
+        window = history.slice(0, history.rows_through(spec.last))
+        histories[symbol] = on_basis(known_adjusted(window, begin), basis)
+    return replace(market, histories=histories, actions=dict.fromkeys(histories, ()))
 
 
 def desk_calendar_of(market: Market, symbols: Sequence[Symbol]) -> Calendar:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import types
 import typing
+from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields
 from datetime import date, datetime
 from decimal import Decimal
@@ -25,6 +26,10 @@ class Event:
     time: datetime
 
     durable: ClassVar[bool] = True
+
+
+Publish = Callable[[Event], None]
+"""Publishes an event."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

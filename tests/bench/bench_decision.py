@@ -18,12 +18,12 @@ from statistics import median
 from time import perf_counter
 from typing import Any
 
-from connectors.wiring.runs import check_spec, play
 from connectors.wiring.services import services
 from engine import places
+from engine.app.agent_run import AgentRun, play
 from engine.app.market_data import load_run
 from engine.app.models import ModelSet
-from engine.clock import BacktestClock
+from engine.app.run_spec import check_spec
 from engine.config import Config
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.domain.model_spec import ReplayMode
@@ -33,7 +33,6 @@ from engine.journal.writer import JournalWriter
 from engine.offline.model import OfflineModel
 from engine.ports import LanguageModel
 from engine.preset import load_preset
-from engine.session.recorder import JournalRecorder
 
 SCRIPT: dict[str, dict[str, Any]] = {
     "NewsDigest": {
@@ -86,21 +85,22 @@ class Scripted:
 def run(model: LanguageModel, spec: RunSpec, config: Config) -> tuple[float, int]:
     """Seconds and decisions of one run with one model for every agent."""
     preset = load_preset("finvision")
-    agents = ("news", "chart", "performance-reflection", "signal-reflection", "decision")
+    asked = ("news", "chart", "performance-reflection", "signal-reflection", "decision")
     models = ModelSet(
         spec=model.spec,
-        models=dict.fromkeys(agents, model),
+        models=dict.fromkeys(asked, model),
         settings=dict(preset.agents),
         insisted=frozenset(),
         opened=services(config).models.open(ReplayMode.LIVE),  # nothing is made in it
     )
     market = asyncio.run(load_run(services(config), spec))
-    clock = BacktestClock(datetime(2000, 1, 1, tzinfo=UTC))
+    agents = AgentRun(services=services(config), spec=spec, preset=preset, models=models, market=market)
     with JournalWriter(places.run_journal(spec.run), batched=True) as journal:
-        journal.run_started(RunEntry(id=spec.run, kind=RunKind.BACKTEST, name="bench", started=clock.now()))
-        recorder = JournalRecorder(journal, spec.run, "bench", clock)
+        journal.run_started(
+            RunEntry(id=spec.run, kind=RunKind.BACKTEST, name="bench", started=datetime(2000, 1, 1, tzinfo=UTC))
+        )
         began = perf_counter()
-        result = asyncio.run(play(spec, config, market, preset, models, clock, recorder))
+        result = asyncio.run(play(agents, journal))
         return perf_counter() - began, len(result.test.decisions)
 
 

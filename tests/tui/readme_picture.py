@@ -15,14 +15,16 @@ SESSIONS = (date(2025, 3, 10), date(2025, 3, 11), date(2025, 3, 12), date(2025, 
 
 async def draw() -> None:
     """Runs the demo desk for some sessions and then, in the app, for one more; writes what the screen shows."""
-    from connectors.wiring.desk import OpenDesk, run_desk_day
+    from connectors.wiring.services import services
+    from engine.app.daily_run import run_daily
+    from engine.app.open_desk import OpenDesk
     from engine.config import Config
     from tui.app import PaperdeskApp
 
     config = Config()
     for session in SESSIONS:
-        await run_desk_day(config, session)
-    app = PaperdeskApp(lambda: OpenDesk(config), lambda spec, connection: None)
+        await run_daily(services(config), session)
+    app = PaperdeskApp(lambda: OpenDesk(services(config)), lambda spec, connection: None)
     async with app.run_test(size=(132, 40)) as pilot:
         await pilot.pause(4)
         await pilot.press("r")

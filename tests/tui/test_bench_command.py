@@ -154,15 +154,15 @@ def test_ctrl_c_prints_what_is_done_and_ends_with_130(
     import os
     import signal
 
-    from connectors.wiring import bench_jobs
+    from engine.app.bench import jobs
 
-    play = bench_jobs.play_job
+    play = jobs.play_job
 
     def pressed(*arguments: Any) -> Any:
         os.kill(os.getpid(), signal.SIGINT)
         return play(*arguments)
 
-    monkeypatch.setattr(bench_jobs, "play_job", pressed)
+    monkeypatch.setattr(jobs, "play_job", pressed)
     assert run("bench", "finvision", "--symbols", "AMZN", "--data", str(real_data), "--json") == 130
     captured = capsys.readouterr()
     document = json.loads(captured.out)
@@ -178,13 +178,13 @@ def test_a_paid_model_is_forecast_and_asked_about_only_at_a_terminal(
     monkeypatch.setenv("OPENAI_API_KEY", "of-no-use")
     ran: list[object] = []
 
-    def no_run(prepared: Any, config: Any, *rest: Any) -> Any:
-        from connectors.wiring.bench import Bench
+    def no_run(services: Any, prepared: Any, *rest: Any) -> Any:
+        from engine.app.bench.bench import Bench
 
         ran.append(prepared)
         return Bench(name=prepared.request.name, cells=())
 
-    monkeypatch.setattr("connectors.wiring.bench.run_bench", no_run)
+    monkeypatch.setattr("engine.app.bench.bench.run_bench", no_run)
     flags = ("bench", "finvision", "--symbols", "AMZN", "--models", "openai:gpt-5.4-mini", "--data", str(real_data))
     assert run(*flags) == 0
     assert len(ran) == 1

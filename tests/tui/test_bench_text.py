@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from connectors.wiring.bench import Bench
+from engine.app.bench.bench import Bench
 from engine.domain.run import ModelUse
 from engine.lab.published_tables import published
 from engine.reports.comparison import AgentRow, Spread, agent_cells

@@ -57,14 +57,14 @@ def check_configuration(invocation: Invocation) -> None:
 
 def open_desk(invocation: Invocation) -> DeskServices:
     """The configured desk; the heavy imports happen here, in the desk's thread. Raises ConfigError."""
-    from connectors.wiring.desk import OpenDesk
+    from engine.app.open_desk import OpenDesk
 
-    return OpenDesk(invocation.load().config)
+    return OpenDesk(invocation.services())
 
 
 def run_in_process(spec: RunSpec, connection: Connection, *, invocation: Invocation) -> None:
     """A backtest as a process that talks to the app (tui.backtest_process says in which words)."""
-    from connectors.wiring.runs import run_backtest
+    from engine.app.backtest import run_backtest
     from engine.messages.events import to_plain
     from engine.reports.documents.backtest import document
     from engine.reports.performance import BENCHMARK
@@ -79,5 +79,5 @@ def run_in_process(spec: RunSpec, connection: Connection, *, invocation: Invocat
             equity = [[point.session.isoformat(), str(point.value)] for point in result.test.equity]
             connection.send({"type": "baseline", "name": name, "equity": equity})
 
-    report = run_backtest(spec, invocation.load().config, tell, stop_wanted(connection), on_baseline=beside)
+    report = run_backtest(invocation.services(), spec, tell, stop_wanted(connection), on_baseline=beside)
     connection.send({"type": "result", "document": document(report)})

@@ -99,8 +99,8 @@ def _desk(invocation: Invocation) -> ApprovalDesk:
     """The desk of a call. Raises what `controlled_journal` raises."""
     from functools import partial
 
-    from connectors.wiring.approved import hand_over_approved
     from engine.app.approvals import ApprovalDesk
+    from engine.app.approved_orders import submit_approved
     from engine.execution.controls import stays_until
 
     journal, services = controlled_journal(invocation), invocation.services()
@@ -110,5 +110,5 @@ def _desk(invocation: Invocation) -> ApprovalDesk:
         mode=services.config.broker.mode,
         stays_until=partial(stays_until, services.desk_calendar(services.symbols), services.symbols),
         now=None if services.goes_by_broker else services.clock.now(),
-        submit=partial(hand_over_approved, services.config),
+        submit=partial(submit_approved, services),
     )

@@ -54,13 +54,13 @@ def command(invocation: Invocation, flags: RunFlags, cuts: int, as_json: bool) -
       paperdesk audit --data DIR --symbols MSFT,JNJ --from 2020-10-01 --to 2021-03-31 --cuts all
       paperdesk audit --strategy macd --json
     """
-    from connectors.wiring.audit import run_audit
+    from engine.app.audit import run_audit
     from tui.console import show
 
-    config = invocation.load().config
-    spec = flags.spec(config)
+    services = invocation.services()
+    spec = flags.spec(services)
     with _progress() as on_step:
-        certificate = run_audit(spec, config, cuts or None, on_step)
+        certificate = run_audit(services, spec, cuts or None, on_step)
     show(_document(spec, certificate) if as_json else "\n".join((*_lines(certificate), *_notes(spec))))
     return 1 if certificate.outcome == "leak" else 0
 

@@ -10,8 +10,8 @@ from tui.commands.run_options import RunFlags, run_options
 from tui.invocation import Invocation, desk_options
 
 if TYPE_CHECKING:
-    from engine.config import Config
     from engine.domain.run import RunSpec
+    from engine.services import Services
 
 
 @click.command("backtest")
@@ -40,9 +40,9 @@ def command(invocation: Invocation, flags: RunFlags, as_json: bool) -> None:
         raise click.UsageError("--preset runs agents and --strategy runs rules: give one of them")
     if flags.params and flags.strategy is None:
         raise click.UsageError("--param belongs to a rule: give --strategy with it")
-    config = invocation.load().config
-    spec = _named(flags.spec(config), invocation.run)
-    _run(spec, config)
+    services = invocation.services()
+    spec = _named(flags.spec(services), invocation.run)
+    _run(services, spec)
     document = stored_document(spec.run)
     if as_json:
         show_json(document)
@@ -58,8 +58,8 @@ def _named(spec: RunSpec, run: str | None) -> RunSpec:
     """The run under its id: the given one, which has to be new, or one made of the time."""
     from dataclasses import replace
 
-    from connectors.wiring.runs import new_run_id
     from engine import places
+    from engine.app.run_spec import new_run_id
     from engine.clock import LiveClock
 
     if run is None:
@@ -69,15 +69,15 @@ def _named(spec: RunSpec, run: str | None) -> RunSpec:
     return replace(spec, run=run)
 
 
-def _run(spec: RunSpec, config: Config) -> None:
-    from connectors.wiring.runs import run_backtest
+def _run(services: Services, spec: RunSpec) -> None:
+    from engine.app.backtest import run_backtest
     from engine.errors import Interrupted
     from tui.interruption import Interruption
     from tui.progress import SessionProgress
 
     try:
         with Interruption() as interruption, SessionProgress() as progress:
-            run_backtest(spec, config, progress.hear, interruption.asked)
+            run_backtest(services, spec, progress.hear, interruption.asked)
     except KeyboardInterrupt:
         raise Interrupted(f"interrupted; what was done is kept: see `paperdesk report --run {spec.run}`") from None
 

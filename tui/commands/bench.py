@@ -14,10 +14,10 @@ from tui.commands.options import key_values, symbol_list
 from tui.invocation import Invocation, desk_options
 
 if TYPE_CHECKING:
-    from connectors.wiring.bench import Bench, PreparedBench
-    from engine.config import Config
+    from engine.app.bench.bench import Bench, PreparedBench
     from engine.lab.published_agents import Ablation
     from engine.reports.comparison import Cell
+    from engine.services import Services
 
 SCHEMA = 1
 
@@ -85,16 +85,17 @@ def command(
       paperdesk bench finvision --ablations --jobs 2 --data DIR
       paperdesk bench investorbench --models openai:gpt-4o,offline --repeats 5 --symbols TSLA --data DIR
     """
-    from connectors.wiring.bench import BenchRequest, prepare
+    from engine.app.bench.bench import prepare
+    from engine.app.bench.plan import BenchRequest
     from engine.errors import Interrupted
     from tui.bench_text import lines
     from tui.console import show, standard_output
 
     agents = not baselines or models is not None or ablations or ablations_from is not None
-    config = invocation.load().config
+    services = invocation.services()
     request = BenchRequest(
         name=name,
-        folder=folder or config.data.folder,
+        folder=folder or services.config.data.folder,
         symbols=() if symbols is None else symbol_list(symbols),
         params=key_values(params),
         agents=agents,
@@ -104,11 +105,11 @@ def command(
         jobs=jobs,
         keep=keep,
     )
-    prepared = prepare(request, config)
-    if not _agreed(prepared, config, yes):
+    prepared = prepare(services, request)
+    if not _agreed(services, prepared, yes):
         click.echo("nothing was run", err=True)
         return
-    bench = _run(prepared, config)
+    bench = _run(services, prepared)
     show(_document(bench) if as_json else "\n".join(lines(bench, standard_output().width, agents)))
     if bench.interrupted:
         raise Interrupted(bench.interrupted)
@@ -130,13 +131,13 @@ def _ablations(name: str, printed: bool, own: Path | None) -> tuple[Ablation, ..
     return (*ours, *(() if own is None else ablations_from(own)))
 
 
-def _agreed(prepared: PreparedBench, config: Config, yes: bool) -> bool:
+def _agreed(services: Services, prepared: PreparedBench, yes: bool) -> bool:
     """Whether to go on: says what the models of a bench will be asked, and asks where a person can answer."""
-    from connectors.wiring.bench_forecast import forecast, is_free
+    from engine.app.bench.forecast import forecast, is_free
 
-    if all(is_free(job, config) for job in prepared.jobs):
+    if all(is_free(services, job) for job in prepared.jobs):
         return True
-    for line in forecast(prepared.jobs, config, _say).lines():
+    for line in forecast(services, prepared.jobs, _say).lines():
         click.echo(f"{_wiped()}{line}", err=True)
     return yes or not _at_a_terminal() or click.confirm("Run it?", err=True)
 
@@ -145,12 +146,12 @@ def _at_a_terminal() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def _run(prepared: PreparedBench, config: Config) -> Bench:
-    from connectors.wiring.bench import run_bench
+def _run(services: Services, prepared: PreparedBench) -> Bench:
+    from engine.app.bench.bench import run_bench
     from tui.interruption import Interruption
 
     with Interruption() as interruption:
-        bench = run_bench(prepared, config, _say, interruption.asked)
+        bench = run_bench(services, prepared, _say, interruption.asked)
     click.echo(_wiped(), nl=False, err=True)
     return bench
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from engine import places
+from engine.app.desk_journal import DeskJournal
 from engine.errors import DataError, DeskHalted, TryAgainLater, UsageError
-from tui.commands.due import desk_now, desk_of, due_session
-from tui.invocation import Invocation
+from tui.commands.due import desk_time, due_session, symbols_of
+from tui.invocation import DEFAULT_DESK, Invocation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
     from datetime import date
 
     from engine.messages.events import Event
+    from engine.services import Services
 
 NOTHING_TO_DO = "nothing to do"
 
@@ -22,20 +23,23 @@ def run(invocation: Invocation, session: str | None, as_json: bool) -> None:
     """Runs the desk for a session, or finds that it has, and prints what came of it."""
     if invocation.run is not None:
         raise UsageError("--run names a run that is there; --daily makes its own: leave one of them out")
-    asked = _day(session)
-    desk, symbols = desk_of(invocation)
-    found, outcome = _finished(invocation, desk, symbols, asked), NOTHING_TO_DO
-    if found is None:
-        try:
-            found, outcome = _run(invocation, asked)
-        except DeskHalted:
-            from tui.commands.daily_summary import print_differences
+    requested = _day(session)
+    # Without a configuration the defaults hold; reading and checking them takes longer than seeing a finished run.
+    services = invocation.services() if invocation.configured else None
+    with DeskJournal(DEFAULT_DESK if services is None else services.desk) as journal:
+        due = _due(journal, services, requested)
+        found, outcome = None if due is None else _finished(journal, due), NOTHING_TO_DO
+        if found is None:
+            try:
+                found, outcome = _run(services or invocation.services(), journal, requested, due)
+            except DeskHalted:
+                from tui.commands.daily_summary import print_differences
 
-            print_differences(invocation, as_json)
-            raise
-    from tui.commands.daily_summary import print_run
+                print_differences(journal, as_json)
+                raise
+        from tui.commands.daily_summary import print_run
 
-    print_run(invocation, found, outcome, as_json)
+        print_run(journal, found, outcome, as_json)
 
 
 def _day(text: str | None) -> date | None:
@@ -47,31 +51,32 @@ def _day(text: str | None) -> date | None:
         raise UsageError(f"--session {text}: no date; write it as YYYY-MM-DD") from None
 
 
-def _finished(invocation: Invocation, desk: str, symbols: Sequence[str], asked: date | None) -> str | None:
-    """The run of the session that is due, where it was done before; None where that has to be looked into, as in the
-    journal of an older program. Nobody waits here for a lock: a run that is done stays done."""
-    journal = places.desk_journal(desk)
-    now = desk_now(invocation) if journal.is_file() else None
-    due = None if now is None else due_session(symbols, asked, now)
-    if due is None:
+def _due(journal: DeskJournal, services: Services | None, requested: date | None) -> date | None:
+    """The session that is due; None where that is not quickly known, or the desk has no journal yet."""
+    if not journal.path.is_file():
         return None
-    from engine.journal.reader import JournalReader
+    now = desk_time(services)
+    return None if now is None else due_session(symbols_of(services), requested, now)
 
+
+def _finished(journal: DeskJournal, session: date) -> str | None:
+    """The run of a session that was done before; None where that has to be looked into. Nobody waits here for a lock:
+    a run that is done stays done."""
     try:
-        with JournalReader(journal) as reader:
-            return reader.finished_run(due)
+        reader = journal.reader
+        return None if reader is None else reader.finished_run(session)
     except (DataError, TryAgainLater):
         return None
 
 
-def _run(invocation: Invocation, asked: date | None) -> tuple[str, str]:
+def _run(services: Services, journal: DeskJournal, requested: date | None, due: date | None) -> tuple[str, str]:
     """The run and its outcome."""
     import asyncio
 
-    from connectors.wiring.telling import run_and_tell
-    from engine.app.desk_session import Finished
+    from engine.app.desk_context import Finished
+    from engine.app.notification import run_and_notify
 
-    done = asyncio.run(run_and_tell(invocation.load().config, asked, publish=heard()))
+    done = asyncio.run(run_and_notify(services, requested, publish=heard(), journal=journal, due=due))
     return done.run, NOTHING_TO_DO if isinstance(done, Finished) else done.outcome
 
 

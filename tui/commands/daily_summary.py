@@ -7,34 +7,34 @@ from typing import Any
 
 import click
 
+from engine.app.desk_journal import DeskJournal
 from engine.domain.run import RunKind
 from engine.reports.documents.session import session_document
 from tui import amounts
 from tui.commands.daily import NOTHING_TO_DO
 from tui.console import Console, show_json, show_lines, standard_output
-from tui.invocation import Invocation
 from tui.run_text import decided_by, first_line, halt_words, model_words, order_words, trade_words
 from tui.text_table import facts
 
 
-def print_run(invocation: Invocation, run: str, outcome: str, as_json: bool) -> None:
+def print_run(journal: DeskJournal, run: str, outcome: str, as_json: bool) -> None:
     """Print a daily run; `outcome` is `done`, `waiting` (for approval), `halted` or `nothing to do`."""
-    with invocation.records() as records:
-        document = session_document(records.required, records.desk, run, outcome)
+    assert journal.reader is not None  # the run is in it
+    document = session_document(journal.reader, journal.desk, run, outcome)
     if as_json:
         show_json(document)
     else:
         show_lines(_lines(document, standard_output()))
 
 
-def print_differences(invocation: Invocation, as_json: bool) -> None:
+def print_differences(journal: DeskJournal, as_json: bool) -> None:
     """Print the differences between broker and journal that halted the latest run: JSON to standard output, the table
     for a person to standard error."""
-    with invocation.records() as records:
-        entry = None if records.reader is None else records.reader.latest_run(RunKind.DAILY)
-        document = None if entry is None else session_document(records.required, records.desk, entry.id)
-    if document is None:
+    reader = journal.reader
+    entry = None if reader is None else reader.latest_run(RunKind.DAILY)
+    if reader is None or entry is None:
         return
+    document = session_document(reader, journal.desk, entry.id)
     if as_json:
         show_json(document)
     else:

@@ -72,9 +72,7 @@ def examine(invocation: Invocation, connect: bool) -> Iterator[Finding]:
         loaded = Loaded(Config(), {}, None)
     else:
         yield from _configuration(invocation, loaded)
-    from connectors.wiring.services import services as made
-
-    services = made(loaded.config, keep_sessions=False)
+    services = invocation.services_of(loaded.config)
     yield from _models(services, connect)
     yield from broker_checks(services, connect)
     yield from _places()

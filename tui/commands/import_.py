@@ -12,7 +12,7 @@ from tui.console import show
 from tui.invocation import Invocation, desk_options
 
 if TYPE_CHECKING:
-    from connectors.files.import_files import Imported
+    from engine.domain.fetched import Imported
 
 
 @click.command("import")
@@ -33,12 +33,12 @@ def command(invocation: Invocation, kind: str, file: Path, symbol: str, folder: 
       paperdesk import prices aapl.csv --symbol AAPL --data DIR
       paperdesk import news headlines.jsonl --symbol AAPL
     """
-    from connectors.files.import_files import IMPORTERS
 
-    to = invocation.services().data_folder if folder is None else Path(folder).expanduser()
+    services = invocation.services()
+    to = services.data_folder if folder is None else Path(folder).expanduser()
     if to is None:
         raise click.UsageError("no data folder to import into: give --data DIR or set data.folder")
-    done = IMPORTERS[kind](file, to, symbol)
+    done = services.import_file(kind, file, to, symbol)
     if as_json:
         document = {
             "schema": 1,

@@ -33,7 +33,7 @@ def command(invocation: Invocation, session: date | None, as_json: bool) -> None
       paperdesk parity 2025-03-14
       paperdesk parity 2025-03-14 --json
     """
-    from connectors.wiring.parity import check_parity
+    from engine.app.parity import check_parity
     from engine.reports.documents.parity import parity_document
 
     with invocation.records() as records:
@@ -41,7 +41,7 @@ def command(invocation: Invocation, session: date | None, as_json: bool) -> None
             raise MissingData(f"there is no day to replay: {records.absence}")
         if records.kind == "backtest":
             raise click.UsageError(f"--run {records.run} is a backtest: only days of the desk are replayed")
-        found = check_parity(records.reader, session, invocation.load().config, records.run)
+        found = check_parity(invocation.services(), records.reader, session, records.run)
         document = parity_document(records, found)
     if as_json:
         show_json(document)

@@ -14,8 +14,8 @@ import click
 from tui.commands.options import AMOUNT, DAY, key_values, listed, symbol_list
 
 if TYPE_CHECKING:
-    from engine.config import Config
     from engine.domain.run import RunSpec
+    from engine.services import Services
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -40,28 +40,28 @@ class RunFlags:
     convention: str | None
     seed: int | None
 
-    def spec(self, config: Config) -> RunSpec:
+    def spec(self, services: Services) -> RunSpec:
         """The run that they describe, the configuration's values for the rest. A window that is given in part is a
         usage error; one that is not given at all is the desk's own. Raises what `default_spec` raises."""
-        from connectors.wiring.runs import default_spec
-        from connectors.wiring.services import services
+        from engine.app.run_spec import default_spec
 
         if (self.first is None) != (self.last is None):
             raise click.UsageError("a window has two ends: give --from and --to, or neither")
         if self.warm_up_from is not None and self.first is None:
             raise click.UsageError("--warm-up-from goes before a window: give --from and --to with it")
-        if self.symbols is not None:
-            desk = config.desk.model_copy(update={"symbols": symbol_list(self.symbols)})
-            config = config.model_copy(update={"desk": desk})
+        config = services.config
         if self.folder is not None:
-            config = config.model_copy(update={"data": config.data.model_copy(update={"folder": self.folder})})
-        spec = default_spec(config) if self.first is None else self._windowed(config)
+            data = replace(services.data, folder=self.folder)
+            services = replace(services, data=data, symbols=config.desk.symbols)
+        if self.symbols is not None:
+            services = replace(services, symbols=symbol_list(self.symbols))
+        spec = default_spec(services) if self.first is None else self._windowed(services)
         return replace(
             spec,
             preset=self.preset if self.preset is not None or self.strategy is not None else spec.preset,
             strategy=self.strategy,
             params=key_values(self.params),
-            data=services(config).data,
+            data=services.data,
             model=self.model,
             without=listed(self.without),
             convention=self.convention or config.metrics.convention,
@@ -71,17 +71,16 @@ class RunFlags:
             seed=config.desk.seed if self.seed is None else self.seed,
         )
 
-    def _windowed(self, config: Config) -> RunSpec:
-        from connectors.wiring.services import services
+    def _windowed(self, services: Services) -> RunSpec:
         from engine.domain.run import RunSpec
 
         assert self.first is not None and self.last is not None
         return RunSpec(
-            symbols=services(config).symbols,
+            symbols=services.symbols,
             first=self.first,
             last=self.last,
             warm_up_from=self.warm_up_from,
-            preset=config.desk.preset,
+            preset=services.config.desk.preset,
         )
 
 

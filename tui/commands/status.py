@@ -40,13 +40,15 @@ def command(invocation: Invocation, at: At, as_json: bool) -> None:
 def _last_completed(invocation: Invocation) -> date | None:
     """The last completed session of the desk; None where that is not quickly known."""
     from engine.errors import PaperdeskError
-    from tui.commands.due import desk_now, desk_of, due_session
+    from tui.commands.due import desk_time, due_session, symbols_of
 
+    services = invocation.services() if invocation.configured else None
+    services = invocation.services() if invocation.configured else None
     try:
-        now = desk_now(invocation)
+        now = desk_time(services)
     except PaperdeskError:  # no keys here: the records can be shown without
         return None
-    return None if now is None else due_session(desk_of(invocation)[1], now=now)
+    return None if now is None else due_session(symbols_of(services), now=now)
 
 
 def _lines(records: Records, document: Mapping[str, Any]) -> Iterator[str]:

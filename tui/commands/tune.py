@@ -67,24 +67,24 @@ def command(
       paperdesk tune macd --from 2022-06-01 --to 2023-06-01 --symbols AAPL,TSLA --data DIR
       paperdesk tune z-score --from 2023-01-03 --to 2024-06-28 --test-from 2024-07-01 --test-to 2025-06-30
     """
-    from connectors.wiring.services import services
-    from connectors.wiring.tuning import run_tuning
+    from engine.app.parameter_search import search_parameters
     from engine.domain.run import DataSpec, RunSpec
     from engine.errors import Interrupted
     from engine.lab.tuning import default_metric
     from tui.console import show
 
-    config = invocation.load().config
+    services = invocation.services()
+    config = services.config
     if (test_from is None) != (test_to is None):
         raise click.UsageError("a test window has two ends: give --test-from and --test-to, or neither")
     spec = RunSpec(
-        symbols=services(config).symbols if symbols is None else symbol_list(symbols),
+        symbols=services.symbols if symbols is None else symbol_list(symbols),
         first=first,
         last=last,
         warm_up_from=warm_up_from,
         strategy=strategy,
         params=key_values(params),
-        data=services(config).data if folder is None else DataSpec(folder),
+        data=services.data if folder is None else DataSpec(folder),
         convention=convention or config.metrics.convention,
         seed=config.desk.seed if seed is None else seed,
     )
@@ -92,7 +92,7 @@ def command(
     measured = metric or default_metric(spec.convention)
     found: list[Tuned] = []
     with _progress(len(spec.symbols) * trials) as on_trial:
-        for tuned in run_tuning(spec, config, metric=measured, trials=trials, test=test, on_trial=on_trial):
+        for tuned in search_parameters(services, spec, metric=measured, trials=trials, test=test, on_trial=on_trial):
             found.append(tuned)
     show(_document(spec, measured, test, found) if as_json else "\n".join(_lines(spec, measured, found)))
     if any(tuned.interrupted for tuned in found):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import click
 
-from connectors.wiring.watching import DeskWatch
+from engine.app.desk_watch import DeskWatch
 from engine.domain.live import FeedMessage
 from engine.errors import Interrupted, UsageError
 from engine.messages.events import (
@@ -35,7 +35,7 @@ from tui.state import DeskState, Line, after
 if TYPE_CHECKING:
     from types import FrameType, TracebackType
 
-    from engine.config import Config
+    from engine.services import Services
 
 SCHEMA = 1
 TOLD = (RunStarted, DecisionMade, OrderMoved, OrderFilled, SessionSettled, Noticed, RunFinished)
@@ -52,7 +52,7 @@ def run(invocation: Invocation, as_json: bool) -> None:
     if invocation.run is not None:
         raise UsageError("--run names a run that is there; --watch makes its own: leave one of them out")
     with Stopping() as stopping:
-        asyncio.run(_watch(invocation.load().config, Lines(as_json), stopping))
+        asyncio.run(_watch(invocation.services(), Lines(as_json), stopping))
     if stopping.came is signal.SIGINT:
         raise Interrupted("the watch ends; what was done is kept")
 
@@ -140,7 +140,7 @@ class Stopping:
         self.wished()
 
 
-async def _watch(config: Config, lines: Lines, stopping: Stopping) -> None:
+async def _watch(services: Services, lines: Lines, stopping: Stopping) -> None:
     """Watches until that is wished, or nobody reads any more. Raises what ends a watch."""
     loop, told = asyncio.get_running_loop(), asyncio.Event()
 
@@ -151,7 +151,7 @@ async def _watch(config: Config, lines: Lines, stopping: Stopping) -> None:
     if stopping.came is not None:
         return
     watching, end = (
-        asyncio.create_task(DeskWatch(config, lines.happened, lines.heard).run()),
+        asyncio.create_task(DeskWatch(services, lines.happened, lines.heard).run()),
         asyncio.create_task(told.wait()),
     )
     await asyncio.wait({watching, end}, return_when=asyncio.FIRST_COMPLETED)

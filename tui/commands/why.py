@@ -18,6 +18,7 @@ from tui.invocation import Invocation, desk_options
 
 if TYPE_CHECKING:
     from engine.domain.chart import ChartSpec
+    from engine.ports import ChartPainter
 
 
 @click.command("why")
@@ -72,7 +73,11 @@ def command(
 
     with invocation.records(has_decisions) as records:
         made = decided(records, symbol, session)
-        written = [] if chart_file is None else _write_charts(charts_shown(records, made), Path(chart_file))
+        written = (
+            []
+            if chart_file is None
+            else _write_charts(invocation.services().open_painter(), charts_shown(records, made), Path(chart_file))
+        )
         document = why_document(records, made, written)
     if as_json:
         show_json(document)
@@ -93,7 +98,7 @@ def _redecide(
     without: str | None,
     as_json: bool,
 ) -> None:
-    from connectors.wiring.redeciding import redecide
+    from engine.app.redecision import redecide
     from engine.lab.decision_changes import Changes
     from engine.reports.documents.redecision import redecision_document
     from engine.reports.documents.trail import decided
@@ -101,7 +106,7 @@ def _redecide(
     changes = Changes(preset, model, listed(without))
     with invocation.records(has_decisions) as records:
         made = decided(records, symbol, session)
-        done = redecide(records.required, made, invocation.load().config, changes)
+        done = redecide(invocation.services(), records.required, made, changes)
         document = redecision_document(records, done, changes)
     if as_json:
         show_json(document)
@@ -116,11 +121,9 @@ def _note(note: str) -> list[str]:
     return [note] if note else []
 
 
-def _write_charts(charts: Iterable[ChartSpec], file: Path) -> list[str]:
+def _write_charts(painter: ChartPainter, charts: Iterable[ChartSpec], file: Path) -> list[str]:
     """Paint the charts: the first into the file, others beside it under their kind."""
-    from connectors.charts.painter import MatplotlibPainter
-
-    painter, written = MatplotlibPainter(), []
+    written = []
     for number, chart in enumerate(charts):
         path = file.with_name(f"{file.stem}-{chart.kind}{file.suffix}") if number else file
         image = asyncio.run(painter.paint(chart))

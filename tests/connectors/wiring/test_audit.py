@@ -11,8 +11,9 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from connectors.wiring.audit import run_audit
+from connectors.wiring.services import services
 from engine.agents.tools import ToolSignal, guidance_signals
+from engine.app.audit import run_audit
 from engine.config import Config
 from engine.cycle import observe
 from engine.cycle.recall import TradingMemory
@@ -40,7 +41,7 @@ AGENTS = RunSpec(
 
 
 def certificate(spec: RunSpec = AGENTS, cuts: int | None = 4) -> Certificate:
-    return run_audit(spec, Config(), cuts)
+    return run_audit(services(Config()), spec, cuts)
 
 
 def surfaced(found: Certificate) -> set[str]:

@@ -12,10 +12,13 @@ from typing import Any
 
 import pytest
 
-from connectors.wiring import bench, bench_jobs
-from connectors.wiring.bench import Bench, BenchRequest, prepare, run_bench
-from connectors.wiring.bench_jobs import Job, Played, run_jobs
 from connectors.wiring.remote_models import RemoteModels
+from connectors.wiring.services import services
+from engine.app.bench import bench as bench_module
+from engine.app.bench import jobs as bench_jobs
+from engine.app.bench.bench import Bench, PreparedBench, prepare, run_bench
+from engine.app.bench.jobs import Job, Played, run_jobs
+from engine.app.bench.plan import BenchRequest
 from engine.config import Config
 from engine.domain.decision import SizingRule
 from engine.domain.model_call import ModelRequest, ModelResult
@@ -26,6 +29,7 @@ from engine.market.trading_hours import exchange_calendar
 from engine.offline.model import OfflineModel
 from engine.ports import LanguageModel
 from engine.reports.comparison import Cell
+from engine.services import Services
 from tests.connectors.wiring.short_bench import FIRST, LAST, WARM_UP, short_tables, write_folder, write_news
 
 
@@ -36,12 +40,12 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bench, "published", short_tables)
+    monkeypatch.setattr(bench_module, "published", short_tables)
 
 
 def run(name: str, folder: Path, stop: Callable[[], bool] = lambda: False, **rest: Any) -> Bench:
     request = BenchRequest(name=name, folder=str(folder), **({"symbols": ("AMZN",)} | rest))
-    return run_bench(prepare(request, Config()), Config(), stop=stop)
+    return run_bench(services(Config()), prepare(services(Config()), request), stop=stop)
 
 
 def agents(done: Bench) -> dict[tuple[str | None, str], Cell]:
@@ -120,10 +124,11 @@ def test_rules_and_the_papers_agent_stand_beside_the_printed_rows(folder: Path, 
 def test_an_ablation_asks_nobody_whom_it_leaves_out(folder: Path, asked: list[ModelRequest]) -> None:
     for ablation in published_agents("finagent").ablations[:4]:
         prepared = prepare(
-            BenchRequest(name="finagent", folder=str(folder), symbols=("AMZN",), ablations=(ablation,)), Config()
+            services(Config()),
+            BenchRequest(name="finagent", folder=str(folder), symbols=("AMZN",), ablations=(ablation,)),
         )
         asked.clear()
-        run_bench(replace(prepared, plan=_only(prepared, ablation)), Config())
+        run_bench(services(Config()), replace(prepared, plan=_only(prepared, ablation)))
         calls = Counter(request.purpose for request in asked)
         m, low, high, tools = (
             part in ablation.row.removeprefix("FinAgent w/o-") for part in ("M", "L", "H", "T")
@@ -138,7 +143,7 @@ def test_an_ablation_asks_nobody_whom_it_leaves_out(folder: Path, asked: list[Mo
         assert any(view.recollections for view in views) is not m
 
 
-def _only(prepared: bench.PreparedBench, ablation: Ablation) -> Any:
+def _only(prepared: PreparedBench, ablation: Ablation) -> Any:
     """The plan with the runs of one ablation alone."""
     made = prepared.plan
     assert made is not None
@@ -184,9 +189,11 @@ def test_every_model_has_a_row_and_a_known_one_the_papers(folder: Path, sampled:
 
 
 def test_repeats_of_the_rules_are_run_once_and_that_is_said(folder: Path) -> None:
-    prepared = prepare(BenchRequest(name="finvision", folder=str(folder), symbols=("AMZN",), repeats=5), Config())
+    prepared = prepare(
+        services(Config()), BenchRequest(name="finvision", folder=str(folder), symbols=("AMZN",), repeats=5)
+    )
     assert len(prepared.jobs) == 1
-    done = run_bench(prepared, Config())
+    done = run_bench(services(Config()), prepared)
     assert agents(done)["FinVision", "SR"].spread is None
     assert sum("were run once" in note for note in done.notes) == 1
 
@@ -210,9 +217,11 @@ def test_an_interrupted_bench_keeps_the_rows_that_are_done(folder: Path, jobs: i
         ablations=published_agents("finvision").ablations,
         jobs=jobs,
     )
-    prepared = prepare(request, Config())
+    prepared = prepare(services(Config()), request)
     many = [replace(prepared.jobs[0], spec=replace(prepared.jobs[0].spec, run=f"r{n}")) for n in range(6)]
-    ended = run_jobs(many, Config(), jobs, lambda: bool(done_runs), lambda job, count: done_runs.append(job.title))
+    ended = run_jobs(
+        services(Config()), many, jobs, lambda: bool(done_runs), lambda job, count: done_runs.append(job.title)
+    )
     assert 1 <= len(ended) < len(many)
     assert all(one.result is not None and not one.result.interrupted for one in ended.values())
 
@@ -234,10 +243,10 @@ def test_rows_that_were_not_run_are_printed_alone_and_counted(folder: Path) -> N
 
 
 def test_a_second_interruption_ends_at_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    prepared = prepare(BenchRequest(name="finvision", folder=str(folder), symbols=("AMZN",)), Config())
+    prepared = prepare(services(Config()), BenchRequest(name="finvision", folder=str(folder), symbols=("AMZN",)))
     count = 0
 
-    def play(job: Job, config: Config, stop: Callable[[], bool]) -> Played:
+    def play(given: Services, job: Job, stop: Callable[[], bool]) -> Played:
         nonlocal count
         count += 1
         if count == 2:
@@ -245,11 +254,11 @@ def test_a_second_interruption_ends_at_once(folder: Path, monkeypatch: pytest.Mo
         return Played(None, "of the test")
 
     monkeypatch.setattr(bench_jobs, "play_job", play)
-    assert list(run_jobs(list(prepared.jobs) * 3, Config(), 1)) == [0]
+    assert list(run_jobs(services(Config()), list(prepared.jobs) * 3, 1)) == [0]
 
 
 def test_processes_end_at_once_when_asked_twice(folder: Path) -> None:
-    prepared = prepare(BenchRequest(name="finagent", folder=str(folder), symbols=("AMZN",)), Config())
+    prepared = prepare(services(Config()), BenchRequest(name="finagent", folder=str(folder), symbols=("AMZN",)))
     done: list[int] = []
 
     def twice() -> bool:
@@ -257,18 +266,20 @@ def test_processes_end_at_once_when_asked_twice(folder: Path) -> None:
             raise KeyboardInterrupt
         return False
 
-    ended = run_jobs(list(prepared.jobs) * 400, Config(), 2, twice, lambda job, count: done.append(count))
+    ended = run_jobs(services(Config()), list(prepared.jobs) * 400, 2, twice, lambda job, count: done.append(count))
     assert 0 < len(ended) < 400
     assert not multiprocessing.active_children()
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_data_that_cannot_be_read_ends_the_bench(folder: Path, jobs: int) -> None:
-    prepared = prepare(BenchRequest(name="finagent", folder=str(folder), symbols=("AMZN", "TSLA"), jobs=jobs), Config())
+    prepared = prepare(
+        services(Config()), BenchRequest(name="finagent", folder=str(folder), symbols=("AMZN", "TSLA"), jobs=jobs)
+    )
     file = folder / "prices" / "TSLA.csv"
     file.write_text(file.read_text().replace("2023-06-15,", "2023-06-15,x", 1))
     with pytest.raises(MalformedData, match=r"TSLA\.csv"):
-        run_jobs(prepared.jobs, Config(), jobs)
+        run_jobs(services(Config()), prepared.jobs, jobs)
 
 
 def test_a_symbol_without_prices_leaves_its_row_empty_and_says_why(folder: Path) -> None:
@@ -302,7 +313,7 @@ def test_the_warm_up_fills_the_memory_and_hindsight_ends_with_it(folder: Path, a
 def test_what_a_desk_tells_its_own_agents_does_not_reach_the_papers(folder: Path, keep: bool) -> None:
     own = Config.model_validate({"desk": {"preference": "conservative", "tools": ["macd"], "instruction": "Sell."}})
     request = BenchRequest(name="finagent", folder=str(folder), symbols=("AMZN",), keep=keep)
-    assert run_bench(prepare(request, own), own).cells == run("finagent", folder).cells
+    assert run_bench(services(own), prepare(services(own), request)).cells == run("finagent", folder).cells
 
 
 def test_a_kept_run_has_a_journal_and_comes_to_the_same(folder: Path, paperdesk_home: Path) -> None:
@@ -315,8 +326,10 @@ def test_a_kept_run_has_a_journal_and_comes_to_the_same(folder: Path, paperdesk_
 def test_a_model_that_cannot_be_used_is_found_before_anything_runs(folder: Path) -> None:
     with pytest.raises(CredentialsRefused):
         prepare(
+            services(Config()),
             BenchRequest(name="finagent", folder=str(folder), symbols=("AMZN",), models=("offline", "openai:gpt-4o")),
-            Config(),
         )
     with pytest.raises(UsageError, match="offlin"):
-        prepare(BenchRequest(name="finagent", folder=str(folder), symbols=("AMZN",), models=("offlin",)), Config())
+        prepare(
+            services(Config()), BenchRequest(name="finagent", folder=str(folder), symbols=("AMZN",), models=("offlin",))
+        )

@@ -11,11 +11,13 @@ import pytest
 from connectors.charts.painter import MatplotlibPainter
 from connectors.llm.answer_store import AnswerStore
 from connectors.llm.replay import ReplayModel
-from connectors.wiring import bench
-from connectors.wiring.bench import BenchRequest, prepare, run_bench
-from connectors.wiring.bench_forecast import forecast, is_free
 from connectors.wiring.remote_models import RemoteModels
+from connectors.wiring.services import services
 from engine import places
+from engine.app.bench import bench as bench_module
+from engine.app.bench.bench import PreparedBench, prepare, run_bench
+from engine.app.bench.forecast import forecast, is_free
+from engine.app.bench.plan import BenchRequest
 from engine.config import Config
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.domain.model_spec import ModelSpec
@@ -28,7 +30,7 @@ PAID = "openai:gpt-5.4-mini"
 
 @pytest.fixture(autouse=True)
 def _short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bench, "published", short_tables)
+    monkeypatch.setattr(bench_module, "published", short_tables)
     monkeypatch.setenv("OPENAI_API_KEY", "of-no-use")
 
 
@@ -37,27 +39,28 @@ def folder(tmp_path: Path) -> Path:
     return write_folder(tmp_path / "data")
 
 
-def prepared(folder: Path, *specs: str, repeats: int = 1) -> bench.PreparedBench:
+def prepared(folder: Path, *specs: str, repeats: int = 1) -> PreparedBench:
     return prepare(
-        BenchRequest(name="finagent", folder=str(folder), symbols=("AMZN",), models=specs, repeats=repeats), Config()
+        services(Config()),
+        BenchRequest(name="finagent", folder=str(folder), symbols=("AMZN",), models=specs, repeats=repeats),
     )
 
 
 def test_rules_and_replays_cost_nothing(folder: Path) -> None:
     (job,) = prepared(folder, "offline").jobs
-    assert is_free(job, Config())
+    assert is_free(services(Config()), job)
     (job,) = prepared(folder, "replay").jobs
-    assert is_free(job, Config())
+    assert is_free(services(Config()), job)
     (job,) = prepared(folder, PAID).jobs
-    assert not is_free(job, Config())
+    assert not is_free(services(Config()), job)
     recorded = Config.model_validate({"models": {"default": PAID, "replay": "replay-only"}})
-    assert is_free(job, recorded)
+    assert is_free(services(recorded), job)
 
 
 def test_the_estimate_is_near_what_is_asked_then(folder: Path) -> None:
-    found = forecast(prepared(folder, PAID).jobs, Config())
+    found = forecast(services(Config()), prepared(folder, PAID).jobs)
     (estimate,) = found.models.values()
-    asked = run_bench(prepared(folder, "offline"), Config()).models[0]
+    asked = run_bench(services(Config()), prepared(folder, "offline")).models[0]
     assert estimate.calls == pytest.approx(asked.calls, rel=0.1)
     assert estimate.held == 0 and estimate.input_tokens > 500 * estimate.calls
     # Dollars by the price table: 0.75 a million in, 4.50 out; each call's tokens are whole numbers.
@@ -67,8 +70,8 @@ def test_the_estimate_is_near_what_is_asked_then(folder: Path) -> None:
 
 
 def test_repeats_and_models_add_up(folder: Path) -> None:
-    once = forecast(prepared(folder, PAID).jobs, Config()).models[PAID]
-    found = forecast(prepared(folder, PAID, "openai:unheard-of", "offline", repeats=3).jobs, Config())
+    once = forecast(services(Config()), prepared(folder, PAID).jobs).models[PAID]
+    found = forecast(services(Config()), prepared(folder, PAID, "openai:unheard-of", "offline", repeats=3).jobs)
     assert set(found.models) == {PAID, "openai:unheard-of"} and found.runs == 6
     assert found.models[PAID].calls == pytest.approx(3 * once.calls)
     assert found.models["openai:unheard-of"].cost is None
@@ -78,13 +81,13 @@ def test_repeats_and_models_add_up(folder: Path) -> None:
 
 def test_a_run_without_data_asks_nothing_and_is_counted(folder: Path) -> None:
     (folder / "prices" / "AMZN.csv").unlink()
-    found = forecast(prepared(folder, PAID).jobs, Config())
+    found = forecast(services(Config()), prepared(folder, PAID).jobs)
     assert (found.models, found.runs, found.unknown) == ({}, 1, 1)
 
 
 @pytest.mark.parametrize("answers", [60, 10**6])
 def test_what_is_recorded_is_not_paid_again(folder: Path, answers: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = forecast(prepared(folder, PAID).jobs, Config()).models[PAID]
+    before = forecast(services(Config()), prepared(folder, PAID).jobs).models[PAID]
     left = [answers]
 
     class Recording(ReplayModel):
@@ -102,13 +105,13 @@ def test_what_is_recorded_is_not_paid_again(folder: Path, answers: int, monkeypa
 
     with monkeypatch.context() as patch:
         patch.setattr(RemoteModels, "model", model)
-        asked = run_bench(prepared(folder, PAID), Config()).models[0].calls
-    after = forecast(prepared(folder, PAID).jobs, Config()).models[PAID]
+        asked = run_bench(services(Config()), prepared(folder, PAID)).models[0].calls
+    after = forecast(services(Config()), prepared(folder, PAID).jobs).models[PAID]
     assert after.held == min(answers, asked)
     if answers > asked:
         assert after.input_tokens < 0.1 * before.input_tokens
         assert after.cost is not None and before.cost is not None and after.cost < before.cost / 10
     else:
         assert before.input_tokens > after.input_tokens > 0.5 * before.input_tokens
-    other = forecast(prepared(folder, "openai:gpt-5.5").jobs, Config()).models["openai:gpt-5.5"]
+    other = forecast(services(Config()), prepared(folder, "openai:gpt-5.5").jobs).models["openai:gpt-5.5"]
     assert other.held == 0

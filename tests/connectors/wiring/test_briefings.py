@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from connectors.wiring.desk import run_desk_day
-from connectors.wiring.redeciding import redecide
-from connectors.wiring.runs import run_backtest
 from connectors.wiring.services import services
 from engine import places
+from engine.app.backtest import run_backtest
 from engine.app.briefing import configured_briefing, kept_briefing, preset_of, settled
+from engine.app.daily_run import run_daily
+from engine.app.redecision import redecide
 from engine.config import Config
 from engine.domain.briefing import Briefing, ExpertNote
 from engine.domain.run import DataSpec, RunSpec
@@ -74,7 +74,7 @@ def test_the_users_words_stand_in_the_decisions_prompt(notes: str) -> None:
         tools=["macd"],
         instruction="Nothing before earnings.",
     )
-    run_backtest(replace(SPEC, run="told"), told, clock=NOON)
+    run_backtest(services(told, NOON), replace(SPEC, run="told"))
     asked = prompts("told", "evidence-decision")
     assert list(asked) == list(DAYS[:2])
     for text in asked.values():
@@ -88,7 +88,7 @@ def test_the_users_words_stand_in_the_decisions_prompt(notes: str) -> None:
 
 
 def test_without_them_the_preset_decides_and_the_demo_market_has_a_profile() -> None:
-    run_backtest(replace(SPEC, run="plain"), config(), clock=NOON)
+    run_backtest(services(config(), NOON), replace(SPEC, run="plain"))
     (text, _) = prompts("plain", "evidence-decision").values()
     assert "Tambrook Foods, sector " in text and "You are a moderate trader" in text
     assert "risk-" not in text and "z-score, " in text and "standing instruction" not in text
@@ -103,14 +103,16 @@ def test_without_them_the_preset_decides_and_the_demo_market_has_a_profile() -> 
     ],
 )
 def test_the_immediate_reflection_has_the_profile_and_the_character(preset: str, risk: str | None, said: str) -> None:
-    run_backtest(replace(SPEC, preset=preset, run="r"), config(risk=risk, profile={"TMBK": "Bakes bread."}), clock=NOON)
+    run_backtest(
+        services(config(risk=risk, profile={"TMBK": "Bakes bread."}), NOON), replace(SPEC, preset=preset, run="r")
+    )
     for text in prompts("r", "immediate-reflection").values():
         assert said in text and "Bakes bread." in text
         assert text.count("The fields that you know best: ") == 1
 
 
 def test_a_risk_that_follows_momentum_is_told_a_decision_with_evidence() -> None:
-    run_backtest(replace(SPEC, run="m"), config(risk="momentum"), clock=NOON)
+    run_backtest(services(config(risk="momentum"), NOON), replace(SPEC, run="m"))
     for text in prompts("m", "evidence-decision").values():
         assert ("You are a risk-seeking investor" in text) != ("You are a risk-averse investor" in text)
         assert "The fields that you know best" not in text
@@ -118,7 +120,7 @@ def test_a_risk_that_follows_momentum_is_told_a_decision_with_evidence() -> None
 
 def test_a_run_keeps_what_it_was_told_and_is_played_again_from_it(notes: str) -> None:
     told = config({"guidance": notes}, risk="risk-averse", tools=["macd"], instruction="Wait.")
-    first = run_backtest(replace(SPEC, run="first"), told, clock=NOON).result
+    first = run_backtest(services(told, NOON), replace(SPEC, run="first")).result
     with JournalReader(places.run_journal("first")) as reader:
         entry = reader.run("first")
         briefing = kept_briefing(reader, entry)
@@ -134,7 +136,7 @@ def test_a_run_keeps_what_it_was_told_and_is_played_again_from_it(notes: str) ->
     assert {note.symbol for note in briefing.guidance} == {"TMBK"}
     # The file may be gone and the configuration another: the spec says it all.
     Path(notes).unlink()
-    again = run_backtest(replace(entry.spec, run="again"), config(risk="risk-seeking"), clock=NOON).result
+    again = run_backtest(services(config(risk="risk-seeking"), NOON), replace(entry.spec, run="again")).result
     assert again.test.decisions == tuple(replace(d, key=replace(d.key, run="again")) for d in first.test.decisions)
     assert prompts("again", "evidence-decision") == prompts("first", "evidence-decision")
 
@@ -142,14 +144,14 @@ def test_a_run_keeps_what_it_was_told_and_is_played_again_from_it(notes: str) ->
 def test_a_daily_run_keeps_it_too_and_is_redecided_with_it() -> None:
     wall = At(datetime(2024, 2, 12, 21, 30, tzinfo=UTC))
     told = config(preset="desk", preference="aggressive", instruction="Wait for bread.")
-    asyncio.run(run_desk_day(told, DAYS[0], wall=wall))
+    asyncio.run(run_daily(services(told, wall), DAYS[0]))
     with JournalReader(places.desk_journal("mine")) as reader:
         (entry,) = reader.runs()
         briefing = kept_briefing(reader, entry)
         assert briefing == configured_briefing(services(told), DataSpec(None, 7), ("TMBK",))
         decided = reader.decisions()
         changed = config(preset="desk", preference="conservative")
-        again = redecide(reader, decided, changed)
+        again = redecide(services(changed), reader, decided)
         (text,) = [
             f"{answer.system}\n{answer.messages[0].text}"
             for answer in trail(reader, decided[0].key).answers
@@ -181,7 +183,7 @@ def test_profiles_come_from_files_and_mistakes_are_one_line(tmp_path: Path, note
         configured_briefing(services(config({"guidance": str(tmp_path / "no.jsonl")})), DataSpec(None), ("TMBK",))
     Path(notes).write_text("{")
     with pytest.raises(MalformedData, match=r"notes\.jsonl:1"):
-        run_backtest(replace(SPEC, run="never"), config({"guidance": notes}), clock=NOON)
+        run_backtest(services(config({"guidance": notes}), NOON), replace(SPEC, run="never"))
     assert not places.run_journal("never").exists()
     with pytest.raises(UsageError, match="macdd"):
-        run_backtest(replace(SPEC, run="unknown"), config(tools=["macdd"]), clock=NOON)
+        run_backtest(services(config(tools=["macdd"]), NOON), replace(SPEC, run="unknown"))

@@ -14,12 +14,13 @@ import pytest
 
 from connectors.demo import DemoMarket
 from connectors.sandbox import SandboxServer, SandboxSettings
-from connectors.wiring.desk import run_desk_day
 from connectors.wiring.sandbox import loader
+from connectors.wiring.services import services
 from connectors.wiring.sources import calendars
 from engine import places
 from engine.account.reconciliation import journal_snapshot
-from engine.app.desk_session import Finished
+from engine.app.daily_run import run_daily
+from engine.app.desk_context import Finished
 from engine.clock import LiveClock
 from engine.config import Config
 from engine.domain.execution import ExecutionRules
@@ -104,7 +105,7 @@ def to_midnight(sandbox: SandboxServer) -> None:
 
 
 def run(config: Config, symbols: Sequence[str]) -> DeskRunResult | Finished:
-    return asyncio.run(run_desk_day(config, through=lambda inner: Trader(symbols)))
+    return asyncio.run(run_daily(services(config), through=lambda inner: Trader(symbols)))
 
 
 def assert_equal_books(sandbox: SandboxServer, last: DeskRunResult) -> None:

@@ -13,12 +13,13 @@ import pytest
 
 from connectors.demo import DemoMarket
 from connectors.sandbox import SandboxServer
-from connectors.wiring.desk import run_desk_day
 from connectors.wiring.sandbox import build_sandbox
+from connectors.wiring.services import services
 from connectors.wiring.sources import calendars
 from engine import places
 from engine.account.reconciliation import journal_snapshot
-from engine.app.desk_session import Finished
+from engine.app.daily_run import run_daily
+from engine.app.desk_context import Finished
 from engine.config import Config
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.domain.order import OrderState
@@ -83,7 +84,7 @@ class Trader:
 
 
 def run(config: Config, model: Trader, asked: date | None = None) -> DeskRunResult | Finished:
-    return asyncio.run(run_desk_day(config, asked, through=lambda inner: model))
+    return asyncio.run(run_daily(services(config), asked, through=lambda inner: model))
 
 
 def assert_equal_books(sandbox: SandboxServer) -> None:
@@ -134,15 +135,17 @@ def test_around_a_close_the_brokers_time_counts_whatever_this_machines_clock_say
     after_close: int, apart: int, decided: date | None, sandbox: SandboxServer, written: Path
 ) -> None:
     config, closes = desk(written, broker={"clock": "machine"}), datetime(2021, 3, 17, 20, tzinfo=UTC)
-    assert isinstance(asyncio.run(run_desk_day(config, wall=Standing(START))), DeskRunResult)
+    assert isinstance(asyncio.run(run_daily(services(config, Standing(START)))), DeskRunResult)
     sandbox.advance(closes + timedelta(seconds=after_close))
     machine = Standing(closes + timedelta(seconds=after_close + apart))
     if decided is None:  # the session is not over there: what was decided before it stands
-        done = asyncio.run(run_desk_day(config, wall=machine))
+        done = asyncio.run(run_daily(services(config, machine)))
         assert isinstance(done, Finished)
         assert done.session == date(2021, 3, 16)
         return
     # By this machine's clock the session before is the last, and done.
-    assert isinstance(asyncio.run(run_desk_day(config, wall=machine)), Finished)
-    caught_up = asyncio.run(run_desk_day(config, decided, wall=Standing(closes + timedelta(seconds=after_close - 60))))
+    assert isinstance(asyncio.run(run_daily(services(config, machine))), Finished)
+    caught_up = asyncio.run(
+        run_daily(services(config, Standing(closes + timedelta(seconds=after_close - 60))), decided)
+    )
     assert caught_up.session == decided

@@ -14,14 +14,16 @@ import pytest
 
 from connectors.alpaca.broker import AlpacaBroker
 from connectors.sandbox import SandboxServer
-from connectors.wiring.desk import run_desk_day
-from connectors.wiring.desk_cycle import cut_short, is_decided, run_desk_cycle
-from connectors.wiring.parity import check_parity
 from connectors.wiring.sandbox import build_sandbox
+from connectors.wiring.services import services
 from connectors.wiring.sources import calendars
 from engine import places
 from engine.agents.decision import DecisionView
-from engine.app.desk_session import Finished
+from engine.app.daily_run import run_daily
+from engine.app.desk_context import Finished
+from engine.app.desk_journal import DeskJournal
+from engine.app.intraday_run import interrupted_cycle, is_decided, run_intraday
+from engine.app.parity import check_parity
 from engine.config import Config
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.domain.order import OrderState
@@ -91,25 +93,35 @@ def config_of(folder: Path, **changes: Any) -> Config:
     return desk(folder, **changes)
 
 
+def decided() -> bool:
+    with DeskJournal("paper") as journal:
+        return is_decided(journal.reader, "paper", T)
+
+
+def interrupted() -> int | None:
+    with DeskJournal("paper") as journal:
+        return interrupted_cycle(journal.reader, T)
+
+
 def day(config: Config, model: Buyer, heard: list[Event] | None = None) -> DeskRunResult | Finished:
     hear: Callable[[Event], None] = (lambda event: None) if heard is None else heard.append
-    return asyncio.run(run_desk_day(config, publish=hear, through=model.over))
+    return asyncio.run(run_daily(services(config), publish=hear, through=model.over))
 
 
 def cycle(
     config: Config, number: int, model: Buyer, heard: list[Event] | None = None, session: date = T
 ) -> DeskRunResult | Finished:
     hear: Callable[[Event], None] = (lambda event: None) if heard is None else heard.append
-    return asyncio.run(run_desk_cycle(config, session, number, hear, through=model.over))
+    return asyncio.run(run_intraday(services(config), session, number, hear, through=model.over))
 
 
 def test_cycles_of_a_session_trade_at_the_prices_of_the_moment_and_one_reward_follows(
     sandbox: SandboxServer, written: Path
 ) -> None:
     config, model = config_of(written), Buyer()
-    assert not is_decided(config, T)
+    assert not decided()
     first = day(config, model)
-    assert is_decided(config, T)
+    assert decided()
     assert isinstance(first, DeskRunResult)
     assert model.views()[0].moment is None
     ids = [order.id for order in first.orders]
@@ -159,7 +171,7 @@ def test_cycles_of_a_session_trade_at_the_prices_of_the_moment_and_one_reward_fo
         seen = [read_inputs(reader.inputs(run.id, run.cycle), calendars()) for run in reader.runs()]
         assert [one.news_after for one in seen[1:]] == [one.now for one in seen[:-1]]
         assert seen[0].now == decision_time(XNYS, T)
-        replayed = check_parity(reader, T, config, "session-paper-20210316-3")
+        replayed = check_parity(services(config), reader, T, "session-paper-20210316-3")
         # The rules are asked in the place of the script, the very same words: only what they say differs.
         differing = [answer for one in replayed.differing for answer in one.answers]
         assert [(answer.agent, answer.same_question) for answer in differing] == [("decision", True)] * 3
@@ -172,7 +184,7 @@ def test_a_cycle_killed_while_it_decides_goes_on_with_what_it_saw(sandbox: Sandb
     dying = Buyer(dies_at=2)
     with pytest.raises(KeyboardInterrupt):
         cycle(config, 2, dying)
-    assert cut_short(config, T) == 2
+    assert interrupted() == 2
     sandbox.advance("5m")  # prices have moved on, and nobody asks for them
     going_on = Buyer()
     result = cycle(config, 2, going_on)
@@ -180,7 +192,7 @@ def test_a_cycle_killed_while_it_decides_goes_on_with_what_it_saw(sandbox: Sandb
     assert result.outcome == "done"
     again = {request.symbol: request.messages for request in going_on.requests}
     assert all(again[request.symbol] == request.messages for request in dying.requests)
-    assert cut_short(config, T) is None
+    assert interrupted() is None
     assert set(sandbox.state()["posts"].values()) == {1}
 
 
@@ -236,9 +248,9 @@ def test_a_later_cycle_takes_the_place_of_what_nobody_approved(sandbox: SandboxS
         standing = {entry.order.id: entry.order.state for entry in reader.orders()}
     assert standing == {first.orders[0].id: OrderState.EXPIRED, second.orders[0].id: OrderState.INTENDED}
     approve(places.desk_journal("paper"), [second.orders[0].id], OPEN)
-    from connectors.wiring.approved import hand_over_approved
+    from engine.app.approval import submit_approved
 
-    assert asyncio.run(hand_over_approved(config))
+    assert asyncio.run(submit_approved(services(config)))
     assert sandbox.state()["posts"] == {second.orders[0].id: 1}
 
 

@@ -13,11 +13,13 @@ from typing import Any
 import pytest
 
 from connectors.demo import DemoMarket
-from connectors.wiring.desk import OpenDesk, run_desk_day
+from connectors.wiring.services import services
 from connectors.wiring.sources import calendars
 from engine import places
+from engine.app.daily_run import run_daily
+from engine.app.desk_context import Finished
 from engine.app.desk_lock import desk_lock
-from engine.app.desk_session import Finished
+from engine.app.open_desk import OpenDesk
 from engine.config import Config
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.domain.run import RunKind
@@ -52,7 +54,7 @@ def desk(**changes: Any) -> Config:
 
 
 def run(config: Config, wall: Wall, asked: date | None = None, **more: Any) -> DeskRunResult | Finished:
-    return asyncio.run(run_desk_day(config, asked, wall=wall, **more))
+    return asyncio.run(run_daily(services(config, wall), asked, **more))
 
 
 def books() -> dict[str, Any]:
@@ -303,7 +305,7 @@ def test_a_desk_with_a_coin_waits_for_the_coins_day() -> None:
 
 
 async def test_an_open_desk_runs_a_cycle_for_an_app_and_leaves_a_finished_one_alone() -> None:
-    app = OpenDesk(desk())
+    app = OpenDesk(services(desk()))
     app.clock = Wall(FRIDAY)
     events: list[Event] = []
 

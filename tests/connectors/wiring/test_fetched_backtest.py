@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from connectors.demo import DEFAULT_WATCHLIST
-from connectors.wiring.runs import run_backtest
 from connectors.wiring.sandbox import build_sandbox
 from connectors.wiring.services import services
+from engine.app.backtest import run_backtest
 from engine.app.fetch import fetch
 from engine.config import Config
 from engine.domain.market import PriceHistory
@@ -83,7 +83,7 @@ def test_a_backtest_over_the_folder_is_one_over_the_market(folder: Path) -> None
     )
 
     def ran(data: DataSpec, name: str) -> Result:
-        return run_backtest(replace(spec, data=data, run=name), Config(), clock=Standing(NOW), baselines=()).result
+        return run_backtest(services(Config(), Standing(NOW)), replace(spec, data=data, run=name), baselines=()).result
 
     true, ours = ran(DEMO, "source"), ran(DataSpec(str(folder)), "fetched")
     assert ours.test.fills == true.test.fills

@@ -14,12 +14,12 @@ import pytest
 
 from connectors.demo import DemoMarket
 from connectors.files.macro import write_macro
-from connectors.wiring.audit import run_audit
-from connectors.wiring.desk import run_desk_day
-from connectors.wiring.runs import run_backtest
 from connectors.wiring.services import services
 from connectors.wiring.sources import calendars
 from engine import places
+from engine.app.audit import run_audit
+from engine.app.backtest import run_backtest
+from engine.app.daily_run import run_daily
 from engine.app.market_data import load_macro
 from engine.app.stored_memory import memory_of_run
 from engine.config import Config
@@ -59,7 +59,7 @@ NOON = At(datetime(2025, 6, 3, 12, tzinfo=UTC))
 
 
 def remembered(spec: RunSpec) -> list[MemoryRecord]:
-    run_backtest(spec, Config(), clock=NOON)
+    run_backtest(services(Config(), NOON), spec)
     with JournalReader(places.run_journal(spec.run)) as reader:
         kept = memory_of_run(services(Config()), reader.run(spec.run))
     if not kept.exists:
@@ -117,10 +117,12 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_a_folder_without_figures_is_fine_and_said_once(folder: Path) -> None:
-    notes = run_backtest(replace(SPEC, data=DataSpec(str(folder), 0, BOTH), run="a"), Config(), clock=NOON).result.notes
+    notes = run_backtest(
+        services(Config(), NOON), replace(SPEC, data=DataSpec(str(folder), 0, BOTH), run="a")
+    ).result.notes
     assert notes.count(NONE) == 1
     without = replace(SPEC, data=DataSpec(str(folder), 0, BOTH), without=("macro",), run="b")
-    assert NONE not in run_backtest(without, Config(), clock=NOON).result.notes
+    assert NONE not in run_backtest(services(Config(), NOON), without).result.notes
 
 
 def test_a_daily_desk_says_so_on_its_first_day(folder: Path) -> None:
@@ -130,7 +132,7 @@ def test_a_daily_desk_says_so_on_its_first_day(folder: Path) -> None:
     heard: list[Event] = []
     for day in (12, 13):
         wall = At(datetime(2024, 2, day, 21, 30, tzinfo=UTC))
-        asyncio.run(run_desk_day(config, date(2024, 2, day), heard.append, wall))
+        asyncio.run(run_daily(services(config, wall), date(2024, 2, day), heard.append))
     assert [event.text for event in heard if isinstance(event, Noticed)] == [NONE]
 
 
@@ -145,7 +147,7 @@ def test_figures_of_a_folder_are_those_of_the_market_that_wrote_them(folder: Pat
 
 
 def test_an_audit_counts_them_and_catches_a_door_that_is_a_release_early(monkeypatch: pytest.MonkeyPatch) -> None:
-    clean = run_audit(replace(SPEC, preset="tradinggpt"), Config(), 2, clock=NOON)
+    clean = run_audit(services(Config(), NOON), replace(SPEC, preset="tradinggpt"), 2)
     assert clean.outcome == "clean"
     assert len(clean.inputs["macro"].items) >= 3
 
@@ -155,6 +157,6 @@ def test_an_audit_counts_them_and_catches_a_door_that_is_a_release_early(monkeyp
         return tuple(honest(ArrayMarketAsOf(door._market, door.now + timedelta(days=8)), after))
 
     monkeypatch.setattr(ArrayMarketAsOf, "macro", early)
-    leaking = run_audit(replace(SPEC, preset="tradinggpt"), Config(), 2, clock=NOON)
+    leaking = run_audit(services(Config(), NOON), replace(SPEC, preset="tradinggpt"), 2)
     assert leaking.outcome == "leak"
     assert "macro" in {planted.source for planted in leaking.planted if planted.surfaced}

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from connectors.wiring.desk import run_desk_day
-from connectors.wiring.runs import run_backtest
 from connectors.wiring.services import services
 from engine import places
 from engine.app import memory as app_memory
+from engine.app.backtest import run_backtest
+from engine.app.daily_run import run_daily
 from engine.app.memory import memory_errors
 from engine.app.stored_memory import memory_of_desk, memory_of_run
 from engine.config import Config
@@ -56,7 +56,7 @@ def desk(**memory: Any) -> Config:
 
 
 def run(config: Config, day: date, publish: Callable[[Event], None] = lambda event: None) -> DeskRunResult:
-    result = asyncio.run(run_desk_day(config, day, publish, Wall(day)))
+    result = asyncio.run(run_daily(services(config, Wall(day)), day, publish))
     assert isinstance(result, DeskRunResult)
     return result
 
@@ -166,7 +166,7 @@ def test_killed_around_any_write_and_gone_on_with_it_is_the_undisturbed_desk(
             for moment in (*moments[day][home::3], 0):
                 try:
                     with killed_at(moment) as went:
-                        asyncio.run(run_desk_day(desk(), day, wall=Wall(day)))
+                        asyncio.run(run_daily(services(desk(), Wall(day)), day))
                 except Killed:
                     ends[went[-1]] += 1
         records, touches = rows()
@@ -296,7 +296,7 @@ def test_a_backtests_memory_is_kept_whole_and_lets_itself_be_looked_at(monkeypat
             made.append(self)
 
     monkeypatch.setattr(app_memory, "InMemoryStore", Watched)
-    report = run_backtest(replace(SPEC, run="whole"), Config(), clock=Noon())
+    report = run_backtest(services(Config(), Noon()), replace(SPEC, run="whole"))
     (store,) = made
     records, changes = of_run("whole")
     assert records == store.records()
@@ -309,7 +309,7 @@ def test_a_backtests_memory_is_kept_whole_and_lets_itself_be_looked_at(monkeypat
 
 def test_a_backtest_that_is_stopped_or_fails_keeps_what_it_remembered() -> None:
     asked = iter([False] * 4 + [True] * 9)
-    run_backtest(replace(SPEC, run="stopped"), Config(), stop=lambda: next(asked), clock=Noon())
+    run_backtest(services(Config(), Noon()), replace(SPEC, run="stopped"), stop=lambda: next(asked))
     stopped, _ = of_run("stopped")
     assert stopped
 
@@ -318,7 +318,7 @@ def test_a_backtest_that_is_stopped_or_fails_keeps_what_it_remembered() -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run_backtest(replace(SPEC, run="cut"), Config(), publish, clock=Noon())
+        run_backtest(services(Config(), Noon()), replace(SPEC, run="cut"), publish)
     cut, _ = of_run("cut")
     assert len(cut) > len(stopped)
     assert {record.id for record in stopped} < {record.id for record in cut}
@@ -329,7 +329,7 @@ def test_a_memory_that_cannot_be_kept_does_not_cost_the_run(monkeypatch: pytest.
         raise errors.StoreFull("memory at here: no room to write")
 
     monkeypatch.setattr(LanceStore, "append_records", full)
-    result = run_backtest(replace(SPEC, run="full"), Config(), clock=Noon()).result
+    result = run_backtest(services(Config(), Noon()), replace(SPEC, run="full")).result
     assert len(result.test.equity) == 3
     assert [note for note in result.notes if "could not be kept: memory at here: no room" in note]
     assert not places.run_memory("full").exists() and not list(places.runs_dir().glob("*.part"))

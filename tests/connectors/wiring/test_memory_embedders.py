@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from connectors.wiring.desk import run_desk_day
-from connectors.wiring.runs import run_backtest
 from connectors.wiring.services import services
 from engine import places
 from engine.app import embedder_change
+from engine.app.backtest import run_backtest
+from engine.app.daily_run import run_daily
 from engine.app.desk_lock import desk_lock
 from engine.app.embedder_change import Reembedded, reembed_memory
 from engine.app.memory import part_of
@@ -75,7 +75,7 @@ def config(server: FakeLLMServer | None = None, embedder: str = "local:vectors")
 
 def day(configured: Config, session: date) -> DeskRunResult:
     wall = At(datetime(session.year, session.month, session.day, 21, 30, tzinfo=UTC))
-    result = asyncio.run(run_desk_day(configured, session, wall=wall))
+    result = asyncio.run(run_daily(services(configured, wall), session))
     assert isinstance(result, DeskRunResult)
     return result
 
@@ -91,8 +91,8 @@ def reembedded(configured: Config, spec: str | None = None) -> Reembedded:
 
 
 def test_a_backtest_remembers_by_the_vectors_of_the_endpoint_and_counts_its_calls(server: FakeLLMServer) -> None:
-    plain = run_backtest(replace(SPEC, run="plain"), config(embedder="hash-384"), clock=NOON).result.model
-    first = run_backtest(replace(SPEC, run="first"), config(server), clock=NOON).result.model
+    plain = run_backtest(services(config(embedder="hash-384"), NOON), replace(SPEC, run="plain")).result.model
+    first = run_backtest(services(config(server), NOON), replace(SPEC, run="first")).result.model
     assert plain is not None and first is not None
     calls = len(server.requests)
     sent = {text for request in server.requests for text in request["input"]}
@@ -108,7 +108,7 @@ def test_a_backtest_remembers_by_the_vectors_of_the_endpoint_and_counts_its_call
     assert first.calls == plain.calls + calls
     assert first.input_tokens == plain.input_tokens + 5 * calls
     # What was paid for once is not paid for again.
-    again = run_backtest(replace(SPEC, run="again"), config(server), clock=NOON).result.model
+    again = run_backtest(services(config(server), NOON), replace(SPEC, run="again")).result.model
     assert again == replace(first, calls=plain.calls, input_tokens=plain.input_tokens, cost=plain.cost)
     assert len(server.requests) == calls
 
@@ -117,7 +117,7 @@ def test_a_vendors_vectors_cost_what_the_table_says(server: FakeLLMServer, monke
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test-0123456789")
     monkeypatch.setenv("OPENAI_BASE_URL", server.openai_url)
     monkeypatch.setattr("connectors.llm.embeddings._DIMENSIONS", {"text-embedding-3-small": 8})
-    paid = run_backtest(SPEC, config(embedder="openai:text-embedding-3-small"), clock=NOON).result.model
+    paid = run_backtest(services(config(embedder="openai:text-embedding-3-small"), NOON), SPEC).result.model
     assert paid is not None and paid.cost is not None
     assert paid.cost * 1_000_000 == len(server.requests) * 5 * Decimal("0.02") > 0
 

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from connectors.wiring.remote_models import RemoteModels
-from connectors.wiring.runs import run_backtest
 from connectors.wiring.services import services
 from engine import places
 from engine.agents.registry import BUILT_IN
+from engine.app.backtest import run_backtest
 from engine.app.models import build_models
 from engine.config import Config
 from engine.domain.decision import Action
@@ -126,7 +126,7 @@ def test_a_preset_that_names_an_agent_that_there_is_not_is_refused() -> None:
 
 def test_a_temperature_that_the_user_set_is_never_dropped(server: FakeLLMServer) -> None:
     with pytest.raises(ConfigError, match=r"near:small takes no temperature \(0.5 is set\)"):
-        run_backtest(replace(SPEC, run="insisted"), config(server, decision={"temperature": 0.5}), clock=Noon())
+        run_backtest(services(config(server, decision={"temperature": 0.5}), Noon()), replace(SPEC, run="insisted"))
 
     with JournalReader(places.run_journal("insisted")) as reader:
         run = reader.run("insisted")
@@ -135,7 +135,7 @@ def test_a_temperature_that_the_user_set_is_never_dropped(server: FakeLLMServer)
 
 
 def test_a_temperature_that_the_preset_wishes_for_is_dropped_with_a_note(server: FakeLLMServer) -> None:
-    report = run_backtest(replace(SPEC, run="wished"), config(server), clock=Noon())
+    report = run_backtest(services(config(server), Noon()), replace(SPEC, run="wished"))
 
     assert [d.action for d in report.result.test.decisions] == [Action.BUY] * 3
     assert report.result.model is not None
@@ -158,9 +158,9 @@ def test_what_a_backtest_opened_it_closes(server: FakeLLMServer, monkeypatch: py
         await close(self)
 
     monkeypatch.setattr(RemoteModels, "aclose", counted)
-    run_backtest(replace(SPEC, run="closed"), config(server), clock=Noon())
+    run_backtest(services(config(server), Noon()), replace(SPEC, run="closed"))
     with pytest.raises(ConfigError):
-        run_backtest(replace(SPEC, run="raised"), config(server, decision={"temperature": 0.5}), clock=Noon())
+        run_backtest(services(config(server, decision={"temperature": 0.5}), Noon()), replace(SPEC, run="raised"))
 
     assert len(closed) == 2
 
@@ -169,9 +169,9 @@ def test_recorded_answers_make_the_run_again_without_asking(server: FakeLLMServe
     recording = config(server).model_copy(
         update={"models": config(server).models.model_copy(update={"replay": "read-through"})}
     )
-    first = run_backtest(replace(SPEC, run="first"), recording, clock=Noon())
+    first = run_backtest(services(recording, Noon()), replace(SPEC, run="first"))
     asked = len(server.requests)
-    again = run_backtest(replace(SPEC, run="again", model="replay"), recording, clock=Noon())
+    again = run_backtest(services(recording, Noon()), replace(SPEC, run="again", model="replay"))
 
     assert len(server.requests) == asked
     assert again.result.test.equity == first.result.test.equity
@@ -179,5 +179,5 @@ def test_recorded_answers_make_the_run_again_without_asking(server: FakeLLMServe
     assert again.result.model.cached_calls == again.result.model.calls > 0
     # Over another window there is nothing recorded, and nobody is asked.
     with pytest.raises(MissingData):
-        run_backtest(replace(SPEC, run="other", first=date(2024, 2, 20), model="replay"), recording, clock=Noon())
+        run_backtest(services(recording, Noon()), replace(SPEC, run="other", first=date(2024, 2, 20), model="replay"))
     assert len(server.requests) == asked

@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 
 from connectors.demo import DemoMarket
-from connectors.wiring.desk import run_desk_day
-from connectors.wiring.parity import check_parity
+from connectors.wiring.services import services
 from connectors.wiring.sources import calendars
 from engine import places
+from engine.app.daily_run import run_daily
+from engine.app.parity import check_parity
 from engine.config import Config
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.errors import MissingData
@@ -79,7 +80,7 @@ def desk(folder: Path | None = None) -> Config:
 
 def parity(config: Config, session: date | None = None) -> Parity:
     with JournalReader(places.desk_journal("mine")) as reader:
-        return check_parity(reader, session, config)
+        return check_parity(services(config), reader, session)
 
 
 def test_every_day_replays_to_the_same_and_changed_data_are_told(written: Path, tmp_path: Path) -> None:
@@ -91,7 +92,7 @@ def test_every_day_replays_to_the_same_and_changed_data_are_told(written: Path, 
             (folder / entry.relative_to(written)).write_bytes(entry.read_bytes())
     config = desk(folder)
     for day in DAYS:
-        asyncio.run(run_desk_day(config, day, wall=Wall(day)))
+        asyncio.run(run_daily(services(config, Wall(day)), day))
     for day in DAYS:
         found = parity(config, day)
         assert found.same and all(one.same_throughout for one in found.comparisons)
@@ -134,7 +135,7 @@ def test_every_day_replays_to_the_same_and_changed_data_are_told(written: Path, 
 
 def test_answers_that_were_not_the_rules_are_found_out() -> None:
     day = DAYS[0]
-    asyncio.run(run_desk_day(desk(), day, wall=Wall(day), through=Headstrong))
+    asyncio.run(run_daily(services(desk(), Wall(day)), day, through=Headstrong))
     found = parity(desk(), day)
     assert not found.same
     (differs,) = found.differing
@@ -146,7 +147,7 @@ def test_answers_that_were_not_the_rules_are_found_out() -> None:
 
 def test_what_was_not_kept_or_not_decided_is_missing_data() -> None:
     day = DAYS[0]
-    asyncio.run(run_desk_day(desk(), day, wall=Wall(day)))
+    asyncio.run(run_daily(services(desk(), Wall(day)), day))
     with pytest.raises(MissingData, match=r"decided nothing for 2024-02-13: the latest sessions are 2024-02-12"):
         parity(desk(), DAYS[1])
     journal = places.desk_journal("mine")

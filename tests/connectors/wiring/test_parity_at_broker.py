@@ -16,16 +16,16 @@ import pytest
 from connectors.demo import DemoMarket
 from connectors.sandbox import SandboxServer
 from connectors.sandbox.account_api import AccountApi
-from connectors.wiring.desk import run_desk_day
-from connectors.wiring.parity import check_parity
-from connectors.wiring.redeciding import redecide
 from connectors.wiring.sandbox import build_sandbox
 from connectors.wiring.services import services
 from connectors.wiring.sources import calendars
 from engine import places
 from engine.account.comparison import BooksDisagree
-from engine.app.desk_session import Finished
+from engine.app.daily_run import run_daily
+from engine.app.desk_context import Finished
+from engine.app.parity import check_parity
 from engine.app.reconciliation import adopt_account
+from engine.app.redecision import redecide
 from engine.config import Config
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.domain.order import OrderState
@@ -109,7 +109,7 @@ def later(folder: Path) -> Config:
 
 
 def run(config: Config, day: int, then: Callable[[], None] = lambda: None) -> DeskRunResult:
-    done = asyncio.run(run_desk_day(config, through=lambda inner: Service(inner, day, then)))
+    done = asyncio.run(run_daily(services(config), through=lambda inner: Service(inner, day, then)))
     assert not isinstance(done, Finished)
     return done
 
@@ -168,7 +168,7 @@ def lived(sandbox: SandboxServer, config: Config) -> list[date]:
 
 def parity(config: Config, session: date) -> Parity:
     with JournalReader(places.desk_journal("paper")) as reader:
-        return check_parity(reader, session, config)
+        return check_parity(services(config), reader, session)
 
 
 def seen(session: date) -> TurnInputs:
@@ -211,7 +211,7 @@ def assert_the_same(config: Config, sessions: list[date]) -> None:
         assert len(found.comparisons) == len(SYMBOLS)
     with JournalReader(places.desk_journal("paper")) as reader:
         for made in reader.decisions():
-            (one,) = redecide(reader, [made], config).comparisons
+            (one,) = redecide(services(config), reader, [made]).comparisons
             assert one.same_throughout, (made.key, one.decision)
 
 

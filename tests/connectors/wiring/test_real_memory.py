@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from connectors.wiring.audit import run_audit
-from connectors.wiring.runs import run_backtest
 from connectors.wiring.services import services
 from engine import places
 from engine.agents.text import plain
+from engine.app.audit import run_audit
+from engine.app.backtest import run_backtest
 from engine.app.market_data import load_run
 from engine.app.stored_memory import memory_of_run
 from engine.config import Config
@@ -62,7 +62,7 @@ def ran(spec: RunSpec, folder: Path, home: Path, name: str) -> Ran:
     spec = replace(spec, data=DataSpec(str(folder)), run=name)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PAPERDESK_HOME", str(home))
-        result = run_backtest(spec, Config(), clock=Noon()).result
+        result = run_backtest(services(Config(), Noon()), spec).result
         market = asyncio.run(load_run(services(Config()), spec))
         with JournalReader(places.run_journal(name)) as reader:
             made = reader.decisions(name)
@@ -159,6 +159,6 @@ def test_the_whole_window_comes_out_again_and_sees_no_future(season: Ran, real_d
     assert season.recalled == again.recalled
     assert season.records == again.records
 
-    audit = run_audit(replace(WHOLE, data=DataSpec(str(real_data))), Config(), 12)
+    audit = run_audit(services(Config()), replace(WHOLE, data=DataSpec(str(real_data))), 12)
     assert (audit.outcome, audit.cuts, audit.differing, audit.findings) == ("clean", 12, 0, ())
     assert "memory" in {planted.source for planted in audit.planted}

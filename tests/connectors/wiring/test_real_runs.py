@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from connectors.wiring.runs import run_backtest
 from connectors.wiring.services import services
 from engine import places
 from engine.agents.text import plain
+from engine.app.backtest import run_backtest
 from engine.app.market_data import load_run
 from engine.config import Config
 from engine.domain.decision import Action, Decision
@@ -67,7 +67,7 @@ def ran(spec: RunSpec, folder: Path, home: Path, name: str) -> Ran:
     spec = replace(spec, data=DataSpec(str(folder)), run=name)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PAPERDESK_HOME", str(home))
-        report = run_backtest(spec, Config(), clock=Noon())
+        report = run_backtest(services(Config(), Noon()), spec)
         return Ran(report.result, asyncio.run(load_run(services(Config()), spec)), places.run_journal(name))
 
 

@@ -15,13 +15,13 @@ from typing import Any
 
 import pytest
 
-from connectors.wiring.desk import run_desk_day
-from connectors.wiring.parity import check_parity
-from connectors.wiring.redeciding import AS_IT_WAS, Changes, Redecided, redecide
-from connectors.wiring.runs import run_backtest
 from connectors.wiring.services import services
 from engine import places
+from engine.app.backtest import run_backtest
+from engine.app.daily_run import run_daily
 from engine.app.market_data import load_run
+from engine.app.parity import check_parity
+from engine.app.redecision import AS_IT_WAS, Changes, Redecided, redecide
 from engine.config import Config
 from engine.domain.decision import Action, Decision
 from engine.domain.model_call import FailureKind, ModelFailure, ModelRequest, ModelResult
@@ -70,10 +70,10 @@ def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Path]]
     made = {name: tmp_path_factory.mktemp(name) for name in ("backtest", "desk")}
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(places.HOME, str(made["backtest"]))
-        run_backtest(BACKTEST, Config(), baselines=())
+        run_backtest(services(Config()), BACKTEST, baselines=())
         patch.setenv(places.HOME, str(made["desk"]))
         for day in DAYS:
-            asyncio.run(run_desk_day(desk(), day, wall=Wall(day)))
+            asyncio.run(run_daily(services(desk(), Wall(day)), day))
     yield made
 
 
@@ -90,7 +90,7 @@ def lived(homes: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def again(reader: JournalReader, made: Decision, config: Config, changes: Changes = AS_IT_WAS) -> Redecided:
-    return redecide(reader, [made], config, changes)
+    return redecide(services(config), reader, [made], changes)
 
 
 def ordered(trail: Trail) -> list[tuple[Any, ...]]:
@@ -115,7 +115,7 @@ def assert_all_the_same(path: Path, config: Config, market: Market | None = None
     met: Counter[str] = Counter()
     with JournalReader(path) as reader:
         for made in reader.decisions():
-            done = redecide(reader, [made], config, market=market)
+            done = redecide(services(config), reader, [made], market=market)
             (one,) = done.comparisons
             assert one.stood is not None and one.now is not None
             assert story(one.now) == story(one.stood)
@@ -162,7 +162,7 @@ def test_a_convention_that_trades_at_the_close_of_its_decision_comes_out_the_sam
         convention="finagent",
         run="backtest-close",
     )
-    run_backtest(spec, Config(), baselines=())
+    run_backtest(services(Config()), spec, baselines=())
     met = assert_all_the_same(places.run_journal(spec.run), Config(), asyncio.run(load_run(services(Config()), spec)))
     assert met["BUY"] and met["memories"]
 
@@ -217,7 +217,7 @@ def test_a_longer_chart_than_the_bars_that_a_desk_kept_is_said(lived: Path, tmp_
 
 def test_a_memory_that_the_run_had_none_of_begins_empty(monkeypatch: pytest.MonkeyPatch) -> None:
     day = DAYS[0]
-    asyncio.run(run_desk_day(desk("finvision"), day, wall=Wall(day)))
+    asyncio.run(run_daily(services(desk("finvision"), Wall(day)), day))
     with JournalReader(places.desk_journal("mine")) as reader:
         made = reader.decisions()[0]
         done = again(reader, made, desk("finvision"), Changes(preset="desk"))
@@ -246,7 +246,7 @@ class Remote:
 
 def test_what_a_service_said_is_said_again_for_free_its_failures_included() -> None:
     for day in DAYS[:2]:
-        asyncio.run(run_desk_day(desk(), day, wall=Wall(day), through=Remote))
+        asyncio.run(run_daily(services(desk(), Wall(day)), day, through=Remote))
     endpoint = {"base_url": "http://127.0.0.1:9/v1", "vision": True}
     later = desk().model_dump() | {"models": {"default": "local:m1"}, "endpoints": {"local": endpoint}}
     config, replay = Config.model_validate(later), Changes(model="replay")
@@ -260,7 +260,7 @@ def test_what_a_service_said_is_said_again_for_free_its_failures_included() -> N
             )
             use = use_of(one.now.answers)
             assert (use.cost, use.cached_calls) == (0, use.calls)
-        assert check_parity(reader, DAYS[1], config).same
+        assert check_parity(services(config), reader, DAYS[1]).same
         with pytest.raises(MissingData, match="no answer of local:m1 is recorded for evidence-decision of"):
             again(reader, made, config, Changes(model="replay", without=("tools",)))
         with pytest.raises(MissingData, match="no answer of local:m2 is recorded for"):
@@ -270,7 +270,7 @@ def test_what_a_service_said_is_said_again_for_free_its_failures_included() -> N
 
 def test_a_key_is_needed_only_for_a_question_that_is_new() -> None:
     for day in DAYS[:2]:
-        asyncio.run(run_desk_day(desk(), day, wall=Wall(day), through=Remote))
+        asyncio.run(run_daily(services(desk(), Wall(day)), day, through=Remote))
     endpoint = {"base_url": "http://127.0.0.1:9/v1", "vision": True, "key_env": "A_KEY_THAT_NOBODY_HAS"}
     later = desk().model_dump() | {"models": {"default": "local:m1"}, "endpoints": {"local": endpoint}}
     config = Config.model_validate(later)

@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 
 from connectors.sandbox import SandboxServer
-from connectors.wiring.desk import run_desk_day
 from connectors.wiring.sandbox import build_sandbox
+from connectors.wiring.services import services
 from engine import places
-from engine.app.desk_session import Finished
+from engine.app.daily_run import run_daily
+from engine.app.desk_context import Finished
 from engine.config import Config
 from engine.domain.run import DataSpec
 from engine.errors import NetworkError
@@ -58,7 +59,7 @@ def run(model: Trader, heard: list[Event]) -> DeskRunResult | Finished:
             "broker": {"kind": "alpaca", "clock": "broker"},
         }
     )
-    return asyncio.run(run_desk_day(config, publish=heard.append, through=lambda inner: model))
+    return asyncio.run(run_daily(services(config), publish=heard.append, through=lambda inner: model))
 
 
 def market_requests(sandbox: SandboxServer) -> int:

@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
-from connectors.wiring.runs import check_spec, default_spec, run_backtest, with_costs
+from connectors.wiring.services import services
 from engine import places
+from engine.app.backtest import run_backtest
+from engine.app.run_spec import check_spec, default_spec, with_costs
 from engine.config import Config
 from engine.domain.execution import FillAt
 from engine.domain.run import DataSpec, RunSpec
@@ -88,7 +90,7 @@ def test_a_good_description_passes() -> None:
 )
 def test_what_cannot_run_leaves_no_journal(change: dict[str, Any], error: type[Exception], complaint: str) -> None:
     with pytest.raises(error, match=complaint):
-        run_backtest(replace(SPEC, run="never", **change), Config(), clock=Noon())
+        run_backtest(services(Config(), Noon()), replace(SPEC, run="never", **change))
 
     assert not places.run_journal("never").exists()
 
@@ -117,7 +119,7 @@ def test_data_that_ends_before_the_window_is_stale(
     )
 
     with pytest.raises(StaleData, match=f"{symbol}: its bars end on {ends}, before {last}"):
-        run_backtest(spec, Config(), clock=Later())
+        run_backtest(services(Config(), Later()), spec)
     assert not places.run_journal("never").exists()
 
 
@@ -129,7 +131,7 @@ def test_a_symbol_that_alone_ends_has_stopped_trading(tmp_path: Path) -> None:
         (tmp_path / "prices" / f"{symbol}.csv").write_text(text + "\n")
     spec = replace(SPEC, symbols=("AAA", "CCC"), warm_up_from=None, data=DataSpec(str(tmp_path)), run="stopped")
 
-    result = run_backtest(spec, Config(), clock=Noon()).result
+    result = run_backtest(services(Config(), Noon()), spec).result
 
     assert [note for note in result.notes if "CCC stops trading on 2024-03-11" in note]
     assert "CCC" not in result.test.equity[-1].portfolio.positions
@@ -146,10 +148,9 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Any:
         told: list[str] = []
         runs = {
             name: run_backtest(
+                services(Config(), Noon()),
                 replace(SPEC, run=name, model="offline"),
-                Config(),
                 events[name].append,
-                clock=Noon(),
                 on_baseline=lambda baseline, result: told.append(baseline),
             )
             for name in events
@@ -207,10 +208,9 @@ def test_a_stop_keeps_what_was_done(demo: Any) -> None:
     asked = iter(range(100))
 
     part = run_backtest(
+        services(Config(), Noon()),
         replace(SPEC, run="stopped", model="offline", warm_up_from=None),
-        Config(),
         stop=lambda: next(asked) >= 4,
-        clock=Noon(),
     )
 
     assert part.result.interrupted
@@ -224,7 +224,7 @@ def test_a_stop_in_the_warm_up_leaves_an_empty_test() -> None:
     asked = iter(range(100))
 
     part = run_backtest(
-        replace(SPEC, run="early", model="offline"), Config(), stop=lambda: next(asked) >= 2, clock=Noon()
+        services(Config(), Noon()), replace(SPEC, run="early", model="offline"), stop=lambda: next(asked) >= 2
     )
 
     assert part.result.interrupted
@@ -241,7 +241,7 @@ def test_a_key_press_in_the_middle_is_written_down() -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run_backtest(replace(SPEC, run="cut", model="offline", warm_up_from=None), Config(), publish, clock=Noon())
+        run_backtest(services(Config(), Noon()), replace(SPEC, run="cut", model="offline", warm_up_from=None), publish)
 
     with JournalReader(places.run_journal("cut")) as reader:
         assert reader.run("cut").outcome == "interrupted"
@@ -291,7 +291,7 @@ def test_agents_run_under_a_papers_convention(convention: str, real_data: Path) 
         convention=convention,
         run=convention,
     )
-    result = run_backtest(spec, Config(), clock=Noon()).result
+    result = run_backtest(services(Config(), Noon()), spec).result
 
     test = result.test
     # They decide and fill at the same close, inside the window.
@@ -304,18 +304,18 @@ def test_agents_run_under_a_papers_convention(convention: str, real_data: Path) 
 
 
 def test_a_desk_that_was_told_nothing_runs_over_the_demo_market() -> None:
-    spec = default_spec(Config())
+    spec = default_spec(services(Config()))
 
     assert len(spec.symbols) >= 3
     assert spec.data.folder is None
     assert spec.warm_up_from is not None
     assert spec.warm_up_from < spec.first < spec.last
     with pytest.raises(UsageError, match="no symbols"):
-        default_spec(Config.model_validate({"data": {"folder": "/tmp"}}))
+        default_spec(services(Config.model_validate({"data": {"folder": "/tmp"}})))
 
 
 def test_an_agent_that_does_not_exist_is_no_setting() -> None:
     config = Config.model_validate({"models": {"agents": {"decison": {"temperature": 0.5}}}})
 
     with pytest.raises(ConfigError, match="decison"):
-        run_backtest(replace(SPEC, run="never"), config, clock=Noon())
+        run_backtest(services(config, Noon()), replace(SPEC, run="never"))

@@ -14,10 +14,11 @@ from typing import Any
 
 import pytest
 
-from connectors.wiring.bench_jobs import Job, play_job
-from connectors.wiring.redeciding import Changes, redecide
-from connectors.wiring.runs import run_backtest
+from connectors.wiring.services import services
 from engine import places
+from engine.app.backtest import run_backtest
+from engine.app.bench.jobs import Job, play_job
+from engine.app.redecision import Changes, redecide
 from engine.config import Config
 from engine.domain.run import DataSpec, RunSpec
 from engine.journal.entries import Trail
@@ -89,9 +90,9 @@ def trails(run: str) -> list[Trail]:
 
 def test_no_picture_reaches_a_model_that_sees_in_a_backtest(server: FakeLLMServer) -> None:
     config = seeing(server)
-    run_backtest(replace(SPEC, run="seen"), config, clock=Noon())
+    run_backtest(services(config, Noon()), replace(SPEC, run="seen"))
     assert pictures(server) >= 3
-    run_backtest(replace(SPEC, run="unseen", without=BLIND), config, clock=Noon())
+    run_backtest(services(config, Noon()), replace(SPEC, run="unseen", without=BLIND))
     assert pictures(server) == 0
     for run, seen in (("seen", True), ("unseen", False)):
         charts = [answer for one in trails(run) for answer in one.answers if answer.charts]
@@ -103,13 +104,13 @@ def test_no_picture_reaches_a_model_that_sees_in_a_backtest(server: FakeLLMServe
 
 def test_nor_when_a_decision_is_redecided(server: FakeLLMServer) -> None:
     config = seeing(server)
-    run_backtest(replace(SPEC, run="first"), config, clock=Noon())
+    run_backtest(services(config, Noon()), replace(SPEC, run="first"))
     server.requests.clear()
     with JournalReader(places.run_journal("first")) as reader:
         made = [decision for decision in reader.decisions() if decision.key.session == date(2024, 2, 14)]
-        redecide(reader, made, config, Changes())
+        redecide(services(config), reader, made, Changes())
         assert pictures(server) >= 2
-        redecide(reader, made, config, Changes(without=BLIND))
+        redecide(services(config), reader, made, Changes(without=BLIND))
     assert pictures(server) == 0
 
 
@@ -118,7 +119,7 @@ def test_nor_on_a_bench(server: FakeLLMServer, tmp_path: Path) -> None:
     table = replace(table, first=date(2023, 7, 27), warm_up_from=None)
     spec = agent_spec(table, "AMZN", "finvision", data=data)
     for without, shown in (((), True), (BLIND, False)):
-        played = play_job(Job(replace(spec, without=without), table, "a row"), seeing(server), lambda: False)
+        played = play_job(services(seeing(server)), Job(replace(spec, without=without), table, "a row"), lambda: False)
         assert played.result is not None
         assert (pictures(server) > 0) == shown
 
@@ -138,7 +139,7 @@ def lived(preset: str, *without: str) -> Lived:
     name = f"{preset}-{'-'.join(without)}"
     spec = replace(SPEC, preset=preset, model="offline", warm_up_from=date(2024, 2, 5), without=without, run=name)
     spec = replace(spec, data=DataSpec(None, 7, ("ICSA", "AWHMAN")))
-    run_backtest(spec, Config(), clock=Noon())
+    run_backtest(services(Config(), Noon()), spec)
     found = trails(name)
     answers = [answer for one in found for answer in one.answers]
     return Lived(

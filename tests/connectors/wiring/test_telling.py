@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
-from connectors.wiring.telling import run_and_tell
+from connectors.wiring.services import services
 from engine import places
+from engine.app.desk_context import Finished
 from engine.app.desk_lock import desk_lock
-from engine.app.desk_session import Finished
+from engine.app.notification import run_and_notify
 from engine.config import Config
 from engine.errors import ConfigError, DataError, PaperdeskError, TryAgainLater, UsageError
 from engine.journal.reader import JournalReader
@@ -50,7 +51,7 @@ def config(**notify: Any) -> Config:
 
 def run(told: Config, asked: date | None = DAY, **more: Any) -> tuple[DeskRunResult | Finished, list[Event]]:
     events: list[Event] = []
-    return asyncio.run(run_and_tell(told, asked, events.append, **more)), events
+    return asyncio.run(run_and_notify(services(told), asked, events.append, **more)), events
 
 
 def test_a_program_and_a_server_hear_of_a_run_once(

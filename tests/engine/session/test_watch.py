@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.app.watch import RETRY, Watch
 from engine.clock import BacktestClock
 from engine.errors import CredentialsRefused, NetworkError
 from engine.market.trading_hours import AroundTheClock, exchange_calendar
 from engine.session.schedule import Schedule, ScheduledRun, next_occasion
-from engine.session.watch import RETRY, Watch
 
 XNYS = exchange_calendar()
 HALF_HOUR = Schedule(timedelta(minutes=10), timedelta(minutes=30))

@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 
-from connectors.wiring.desk import run_desk_day
-from connectors.wiring.runs import run_backtest
+from connectors.wiring.services import services
+from engine.app.backtest import run_backtest
+from engine.app.daily_run import run_daily
 from engine.config import load_config
 from engine.domain.run import DataSpec, RunSpec
 from tui.cli import main
@@ -64,7 +65,7 @@ def kept_homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, P
     config = load_config(None, environ=FEW_AGENTS).config
     patch.setenv("PAPERDESK_HOME", str(homes["desk"]))
     for session in SESSIONS:
-        asyncio.run(run_desk_day(config, session))
+        asyncio.run(run_daily(services(config), session))
     for name in ("backtest", "table"):
         shutil.copytree(homes["desk"] / "cache", homes[name] / "cache")
     patch.setenv("PAPERDESK_HOME", str(homes["backtest"]))
@@ -77,7 +78,7 @@ def kept_homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, P
         data=DataSpec(None, 7),
         run=BACKTEST,
     )
-    run_backtest(spec, config)
+    run_backtest(services(config), spec)
     yield homes
     patch.undo()
 

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from connectors.wiring.desk import run_desk_day
+from connectors.wiring.services import services
 from engine import places
+from engine.app.daily_run import run_daily
 from engine.config import load_config
 from engine.journal.point_in_time import OF_SESSION, hide_after_event
 from engine.journal.reader import JournalReader
@@ -29,7 +30,7 @@ def days(run: Run, fresh: Path) -> dict[date, dict[str, Any]]:
     config = load_config(None, environ=FEW_AGENTS).config
     printed = {}
     for session in SESSIONS:
-        asyncio.run(run_desk_day(config, session))
+        asyncio.run(run_daily(services(config), session))
         printed[session] = {command: run(command, "--json").json for command in COMMANDS}
         run("halt", "--reason", f"after {session}")
         run("resume")

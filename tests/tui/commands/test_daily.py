@@ -19,15 +19,15 @@ import pytest
 
 from connectors.wiring.services import services
 from engine import places
-from engine.app.desk_session import session_to_run
-from engine.clock import LiveClock
-from engine.config import load_config
+from engine.app.desk_context import desk_context
+from engine.app.desk_journal import DeskJournal
+from engine.config import Config, load_config
 from engine.domain.order import OrderState
 from engine.domain.portfolio import Portfolio
 from engine.journal.integrity import quick_check
 from engine.journal.reader import JournalReader
 from tests.tui.commands.conftest import FEW_AGENTS, SESSIONS, Run, contents
-from tui.commands.due import desk_of, due_session, kept_sessions
+from tui.commands.due import due_session, kept_sessions, symbols_of
 from tui.invocation import Invocation
 
 REPO = Path(__file__).parents[3]
@@ -131,9 +131,11 @@ def test_what_is_due_is_what_the_wiring_runs(fresh: Path) -> None:
     for text in ("", '[desk]\nsymbols = ["AAPL"]\n', '[desk]\nsymbols = ["BTC-USD"]\n'):
         (fresh / "config.toml").write_text(text)
         config = load_config(fresh / "config.toml", environ={}).config
-        desk, symbols = desk_of(Invocation())
-        assert (desk, symbols) == (config.desk.name, services(config).symbols)
-        assert due_session(symbols) == session_to_run(services(config), None, LiveClock().now())[1]
+        given = services(config)
+        assert symbols_of(Invocation().services()) == given.symbols
+        with DeskJournal(config.desk.name) as journal:
+            assert due_session(given.symbols) == desk_context(given, journal).session
+    assert symbols_of(None) == services(Config()).symbols
     assert kept_sessions() == places.session_table()
 
 

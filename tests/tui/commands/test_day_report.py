@@ -16,6 +16,7 @@ from engine.app.session_report import keep_report
 from engine.domain.run import RunKind, RunOutcome
 from engine.errors import DataError
 from engine.journal.entries import RunEntry
+from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
 from engine.reports.day_markdown import day_markdown
 from engine.session.desk_context import run_id
@@ -83,8 +84,13 @@ def test_a_desk_that_never_ran_has_no_report(run: Run, fresh: Path) -> None:
     assert said.code == 65 and "has not run yet" in said.err
 
 
+def report(run: str, folder: Path) -> Path | None:
+    with JournalReader(places.desk_journal("demo")) as reader:
+        return keep_report(reader, "demo", run, folder)
+
+
 def test_a_report_is_written_whole_or_not_at_all(desk: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    folder, journal = places.desk_reports("demo"), places.desk_journal("demo")
+    folder = places.desk_reports("demo")
     target = folder / "2025-03-14.md"
     before = target.read_text(encoding="utf-8")
 
@@ -96,10 +102,10 @@ def test_a_report_is_written_whole_or_not_at_all(desk: Path, monkeypatch: pytest
     with monkeypatch.context() as patch:
         patch.setattr(Path, "write_bytes", full)
         with pytest.raises(DataError, match="No space left on device"):
-            keep_report(journal, "demo", "daily-demo-20250314", folder)
+            report("daily-demo-20250314", folder)
     assert target.read_text(encoding="utf-8") == before
     assert {path.name for path in folder.iterdir()} == {f"{session}.md" for session in SESSIONS}
-    assert keep_report(journal, "demo", "daily-demo-19990101", folder) is None
+    assert report("daily-demo-19990101", folder) is None
 
 
 def test_what_agents_write_neither_marks_up_nor_steers_a_terminal(run: Run, desk: Path) -> None:
@@ -130,7 +136,7 @@ def test_a_cycle_within_the_session_has_a_report_of_its_own(run: Run, desk: Path
             )
         )
         writer.run_finished(identity, RunOutcome.DONE, now)
-    kept = keep_report(journal, "demo", identity, places.desk_reports("demo"))
+    kept = report(identity, places.desk_reports("demo"))
     assert kept is not None and kept.name == f"{session}-2.md"
     assert f"session {session}, cycle 2 within the next" in kept.read_text(encoding="utf-8").splitlines()[0]
     assert run("report", "--run", identity).out == kept.read_text(encoding="utf-8")

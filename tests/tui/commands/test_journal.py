@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from connectors.wiring.desk import OpenDesk
+from connectors.wiring.services import services
 from engine.app.desk_lock import desk_lock
+from engine.app.open_desk import OpenDesk
 from engine.clock import BacktestClock
 from engine.config import load_config
 from engine.errors import TryAgainLater
@@ -192,9 +193,9 @@ def test_what_cannot_be_meant(run: Run, fresh: Path, arguments: tuple[str, ...],
 async def test_the_app_opens_on_an_old_journal_and_runs_its_cycle(old: Path) -> None:
     config = load_config(None, environ={}).config
     with desk_lock("demo"), pytest.raises(TryAgainLater, match=HELD):
-        OpenDesk(config)
+        OpenDesk(services(config))
     assert version_of(old) == 1
-    app = OpenDesk(config)
+    app = OpenDesk(services(config))
     app.clock = BacktestClock(datetime(2025, 3, 18, 1, tzinfo=UTC))
     with records_in(app.journal, app.desk) as records:
         books = opening_of(records).books
@@ -211,7 +212,7 @@ async def test_the_app_opens_on_an_old_journal_and_runs_its_cycle(old: Path) -> 
 
 async def test_the_apps_cycle_brings_a_journal_up_to_date_that_was_put_there_since(old: Path) -> None:
     config = load_config(None, environ={}).config
-    app = OpenDesk(config)
+    app = OpenDesk(services(config))
     as_version(1, old, old)
     app.clock = BacktestClock(datetime(2025, 3, 15, 1, tzinfo=UTC))
     events: list[Event] = []

@@ -14,8 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from connectors.wiring.desk import run_desk_day
-from connectors.wiring.runs import run_backtest
+from connectors.wiring.services import services
+from engine.app.backtest import run_backtest
+from engine.app.daily_run import run_daily
 from engine.config import load_config
 from engine.domain.run import DataSpec, RunSpec
 from tests.tui.commands.conftest import BACKTEST, Run, contents
@@ -34,11 +35,11 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     patch.setenv("PAPERDESK_HOME", str(home))
     config = load_config(None, environ=CONFIG).config
     for session in SESSIONS:
-        asyncio.run(run_desk_day(config, session))
+        asyncio.run(run_daily(services(config), session))
     spec = RunSpec(
         symbols=("TMBK",), first=SESSIONS[1], last=SESSIONS[2], preset="desk", data=DataSpec(None, 7), run=REMEMBERING
     )
-    run_backtest(spec, config)
+    run_backtest(services(config), spec)
     yield home
     patch.undo()
 

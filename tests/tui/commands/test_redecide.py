@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from connectors.wiring.desk import run_desk_day
+from connectors.wiring.services import services
+from engine.app.daily_run import run_daily
 from engine.config import load_config
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.ports import LanguageModel
@@ -125,7 +126,7 @@ def test_parity_says_that_a_day_is_the_same(run: Run, desk: Path) -> None:
 
 def test_parity_ends_with_1_and_shows_what_differs(run: Run, fresh: Path) -> None:
     day = date(2025, 3, 11)
-    asyncio.run(run_desk_day(load_config(None, environ=FEW_AGENTS).config, day, through=Contrary))
+    asyncio.run(run_daily(services(load_config(None, environ=FEW_AGENTS).config), day, through=Contrary))
     said, document = run("parity", str(day)), run("parity", str(day), "--json")
     assert (said.code, document.code, said.err) == (1, 1, "")
     assert said.out.startswith(f"Parity of {day}: not the same\n")

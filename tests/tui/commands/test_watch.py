@@ -20,10 +20,11 @@ import pytest
 
 from connectors.demo import DemoMarket
 from connectors.sandbox import SandboxServer
-from connectors.wiring.desk import run_desk_day
 from connectors.wiring.sandbox import build_sandbox
+from connectors.wiring.services import services
 from connectors.wiring.sources import calendars
 from engine import places
+from engine.app.daily_run import run_daily
 from engine.config import load_config
 from engine.domain.run import DataSpec
 from engine.journal.integrity import quick_check
@@ -208,7 +209,7 @@ def test_sigterm_is_the_ordinary_end_and_cron_works_beside_a_watch(
     watch.finished("daily-paper-20240301")
     watch.waits_for("next: ")
     to(sandbox, "2024-03-04T21:03")  # the watch has it due at 21:05
-    done = asyncio.run(run_desk_day(load_config(config).config))
+    done = asyncio.run(run_daily(services(load_config(config).config)))
     assert done.run == "daily-paper-20240304"
     to(sandbox, "2024-03-04T21:05")
     watch.waits_for("2024-03-04 is decided already (daily-paper-20240304)")

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from connectors.wiring.desk import run_desk_day
+from connectors.wiring.services import services
+from engine.app.daily_run import run_daily
 from engine.config import load_config
 from engine.domain.model_call import ModelRequest, ModelResult, Usage
 from engine.ports import LanguageModel
@@ -44,7 +45,7 @@ class Wayward:
 def wayward(fresh: Path) -> Path:
     """A desk whose model misbehaved for two symbols."""
     config = load_config(None, environ=FEW_AGENTS).config
-    asyncio.run(run_desk_day(config, date(2025, 3, 11), through=Wayward))
+    asyncio.run(run_daily(services(config), date(2025, 3, 11), through=Wayward))
     return fresh
 
 

@@ -1,4 +1,4 @@
-"""An old decision, decided again: the same inputs, the memory as it was that day, and what is to be different."""
+"""A recorded decision, decided again: the same inputs, the memory as it was that day, and the requested changes."""
 
 from __future__ import annotations
 
@@ -8,16 +8,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import date
 
-from connectors.wiring.runs import on_convention, with_costs
-from connectors.wiring.services import services
 from engine.agents.ask import AnswerRecord, Asker
 from engine.app.briefing import kept_briefing
 from engine.app.market_data import load_macro, load_run
 from engine.app.memory import memory_errors, remembers, run_memory
 from engine.app.models import ModelSet, build_models
+from engine.app.run_spec import with_costs
 from engine.app.stored_memory import memory_of_run
-from engine.config import Config
-from engine.conventions.catalog import convention
 from engine.cycle.cycle import INDICATOR_ROWS, Cycle
 from engine.cycle.recall import TradingMemory
 from engine.cycle.turn import CycleResult, Turn
@@ -40,40 +37,48 @@ from engine.lab.redecision import (
     opened,
     step_of,
 )
+from engine.lab.window import on_convention
 from engine.market.as_of import Market, load_market
 from engine.ports import Calendar
 from engine.preset import Preset, briefed, load_preset
+from engine.services import Services
 from engine.session.inputs import read_inputs
 from engine.session.recorder import answer_entry
 from memory.recall import LayeredMemory
 
 AS_IT_WAS = Changes()
-"""Nothing is to be different."""
+"""No difference from the run."""
 
 
 def redecide(
+    services: Services,
     reader: JournalReader,
     decisions: Sequence[Decision],
-    config: Config,
     changes: Changes = AS_IT_WAS,
     market: Market | None = None,
 ) -> Redecided:
-    """Decides a symbol's decisions of one session (one per owner) again; `market` is the run's where it is loaded
+    """Decide a symbol's decisions of one session (one per owner) again; `market` is the run's where it is loaded
     already. Nothing is written but answers of models that are newly asked, into the recorded ones.
 
     Raises UsageError for a preset, step or model that there is not and for a rule strategy; DataError where data,
-    journal or memory lack what was decided with; what the models' wiring raises, CredentialsRefused only for a
-    question that is new.
+    journal or memory lack what was decided with; what `build_models` raises, CredentialsRefused only for a question
+    that is new.
     """
     key = decisions[0].key
     entry = reader.run(key.run)
-    preset = briefed(_preset(entry, config, changes), kept_briefing(reader, entry))
+    preset = briefed(_preset(services, entry, changes), kept_briefing(reader, entry))
     model = changes.model or (None if entry.spec is None else entry.spec.model)
-    models = build_models(services(config), preset, model, keys_on_demand=True)
+    models = build_models(services, preset, model, keys_on_demand=True)
     stood = [trail(reader, made.key) for made in decisions]
     said = [answer for one in stood for answer in one.answers] if changes.model in (None, ModelKind.REPLAY) else []
     asked = Asked(
-        entry=entry, session=key.session, cycle=key.cycle, preset=preset, models=models, config=config, said=tuple(said)
+        services=services,
+        entry=entry,
+        session=key.session,
+        cycle=key.cycle,
+        preset=preset,
+        models=models,
+        said=tuple(said),
     )
     again = asyncio.run(_again(reader, asked, key.symbol, market))
     return Redecided(
@@ -90,28 +95,37 @@ def redecide(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """Which batch is to be decided again, by whom; `said` are answers that stand where the question is the same."""
+    """A batch to be decided again.
 
+    services: data, embedders, calendars.
+    entry: the recorded run.
+    session: the session that was decided on.
+    cycle: number of the cycle that decided.
+    preset: the preset that decides now.
+    models: the models that answer now.
+    said: recorded answers that are given again where the question is the same.
+    """
+
+    services: Services
     entry: RunEntry
     session: date
     cycle: int
     preset: Preset
     models: ModelSet
-    config: Config
     said: tuple[AnswerEntry, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """What a batch, or a symbol of it, came to when it was decided again."""
+    """The result of deciding a batch, or a symbol of it, again."""
 
     turn: Turn
-    verdict: CycleResult
+    result: CycleResult
     answers: tuple[AnswerEntry, ...]
     notes: tuple[str, ...]
 
     def trails(self, symbol: Symbol) -> list[Trail]:
-        """A symbol's decisions as trails; nothing has come of them."""
+        """A symbol's decisions as trails, without fills and outcomes."""
         now = self.turn.market.now
         return [
             Trail(
@@ -119,7 +133,7 @@ class Again:
                 answers=tuple(answer for answer in self.answers if answer.key == made.key),
                 orders=tuple(
                     OrderEntry(order=order, run=made.key.run, desk=self.turn.desk, cycle=made.key.cycle, time=now)
-                    for order in self.verdict.orders
+                    for order in self.result.orders
                     if order.symbol == symbol
                 ),
                 moves=(),
@@ -128,18 +142,18 @@ class Again:
                 closes=(),
                 recalled=tuple(
                     Recalled(memory, memory.id in made.evidence)
-                    for memory in {m.id: m for m in self.verdict.recollections.get(made.key, ())}.values()
+                    for memory in {m.id: m for m in self.result.recollections.get(made.key, ())}.values()
                 ),
             )
-            for made in self.verdict.decisions
+            for made in self.result.decisions
             if made.key.symbol == symbol
         ]
 
 
 async def _again(reader: JournalReader, asked: Asked, symbol: Symbol | None, given: Market | None) -> Again:
     try:
-        occasion, market, calendar = await _occasion(reader, asked, given)
-        again = await decide_batch(asked, occasion, market, calendar, symbol)
+        recorded, market, calendar = await _recorded(reader, asked, given)
+        again = await decide_batch(asked, recorded, market, calendar, symbol)
         kept = given is None and asked.entry.spec is None and bool(reader.inputs(asked.entry.id, asked.cycle))
         return replace(again, notes=(*again.notes, *_short_of_bars(asked, market, symbol))) if kept else again
     finally:
@@ -147,8 +161,8 @@ async def _again(reader: JournalReader, asked: Asked, symbol: Symbol | None, giv
 
 
 def _short_of_bars(asked: Asked, market: Market, symbol: Symbol | None) -> Iterator[str]:
-    """What a longer look back than that day's does not find: a desk keeps the bars that its preset reads."""
-    then, now = preset_of_desk(asked.entry, asked.config).windows.chart, asked.preset.windows.chart
+    """Notes on a longer lookback than that day's: a desk keeps only the bars that its preset reads."""
+    then, now = preset_of_desk(asked.services, asked.entry).windows.chart, asked.preset.windows.chart
     for name in (symbol,) if symbol is not None else market.histories:
         bars = len(market.histories[name])
         if now > then and bars < now + INDICATOR_ROWS:
@@ -162,8 +176,8 @@ async def decide_batch(
     heard: list[AnswerRecord] = []
     models = asked.models
     spec = asked.entry.spec
-    saying = {id(model): RecordedModel(model, asked.said) for model in models.models.values()}
-    answering = {agent: saying[id(model)] for agent, model in models.models.items()}
+    replaying = {id(model): RecordedModel(model, asked.said) for model in models.models.values()}
+    answering = {agent: replaying[id(model)] for agent, model in models.models.items()}
     asker = Asker(
         answering,
         models.settings,
@@ -181,7 +195,7 @@ async def decide_batch(
     return Again(done.turn, done.result, answers, notes)
 
 
-def _preset(entry: RunEntry, config: Config, changes: Changes) -> Preset:
+def _preset(services: Services, entry: RunEntry, changes: Changes) -> Preset:
     if entry.spec is not None and entry.spec.preset is None:
         raise UsageError(
             f"{entry.id} is a run of the rule strategy {entry.name}: only decisions of agents are redecided"
@@ -190,48 +204,46 @@ def _preset(entry: RunEntry, config: Config, changes: Changes) -> Preset:
         return load_preset(changes.preset).without(changes.without)
     if entry.spec is not None and entry.spec.preset is not None:
         return load_preset(entry.spec.preset).without((*entry.spec.without, *changes.without))
-    return preset_of_desk(entry, config).without(changes.without)
+    return preset_of_desk(services, entry).without(changes.without)
 
 
-def preset_of_desk(entry: RunEntry, config: Config) -> Preset:
-    """What a desk ran on that day: its configured preset, unless it has another name by now."""
-    configured = load_preset(config.desk.preset)
+def preset_of_desk(services: Services, entry: RunEntry) -> Preset:
+    """The preset that a desk ran on that day: the configured one, unless it has another name by now."""
+    configured = load_preset(services.config.desk.preset)
     return configured if configured.name == entry.name else load_preset(entry.name)
 
 
-async def _occasion(reader: JournalReader, asked: Asked, given: Market | None) -> tuple[RecordedTurn, Market, Calendar]:
-    entry, config = asked.entry, asked.config
-    outside = services(config)
+async def _recorded(reader: JournalReader, asked: Asked, given: Market | None) -> tuple[RecordedTurn, Market, Calendar]:
+    entry, services = asked.entry, asked.services
     if entry.spec is None:
         inputs = reader.inputs(entry.id, asked.cycle)
-        seen = read_inputs(inputs, outside.calendar_for) if inputs else None
-        occasion = desk_turn(reader, entry, asked.session, asked.cycle, config.desk.name, seen)
-        market = given or (seen.market if seen is not None else await desk_market(config, occasion))
-        return occasion, market, outside.desk_calendar(entry.symbols)
+        seen = read_inputs(inputs, services.calendar_for) if inputs else None
+        recorded = desk_turn(reader, entry, asked.session, asked.cycle, services.desk, seen)
+        market = given or (seen.market if seen is not None else await desk_market(services, recorded))
+        return recorded, market, services.desk_calendar(entry.symbols)
     spec = entry.spec
-    calendar = outside.desk_calendar(spec.symbols)
-    rules, _ = with_costs(spec, config)
-    loaded = await load_run(outside, spec) if given is None else given
-    market = on_convention(spec, convention(spec.convention), loaded)
-    occasion = backtest_turn(reader, entry, spec, asked.session, calendar, rules, config.desk.name)
+    calendar = services.desk_calendar(spec.symbols)
+    rules, _ = with_costs(spec, services.config)
+    loaded = await load_run(services, spec) if given is None else given
+    market = on_convention(spec, loaded)
+    recorded = backtest_turn(reader, entry, spec, asked.session, calendar, rules, services.desk)
     if rules.fill_at is FillAt.SAME_CLOSE:
-        occasion = opened(occasion, market, rules)
-    return occasion, market, calendar
+        recorded = opened(recorded, market, rules)
+    return recorded, market, calendar
 
 
-async def desk_market(config: Config, occasion: RecordedTurn) -> Market:
-    """What the desk's data say today of the symbols that were decided or held then. Raises what the source raises, and
+async def desk_market(services: Services, recorded: RecordedTurn) -> Market:
+    """The desk's present data of the symbols that were decided or held then. Raises what the source raises, and
     StaleData where bars do not reach the session."""
-    outside = services(config)
-    source = outside.open_source(outside.data, occasion.session)
-    macro = await load_macro(outside, outside.data, occasion.session)
-    symbols = tuple(dict.fromkeys((*occasion.symbols, *occasion.portfolio.positions)))
-    market = await load_market(source, source, source, symbols, outside.calendar_for, macro=macro)
-    for symbol in occasion.symbols:
+    source = services.open_source(services.data, recorded.session)
+    macro = await load_macro(services, services.data, recorded.session)
+    symbols = tuple(dict.fromkeys((*recorded.symbols, *recorded.portfolio.positions)))
+    market = await load_market(source, source, source, symbols, services.calendar_for, macro=macro)
+    for symbol in recorded.symbols:
         history = market.histories[symbol]
-        if not len(history) or history.session(-1) < occasion.session:
+        if not len(history) or history.session(-1) < recorded.session:
             raise StaleData(
-                f"{symbol}: its bars do not reach {occasion.session}, when it was decided: fetch them again"
+                f"{symbol}: its bars do not reach {recorded.session}, when it was decided: fetch them again"
             )
     return market
 
@@ -240,25 +252,24 @@ async def desk_market(config: Config, occasion: RecordedTurn) -> Market:
 def memory_then(
     asked: Asked, calendar: Calendar, step: float
 ) -> Iterator[tuple[TradingMemory | None, tuple[str, ...]]]:
-    """The memory of the run as it was before a decision, and what has to be said about it; what is written into it is
-    lost. An empty one where the run had none. Raises MissingData where one that it had is gone, and as
-    `memory_errors` says."""
+    """The memory of the run as it was before a decision, with notes on it; what is written into it is lost. An empty
+    one where the run had none. Raises MissingData where one that it had is gone, and as `memory_errors` says."""
     if not remembers(asked.preset):
         yield None, ()
         return
-    outside = services(asked.config)
-    kept = memory_of_run(outside, asked.entry)
+    services = asked.services
+    kept = memory_of_run(services, asked.entry)
     original = _original(asked)
     if not kept.exists:
         if remembers(original):
             raise MissingData(f"what {asked.entry.id} remembered is gone from {kept.place}: put it back from a copy")
-        with run_memory(outside, asked.preset, calendar) as empty:
+        with run_memory(services, asked.preset, calendar) as empty:
             yield empty, (f"{asked.entry.name} has no memory: {asked.preset.name} begins with an empty one",)
         return
     from memory.lancedb_store import LanceStore
 
     spec = asked.entry.spec
-    with memory_errors(), outside.open_embedder(None if spec is None else spec.embedder, lambda use: None) as embedder:
+    with memory_errors(), services.open_embedder(None if spec is None else spec.embedder, lambda use: None) as embedder:
         store = LanceStore(kept.place, embedder, writing=False)
         constants = original.memory if remembers(original) else kept.constants
         with LayeredMemory(store, embedder, constants) as memory:
@@ -269,6 +280,6 @@ def memory_then(
 def _original(asked: Asked) -> Preset:
     spec = asked.entry.spec
     if spec is None:
-        return preset_of_desk(asked.entry, asked.config)
+        return preset_of_desk(asked.services, asked.entry)
     assert spec.preset is not None  # a rule strategy was refused
     return load_preset(spec.preset).without(spec.without)

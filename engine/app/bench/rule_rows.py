@@ -1,4 +1,4 @@
-"""The rule rows of a published table: each symbol loaded alone, so that one lacks no other."""
+"""The rule rows of a published table: each symbol is loaded alone, so that a missing one costs no other."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Say = Callable[[str], None]
 
 
 class RuleRows:
-    """Runs the rules of tables; keeps which symbols there are prices for, and why not for the others."""
+    """Rules of tables, run; `found` are symbols with prices, `missing` says why others have none."""
 
     def __init__(
         self, source: MarketSource, calendar_for: Callable[[Symbol], Calendar], changes: Sequence[Override], say: Say

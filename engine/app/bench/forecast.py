@@ -1,4 +1,4 @@
-"""What a bench will ask its models, before it asks: an estimate of calls, tokens and dollars.
+"""The forecast of a bench: an estimate of its models' calls, tokens and dollars.
 
 The first sessions of every run are played with the offline rules; what they asked is taken for the rest. Answers that
 are recorded already are followed as far as they go, and not counted as to be paid.
@@ -11,16 +11,13 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from decimal import Decimal
 
-from connectors.wiring.bench_jobs import Job, job_market
-from connectors.wiring.runs import Stop, set_up
-from connectors.wiring.services import services
+from engine.app.agent_run import AgentRun, backtest_context
+from engine.app.backtest import Stop
+from engine.app.bench.jobs import Job, job_market
 from engine.app.memory import run_memory
 from engine.app.models import build_models, chosen_models
-from engine.clock import BacktestClock
-from engine.config import Config
 from engine.domain.model_call import ModelRequest, ModelResult, Usage
 from engine.domain.model_price import PriceTable
 from engine.domain.model_spec import ModelKind, ModelSpec, ReplayMode, parse_model_spec
@@ -28,13 +25,11 @@ from engine.errors import MissingData, StaleData
 from engine.lab.backtest import run_agents, windows
 from engine.lab.window import desk_calendar_of
 from engine.market.as_of import Market
-from engine.market.trading_hours import FIRST_SESSION
 from engine.messages.events import SessionOpened
 from engine.offline.model import OfflineModel
 from engine.ports import LanguageModel
 from engine.preset import load_preset
-from engine.services import RecordedAnswers
-from engine.session.recorder import Silent
+from engine.services import RecordedAnswers, Services
 
 SETTLING, COUNTED = 10, 10
 """Sessions of a run that are played before prompts have their usual length, and those that are then counted."""
@@ -120,33 +115,34 @@ class _Rehearsal:
         return result
 
 
-def is_free(job: Job, config: Config) -> bool:
+def is_free(services: Services, job: Job) -> bool:
     """Whether a run asks nobody who might charge for it: the rules, or recorded answers alone."""
-    if ModelKind.REPLAY in (job.spec.model, config.models.default) or config.models.replay == ReplayMode.REPLAY_ONLY:
+    models = services.config.models
+    if ModelKind.REPLAY in (job.spec.model, models.default) or models.replay == ReplayMode.REPLAY_ONLY:
         return True
-    return all(spec.kind is ModelKind.OFFLINE for spec in _specs(job, config).values())
+    return all(spec.kind is ModelKind.OFFLINE for spec in _specs(services, job).values())
 
 
-def forecast(jobs: Sequence[Job], config: Config, say: Callable[[str], None] = lambda text: None) -> Forecast:
+def forecast(services: Services, jobs: Sequence[Job], say: Callable[[str], None] = lambda text: None) -> Forecast:
     """An estimate of what some runs will ask. Raises MalformedData for data that cannot be read."""
-    wanted = [job for job in jobs if not is_free(job, config)]
+    wanted = [job for job in jobs if not is_free(services, job)]
     rates: dict[tuple[object, ...], tuple[int, Mapping[str, tuple[float, float, float]]] | None] = {}
     estimates: dict[str, Estimate] = {}
-    unknown, prices = 0, services(config).models.prices()
-    with services(config).models.recorded() as recorded:
+    unknown, prices = 0, services.models.prices()
+    with services.models.recorded() as recorded:
         for number, job in enumerate(wanted):
             say(f"forecast: {number} of {len(wanted)} runs")
             key = (job.spec.symbols, job.table.first, job.spec.without)
             if key not in rates:
-                rates[key] = _rates(job, config)
+                rates[key] = _rates(services, job)
             known = rates[key]
             if known is None:
                 unknown += 1
                 continue
-            specs = _specs(job, config)
-            follows = config.models.replay != ReplayMode.LIVE
+            specs = _specs(services, job)
+            follows = services.config.models.replay != ReplayMode.LIVE
             follows = follows and any(map(recorded.has, specs.values()))
-            held = _held(job, config, recorded, specs) if follows else Counter()
+            held = _held(services, job, recorded, specs) if follows else Counter()
             _add(estimates, known, specs, held, prices)
     return Forecast(estimates, len(wanted), unknown)
 
@@ -179,13 +175,14 @@ def _add(
             found.cost += price.cost(Usage(round(tokens_in / calls), 0, round(tokens_out / calls))) * round(new)
 
 
-def _specs(job: Job, config: Config) -> Mapping[str, ModelSpec]:
+def _specs(services: Services, job: Job) -> Mapping[str, ModelSpec]:
     """Who answers each agent of a run that is not a replay."""
+    config = services.config
     chosen = chosen_models(load_preset(job.spec.preset or ""), config, job.spec.model)[1]
     return {agent: parse_model_spec(text, config.endpoints) for agent, text in chosen.items()}
 
 
-def _rates(job: Job, config: Config) -> tuple[int, Mapping[str, tuple[float, float, float]]] | None:
+def _rates(services: Services, job: Job) -> tuple[int, Mapping[str, tuple[float, float, float]]] | None:
     """How many sessions a run has, and by agent the calls and tokens of one; None where it has no data."""
     tally, before, opened = _Tally(), _Tally(), 0
 
@@ -197,10 +194,10 @@ def _rates(job: Job, config: Config) -> tuple[int, Mapping[str, tuple[float, flo
         return opened > SETTLING + COUNTED
 
     try:
-        market = job_market(job, config)
+        market = job_market(services, job)
         warming, sessions = windows(job.spec, desk_calendar_of(market, job.spec.symbols))
         rehearsal = _Rehearsal(tally, None, ModelSpec(ModelKind.OFFLINE))
-        played = asyncio.run(_play(job, config, market, lambda spec: rehearsal, enough))
+        played = asyncio.run(_play(services, job, market, lambda spec: rehearsal, enough))
     except (MissingData, StaleData):
         return None
     if played <= SETTLING:
@@ -216,7 +213,7 @@ def _rates(job: Job, config: Config) -> tuple[int, Mapping[str, tuple[float, flo
     }
 
 
-def _held(job: Job, config: Config, recorded: RecordedAnswers, specs: Mapping[str, ModelSpec]) -> Counter[str]:
+def _held(services: Services, job: Job, recorded: RecordedAnswers, specs: Mapping[str, ModelSpec]) -> Counter[str]:
     """By agent, the calls of a run that are recorded, as far as the first session that lacks one."""
     tally = _Tally()
     asked = {spec for spec in specs.values() if spec.kind is not ModelKind.OFFLINE}
@@ -228,23 +225,24 @@ def _held(job: Job, config: Config, recorded: RecordedAnswers, specs: Mapping[st
     def of(agent: str) -> LanguageModel:
         return models.get(specs[agent]) or OfflineModel()
 
-    asyncio.run(_play(job, config, job_market(job, config), of, missed))
+    asyncio.run(_play(services, job, job_market(services, job), of, missed))
     return tally.held
 
 
-async def _play(job: Job, config: Config, market: Market, model_of: Callable[[str], LanguageModel], stop: Stop) -> int:
-    """Plays a run with models that are given, until it is to stop; how many sessions that were."""
+async def _play(
+    services: Services, job: Job, market: Market, model_of: Callable[[str], LanguageModel], stop: Stop
+) -> int:
+    """Play a run with given models until it is to stop; the number of sessions."""
     preset = load_preset(job.spec.preset or "").without(job.spec.without)
-    models = build_models(services(config), preset, OfflineModel.spec)
+    models = build_models(services, preset, OfflineModel.spec)
     models = replace(models, models={agent: model_of(agent) for agent in models.models})
-    clock = BacktestClock(datetime.combine(FIRST_SESSION, datetime.min.time(), tzinfo=UTC))
+    run = AgentRun(services=services, spec=job.spec, preset=preset, models=models, market=market)
     count = 0
 
     def heard(event: object) -> None:
         nonlocal count
         count += isinstance(event, SessionOpened)
 
-    with run_memory(services(config), preset, desk_calendar_of(market, job.spec.symbols)) as memory:
-        setting = set_up(job.spec, config, market, preset, models, memory, clock, Silent(), heard, stop)
-        await run_agents(job.spec, setting)
+    with run_memory(services, preset, run.calendar) as memory:
+        await run_agents(job.spec, backtest_context(run, memory, publish=heard, stop=stop))
     return count

@@ -1,4 +1,4 @@
-"""A published table with our figures beside the paper's: rules and agents, in one document."""
+"""One bench from its request to its cells: rules and agents beside the paper's figures."""
 
 from __future__ import annotations
 
@@ -8,45 +8,34 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
 
-from connectors.wiring.bench_agents import Backbone, Plan, agent_rows, backbones, plan, text_notes
-from connectors.wiring.bench_jobs import Job, Played, run_jobs
-from connectors.wiring.bench_rules import RuleRows, Say
-from connectors.wiring.runs import Stop
-from connectors.wiring.services import services
-from engine.clock import LiveClock
-from engine.config import Config
+from engine.app.backtest import Stop
+from engine.app.bench.agent_rows import agent_rows, text_notes
+from engine.app.bench.jobs import Job, Played, run_jobs
+from engine.app.bench.plan import Backbone, BenchRequest, Plan, backbones, plan
+from engine.app.bench.rule_rows import RuleRows, Say
 from engine.domain.market import Symbol
 from engine.domain.run import DataSpec, ModelUse
 from engine.errors import MissingData, UsageError
-from engine.lab.published_agents import Ablation, published_agents
+from engine.lab.published_agents import published_agents
 from engine.lab.published_runs import overrides
 from engine.lab.published_tables import BENCHES, PublishedTable, published
-from engine.ports import Clock
 from engine.reports.comparison import AgentRow, Cell, agent_cells, compare
 from engine.reports.model_averages import Average, averages
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BenchRequest:
-    """What a bench is to come to. `models` are the specs that answer the agents, one after the other, empty for the
-    configured ones; `agents` may be False for the rules alone; `keep` writes a journal for every run."""
-
-    name: str
-    folder: str | None
-    symbols: tuple[Symbol, ...] = ()
-    params: tuple[tuple[str, str], ...] = ()
-    agents: bool = True
-    models: tuple[str, ...] = ()
-    ablations: tuple[Ablation, ...] = ()
-    repeats: int = 1
-    jobs: int = 1
-    keep: bool = False
+from engine.services import Services
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bench:
-    """What a bench came to: cells, averages, notes on the whole of it, the runs that were kept in journals, what the
-    models were asked. `interrupted` says what was not done, empty where all was."""
+    """Result of a bench.
+
+    name: the paper.
+    cells: our figures beside the printed ones.
+    averages: averages over the symbols, by model.
+    notes: remarks on the whole of it.
+    runs: ids of runs with a journal.
+    models: calls and cost by model.
+    interrupted: what was not done, empty where all was.
+    """
 
     name: str
     cells: tuple[Cell, ...]
@@ -59,7 +48,7 @@ class Bench:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedBench:
-    """A bench that can be run: all that could be refused has been looked at. `jobs` are the runs of its agents."""
+    """A bench whose request was checked; `jobs` are the runs of its agents."""
 
     request: BenchRequest
     tables: tuple[PublishedTable, ...]
@@ -69,8 +58,8 @@ class PreparedBench:
     jobs: Sequence[Job] = field(default=())
 
 
-def prepare(request: BenchRequest, config: Config, clock: Clock | None = None) -> PreparedBench:
-    """Looks at everything that a bench needs. Raises UsageError for an unknown bench, symbol, parameter or step,
+def prepare(services: Services, request: BenchRequest) -> PreparedBench:
+    """Check everything that a bench needs. Raises UsageError for an unknown bench, symbol, parameter or step,
     MissingData without a folder, ConfigError and CredentialsRefused for a model that cannot be used."""
     tables = bench_tables(request.name, request.symbols)
     overrides(request.params, _rules(tables))
@@ -78,26 +67,23 @@ def prepare(request: BenchRequest, config: Config, clock: Clock | None = None) -
     if not request.agents:
         return PreparedBench(request=request, tables=tables, data=data)
     agents = published_agents(request.name)
-    models = backbones(agents, config, request.models)
-    seed = config.desk.seed
-    made = plan(
-        tables, agents, models, request.ablations, request.repeats, data, seed, request.keep, clock or LiveClock()
-    )
+    models = backbones(services, agents, request.models)
+    made = plan(services, request, tables, agents, models=models, data=data)
     return PreparedBench(request=request, tables=tables, data=data, models=models, plan=made, jobs=tuple(made.jobs))
 
 
 def run_bench(
+    services: Services,
     prepared: PreparedBench,
-    config: Config,
     say: Say = lambda text: None,
     stop: Stop = lambda: False,
 ) -> Bench:
-    """Runs the rules, then the agents. A symbol or window that the folder lacks leaves its cells empty, and they say
+    """Run the rules, then the agents. A symbol or window that the folder lacks leaves its cells empty, and they say
     why; after `stop` the rows that are done stay. Raises MissingData where no row can be had, MalformedData for a row
     of a file that cannot be read, and what a run raises."""
     request, tables, made = prepared.request, prepared.tables, prepared.plan
-    source = services(config).open_source(prepared.data, max(table.last for table in tables))
-    rules = RuleRows(source, services(config).calendar_for, overrides(request.params, _rules(tables)), say)
+    source = services.open_source(prepared.data, max(table.last for table in tables))
+    rules = RuleRows(source, services.calendar_for, overrides(request.params, _rules(tables)), say)
     ruled = {table.name: rules.of(table) for table in tables}
     if not rules.found:
         why = next(iter(rules.missing.values()), "it has no symbols")
@@ -105,7 +91,7 @@ def run_bench(
     rows: dict[str, list[AgentRow]] = {}
     played: Mapping[int, Played] = {}
     if made is not None:
-        played = run_jobs(made.jobs, config, request.jobs, stop, _telling(say, len(made.jobs)))
+        played = run_jobs(services, made.jobs, request.jobs, stop, _progress(say, len(made.jobs)))
         for table, row in agent_rows(made, played, asyncio.run(text_notes(source, tables))):
             rows.setdefault(table.name, []).append(row)
     cells: list[Cell] = []
@@ -173,7 +159,7 @@ def _rules(tables: Sequence[PublishedTable]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(rule for table in tables for rule in table.strategies()))
 
 
-def _telling(say: Say, total: int) -> Callable[[Job, int], None]:
+def _progress(say: Say, total: int) -> Callable[[Job, int], None]:
     say(f"0 of {total} runs of agents are done")
     return lambda job, count: say(f"{count} of {total} runs of agents are done, the last {job.title}")
 

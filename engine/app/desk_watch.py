@@ -7,24 +7,22 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from datetime import date, timedelta
 
-from connectors.wiring.desk_cycle import cut_short, is_decided, run_desk_cycle
-from connectors.wiring.services import services
-from connectors.wiring.telling import run_and_tell, told
-from engine.app.desk_runner import Publish
-from engine.app.desk_session import Finished
+from engine.app.desk_context import Finished
+from engine.app.desk_journal import DeskJournal
+from engine.app.intraday_run import interrupted_cycle, is_decided, run_intraday
 from engine.app.market_data import held_symbols
-from engine.clock import LiveClock, SyncedClock
-from engine.config import Config
+from engine.app.notification import notify_of, run_and_notify
+from engine.app.watch import Sleep, Watch
+from engine.clock import SyncedClock
 from engine.domain.live import FeedMessage
 from engine.domain.market import is_crypto
 from engine.errors import PaperdeskError, UsageError
 from engine.market.live_prices import LivePrices
-from engine.messages.events import Noticed
+from engine.messages.events import Noticed, Publish
 from engine.ports import Broker, Clock, LanguageModel
 from engine.services import Services
 from engine.session.desk_context import DeskRunResult
 from engine.session.schedule import Schedule, ScheduledRun
-from engine.session.watch import Sleep, Watch
 
 Hear = Callable[[FeedMessage], None]
 Through = Callable[[LanguageModel], LanguageModel]
@@ -38,19 +36,19 @@ NO_CYCLES_WITHIN = (
 )
 
 
-def desk_rhythm(config: Config) -> Schedule:
-    """How often the configured desk works; only at a broker also within a session."""
-    given = services(config)
-    every = config.watch.every if _is_real_time(given) else 0
+def desk_schedule(services: Services) -> Schedule:
+    """The schedule of the configured desk; only at a broker also within a session."""
+    watch = services.config.watch
+    every = watch.every if _is_real_time(services) else 0
     return Schedule(
-        timedelta(minutes=config.watch.after_close),
+        timedelta(minutes=watch.after_close),
         timedelta(minutes=every) if every else None,
-        any(is_crypto(symbol) for symbol in given.symbols),
+        any(is_crypto(symbol) for symbol in services.symbols),
     )
 
 
-def _is_real_time(given: Services) -> bool:
-    return given.broker is not None and given.broker.is_real_time
+def _is_real_time(services: Services) -> bool:
+    return services.broker is not None and services.broker.is_real_time
 
 
 async def _at_once(work: Callable[[Through], Awaitable[None]]) -> None:
@@ -62,19 +60,18 @@ class DeskWatch:
 
     def __init__(
         self,
-        config: Config,
+        services: Services,
         publish: Publish,
         hear: Hear = lambda heard: None,
         take_turn: TakeTurn = _at_once,
     ) -> None:
         """`publish` is told what runs do, and what the watch has to say as Noticed; `hear` what the feed tells.
         `take_turn` has a cycle run when nothing else does, its models asked through what it gives."""
-        self._config = config
-        self._services = services(config)
+        self._services = services
         self._publish = publish
         self._hear = hear
         self._take_turn = take_turn
-        self._clock: Clock = LiveClock()
+        self._clock: Clock = services.clock
         self._prices = LivePrices()
         self._failed: tuple[date | None, str] = None, ""
         """The session and the words of the last failure: a cycle that is tried again tells them once."""
@@ -82,15 +79,15 @@ class DeskWatch:
     async def run(self) -> None:
         """Watches until it is cancelled. Raises UsageError for a desk without symbols, and what only a person can
         mend (FOR_A_PERSON)."""
-        config, symbols = self._config, self._services.symbols
+        symbols = self._services.symbols
         if not symbols:
             raise UsageError("the desk has no symbols; set desk.symbols in the configuration")
-        if config.watch.every and not _is_real_time(self._services):
+        if self._services.config.watch.every and not _is_real_time(self._services):
             self._say("warning", NO_CYCLES_WITHIN)
         calendar = self._services.desk_calendar(symbols)
         async with self._time() as sleep:
             feed = asyncio.create_task(self._follow())
-            watch = Watch(calendar, desk_rhythm(config), self._clock, self._work, self._say, sleep)
+            watch = Watch(calendar, desk_schedule(self._services), self._clock, self._work, self._say, sleep)
             try:
                 await watch.run()
             finally:
@@ -104,7 +101,7 @@ class DeskWatch:
         if service is None or not self._services.goes_by_broker:
             yield asyncio.sleep
             return
-        broker, clock = service.open(), SyncedClock(LiveClock())
+        broker, clock = service.open(), SyncedClock(self._services.clock)
         look = LOOKS if service.is_local else None
 
         async def sleep(seconds: float) -> None:
@@ -129,27 +126,34 @@ class DeskWatch:
         await self._take_turn(work)
 
     async def _cycle(self, occasion: ScheduledRun, through: Through) -> None:
-        if occasion.within_session and is_decided(self._config, occasion.session):
+        if occasion.within_session and self._is_decided(occasion.session):
             await self._within(occasion.session, occasion.number, through)
             return
         # A close that was not decided yet comes first: its own cycle takes the place of the one within the session.
         known = self._failed[1] if self._failed[0] == occasion.session else None
         try:
-            done = await run_and_tell(self._config, publish=self._publish, through=through, known=known)
+            done = await run_and_notify(self._services, publish=self._publish, through=through, known=known)
         except PaperdeskError as error:
             self._failed = occasion.session, str(error)
             raise
         if isinstance(done, Finished):
             self._say("info", f"{done.session} is decided already ({done.run})")
-        number = cut_short(self._config, done.session)
+        with DeskJournal(self._services.desk) as journal:
+            number = interrupted_cycle(journal.reader, done.session)
         if number is not None:
             await self._within(done.session, number, through)
 
     async def _within(self, session: date, number: int, through: Through) -> None:
-        async def run(hear: Publish) -> DeskRunResult | Finished:
-            return await run_desk_cycle(self._config, session, number, hear, through=through, heard=self._prices)
+        async def run(hear: Publish, journal: DeskJournal) -> DeskRunResult | Finished:
+            return await run_intraday(
+                self._services, session, number, hear, through=through, prices=self._prices, journal=journal
+            )
 
-        await told(self._config, run, session, self._publish)
+        await notify_of(self._services, run, self._publish, session=session)
+
+    def _is_decided(self, session: date) -> bool:
+        with DeskJournal(self._services.desk) as journal:
+            return is_decided(journal.reader, journal.desk, session)
 
     async def _follow(self) -> None:
         """Listens for as long as the desk watches; a feed that cannot be had is said, and the desk works without."""
@@ -157,7 +161,8 @@ class DeskWatch:
             given = self._services
             feed = None if given.broker is None else given.broker.open_feed(self._clock)
             if feed is not None:
-                symbols = dict.fromkeys((*given.symbols, *held_symbols(given.desk)))
+                with DeskJournal(given.desk) as journal:
+                    symbols = dict.fromkeys((*given.symbols, *held_symbols(journal.reader)))
                 await feed.follow(tuple(symbols), self._take)
         except PaperdeskError as error:
             self._say("error", f"no live prices and news: {error}")

@@ -1,4 +1,4 @@
-"""The look-ahead audit of a run: wires agents or a rule strategy as a backtest does, for whole and for changed data."""
+"""The look-ahead audit of a run of agents or of a rule strategy, on its whole data and on changed ones."""
 
 from __future__ import annotations
 
@@ -6,23 +6,20 @@ import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 from typing import Any
 
-from connectors.wiring.runs import check_spec, on_convention, set_up, with_costs
-from connectors.wiring.services import services
 from engine.agents.ask import AnswerRecord
+from engine.app.agent_run import AgentRun, backtest_context
 from engine.app.briefing import preset_of, settled
 from engine.app.market_data import load_run
 from engine.app.memory import run_memory
-from engine.app.models import ModelSet, build_models
-from engine.clock import BacktestClock, LiveClock
-from engine.config import Config
+from engine.app.models import build_models
+from engine.app.run_spec import check_spec, with_costs
 from engine.conventions.catalog import convention
 from engine.cycle.memory_items import MemoryScope
 from engine.cycle.recall import TradingMemory
 from engine.cycle.turn import CycleResult, Turn
-from engine.domain.briefing import ExpertNote
 from engine.domain.decision import Decision
 from engine.domain.execution import FillAt, PriceBasis
 from engine.domain.market import Symbol
@@ -31,65 +28,54 @@ from engine.domain.run import RunSpec
 from engine.errors import UsageError
 from engine.lab.audit import Certificate, Leg, OnStep, Trace, audit, venue
 from engine.lab.audit_rules import RuleSubject
-from engine.lab.backtest import BacktestContext, Checkpoint, play_to, run_agents
+from engine.lab.backtest import Checkpoint, play_to, run_agents
 from engine.lab.planting import GUIDANCE, MARKERS, MEMORY, planted_notes
 from engine.lab.watched_market import Inputs, WatchedMarket
-from engine.lab.window import desk_calendar_of, window
+from engine.lab.window import on_convention, window
 from engine.market.as_of import Market
-from engine.market.trading_hours import FIRST_SESSION, decision_time, previous_session
-from engine.ports import Calendar, Clock, LanguageModel
-from engine.preset import Preset
+from engine.market.trading_hours import decision_time, previous_session
+from engine.ports import Calendar, LanguageModel
+from engine.services import Services
 from engine.session.owner_books import BookOrders
 from engine.session.recorder import Silent
 
 
 def run_audit(
-    spec: RunSpec,
-    config: Config,
-    cuts: int | None,
-    on_step: OnStep = lambda done, steps: None,
-    clock: Clock | None = None,
+    services: Services, spec: RunSpec, cuts: int | None, on_step: OnStep = lambda done, steps: None
 ) -> Certificate:
-    """Audits a run at so many cuts (None: at every session). Nothing is kept; `on_step` hears how far it is.
+    """Audit a run at so many cuts (None: at every session). Nothing is kept; `on_step` hears how far it is.
 
     Raises what a backtest raises, and UsageError for live models, which answer equal prompts differently.
     """
-    wall = clock or LiveClock()
-    check_spec(spec, wall.now())
-    return asyncio.run(_audit(settled(services(config), spec), config, cuts, on_step))
+    check_spec(spec, services.clock.now())
+    return asyncio.run(_audit(services, settled(services, spec), cuts, on_step))
 
 
-async def _audit(spec: RunSpec, config: Config, cuts: int | None, on_step: OnStep) -> Certificate:
+async def _audit(services: Services, spec: RunSpec, cuts: int | None, on_step: OnStep) -> Certificate:
     preset = preset_of(spec)
-    models = None if preset is None else build_models(services(config), preset, spec.model)
-    if models is not None and models.spec != "offline" and config.models.replay == "live":
+    models = None if preset is None else build_models(services, preset, spec.model)
+    if models is not None and models.spec != "offline" and services.config.models.replay == "live":
         raise UsageError("an audit compares answers to equal prompts: set models.replay = read-through for it")
-    market = await load_run(services(config), spec)
+    market = await load_run(services, spec)
     if preset is None or models is None:
-        return await audit(RuleSubject(spec, market, *with_costs(spec, config)), cuts, on_step)
-    with run_memory(services(config), preset, desk_calendar_of(market, spec.symbols), embedder=spec.embedder) as memory:
-        return await audit(_AgentSubject(spec, config, market, preset, models, memory), cuts, on_step)
+        return await audit(RuleSubject(spec, market, *with_costs(spec, services.config)), cuts, on_step)
+    run = AgentRun(services=services, spec=spec, preset=preset, models=models, market=market)
+    with run_memory(services, preset, run.calendar, embedder=spec.embedder) as memory:
+        return await audit(_AgentSubject(run, memory), cuts, on_step)
 
 
 class _AgentSubject:
     """A preset's agents over their warm-up and test; `memory` is an empty one, of which every leg gets a copy."""
 
-    def __init__(
-        self,
-        spec: RunSpec,
-        config: Config,
-        market: Market,
-        preset: Preset,
-        models: ModelSet,
-        memory: TradingMemory | None,
-    ) -> None:
+    def __init__(self, run: AgentRun, memory: TradingMemory | None) -> None:
+        spec, preset = run.spec, run.preset
         known = convention(spec.convention)
         self.name = preset.name
-        self.market = _settled(on_convention(spec, known, market), known.price_basis)
-        self.calendar = desk_calendar_of(market, spec.symbols)
+        self.market = _settled(on_convention(spec, run.market), known.price_basis)
+        self.calendar = run.calendar
         self.beside = (*((GUIDANCE,) if "tools" in preset.steps else ()), *(() if memory is None else (MEMORY,)))
         self.hindsight = 0
-        self._spec, self._config, self._preset, self._models = spec, config, preset, models
+        self._run, self._spec, self._preset = run, spec, preset
         self._empty = memory
         dropped = max(known.bars_dropped_for(symbol) for symbol in spec.symbols)
         self._sessions = window(self.calendar, spec.first, spec.last, dropped)
@@ -97,7 +83,7 @@ class _AgentSubject:
         if spec.warm_up_from is not None:
             before = self._sessions[0] - timedelta(days=1)
             self._warming = window(self.calendar, spec.warm_up_from, before, 0)
-        self._rules, _ = with_costs(spec, config)
+        self._rules, _ = with_costs(spec, run.services.config)
         read_first = previous_session(self.calendar, self._sessions[0])
         same_close = self._rules.fill_at is FillAt.SAME_CLOSE
         self.decided: Sequence[date] = self._sessions if same_close else [read_first, *self._sessions[:-1]]
@@ -107,11 +93,11 @@ class _AgentSubject:
         heard: list[AnswerRecord] = []
         watched = WatchedMarket.of(self.market)
         memory = None if self._empty is None else self._empty.copy()
-        setting = self._setting(self.market, self._models, memory, self._preset.guidance, heard.append)
-        setting = replace(setting, market=watched)
+        whole = replace(self._run, market=self.market)
+        context = replace(backtest_context(whole, memory, on_answer=heard.append), market=watched)
         if memory is not None:
-            setting = replace(setting, recorder=_Recollected(memory, self.calendar, watched.read))
-        result = await run_agents(self._spec, setting)
+            context = replace(context, recorder=_Recollected(memory, self.calendar, watched.read))
+        result = await run_agents(self._spec, context)
         self.hindsight = 0 if memory is None else memory.written_with_hindsight()
         warm_up = () if result.warm_up is None else result.warm_up.decisions
         return _trace((*warm_up, *result.test.decisions), heard), watched.read
@@ -121,7 +107,7 @@ class _AgentSubject:
         what its memory brings up at its end, is searched for planted words."""
         heard: list[AnswerRecord] = []
         seen: set[str] = set()
-        models = {agent: _Witness(model, seen) for agent, model in self._models.models.items()}
+        models = {agent: _Witness(model, seen) for agent, model in self._run.models.models.items()}
         kept = self._empty if start is None else start.memory
         memory = None if kept is None else kept.copy()
         step = self.calendar.number(read)
@@ -130,27 +116,17 @@ class _AgentSubject:
         notes = tuple(note for note in self._preset.guidance if GUIDANCE in plant or note.day < read)
         if GUIDANCE in plant:
             notes += planted_notes(self._spec.symbols, read)
-        setting = self._setting(market, replace(self._models, models=models), memory, notes, heard.append)
+        preset = self._preset.model_copy(update={"guidance": notes})
+        cut = replace(self._run, market=market, models=replace(self._run.models, models=models), preset=preset)
+        context = backtest_context(cut, memory, on_answer=heard.append)
         now = decision_time(self.calendar, read)
-        setting = replace(setting, histories=venue(self.market, read, now, self._rules.fill_at))
-        decisions, where = await play_to(setting, self._warming, self._sessions, read, start)
+        context = replace(context, histories=venue(self.market, read, now, self._rules.fill_at))
+        decisions, where = await play_to(context, self._warming, self._sessions, read, start)
         said = {source for source, word in MARKERS.items() if any(word in _text(record) for record in heard)}
         if memory is not None and MEMORY in plant:
             places = [MemoryScope(s, owner, read, step) for s in self._spec.symbols for owner in self._preset.owners]
             said |= {MEMORY} if memory.shows(MARKERS[MEMORY], places) else set()
         return Leg(_trace(decisions, heard), where, frozenset(seen | said))
-
-    def _setting(
-        self,
-        market: Market,
-        models: ModelSet,
-        memory: TradingMemory | None,
-        notes: tuple[ExpertNote, ...],
-        heard: Callable[[AnswerRecord], None],
-    ) -> BacktestContext:
-        preset = self._preset.model_copy(update={"guidance": notes})
-        clock = BacktestClock(datetime.combine(FIRST_SESSION, datetime.min.time(), tzinfo=UTC))
-        return set_up(self._spec, self._config, market, preset, models, memory, clock, Silent(), on_answer=heard)
 
 
 class _Recollected(Silent):

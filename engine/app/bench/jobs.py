@@ -1,4 +1,4 @@
-"""The runs of a bench, one after the other or in processes of their own: a description in, a result out."""
+"""Jobs of a bench, one after the other or in processes of their own: a description in, a result out."""
 
 from __future__ import annotations
 
@@ -9,29 +9,25 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from connectors.wiring.runs import Stop, play, run_backtest
-from connectors.wiring.services import services
+from engine.app.agent_run import AgentRun, play
+from engine.app.backtest import Stop, run_backtest
 from engine.app.market_data import load_run
 from engine.app.models import build_models
-from engine.clock import BacktestClock
-from engine.config import Config
 from engine.domain.run import Result, RunSpec
 from engine.errors import MissingData, StaleData
 from engine.lab.published_runs import adjusted_market
 from engine.lab.published_tables import PublishedTable
 from engine.market.as_of import Market
-from engine.market.trading_hours import FIRST_SESSION
 from engine.preset import load_preset
-from engine.session.recorder import Silent
+from engine.services import Services
 
 if TYPE_CHECKING:
     from multiprocessing.synchronize import Event
 
 _PATIENCE = 0.2
-"""Seconds between two looks at whether to stop."""
+"""Seconds between two checks whether to stop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +42,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """What came of a job: a result, or why there is none. A result that was interrupted is none."""
+    """The outcome of a job: a result, or why there is none. A result that was interrupted is none."""
 
     result: Result | None
     trouble: str = ""
@@ -57,55 +53,55 @@ OnDone = Callable[[Job, int], None]
 
 
 def run_jobs(
+    services: Services,
     jobs: Sequence[Job],
-    config: Config,
     workers: int,
     stop: Stop = lambda: False,
     on_done: OnDone = lambda job, count: None,
 ) -> Mapping[int, Played]:
-    """Plays jobs, `workers` at a time; by number, those that came to their end. After `stop` no job begins, and those
+    """Play jobs, `workers` at a time; by number, those that came to their end. After `stop` no job begins, and those
     that are running end with their session; after a KeyboardInterrupt they end at once. Raises what a run raises,
     except for data that is missing or stale, which is its result."""
     if workers <= 1 or len(jobs) <= 1:
-        return _one_by_one(jobs, config, stop, on_done)
-    return _side_by_side(jobs, config, min(workers, len(jobs)), stop, on_done)
+        return _one_by_one(services, jobs, stop, on_done)
+    return _side_by_side(services, jobs, min(workers, len(jobs)), stop, on_done)
 
 
-def play_job(job: Job, config: Config, stop: Stop) -> Played:
-    """Plays one job here."""
+def play_job(services: Services, job: Job, stop: Stop) -> Played:
+    """Play one job in this process."""
     try:
-        market = job_market(job, config)
+        market = job_market(services, job)
         if job.keep:
-            result = run_backtest(job.spec, config, stop=stop, market=market, baselines=("buy-and-hold",)).result
+            result = run_backtest(services, job.spec, stop=stop, market=market, baselines=("buy-and-hold",)).result
         else:
-            result = asyncio.run(_unrecorded(job.spec, config, market, stop))
+            result = asyncio.run(_unrecorded(services, job.spec, market, stop))
     except (MissingData, StaleData) as error:
         return Played(None, str(error))
     return Played(None if result.interrupted else result)
 
 
-def job_market(job: Job, config: Config) -> Market:
+def job_market(services: Services, job: Job) -> Market:
     """The market of a job. Raises what loading raises."""
-    return adjusted_market(job.table, job.spec.symbols[0], asyncio.run(load_run(services(config), job.spec)))
+    return adjusted_market(job.table, job.spec.symbols[0], asyncio.run(load_run(services, job.spec)))
 
 
-async def _unrecorded(spec: RunSpec, config: Config, market: Market, stop: Stop) -> Result:
+async def _unrecorded(services: Services, spec: RunSpec, market: Market, stop: Stop) -> Result:
     preset = load_preset(spec.preset or "").without(spec.without)
-    models = build_models(services(config), preset, spec.model)
-    clock = BacktestClock(datetime.combine(FIRST_SESSION, datetime.min.time(), tzinfo=UTC))
+    models = build_models(services, preset, spec.model)
     try:
-        return await play(spec, config, market, preset, models, clock, Silent(), stop=stop)
+        run = AgentRun(services=services, spec=spec, preset=preset, models=models, market=market)
+        return await play(run, stop=stop)
     finally:
         await models.aclose()
 
 
-def _one_by_one(jobs: Sequence[Job], config: Config, stop: Stop, on_done: OnDone) -> Mapping[int, Played]:
+def _one_by_one(services: Services, jobs: Sequence[Job], stop: Stop, on_done: OnDone) -> Mapping[int, Played]:
     ended: dict[int, Played] = {}
     try:
         for number, job in enumerate(jobs):
             if stop():
                 break
-            played = play_job(job, config, stop)
+            played = play_job(services, job, stop)
             if played.result is not None or played.trouble:
                 ended[number] = played
                 on_done(job, len(ended))
@@ -115,14 +111,14 @@ def _one_by_one(jobs: Sequence[Job], config: Config, stop: Stop, on_done: OnDone
 
 
 def _side_by_side(
-    jobs: Sequence[Job], config: Config, workers: int, stop: Stop, on_done: OnDone
+    services: Services, jobs: Sequence[Job], workers: int, stop: Stop, on_done: OnDone
 ) -> Mapping[int, Played]:
     context = multiprocessing.get_context("spawn")
     stopping = context.Event()
     pool = ProcessPoolExecutor(workers, context, _begin, (stopping,))
     ended: dict[int, Played] = {}
     try:
-        numbers = {pool.submit(_play_there, job, config): number for number, job in enumerate(jobs)}
+        numbers = {pool.submit(_play_there, services, job): number for number, job in enumerate(jobs)}
         open_ones = set(numbers)
         while open_ones:
             done, open_ones = wait(open_ones, _PATIENCE, FIRST_COMPLETED)
@@ -164,6 +160,6 @@ def _begin(stopping: Event) -> None:
     _stopping = stopping
 
 
-def _play_there(job: Job, config: Config) -> Played:
+def _play_there(services: Services, job: Job) -> Played:
     stopping = _stopping
-    return play_job(job, config, (lambda: False) if stopping is None else stopping.is_set)
+    return play_job(services, job, (lambda: False) if stopping is None else stopping.is_set)

@@ -7,51 +7,46 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import date
 
-from connectors.wiring.runs import check_spec, with_costs
-from connectors.wiring.services import services
 from engine.app.market_data import load_window
-from engine.clock import LiveClock
-from engine.config import Config
+from engine.app.run_spec import check_spec, with_costs
 from engine.domain.run import RunSpec
 from engine.errors import UsageError
 from engine.lab.tuning import OnTrial, Search, Tuned, default_metric, searched, tune
-from engine.ports import Clock
+from engine.services import Services
 
 
-def run_tuning(
+def search_parameters(
+    services: Services,
     spec: RunSpec,
-    config: Config,
     *,
     metric: str | None = None,
     trials: int = 100,
     test: tuple[date, date] | None = None,
     on_trial: OnTrial = lambda symbol, done, wanted: None,
-    clock: Clock | None = None,
 ) -> Iterator[Tuned]:
     """The best parameters of each symbol, one after the other, each traded alone; nothing more after one that was
     interrupted. Raises UsageError for what cannot mean a search, and what loading raises."""
-    now = (clock or LiveClock()).now()
+    now = services.clock.now()
     check_spec(spec, now)
     if test is not None:
         check_spec(replace(spec, first=test[0], last=test[1]), now)
         if test[0] <= spec.last:
             raise UsageError(f"--test-from {test[0]} lies in the training window, which ends on {spec.last}")
     searched(spec.strategy or "", dict(spec.params))
-    return _searches(spec, config, metric or default_metric(spec.convention), trials, test, on_trial)
+    return _searches(services, spec, metric or default_metric(spec.convention), trials, test, on_trial)
 
 
 def _searches(
+    services: Services,
     spec: RunSpec,
-    config: Config,
     metric: str,
     trials: int,
     test: tuple[date, date] | None,
     on_trial: OnTrial,
 ) -> Iterator[Tuned]:
-    rules, cash = with_costs(spec, config)
+    rules, cash = with_costs(spec, services.config)
     last = spec.last if test is None else test[1]
-    given = services(config)
-    source = given.open_source(spec.data, last)
+    source = services.open_source(spec.data, last)
     windows: Sequence[tuple[date, date]] = [
         (spec.warm_up_from or spec.first, spec.last),
         *([] if test is None else [test]),
@@ -59,7 +54,7 @@ def _searches(
     for symbol in spec.symbols:
         alone = replace(spec, symbols=(symbol,))
         for first, end in windows:
-            market = asyncio.run(load_window(source, given.calendar_for, (symbol,), first, end))
+            market = asyncio.run(load_window(source, services.calendar_for, (symbol,), first, end))
         found = tune(Search(alone, metric, trials, spec.seed, test), market, rules, cash, on_trial)
         yield found
         if found.interrupted:

@@ -1,0 +1,99 @@
+"""The agents' rows of a published table, of runs that have ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from typing import Literal
+
+from engine.app.bench.jobs import Played
+from engine.app.bench.plan import Plan, PlannedRow
+from engine.domain.decision import Action
+from engine.domain.market import Symbol
+from engine.domain.run import Result
+from engine.lab.published_runs import measured
+from engine.lab.published_tables import PublishedTable
+from engine.ports import MarketSource
+from engine.reports.comparison import AgentRow
+from engine.reports.repeats import median_repeat, spreads
+
+_NEWS_GAP = timedelta(days=30)
+"""From how long on a window without news at its begin or end is told."""
+
+
+TextNotes = Mapping[tuple[Symbol, str], str]
+"""By symbol and table, what news the folder lacks."""
+
+
+def agent_rows(made: Plan, played: Mapping[int, Played], texts: TextNotes) -> Iterator[tuple[PublishedTable, AgentRow]]:
+    """The rows whose runs have all ended."""
+    whole: dict[tuple[object, ...], AgentRow] = {}
+    for planned in made.rows:
+        ended = [played[number] for number in planned.jobs if number in played]
+        if len(ended) < len(planned.jobs):
+            continue
+        row = _row(planned, ended, made.agents.measured, texts.get((planned.symbol, planned.table.name)))
+        beside = (planned.table.name, planned.symbol, planned.backbone)
+        if planned.ablation is None:
+            whole[beside] = row
+        elif row.metrics and beside in whole and row.metrics == whole[beside].metrics:
+            row = replace(row, note=f"{row.note}; what it leaves out changed nothing")
+        yield planned.table, row
+
+
+def _row(planned: PlannedRow, ended: Sequence[Played], by: Literal["books", "decisions"], text: str | None) -> AgentRow:
+    """One row of its repeats: figures and notes, or the note alone."""
+    results = [one.result for one in ended if one.result is not None]
+    trouble = next((one.trouble for one in ended if one.trouble), None)
+    row = AgentRow(
+        symbol=planned.symbol, model=planned.model, answered_by=planned.backbone.spec, metrics={}, note=trouble
+    )
+    if not results:
+        return row
+    repeats = [measured(result, planned.symbol, planned.table.convention, by) for result in results]
+    notes = (
+        f"{planned.backbone.spec}: {planned.backbone.label}",
+        text,
+        None if trouble is None else f"{len(results)} of {len(ended)} repeats: {trouble}",
+        _abstained(results),
+        None if any(_acted(result, by) for result in results) else "it never traded",
+        *dict.fromkeys(note for result in results for note in result.notes),
+        None if planned.ablation is None else planned.ablation.note,
+    )
+    spread = spreads(repeats) if len(repeats) > 1 else {}
+    return replace(row, metrics=repeats[median_repeat(repeats)], note="; ".join(filter(None, notes)), spreads=spread)
+
+
+def _acted(result: Result, by: Literal["books", "decisions"]) -> bool:
+    if by == "books":
+        return bool(result.test.fills)
+    return any(decision.proposal.action in (Action.BUY, Action.SELL) for decision in result.test.decisions)
+
+
+def _abstained(results: Sequence[Result]) -> str | None:
+    count = sum(decision.abstained for result in results for decision in result.test.decisions)
+    total = sum(len(result.test.decisions) for result in results)
+    return f"{count} of {total} decisions abstained" if count else None
+
+
+async def text_notes(source: MarketSource, tables: Sequence[PublishedTable]) -> TextNotes:
+    """What news the folder lacks of the tables' windows; nothing where it covers it. A symbol that the
+    folder does not know is told elsewhere."""
+    known = set(await source.symbols())
+    notes = {}
+    for table in tables:
+        for symbol in known.intersection(table.symbols()):
+            items = (await source.news(symbol)).items
+            days = sorted(d for item in items if table.warm_up_from <= (d := item.available_at.date()) <= table.last)
+            if not days:
+                notes[symbol, table.name] = f"no news of {symbol} from {table.warm_up_from} on: decided on prices alone"
+                continue
+            gaps = []
+            if days[0] - table.warm_up_from > _NEWS_GAP:
+                gaps.append(f"begin on {days[0]}")
+            if table.last - days[-1] > _NEWS_GAP:
+                gaps.append(f"end on {days[-1]}")
+            if gaps:
+                notes[symbol, table.name] = f"news of {symbol} {' and '.join(gaps)}"
+    return notes

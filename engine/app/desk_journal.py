@@ -1,0 +1,96 @@
+"""A desk's journal for the length of one command: opened once to read and once to write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from engine import places
+from engine.app.desk_lock import desk_lock
+from engine.errors import MissingData, OutdatedJournal
+from engine.journal.reader import JournalReader
+from engine.journal.upgrade import bring_up_to_date
+
+if TYPE_CHECKING:
+    from engine.journal.writer import JournalWriter
+
+
+def use_journal(desk: str, journal: DeskJournal | None) -> AbstractContextManager[DeskJournal]:
+    """The journal that a command has opened already, left open; else a desk's own until the block ends."""
+    return DeskJournal(desk) if journal is None else nullcontext(journal)
+
+
+class DeskJournal:
+    """A context manager that closes what was opened."""
+
+    def __init__(self, desk: str) -> None:
+        """Open nothing yet. Raises ConfigError for a name that no desk can have."""
+        self.desk = desk
+        self.path = places.desk_journal(desk)
+        self._reader: JournalReader | None = None
+        self._read_file: tuple[int, int] | None = None
+        self._writer: JournalWriter | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._reader is not None:
+            self._reader.close()
+        self._close_writer()
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the desk's lock until the block ends, the journal brought up to date; who writes in the block needs it.
+        Raises TryAgainLater where another process holds the lock, and as `bring_up_to_date` does."""
+        with desk_lock(self.desk):
+            if self._reader is not None and self._read_file != self._file():
+                self._reader.close()  # another process has replaced the file since it was opened
+                self._reader = None
+            if self._reader is None:
+                bring_up_to_date(self.path)
+            try:
+                yield
+            finally:
+                self._close_writer()
+
+    @property
+    def reader(self) -> JournalReader | None:
+        """The journal to read; None before the first row, and of an older program's until it is `locked`. A journal
+        without rows is that of a first run that was killed; an empty file never was one. Raises MissingData for an
+        empty file, and what JournalReader raises."""
+        if self._reader is None and self.path.exists():
+            try:
+                self._reader = JournalReader(self.path)
+            except OutdatedJournal:
+                return None
+            except MissingData:
+                if self.path.stat().st_size == 0:
+                    raise
+                return None
+            self._read_file = self._file()
+        return self._reader
+
+    @property
+    def writer(self) -> JournalWriter:
+        """The journal to write, created where there is none. Raises what JournalWriter raises."""
+        if self._writer is None:
+            from engine.journal.writer import JournalWriter
+
+            self._writer = JournalWriter(self.path)
+        return self._writer
+
+    def _close_writer(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+
+    def _file(self) -> tuple[int, int] | None:
+        if not self.path.exists():
+            return None
+        found = self.path.stat()
+        return found.st_dev, found.st_ino

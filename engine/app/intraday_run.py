@@ -1,0 +1,88 @@
+"""A cycle of a desk within a session: at a broker, where time and prices go on between two closes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date
+from decimal import Decimal
+
+from engine.app.desk_account import DeskAccount, desk_account
+from engine.app.desk_context import DeskContext, Finished, desk_context
+from engine.app.desk_journal import DeskJournal, use_journal
+from engine.app.desk_run import run_desk
+from engine.domain.market import Symbol
+from engine.domain.run import RunKind, RunOutcome
+from engine.errors import ConfigError, MissingData, NetworkError, StaleData, TryAgainLater
+from engine.journal.reader import JournalReader
+from engine.market.live_prices import LivePrices
+from engine.messages.events import Noticed, Publish
+from engine.ports import LanguageModel, LiveFeed
+from engine.services import Services
+from engine.session.desk_context import DeskRunResult, run_id
+
+NEEDS_PRICES = "a cycle within the session needs live prices, and the desk's broker gives none"
+
+
+async def run_intraday(
+    services: Services,
+    session: date,
+    number: int,
+    publish: Publish = lambda event: None,
+    *,
+    through: Callable[[LanguageModel], LanguageModel] = lambda model: model,
+    prices: LivePrices | None = None,
+    journal: DeskJournal | None = None,
+) -> DeskRunResult | Finished:
+    """Run cycle `number` within the session after `session`, whose own cycle has to be decided. Prices are asked for;
+    where that fails, those of `prices` count. Raises as `run_daily` does, StaleData where that session is not open."""
+    if services.broker is None:
+        raise ConfigError(NEEDS_PRICES)
+    async with desk_account(services, services.broker) as account:
+        feed = services.broker.open_feed(account.clock)
+        if feed is None:
+            raise ConfigError(NEEDS_PRICES)
+        identity = run_id(services.desk, session, number)
+        quotes = _Quotes(feed, prices or LivePrices(), account, identity, publish)
+        with use_journal(services.desk, journal) as opened:
+            context = desk_context(services, opened, account=account)
+            if context.session != session:
+                raise StaleData(f"the session after {session} is over: no cycle within it")
+            with opened.locked():
+                if _is_done(context, identity):
+                    return Finished(identity, session)
+                return await run_desk(context, publish, through, number=number, quotes=quotes.ask)
+
+
+class _Quotes:
+    """Prices of the moment: asked for, or the last ones that were heard."""
+
+    def __init__(self, feed: LiveFeed, prices: LivePrices, account: DeskAccount, run: str, publish: Publish) -> None:
+        self._feed, self._prices, self._clock = feed, prices, account.clock
+        self._run, self._publish = run, publish
+
+    async def ask(self, symbols: Sequence[Symbol]) -> Mapping[Symbol, Decimal]:
+        """The latest price of each symbol that has one."""
+        try:
+            for one in await self._feed.latest(symbols):
+                self._prices.update(one)
+        except (NetworkError, TryAgainLater, MissingData) as error:
+            text = f"prices cannot be asked for, those that were heard count: {error}"
+            self._publish(Noticed(self._run, self._clock.now(), "warning", text))
+        return self._prices.prices(symbols, self._clock.now())
+
+
+def _is_done(context: DeskContext, run: str) -> bool:
+    reader = context.journal.reader
+    runs = () if reader is None else reader.runs(RunKind.INTRADAY)
+    return any(one.id == run and one.outcome is RunOutcome.DONE for one in runs)
+
+
+def is_decided(reader: JournalReader | None, desk: str, session: date) -> bool:
+    """Whether the desk has decided on a session's close."""
+    return reader is not None and bool(reader.decisions(run_id(desk, session)))
+
+
+def interrupted_cycle(reader: JournalReader | None, session: date) -> int | None:
+    """The number of the session's latest cycle, where that was killed before it came to its end."""
+    runs = () if reader is None else [run for run in reader.runs(RunKind.INTRADAY) if run.session == session]
+    return runs[-1].cycle if runs and runs[-1].outcome is None else None

@@ -1,0 +1,83 @@
+"""A desk that the app has opened: its data, its journal, its cycles."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import replace
+
+from engine import places
+from engine.app.approved_orders import submit_approved
+from engine.app.daily_run import run_daily
+from engine.app.desk_account import desk_clock
+from engine.app.desk_context import Finished, desk_context
+from engine.app.desk_journal import DeskJournal
+from engine.app.desk_lock import desk_lock
+from engine.app.desk_runner import Gate, Gated, TakeTurn
+from engine.app.desk_watch import DeskWatch, Through
+from engine.app.market_data import held_symbols, load_desk
+from engine.app.models import build_models
+from engine.app.run_spec import default_spec
+from engine.domain.live import FeedMessage
+from engine.errors import CredentialsRefused
+from engine.journal.upgrade import bring_up_to_date, older_version
+from engine.market.as_of import Market
+from engine.messages.events import Noticed, Publish
+from engine.ports import Clock, LiveFeed
+from engine.preset import load_preset
+from engine.services import Services
+
+
+class OpenDesk:
+    """The configured desk for an app (DeskServices): its data, its journal and its cycle."""
+
+    def __init__(self, services: Services) -> None:
+        """Bring the journal up to date where an older program wrote it: all that the app shows reads it. Raises
+        UsageError or ConfigError for a desk that could not run, TryAgainLater where an older journal is in use."""
+        config = services.config
+        self._services = services
+        self.desk = services.desk
+        self.symbols = services.symbols
+        preset = load_preset(config.desk.preset)
+        self.label, self.steps = build_models(services, preset).label, preset.questions
+        self.journal = places.desk_journal(services.desk)
+        if older_version(self.journal) is not None:
+            with desk_lock(self.desk):
+                bring_up_to_date(self.journal)
+        self.clock: Clock = desk_clock(services)
+        self.feed: LiveFeed | None = None
+        with suppress(CredentialsRefused):  # a desk can be looked at without keys; whoever trades is told
+            self.feed = None if services.broker is None else services.broker.open_feed(self.clock)
+        self.watches = config.watch.in_app
+        self.mode = config.broker.mode
+        self.default_backtest = default_spec(services)
+
+    async def market(self) -> Market:
+        """All data of the desk's symbols through the last completed session."""
+        with DeskJournal(self.desk) as journal:
+            context = desk_context(self._by_clock(), journal)
+            held = held_symbols(journal.reader)
+        return await load_desk(self._services, context.session, held)
+
+    async def run_cycle(self, publish: Publish, gate: Gate) -> None:
+        """One daily run for the last completed session; a finished one is noticed and left alone."""
+        done = await run_daily(self._by_clock(), publish=publish, through=lambda model: Gated(model, gate))
+        if isinstance(done, Finished):
+            text = f"{done.session} is decided already; the next cycle follows its next session"
+            publish(Noticed(done.run, self.clock.now(), "info", text))
+
+    async def watch(self, publish: Publish, hear: Callable[[FeedMessage], None], take_turn: TakeTurn) -> None:
+        """Run the desk's cycles when they are due, and follows the feed, until it is cancelled."""
+
+        async def turn(work: Callable[[Through], Awaitable[None]]) -> None:
+            await take_turn(lambda gate: work(lambda model: Gated(model, gate)))
+
+        await DeskWatch(self._services, publish, hear, turn).run()
+
+    async def hand_over(self, publish: Publish) -> None:
+        """Go on with the run whose orders were approved or vetoed."""
+        await submit_approved(self._by_clock(), publish)
+
+    def _by_clock(self) -> Services:
+        """The services by the desk's clock."""
+        return replace(self._services, clock=self.clock)
