@@ -1,6 +1,6 @@
-"""How the agents of a paper's tables were run, as data: preset, ablations, and the models with kind and size.
+"""The agents of a paper's tables as data: preset, ablations, and the models with kind and size.
 
-It stands in `paper_tables/*.toml` beside the printed figures; further ablations come from a file of the user's own.
+The data are in `paper_tables/*.toml` beside the printed figures; further ablations come from a file of the user's own.
 """
 
 from __future__ import annotations
@@ -47,8 +47,12 @@ class PrintedModel:
 
 @dataclass(frozen=True, slots=True)
 class PublishedAgents:
-    """The agents of a bench. `row` is the printed row that the preset stands beside; None where a row is a model, and
-    the agent the same in all. `measured` says what a side is read from: the books, or the decisions themselves."""
+    """The agents of a bench.
+
+    preset: the preset that is run.
+    row: the printed row that it is compared with; None where a row is a model, and the agent the same in all.
+    measured: the source of positions, which are read from the books or from the decisions themselves.
+    """
 
     preset: str
     row: str | None
@@ -80,7 +84,7 @@ def published_agents(bench: str) -> PublishedAgents:
 
 def ablations_from(path: Path) -> tuple[Ablation, ...]:
     """Ablations of a file of the user's own: `[[ablation]]` with `row`, `without` (a list of steps), `symbols` if not
-    all. Whether a preset has such steps is not checked here. Raises ConfigError that names the file and the fault."""
+    all. The steps are checked by the preset. Raises ConfigError that names the file and the fault."""
     try:
         plain = tomllib.loads(path.read_text("utf-8"))
     except OSError as error:
@@ -91,23 +95,25 @@ def ablations_from(path: Path) -> tuple[Ablation, ...]:
     if plain or not isinstance(entries, list) or not entries:
         odd = f" (not {sorted(plain)[0]})" if plain else ""
         raise ConfigError(f"{path}: ablations stand under [[ablation]]{odd}, each with row and without")
-    found = []
-    for number, entry in enumerate(entries, 1):
-        where = f"{path}: ablation {number}"
-        if not isinstance(entry, dict) or set(entry) - {"row", "without", "symbols"}:
-            raise ConfigError(f"{where}: it takes row, without and symbols")
-        if not isinstance(entry.get("row"), str) or not entry["row"].strip():
-            raise ConfigError(f"{where}: row has to name it")
-        if not _texts(entry.get("without")) or not entry["without"]:
-            raise ConfigError(f'{where} ({entry["row"]}): without has to list steps, such as ["tools"]')
-        if not _texts(entry.get("symbols", [])):
-            raise ConfigError(f"{where} ({entry['row']}): symbols has to be a list of symbols")
-        found.append(_ablation(entry))
-    names = [ablation.row for ablation in found]
+    ablations = tuple(_checked(f"{path}: ablation {number}", entry) for number, entry in enumerate(entries, 1))
+    names = [ablation.row for ablation in ablations]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise ConfigError(f"{path}: two ablations are called {twice}")
-    return tuple(found)
+    return ablations
+
+
+def _checked(where: str, entry: Any) -> Ablation:
+    """The ablation of an entry of a user's file. Raises ConfigError that begins with `where`."""
+    if not isinstance(entry, dict) or set(entry) - {"row", "without", "symbols"}:
+        raise ConfigError(f"{where}: it takes row, without and symbols")
+    if not isinstance(entry.get("row"), str) or not entry["row"].strip():
+        raise ConfigError(f"{where}: row has to name it")
+    if not _texts(entry.get("without")) or not entry["without"]:
+        raise ConfigError(f'{where} ({entry["row"]}): without has to list steps, such as ["tools"]')
+    if not _texts(entry.get("symbols", [])):
+        raise ConfigError(f"{where} ({entry['row']}): symbols has to be a list of symbols")
+    return _ablation(entry)
 
 
 def _ablation(entry: Mapping[str, Any]) -> Ablation:

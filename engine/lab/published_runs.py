@@ -54,7 +54,8 @@ def overrides(params: Sequence[tuple[str, str]], strategies: Sequence[str]) -> t
 
 
 def rule_params(strategy: str, symbol: Symbol, changes: Sequence[Override]) -> dict[str, str]:
-    """What the authors tuned for a symbol, with the user's changes. Raises UsageError for a value out of bounds."""
+    """The parameters that the authors tuned for a symbol, with the user's changes. Raises UsageError for a value out of
+    bounds."""
     takes = {parameter.name for parameter in parameters(strategy_class(strategy))}
     params = dict(tuned_params(strategy, symbol))
     for change in changes:
@@ -91,7 +92,7 @@ def adjusted_market(table: PublishedTable, symbol: Symbol, market: Market) -> Ma
 
 def agent_spec(table: PublishedTable, symbol: Symbol, preset: str, **rest: Any) -> RunSpec:
     """The run of a preset on one symbol as a table's agents were run: warm-up, window and convention are the table's,
-    and nothing that a desk tells its own agents reaches them. `rest` are further fields of the RunSpec."""
+    and no briefing of a desk reaches them. `rest` are further fields of the RunSpec."""
     return RunSpec(
         symbols=(symbol,),
         first=table.first,
@@ -99,14 +100,14 @@ def agent_spec(table: PublishedTable, symbol: Symbol, preset: str, **rest: Any) 
         warm_up_from=table.warm_up_from,
         preset=preset,
         convention=table.convention,
-        briefing=Briefing(),  # what the desk's user tells his own agents is no part of a paper
+        briefing=Briefing(),  # a desk's own briefing is no part of a paper
         **rest,
     )
 
 
 def measured(result: Result, symbol: Symbol, name: str, by: Literal["books", "decisions"] = "books") -> Metrics:
-    """The metrics of a run of one symbol by a convention. By `decisions` the side held over a session is what the agent
-    decided at the close before: BUY long, SELL short, HOLD flat, and as before where it abstained, whatever the limits
+    """The metrics of a run of one symbol by a convention. By `decisions` the position over a session is the agent's
+    decision at the close before: BUY long, SELL short, HOLD flat, and unchanged where it abstained, whatever the limits
     and the books made of it. Source: InvestorBench A.2, equation 8 [I9]."""
     known = convention(name)
     track = track_of(result.test, known.periods_per_year(symbol))

@@ -23,8 +23,8 @@ BENCHES = ("finvision", "finagent", "investorbench")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedCell:
-    """One printed figure, in the paper's unit. Exactly one of `strategy` (a rule that we have) and `model` is
-    set; `note` says why ours differs or cannot be had."""
+    """One printed figure, in the paper's unit. Exactly one of `strategy` (one of our rules) and `model` is set; `note`
+    gives the reason why ours differs or cannot be computed."""
 
     symbol: Symbol
     strategy: str | None
@@ -41,9 +41,14 @@ class PublishedCell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedTable:
-    """A table of a paper. `first` and `last` are the test period that the paper gives, `warm_up_from` begins the
-    training before it; what of the test is valued is the convention's to say. `averaged` are the symbols that its
-    averages are taken over, group by group; `dividends` what a row reinvests where the prices are not adjusted."""
+    """A table of a paper.
+
+    convention: its formulas and execution rule, which also say which sessions of the test are valued.
+    first, last: the test period that the paper gives.
+    warm_up_from: the beginning of the training before it.
+    averaged: the symbols that its averages are taken over, group by group.
+    dividends: those that a row reinvests where the prices are not adjusted.
+    """
 
     name: str
     convention: str
@@ -138,7 +143,7 @@ def _note(notes: list[dict[str, Any]], symbol: str, strategy: str | None, model:
 
 
 def _is(wanted: str | None, actual: str | None, other_kind: bool) -> bool:
-    """Whether a note's strategy (or model) fits: `*` is any, and none given is any unless the other is given."""
+    """True where a note's strategy (or model) fits: `*` is any, and none given is any unless the other is given."""
     if wanted is None:
         return actual is None or not other_kind
     return actual is not None and wanted in ("*", actual)

@@ -18,9 +18,9 @@ from engine.preset import Preset
 from engine.simulation.price_basis import known_adjusted, on_basis
 
 
-def execution_rules(spec: RunSpec, known: Convention) -> ExecutionRules:
+def execution_rules(spec: RunSpec, convention: Convention) -> ExecutionRules:
     """A convention's rules with what the run overrides: commission (as a fraction) and slippage."""
-    rules = known.execution
+    rules = convention.execution
     if spec.commission is not None:
         rules = replace(rules, commission_rate=spec.commission)
     if spec.slippage_bp is not None:
@@ -58,13 +58,13 @@ def window(calendar: Calendar, first: date, last: date, dropped: int) -> Sequenc
 
 
 def coverage(spec: RunSpec, market: Market) -> Mapping[Symbol, Coverage]:
-    """What the bars of each symbol cover of warm-up and test. Raises what `check_coverage` raises."""
+    """The sessions of warm-up and test that the bars of each symbol cover. Raises what `check_coverage` raises."""
     begin = spec.first if spec.warm_up_from is None else spec.warm_up_from
     return {s: check_coverage(market.histories[s], market.calendars[s], begin, spec.last) for s in spec.symbols}
 
 
 def data_notes(spec: RunSpec, market: Market, covered: Mapping[Symbol, Coverage]) -> Iterator[str]:
-    """What of the data a reader has to know, a sentence each."""
+    """Notes on the data that a reader has to know, a sentence each."""
     without = [symbol for symbol in spec.symbols if market.actions.get(symbol) is None]
     if without and convention(spec.convention).price_basis is PriceBasis.RAW:
         names = ", ".join(without)
@@ -77,7 +77,7 @@ def data_notes(spec: RunSpec, market: Market, covered: Mapping[Symbol, Coverage]
 
 
 def unread_series(preset: Preset, data: DataSpec, market: Market) -> Iterator[str]:
-    """Which figures of the economy a preset that reads them has to do without, in a sentence."""
+    """The macro series that a preset reads and that the market does not have, in a sentence."""
     missing = [name for name in data.macro if name not in market.macro]
     if missing and "macro" in preset.steps:
         yield f"no figures of the economy for {', '.join(missing)}: the agents decide without (paperdesk fetch macro)"
