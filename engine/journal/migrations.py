@@ -28,7 +28,8 @@ APPEND_ONLY = (
 
 def m0008_states_and_owners(db: Database) -> None:
     """State changes are rows: the present state of a run, an order or a command is its last one. Owners and their
-    books are part of every key; opinions of all owners and looks at windows have tables."""
+    books are part of every key; opinions of all owners and looks at windows have tables; rows of a desk name the event
+    before them, so that the journal can be read as it was at any event."""
     drop_triggers(db)
     _states(db)
     _owners(db)
@@ -45,14 +46,14 @@ def m0008_states_and_owners(db: Database) -> None:
         db.execute(f"ALTER TABLE {name} RENAME COLUMN words TO description")
     for column in ("action", "size", "rule"):
         db.execute(f"ALTER TABLE decisions RENAME COLUMN asked_{column} TO proposed_{column}")
+    _event_marks(db)
     for name in APPEND_ONLY:
         append_only(db, name)
 
 
-def m0009_event_marks(db: Database) -> None:
-    """Every row of a desk names the last event before it. A row on record is placed by its time; where it has none,
+def _event_marks(db: Database) -> None:
+    """Have every row of a desk name the last event before it. A row on record is placed by its time; where it has none,
     before the first end of the run that wrote it."""
-    drop_triggers(db)
     # A step starts at the moment that is decided for; these three bear the time of the clock.
     clocked = "type IN ('RunStarted', 'AgentAnswered', 'RunFinished')"
     db.execute(f"CREATE INDEX event_times ON events (time, seq) WHERE {clocked}")
@@ -70,8 +71,6 @@ def m0009_event_marks(db: Database) -> None:
         place = before if time else first_end.replace(f"marked.{of_order}", of_order)
         db.execute(f"UPDATE {name} AS marked SET event = coalesce(({place}), 0) WHERE NOT {backtest}")
     db.execute("DROP INDEX event_times")
-    for name in APPEND_ONLY:
-        append_only(db, name)
 
 
 def _states(db: Database) -> None:
@@ -176,7 +175,6 @@ MIGRATIONS: tuple[Callable[[Database], None], ...] = (
     first.m0006_inputs,
     first.m0007_packed,
     m0008_states_and_owners,
-    m0009_event_marks,
 )
 VERSION = len(MIGRATIONS)
 """The version of a journal that this program writes: the number of its migrations."""
