@@ -77,8 +77,6 @@ ALLOWED = {
 """Names by file that keep a retired word, with the reason."""
 
 PENDING = (
-    "connectors/charts",
-    "connectors/demo",
     "connectors/files/fetch",
     "connectors/rate_limited_http.py",
     "connectors/wiring",

@@ -1,1 +1,1 @@
-"""Pictures of markets for models that see, reports and people."""
+"""Rendering of charts as images for models with vision, reports and people."""

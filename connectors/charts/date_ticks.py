@@ -1,5 +1,4 @@
-"""Chooses which sessions of a chart carry a date, so that a reader can place every bar between two of
-them."""
+"""Choice of the sessions of a chart that carry a date label."""
 
 from __future__ import annotations
 
@@ -8,7 +7,7 @@ from datetime import date
 
 _MOST = 8
 _MOST_LABELS = 11
-"""So many labels stand side by side across a chart without touching."""
+"""Number of labels that fit side by side across a chart."""
 _STEPS: tuple[Callable[[date], int], ...] = (
     lambda day: day.toordinal(),
     lambda day: (day.toordinal() - 1) // 7,
@@ -19,15 +18,15 @@ _STEPS: tuple[Callable[[date], int], ...] = (
     lambda day: (day.year * 12 + day.month - 1) // 6,
     lambda day: day.year,
 )
-"""Periods from a day to a year; a session that is the first of its period may carry a date."""
+"""Periods from a day to a year; the first session of a period may carry a date."""
 
 
 def date_ticks(sessions: Sequence[str]) -> list[tuple[int, str]]:
-    """Indices of at most eight sessions with their labels: the first of each day, week, fortnight, month, two
-    months, quarter, half-year or year, whichever is the finest that fits; evenly spaced over more than eight
-    years.
+    """Indices of at most eight sessions with their labels.
 
-    Sessions that are no ISO dates (a blind run masks them) are labelled evenly as they are.
+    These are the first of each day, week, fortnight, month, two months, quarter, half-year or year, whichever is the
+    finest that fits; evenly spaced over more than eight years. Sessions that are no ISO dates (a blind run masks them)
+    are labelled evenly as they are.
     """
     try:
         days = [date.fromisoformat(session) for session in sessions]

@@ -1,11 +1,11 @@
-"""What is drawn on a strip: grid, candles, lines, a shaded band, bars, markers and a boxed price."""
+"""Marks of a plot: grid, candles, lines, a shaded band, bars, markers and a boxed price."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from connectors.charts.strip import Point, Strip
+from connectors.charts.plot_area import PlotArea, Point
 from engine.domain.chart import Candles, Line, Marker, Series
 
 if TYPE_CHECKING:
@@ -41,27 +41,27 @@ _DOTTED = (0, (1, 2))
 
 
 def colour_of(line: Line, place: int) -> str:
-    """The colour of a line: its role's, else by its place among the lines."""
+    """Colour of a line: its role's, else by its place among the lines."""
     return _ROLE_COLOURS.get(line.role, _OTHERS[place % len(_OTHERS)])
 
 
-def draw_grid(figure: Figure, strip: Strip, values: Sequence[float], indices: Sequence[int]) -> None:
-    """The strip's frame with a faint line at every labelled value and session."""
-    frame = [(strip.left, strip.bottom), (strip.right, strip.bottom), (strip.right, strip.top)]
-    lines: list[list[Point]] = [[*frame, (strip.left, strip.top), frame[0]]]
-    lines += [[(strip.left, strip.y(value)), (strip.right, strip.y(value))] for value in values]
-    lines += [[(strip.x(index), strip.bottom), (strip.x(index), strip.top)] for index in indices]
+def draw_grid(figure: Figure, area: PlotArea, values: Sequence[float], indices: Sequence[int]) -> None:
+    """Draw the frame, and a faint line at every labelled value and session."""
+    frame = [(area.left, area.bottom), (area.right, area.bottom), (area.right, area.top)]
+    lines: list[list[Point]] = [[*frame, (area.left, area.top), frame[0]]]
+    lines += [[(area.left, area.y(value)), (area.right, area.y(value))] for value in values]
+    lines += [[(area.x(index), area.bottom), (area.x(index), area.top)] for index in indices]
     _strokes(figure, lines, GRID, 0.8, layer=1)
 
 
-def draw_level(figure: Figure, strip: Strip, value: float, colour: str = FAINT, dotted: bool = False) -> None:
-    """A line right across: a guide level, or the last price."""
-    line = [(strip.left, strip.y(value)), (strip.right, strip.y(value))]
+def draw_level(figure: Figure, area: PlotArea, value: float, colour: str = FAINT, dotted: bool = False) -> None:
+    """Draw a horizontal line: a guide level, or the last price."""
+    line = [(area.left, area.y(value)), (area.right, area.y(value))]
     _strokes(figure, [line], colour, 0.9, layer=2, style=_DOTTED if dotted else _DASHED)
 
 
-def draw_candles(figure: Figure, strip: Strip, candles: Candles) -> None:
-    """A wick from low to high and a body from open to close, green where the close is not below the open."""
+def draw_candles(figure: Figure, area: PlotArea, candles: Candles) -> None:
+    """Draw a wick from low to high and a body from open to close, green where the close is not below the open."""
     for rising, colour in ((True, UP), (False, DOWN)):
         wicks: list[list[Point]] = []
         bodies: list[list[Point]] = []
@@ -69,61 +69,62 @@ def draw_candles(figure: Figure, strip: Strip, candles: Candles) -> None:
             zip(candles.open, candles.high, candles.low, candles.close, strict=True)
         ):
             if (close >= open_) is rising:
-                x = strip.x(index)
-                wicks.append([(x, strip.y(low)), (x, strip.y(high))])
-                bottom, top = sorted((strip.y(open_), strip.y(close)))
+                x = area.x(index)
+                wicks.append([(x, area.y(low)), (x, area.y(high))])
+                bottom, top = sorted((area.y(open_), area.y(close)))
                 # A body without height would not be seen.
-                bodies.append(_bar(strip, index, bottom, max(top, bottom + 1.2)))
+                bodies.append(_bar(area, index, bottom, max(top, bottom + 1.2)))
         _strokes(figure, wicks, colour, 1.2, layer=4)
         _areas(figure, bodies, colour, layer=5)
 
 
-def draw_lines(figure: Figure, strip: Strip, lines: Sequence[Line]) -> None:
-    """Every line in its colour, broken where it has no value; what is between `upper` and `lower` is
-    shaded."""
+def draw_lines(figure: Figure, area: PlotArea, lines: Sequence[Line]) -> None:
+    """Draw every line in its colour, broken where it has no value, and shade between `upper` and `lower`."""
     by_role = {line.role: line for line in lines}
     if "upper" in by_role and "lower" in by_role:
-        above, below = strip.runs(by_role["upper"].values), strip.runs(by_role["lower"].values)
+        above, below = area.runs(by_role["upper"].values), area.runs(by_role["lower"].values)
         bands = [up + down[::-1] for up, down in zip(above, below, strict=False)]
         _areas(figure, bands, BAND, layer=0)
     for place, line in enumerate(lines):
         width = 1.0 if line.role in {"upper", "middle", "lower"} else 1.7
         style = _DASHED if line.role == "middle" else "solid"
-        _strokes(figure, strip.runs(line.values), colour_of(line, place), width, layer=6, style=style)
+        _strokes(figure, area.runs(line.values), colour_of(line, place), width, layer=6, style=style)
 
 
-def draw_bars(figure: Figure, strip: Strip, bars: Series, rising: Sequence[bool]) -> None:
-    """Bars from zero, green where `rising`."""
+def draw_bars(figure: Figure, area: PlotArea, bars: Series, rising: Sequence[bool]) -> None:
+    """Draw bars from zero, green where `rising`."""
     for green, colour in ((True, _BAR_UP), (False, _BAR_DOWN)):
         shapes = [
-            _bar(strip, index, strip.y(0.0), strip.y(value))
+            _bar(area, index, area.y(0.0), area.y(value))
             for index, value in enumerate(bars)
             if value is not None and rising[index] is green
         ]
         _areas(figure, shapes, colour, layer=3)
 
 
-def draw_markers(figure: Figure, strip: Strip, markers: Sequence[Marker]) -> None:
-    """A green triangle that points up under every buy, a red one that points down over every sell, a little
-    away from the price, so that the price stays visible."""
+def draw_markers(figure: Figure, area: PlotArea, markers: Sequence[Marker]) -> None:
+    """Draw a green triangle up under every buy, and a red one down over every sell.
+
+    They are at a distance from the price, so that the price stays visible.
+    """
     for side, colour, way in (("BUY", UP, -1), ("SELL", DOWN, 1)):
         shapes = []
         for marker in markers:
             if marker.side == side:
-                x, tip = strip.x(marker.index), strip.y(marker.price) + way * 11
+                x, tip = area.x(marker.index), area.y(marker.price) + way * 11
                 shapes.append([(x, tip), (x - 7.5, tip + way * 13), (x + 7.5, tip + way * 13)])
         _areas(figure, shapes, colour, layer=8, edge="white")
 
 
 def draw_box(figure: Figure, left: float, right: float, middle: float, colour: str) -> None:
-    """A filled box on the scale, for the last price."""
+    """Draw a filled box on the scale, for the last price."""
     bottom, top = middle - 10, middle + 10
     _areas(figure, [[(left, bottom), (left, top), (right, top), (right, bottom)]], colour, layer=9)
 
 
-def _bar(strip: Strip, index: int, bottom: float, top: float) -> list[Point]:
-    half = _HALF_BODY * strip.step
-    left, right = strip.x(index) - half, strip.x(index) + half
+def _bar(area: PlotArea, index: int, bottom: float, top: float) -> list[Point]:
+    half = _HALF_BODY * area.step
+    left, right = area.x(index) - half, area.x(index) + half
     return [(left, bottom), (left, top), (right, top), (right, bottom)]
 
 

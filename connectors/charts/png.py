@@ -1,4 +1,4 @@
-"""Encodes a drawn figure as a small PNG whose colours are the same in every chart."""
+"""Encoding of a figure as a small PNG, with the same colours in every chart."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ Colour = tuple[int, int, int]
 
 
 def encode_png(figure: Figure) -> bytes:
-    """Draws a figure on its canvas and returns a PNG of at most 64 colours; equal figures give equal bytes."""
+    """Render a figure on its canvas as a PNG of at most 64 colours; equal figures give equal bytes."""
     from PIL import Image
 
     canvas: Any = figure.canvas  # the Agg canvas is published without types
     canvas.draw()
     size = canvas.get_width_height()
-    picture = Image.frombytes("RGBA", size, bytes(canvas.buffer_rgba())).convert("RGB")
-    small = picture.quantize(palette=_palette(), dither=Image.Dither.NONE)
+    image = Image.frombytes("RGBA", size, bytes(canvas.buffer_rgba())).convert("RGB")
+    small = image.quantize(palette=_palette(), dither=Image.Dither.NONE)
     out = io.BytesIO()
     small.save(out, format="PNG", compress_level=9)
     return out.getvalue()
@@ -31,8 +31,10 @@ def encode_png(figure: Figure) -> bytes:
 
 @lru_cache(maxsize=1)
 def _palette() -> Image:
-    """Every colour in use with the steps of its edges to white. A palette chosen anew for each picture would bend
-    the rarer colours, such as the only mark of a sale."""
+    """All colours in use with the steps of their edges to white.
+
+    A palette of each image's own would distort rare colours, such as that of the only sell marker.
+    """
     from PIL import Image
 
     colours = [_rgb("#ffffff"), _rgb(GRID), _rgb(BAND), _mixed(GRID, BAND, 0.5)]

@@ -1,4 +1,4 @@
-"""The demo market: fictional companies with bars, news and filings that a seed decides, on any machine the same."""
+"""The demo market: fictional companies with bars, news and filings, determined by a seed on any machine."""
 
 from __future__ import annotations
 

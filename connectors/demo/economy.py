@@ -1,4 +1,4 @@
-"""The demo market's economy: weekly claims and monthly hours, each figure first printed and revised once."""
+"""Macro series of the demo market: weekly claims and monthly hours, each figure published and revised once."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import date, timedelta
 from decimal import Decimal
 
-from connectors.demo.draws import Dice
-from connectors.demo.tide import Tide
+from connectors.demo.market_factor import FactorMove
+from connectors.demo.seeded_random import SeededRandom
 from engine.domain.macro import MacroObservation, MacroSeries, end_of_vintage
 
 CLAIMS, HOURS = "ICSA", "AWHMAN"
@@ -21,10 +21,12 @@ _WEEK = timedelta(days=7)
 
 
 def economy(
-    seed: int, name: str, epoch: date, through: date, sessions: Sequence[int], moves: Sequence[Tide]
+    seed: int, name: str, epoch: date, through: date, *, sessions: Sequence[int], moves: Sequence[FactorMove]
 ) -> MacroSeries:
-    """A series of the seed as it was published through a day; a later day adds to it and changes nothing. `moves` are
-    the market's, over sessions given as ordinals: an economy does worse while its market falls."""
+    """A series of the seed as published through a day; a later day adds to it and changes nothing.
+
+    `moves` are the market factor's, over sessions given as ordinals: an economy does worse while its market falls.
+    """
 
     def mood(day: date) -> int:
         """The market's move of the last sessions before a day, in parts per million, within a third of all."""
@@ -38,15 +40,15 @@ def economy(
 
 
 def _claims(seed: int, epoch: date, through: date, mood: Callable[[date], int]) -> Iterator[MacroObservation]:
-    """Claims of the weeks that end on Saturdays: out on the Thursday after, revised a week later."""
+    """Claims of the weeks that end on Saturdays: published on the Thursday after, revised a week later."""
     day = epoch + timedelta(days=(5 - epoch.weekday()) % 7)
     level = 225_000
     while day <= through:
-        dice = Dice(seed, CLAIMS, day.toordinal())
+        random = SeededRandom(seed, CLAIMS, day.toordinal())
         usual = 225_000 - mood(day) * 180_000 // _MILLION
-        level += (usual - level) // 8 + dice.normal() * 6_500 // 1000
+        level += (usual - level) // 8 + random.normal() * 6_500 // 1000
         level = max(level, 150_000)
-        first = level + dice.normal() * 1_500 // 1000
+        first = level + random.normal() * 1_500 // 1000
         out = day + timedelta(days=5)
         yield MacroObservation(day, Decimal(first // 1000 * 1000), end_of_vintage(out))
         yield MacroObservation(day, Decimal(level // 1000 * 1000), end_of_vintage(out + _WEEK))
@@ -54,15 +56,15 @@ def _claims(seed: int, epoch: date, through: date, mood: Callable[[date], int]) 
 
 
 def _hours(seed: int, epoch: date, through: date, mood: Callable[[date], int]) -> Iterator[MacroObservation]:
-    """Hours of a month: out on the first Friday of the next one, revised a month later."""
+    """Hours of a month: published on the first Friday of the next one, revised a month later."""
     month = epoch.replace(day=1)
     level = 4_070  # hundredths of an hour
     while month <= through:
         following = _next_month(month)
-        dice = Dice(seed, HOURS, month.toordinal())
+        random = SeededRandom(seed, HOURS, month.toordinal())
         usual = 4_070 + mood(following) * 180 // _MILLION
-        level += (usual - level) // 4 + dice.normal() * 12 // 1000
-        first = level + dice.normal() * 6 // 1000
+        level += (usual - level) // 4 + random.normal() * 12 // 1000
+        first = level + random.normal() * 6 // 1000
         yield MacroObservation(month, _tenths(first), end_of_vintage(_first_friday(following)))
         yield MacroObservation(month, _tenths(level), end_of_vintage(_first_friday(_next_month(following))))
         month = following

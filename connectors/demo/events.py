@@ -1,4 +1,4 @@
-"""What happens to a listing and moves its price: the one account of it that prices and news share."""
+"""Events of a listing that move its price: the one record shared by prices and news."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from connectors.demo.quarters import Quarter
 
 
 class Slot(IntEnum):
-    """When on a session's day something becomes known."""
+    """Time of a session's day at which something becomes known."""
 
     BEFORE_OPEN = 0
     IN_SESSION = 1
@@ -19,10 +19,20 @@ class Slot(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """Something that becomes known on a session. `kind` is a section of news.toml, `direction` 1 (good), -1 (bad)
-    or 0. `jump` is the move at once and `drift` that of each of the DRIFTS sessions after the one in which a reader
-    could first act, both in parts per million. `amount` is a dividend in cents, or at a split the new
-    shares for `per` old ones, or with results how many a share of the beginning has become, likewise."""
+    """An event that becomes known on a session.
+
+    row, session: when.
+    slot: time of day.
+    kind: a section of news.toml.
+    direction: 1 (good), -1 (bad) or 0.
+    jump: the immediate move, in parts per million.
+    drift: the move of each of the DRIFTS sessions after the first in which a reader could act, in parts per million.
+    quarter: the results, if it reports any.
+    amount, per: a dividend in cents; of a split the new shares for `per` old ones; with results the present shares for
+        `per` shares of the beginning.
+    effective: day from which a dividend or split is taken off the price; without a session, the next one.
+    price: the last close before it, in cents.
+    """
 
     row: int
     session: date
@@ -35,14 +45,12 @@ class Event:
     amount: int = 0
     per: int = 1
     effective: date | None = None
-    """The day from which a dividend or split is taken off the price; on a day without a session, the next one."""
     price: int = 0
-    """The last close before it, in cents."""
 
 
 DRIFTS = 6
-"""For how many sessions the price goes on into the direction of real news."""
+"""Number of sessions for which the price continues in the direction of real news."""
 
 COMPANY_NEWS = ("contract", "product", "analyst", "legal", "supply", "guidance", "management", "capital")
-COIN_NEWS = ("adoption", "network", "regulation", "holders")
+CRYPTO_NEWS = ("adoption", "network", "regulation", "holders")
 EARNINGS, DIVIDEND, SPLIT = "earnings", "dividend", "split"

@@ -1,14 +1,14 @@
-"""Figures and names of the demo market as its papers print them."""
+"""Figures and names of the demo market in the form of its news."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import date
 
-from connectors.demo.cast import Company, Listing
-from connectors.demo.draws import Dice
 from connectors.demo.events import DIVIDEND, EARNINGS, Event
+from connectors.demo.listings import Company, Listing
 from connectors.demo.quarters import Quarter
+from connectors.demo.seeded_random import SeededRandom
 
 _ORDINALS = ("first", "second", "third", "fourth")
 _MONTHS = ("Jan.", "Feb.", "March", "April", "May", "June", "July", "Aug.", "Sept.", "Oct.", "Nov.", "Dec.")
@@ -19,8 +19,10 @@ _OUTLOOKS = {
 }
 
 
-def listing_words(listing: Listing, dice: Dice, voices: Mapping[str, Sequence[str]], price: int) -> dict[str, str]:
-    """Who, where and how much, as a template may need them; `price` is the last one known, in cents."""
+def listing_fields(
+    listing: Listing, random: SeededRandom, voices: Mapping[str, Sequence[str]], price: int
+) -> dict[str, str]:
+    """Template fields of a listing; `price` is the last known one, in cents."""
     sector = listing.sector if isinstance(listing, Company) else "digital-asset"
     return {
         "name": listing.name,
@@ -30,23 +32,23 @@ def listing_words(listing: Listing, dice: Dice, voices: Mapping[str, Sequence[st
         "chief": listing.chief,
         "sector": sector,
         "sector_title": sector[0].upper() + sector[1:],
-        "product": dice.pick(listing.products),
-        "partner": dice.pick(listing.partners),
-        "analyst": dice.pick(voices["analysts"]),
-        "person": dice.pick(voices["people"]),
-        "place": dice.pick(voices["cities"]),
-        "amount": _amount(listing, dice),
-        "percent": f"{dice.between(2, 9)}%",
-        "years": dice.pick(("two", "three", "four", "five")),
-        "count": str(dice.between(4, 40) * 10),
+        "product": random.pick(listing.products),
+        "partner": random.pick(listing.partners),
+        "analyst": random.pick(voices["analysts"]),
+        "person": random.pick(voices["people"]),
+        "place": random.pick(voices["cities"]),
+        "amount": _amount(listing, random),
+        "percent": f"{random.between(2, 9)}%",
+        "years": random.pick(("two", "three", "four", "five")),
+        "count": str(random.between(4, 40) * 10),
         "price": dollars(price),
-        "target": _round_dollars(price * dice.between(1120, 1350) // 1000),
-        "low_target": _round_dollars(price * dice.between(700, 900) // 1000),
+        "target": _round_dollars(price * random.between(1120, 1350) // 1000),
+        "low_target": _round_dollars(price * random.between(700, 900) // 1000),
     }
 
 
-def event_words(event: Event) -> dict[str, str]:
-    """The figures of results, a dividend or a split; nothing for other events."""
+def event_fields(event: Event) -> dict[str, str]:
+    """Template fields of results, a dividend or a split; none for other events."""
     if event.kind == EARNINGS and event.quarter is not None:
         return _results(event.quarter, event.amount, event.per)
     if event.effective is None:
@@ -72,12 +74,12 @@ def _results(quarter: Quarter, shares: int, per: int) -> dict[str, str]:
 
 
 def quarter_name(quarter: Quarter) -> str:
-    """Such as `third quarter`."""
+    """A name such as `third quarter`."""
     return f"{_ORDINALS[quarter.fiscal_quarter - 1]} quarter"
 
 
 def dollars(cents: int) -> str:
-    """Such as `$1,234.50`."""
+    """An amount such as `$1,234.50`."""
     return f"${cents // 100:,}.{cents % 100:02d}"
 
 
@@ -95,19 +97,19 @@ def permille(value: int) -> str:
 
 
 def moved(value: int) -> str:
-    """How a figure changed, in parts per thousand, such as `rose 4.2%`."""
+    """The change of a figure, in parts per thousand, such as `rose 4.2%`."""
     return "was flat" if value == 0 else f"{'rose' if value > 0 else 'fell'} {permille(value)}"
 
 
 def written_date(day: date) -> str:
-    """Such as `March 8, 2024`."""
+    """A date such as `March 8, 2024`."""
     return f"{_MONTHS[day.month - 1]} {day.day}, {day.year}"
 
 
-def _amount(listing: Listing, dice: Dice) -> str:
+def _amount(listing: Listing, random: SeededRandom) -> str:
     # One to six per cent of a year's revenue, or what a large holder of a coin has.
     year = listing.revenue * 4 if isinstance(listing, Company) else 2_000
-    whole = year * dice.between(10, 60) // 1000
+    whole = year * random.between(10, 60) // 1000
     return f"${max(whole // 5 * 5, 5)} million" if whole < 1000 else f"${whole // 1000}.{whole % 1000 // 100} billion"
 
 

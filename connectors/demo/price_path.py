@@ -1,7 +1,7 @@
-"""Draws one listing's prices, one session after the other, with what happens to it on the way.
+"""Prices of one listing, session by session, with the events on the way.
 
-Whole numbers only: a session's figures depend on the seed, the session and those before it, never on what follows
-or on the machine. Prices run in nano-units, moves in parts per million.
+Whole numbers only: a session's figures depend on the seed, the session and those before it, never on later ones or on
+the machine. Prices are in nano-units, moves in parts per million.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Decimal
 
-from connectors.demo.cast import Company, Listing
-from connectors.demo.draws import bell, shorts, stream
-from connectors.demo.events import COIN_NEWS, COMPANY_NEWS, DIVIDEND, DRIFTS, EARNINGS, SPLIT, Event, Slot
+from connectors.demo.events import COMPANY_NEWS, CRYPTO_NEWS, DIVIDEND, DRIFTS, EARNINGS, SPLIT, Event, Slot
+from connectors.demo.listings import Company, Listing
+from connectors.demo.market_factor import FactorMove, Regime, next_regime
 from connectors.demo.quarters import IN_LINE, Business, Quarter
-from connectors.demo.tide import Regime, Tide, turn
+from connectors.demo.seeded_random import bell, shorts, stream
 from engine.domain.market import UNKNOWN, ActionKind, CorporateAction, PriceHistory
 
 _CENT = 10_000_000  # in nano-units
 _MILLION = 1_000_000
-_LASTS = 60  # sessions, on average
+_MEAN_LENGTH = 60  # sessions, on average
 _REVERSE_BELOW = 500  # cents below which shares are merged
 _REVERSE_PER = 8
 _NOTICE = 26  # days from the announcement of a dividend or split until it counts
-_STILL = Tide(0, 0)
+_NO_MOVE = FactorMove(0, 0)
 _REGIMES = (
     Regime("bull", 700, 900, 76),
     Regime("calm", 250, 700, 84),
@@ -36,7 +36,7 @@ _REGIMES = (
 
 @dataclass(frozen=True, slots=True)
 class PricePath:
-    """What came of a listing up to some session."""
+    """Prices, corporate actions, events and reports of a listing."""
 
     history: PriceHistory
     actions: tuple[CorporateAction, ...]
@@ -45,29 +45,29 @@ class PricePath:
     """Quarters by the session on which they were filed."""
 
 
-def draw_path(seed: int, listing: Listing, sessions: Sequence[int], moves: Sequence[Tide] = ()) -> PricePath:
-    """The path over sessions given as ordinals, the first of them the epoch; `moves` is the market's, if any."""
-    walk = _Walk(seed, listing, date.fromordinal(sessions[0]))
+def draw_path(seed: int, listing: Listing, sessions: Sequence[int], moves: Sequence[FactorMove] = ()) -> PricePath:
+    """The path over sessions given as ordinals, the first of them the epoch; `moves` is the market factor's, if any."""
+    state = _PathState(seed, listing, date.fromordinal(sessions[0]))
     for row, session in enumerate(sessions):
-        walk.step(row, session, moves[row] if moves else _STILL)
+        state.step(row, session, moves[row] if moves else _NO_MOVE)
     return PricePath(
         PriceHistory(
             symbol=listing.symbol,
             sessions=array("q", sessions),
-            **dict(zip(("open", "high", "low", "close"), walk.columns, strict=True)),
+            **dict(zip(("open", "high", "low", "close"), state.columns, strict=True)),
             # Adjusted closes would change with every later dividend, and earlier bars never change.
             adj_close=array("q", [UNKNOWN]) * len(sessions),
-            volume=array("d", walk.volumes),
+            volume=array("d", state.volumes),
         ),
-        tuple(walk.actions),
-        tuple(walk.events),
-        tuple(walk.reports),
+        tuple(state.actions),
+        tuple(state.events),
+        tuple(state.reports),
     )
 
 
 @dataclass(slots=True)
-class _Pushes:
-    """What news still does to the sessions ahead, by row."""
+class _NewsImpact:
+    """Remaining effects of news on later sessions, by row."""
 
     gap: dict[int, int] = field(default_factory=dict)
     intraday: dict[int, int] = field(default_factory=dict)
@@ -86,8 +86,8 @@ class _Pushes:
             self.intraday[row] = self.intraday.get(row, 0) + event.drift
 
 
-class _Walk:
-    """The state that one session hands to the next."""
+class _PathState:
+    """State carried from one session to the next."""
 
     def __init__(self, seed: int, listing: Listing, epoch: date) -> None:
         self._listing = listing
@@ -96,8 +96,8 @@ class _Walk:
         self._level = listing.price * _CENT
         self._usual_volume = listing.volume
         self._regime = _REGIMES[1]
-        self._pushes = _Pushes()
-        self._coming: list[Event] = []  # dividends and splits that are announced and not yet taken off
+        self._impact = _NewsImpact()
+        self._announced: list[Event] = []  # dividends and splits that are announced and not yet taken off
         self._unfiled: list[Quarter] = []
         self._dividend = 0
         self._factor = (1, 1)  # shares now for shares at the beginning
@@ -111,22 +111,22 @@ class _Walk:
         self.events: list[Event] = []
         self.reports: list[tuple[date, Quarter]] = []
 
-    def step(self, row: int, session: int, tide: Tide) -> None:
-        """One session: what takes effect, what happens, the bar."""
+    def step(self, row: int, session: int, beta: FactorMove) -> None:
+        """Advance one session: apply due actions, draw events, append the bar."""
         draw = shorts(self._name, session)
         today = date.fromordinal(session)
-        self._regime = turn(_REGIMES, self._regime, draw[10], draw[11], _LASTS)
-        self._take_off(today)
-        for event in self._happenings(row, today, draw):
+        self._regime = next_regime(_REGIMES, self._regime, draw[10], draw[11], _MEAN_LENGTH)
+        self._apply_due(today)
+        for event in self._todays_events(row, today, draw):
             self.events.append(event)
-            self._pushes.add(event)
-        self._bar(row, draw, tide)
+            self._impact.add(event)
+        self._bar(row, draw, beta)
 
-    def _bar(self, row: int, draw: tuple[int, ...], tide: Tide) -> None:
+    def _bar(self, row: int, draw: tuple[int, ...], beta: FactorMove) -> None:
         volatility = self._listing.volatility * self._regime.volatility // 1000
-        gap = self._pushes.gap.pop(row, 0) + self._listing.tide * tide.overnight // 1000
+        gap = self._impact.gap.pop(row, 0) + self._listing.beta * beta.overnight // 1000
         gap += volatility * bell(*draw[0:4]) // 2000
-        move = self._pushes.intraday.pop(row, 0) + self._listing.tide * tide.intraday // 1000
+        move = self._impact.intraday.pop(row, 0) + self._listing.beta * beta.intraday // 1000
         move += self._regime.drift + volatility * bell(*draw[4:8]) // 1150
         opening = _moved(self._level, gap)
         self._level = _moved(opening, move)
@@ -138,11 +138,11 @@ class _Walk:
         busy = 650 + draw[12] * 700 // 65536 + min((abs(gap) + abs(move)) // 25, 4000)
         self.volumes.append(self._usual_volume * busy // 1000)
 
-    def _take_off(self, today: date) -> None:
-        due = [event for event in self._coming if event.effective is not None and event.effective <= today]
+    def _apply_due(self, today: date) -> None:
+        due = [event for event in self._announced if event.effective is not None and event.effective <= today]
         # One on a day: what a share is entitled to never depends on an order within the day.
         for event in due[:1]:
-            self._coming.remove(event)
+            self._announced.remove(event)
             if event.kind == DIVIDEND:
                 self._level = max(self._level - event.amount * _CENT, _CENT)
                 kind, value = ActionKind.DIVIDEND, Decimal(event.amount) / 100
@@ -151,18 +151,20 @@ class _Walk:
                 self._level = self._level * old // new
                 self._usual_volume = max(self._usual_volume * new // old, 1)
                 self._dividend = self._dividend * old // new
-                self._coming = [replace(coming, amount=max(coming.amount * old // new, 1)) for coming in self._coming]
+                self._announced = [
+                    replace(announced, amount=max(announced.amount * old // new, 1)) for announced in self._announced
+                ]
                 self._factor = (self._factor[0] * new, self._factor[1] * old)
                 kind, value = ActionKind.SPLIT, Decimal(new) / old
             self.actions.append(CorporateAction(self._listing.symbol, today, kind, value))
 
-    def _happenings(self, row: int, today: date, draw: tuple[int, ...]) -> list[Event]:
+    def _todays_events(self, row: int, today: date, draw: tuple[int, ...]) -> list[Event]:
         found = []
         if self._quarter is not None and self._quarter.released <= today:
             found += self._report(row, today, self._quarter)
         elif draw[13] < 65536 // 15:
             found.append(self._surprise(row, today, draw))
-        if self._company is not None and not self._coming:
+        if self._company is not None and not self._announced:
             found += self._split(row, today, self._company)
         for quarter in [quarter for quarter in self._unfiled if quarter.filed <= today]:
             self._unfiled.remove(quarter)
@@ -170,7 +172,7 @@ class _Walk:
         return found
 
     def _surprise(self, row: int, today: date, draw: tuple[int, ...]) -> Event:
-        kinds = COMPANY_NEWS if self._company is not None else COIN_NEWS
+        kinds = COMPANY_NEWS if self._company is not None else CRYPTO_NEWS
         direction = 1 if draw[14] < 34000 else -1
         # What is news to a quiet share is small, to a wild one large.
         scale = self._listing.volatility
@@ -237,7 +239,7 @@ class _Walk:
             effective=_weekday(today.toordinal() + _NOTICE),
             price=price,
         )
-        self._coming.append(event)
+        self._announced.append(event)
         return event
 
     def _split(self, row: int, today: date, company: Company) -> list[Event]:
@@ -264,7 +266,7 @@ class _Walk:
             effective=effective,
             price=self._last_close(),
         )
-        self._coming.append(event)
+        self._announced.append(event)
         return [event]
 
     def _last_close(self) -> int:
@@ -272,7 +274,7 @@ class _Walk:
 
 
 def _moved(level: int, move: int) -> int:
-    """A level after a move, which is never so large that nothing would be left."""
+    """A level after a move, which is limited so that something is left."""
     return max(level * (_MILLION + min(max(move, -400_000), 600_000)) // _MILLION, _CENT)
 
 

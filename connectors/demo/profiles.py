@@ -1,27 +1,28 @@
-"""What is known of each listing of the demo market: its business and sector, in a few sentences."""
+"""Profiles of the demo market's listings: business and sector, in a few sentences."""
 
 from __future__ import annotations
 
 from calendar import month_name
 
-from connectors.demo.cast import Company, load_cast
+from connectors.demo.listings import Company, load_listings
 from engine.domain.market import Symbol
 
 
 def profile_of(symbol: Symbol) -> str:
     """The profile of a listing; empty for a symbol that is not on this market."""
-    cast = load_cast()
-    company = cast.companies.get(symbol)
+    listings = load_listings()
+    company = listings.companies.get(symbol)
     if company is not None:
         return _company(company)
-    if symbol == cast.coin.symbol:
+    crypto = listings.crypto
+    if symbol == crypto.symbol:
         return (
-            f"{cast.coin.name} is a crypto asset that trades around the clock, kept up by {cast.coin.city}; it swings "
-            f"more than shares. Around it: {_listed(cast.coin.products)}. Who uses it: {_listed(cast.coin.partners)}."
+            f"{crypto.name} is a crypto asset that trades around the clock, kept up by {crypto.city}; it swings "
+            f"more than shares. Around it: {_listed(crypto.products)}. Who uses it: {_listed(crypto.partners)}."
         )
-    if symbol == cast.fund.symbol:
-        names = sorted(one.short for one in cast.companies.values())
-        return f"{cast.fund.name} holds all companies of its market in equal parts: {_listed(names)}."
+    if symbol == listings.fund.symbol:
+        names = sorted(one.short for one in listings.companies.values())
+        return f"{listings.fund.name} holds all companies of its market in equal parts: {_listed(names)}."
     return ""
 
 

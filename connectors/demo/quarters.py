@@ -1,4 +1,4 @@
-"""The business behind a company's shares: one quarter after the other, drawn from the seed."""
+"""Quarterly results of a company, one quarter after the other, drawn from the seed."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from calendar import monthrange
 from dataclasses import dataclass
 from datetime import date
 
-from connectors.demo.cast import Company
-from connectors.demo.draws import Dice
+from connectors.demo.listings import Company
+from connectors.demo.seeded_random import SeededRandom
 
 IN_LINE = 20  # per thousand by which earnings may miss what was expected and still be called close
 _BEFORE = 5  # quarters that are drawn before the first one reported, so that each has a year-ago figure
@@ -15,28 +15,32 @@ _BEFORE = 5  # quarters that are drawn before the first one reported, so that ea
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quarter:
-    """A fiscal quarter as it will be reported. Revenue and income in thousands; earnings per share, and what analysts
-    expected of them, in cents at the number of shares of the beginning; rates per thousand."""
+    """A fiscal quarter as it will be reported.
+
+    number: counts calendar quarters since the year 0, by the month in which the fiscal quarter ends.
+    revenue, year_ago, year_revenue: of the quarter, the one a year before, and the last four; in thousands.
+    income: in thousands.
+    earnings, expected: per share, in cents at the number of shares of the beginning; `expected` by analysts.
+    margin: per thousand.
+    guidance: 1: the outlook was raised, -1: cut, 0: confirmed.
+    released: first day on which it is reported; without a session, the next one.
+    filed: likewise, of the 10-Q or 10-K.
+    """
 
     number: int
-    """Counts calendar quarters since the year 0, by the month in which the fiscal quarter ends."""
     ended: date
     fiscal_year: int
     fiscal_quarter: int
     revenue: int
     year_ago: int
     year_revenue: int
-    """Of the four quarters up to this one."""
     income: int
     earnings: int
     expected: int
     margin: int
     guidance: int
-    """1: the outlook was raised, -1: cut, 0: confirmed."""
     released: date
-    """The first day on which it is reported; on a day without a session, the next one."""
     filed: date
-    """As `released`, for the 10-Q or 10-K."""
 
     @property
     def form(self) -> str:
@@ -50,12 +54,12 @@ class Quarter:
 
     @property
     def surprise(self) -> int:
-        """Earnings against what was expected, per thousand."""
+        """Earnings against the expected ones, per thousand."""
         return (self.earnings - self.expected) * 1000 // max(self.expected, 1)
 
 
 class Business:
-    """The quarters of one company, in order; `next()` gives the following one, without end."""
+    """Quarters of one company, in order and without end."""
 
     def __init__(self, seed: int, company: Company, since: date) -> None:
         self._seed = seed
@@ -71,20 +75,22 @@ class Business:
     def next(self) -> Quarter:
         """The next quarter."""
         company, number = self._company, self._number
-        dice = Dice(self._seed, company.symbol, "quarter", number)
+        random = SeededRandom(self._seed, company.symbol, "quarter", number)
         self._number += 1
-        self._trend = self._trend * (1000 + company.growth * 6 // 10 + dice.normal() * 18 // 1000) // 1000
-        surprise = dice.normal() * 55 // 1000
-        guidance = dice.pick((-1, 0, 0, 1)) if abs(surprise) < IN_LINE else (1 if surprise > 0 else -1) * dice.below(2)
+        self._trend = self._trend * (1000 + company.growth * 6 // 10 + random.normal() * 18 // 1000) // 1000
+        surprise = random.normal() * 55 // 1000
+        guidance = (
+            random.pick((-1, 0, 0, 1)) if abs(surprise) < IN_LINE else (1 if surprise > 0 else -1) * random.below(2)
+        )
         revenue = self._trend * (1000 + surprise // 4) // 1000
-        margin = max(company.margin + dice.normal() * 9 // 1000 + surprise // 6, 8)
+        margin = max(company.margin + random.normal() * 9 // 1000 + surprise // 6, 8)
         income = revenue * margin // 1000
         earnings = max(income * 100 // (company.shares * 1000), 1)
         self._revenues.append(revenue)
         ended = self._end(number)
         fiscal_quarter = ((ended.month - company.year_ends - 1) % 12) // 3 + 1
-        released = date.fromordinal(ended.toordinal() + dice.between(19, 36))
-        wait = dice.between(9, 24) if fiscal_quarter == 4 else dice.between(1, 6)
+        released = date.fromordinal(ended.toordinal() + random.between(19, 36))
+        wait = random.between(9, 24) if fiscal_quarter == 4 else random.between(1, 6)
         return Quarter(
             number=number,
             ended=ended,

@@ -13,13 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from connectors.demo import DEFAULT_WATCHLIST, DemoMarket
-from connectors.demo.cast import load_cast
 from connectors.demo.economy import SERIES
 from connectors.demo.events import EARNINGS, SPLIT, Slot
+from connectors.demo.listings import load_listings
 from connectors.demo.market import EPOCH
+from connectors.demo.market_factor import factor_moves
 from connectors.demo.price_path import PricePath, draw_path
 from connectors.demo.profiles import profile_of
-from connectors.demo.tide import tides
 from engine.domain.macro import end_of_vintage
 from engine.domain.market import NANO, ActionKind, PriceHistory
 from engine.errors import MissingData, UsageError
@@ -29,8 +29,8 @@ SESSIONS = [day.toordinal() for day in Weekdays().sessions(EPOCH, date(2025, 12,
 
 
 def paths(seed: int) -> dict[str, PricePath]:
-    moves = tides(seed, SESSIONS)
-    return {symbol: draw_path(seed, listing, SESSIONS, moves) for symbol, listing in load_cast().companies.items()}
+    moves = factor_moves(seed, SESSIONS)
+    return {symbol: draw_path(seed, listing, SESSIONS, moves) for symbol, listing in load_listings().companies.items()}
 
 
 def columns(history: PriceHistory, rows: int) -> list[bytes]:
@@ -94,8 +94,8 @@ async def test_seeds_differ() -> None:
 
 async def test_shares_trade_on_sessions_and_the_coin_every_day() -> None:
     market = DemoMarket(3, calendar_for, date(2021, 12, 31))
-    coin, share, fund = [await market.history(symbol) for symbol in ("WRNN-USD", "ORVL", "FABX")]
-    assert len(coin) == 362
+    crypto, share, fund = [await market.history(symbol) for symbol in ("WRNN-USD", "ORVL", "FABX")]
+    assert len(crypto) == 362
     assert list(share.sessions) == list(fund.sessions) == [day for day in SESSIONS if day <= share.sessions[-1]]
     assert share.session(0) == EPOCH
 
@@ -225,7 +225,7 @@ def test_results_come_every_quarter_and_move_the_price_at_once() -> None:
 async def test_the_fund_is_the_mean_of_its_companies() -> None:
     market = DemoMarket(4, calendar_for, date(2022, 12, 30))
     fund = await market.history("FABX")
-    companies = load_cast().companies
+    companies = load_listings().companies
     histories = {symbol: await market.history(symbol) for symbol in companies}
     taken = {symbol: {a.ex_date: a for a in await market.actions(symbol) or ()} for symbol in companies}
     for row in range(1, len(fund)):

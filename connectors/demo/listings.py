@@ -1,4 +1,4 @@
-"""Who is on the demo market: the companies, the coin and the fund of cast.toml."""
+"""Listings of the demo market: the companies, the crypto asset and the fund of listings.toml."""
 
 from __future__ import annotations
 
@@ -14,15 +14,22 @@ from engine.domain.market import Symbol
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listing:
-    """Something that trades. `price` at the start in cents, `volatility` of a day in parts per million, `tide`: how
-    much of the market's move it takes, per thousand, `volume` of a quiet day."""
+    """A tradable listing.
+
+    short: its name in headlines.
+    price: at the start, in cents.
+    volatility: of a day, in parts per million.
+    beta: share of the market factor's move, per thousand.
+    volume: shares of a quiet day.
+    products, partners, city, chief: for texts.
+    """
 
     symbol: Symbol
     name: str
     short: str
     price: int
     volatility: int
-    tide: int
+    beta: int
     volume: int
     products: tuple[str, ...]
     partners: tuple[str, ...]
@@ -32,8 +39,16 @@ class Listing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Company(Listing):
-    """A listing with a business behind it: revenue of a quarter in millions, its growth and the net margin per
-    thousand, shares in millions, dividends per year per thousand of the price (0: none)."""
+    """A listing with a business.
+
+    revenue: of a quarter, in millions.
+    growth, margin: per thousand.
+    shares: in millions.
+    payout: dividends per year, per thousand of the price (0: none).
+    year_ends: month in which the fiscal year ends.
+    before_open: True where results come before the open; else after the close.
+    split_above: price in cents above which the shares are split.
+    """
 
     sector: str
     revenue: int
@@ -42,30 +57,27 @@ class Company(Listing):
     shares: int
     payout: int
     year_ends: int
-    """Month in which the fiscal year ends."""
     before_open: bool
-    """Whether results come before the open; else after the close."""
     split_above: int
-    """Cents above which the board splits the shares."""
 
 
 @dataclass(frozen=True, slots=True)
-class Cast:
-    """Everything that trades: companies and the coin by symbol, and the fund that holds all the companies."""
+class Listings:
+    """All listings: companies by symbol, the crypto asset, and the fund that holds all the companies."""
 
     companies: Mapping[Symbol, Company]
-    coin: Listing
+    crypto: Listing
     fund: Listing
 
 
 @cache
-def load_cast() -> Cast:
-    """The cast of cast.toml."""
-    data = read_toml("cast.toml")
+def load_listings() -> Listings:
+    """The listings of listings.toml."""
+    data = read_toml("listings.toml")
     companies = [Company(**_tuples(entry)) for entry in data["company"]]
-    return Cast(
+    return Listings(
         {company.symbol: company for company in companies},
-        Listing(**_tuples(data["coin"])),
+        Listing(**_tuples(data["crypto"])),
         Listing(**_tuples(data["fund"])),
     )
 

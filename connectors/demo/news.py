@@ -1,4 +1,4 @@
-"""Writes the demo market's news: what moved prices, what repeats it, and all the talk that moves nothing."""
+"""News of the demo market: items that move prices, their repetitions, and talk that moves nothing."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime, time, timedelta
 from functools import cache
+from types import MappingProxyType
 from typing import Any
 
-from connectors.demo.cast import Company, Listing, read_toml
-from connectors.demo.draws import Dice
 from connectors.demo.events import Event, Slot
-from connectors.demo.phrases import dollars, event_words, listing_words
+from connectors.demo.listings import Company, Listing, read_toml
+from connectors.demo.phrases import dollars, event_fields, listing_fields
 from connectors.demo.price_path import PricePath
+from connectors.demo.seeded_random import SeededRandom
 from engine.domain.market import NewsItem, is_crypto
 from engine.ports import Calendar
 
@@ -20,8 +21,8 @@ _MOST_PER_DAY = 4
 _CENT = 10_000_000
 _DIRECTIONS = {1: "good", 0: "flat", -1: "bad"}
 _COMPANY_TALK = ("comment", "comment", "calendar", "community", "mention", "mention", "rumour", "rumour", "denial")
-_COIN_TALK = ("coin_comment", "coin_comment", "coin_comment", "rumour")
-_MOVES_NOTHING = frozenset((*_COMPANY_TALK, *_COIN_TALK, "fund", "recap", "coin_recap"))
+_CRYPTO_TALK = ("coin_comment", "coin_comment", "coin_comment", "rumour")
+_MOVES_NOTHING = frozenset((*_COMPANY_TALK, *_CRYPTO_TALK, "fund", "recap", "coin_recap"))
 
 
 @cache
@@ -34,9 +35,8 @@ def _sentence(template: str, fields: Mapping[str, str]) -> str:
     return text[0].upper() + text[1:]
 
 
-class Newsroom:
-    """All news of one listing from a first day to a last one, both included; an item depends on nothing later
-    than its day."""
+class NewsWriter:
+    """All news of one listing within a period, both days included; an item depends on nothing later than its day."""
 
     def __init__(self, seed: int, calendar: Calendar, first: date, last: date) -> None:
         self._seed = seed
@@ -48,12 +48,12 @@ class Newsroom:
         """Events, recaps and talk about a company."""
         return self._print(company, path, _COMPANY_TALK, quiet=380)
 
-    def coin(self, coin: Listing, path: PricePath) -> tuple[NewsItem, ...]:
-        """Events, recaps and talk about a coin, on any day of the week."""
-        return self._print(coin, path, _COIN_TALK, quiet=420)
+    def crypto(self, crypto: Listing, path: PricePath) -> tuple[NewsItem, ...]:
+        """Events, recaps and talk about the crypto asset, on any day of the week."""
+        return self._print(crypto, path, _CRYPTO_TALK, quiet=420)
 
     def fund(self, fund: Listing, path: PricePath) -> tuple[NewsItem, ...]:
-        """Recaps and talk about the fund, to which nothing of its own happens."""
+        """Recaps and talk about the fund, which has no events of its own."""
         return self._print(fund, path, ("fund",), quiet=700)
 
     def _print(self, listing: Listing, path: PricePath, talk: tuple[str, ...], quiet: int) -> tuple[NewsItem, ...]:
@@ -70,10 +70,12 @@ class Newsroom:
         for number, event in enumerate(path.events):
             item = self._event(listing, event)
             yield item
-            dice = Dice(self._seed, listing.symbol, "echo", number)
-            if dice.chance(350) and item.published is not None and item.headline is not None:
-                later = item.published + timedelta(minutes=dice.between(240, 1500))
-                echoes.append(self._write(listing, "echo", dice, later, "wires", {"again": item.headline}))
+            random = SeededRandom(self._seed, listing.symbol, "echo", number)
+            if random.chance(350) and item.published is not None and item.headline is not None:
+                later = item.published + timedelta(minutes=random.between(240, 1500))
+                echoes.append(
+                    self._write(listing, "echo", random, later, voice="wires", fields={"again": item.headline})
+                )
         yield from self._recaps(listing, path)
         yield from echoes
         prices = {
@@ -87,17 +89,17 @@ class Newsroom:
             price = prices.get(ordinal, price)
 
     def _event(self, listing: Listing, event: Event) -> NewsItem:
-        dice = Dice(self._seed, listing.symbol, "event", event.session.toordinal(), event.kind)
+        random = SeededRandom(self._seed, listing.symbol, "event", event.session.toordinal(), event.kind)
         opens, closes = self._calendar.opens_at(event.session), self._calendar.closes_at(event.session)
         if event.slot is Slot.BEFORE_OPEN:
-            at = opens - timedelta(seconds=dice.between(1200, 9000))
+            at = opens - timedelta(seconds=random.between(1200, 9000))
         elif event.slot is Slot.IN_SESSION:
             length = int((closes - opens).total_seconds())
-            at = opens + timedelta(seconds=length * dice.between(30, 900) // 1000)
+            at = opens + timedelta(seconds=length * random.between(30, 900) // 1000)
         else:
-            at = closes + timedelta(seconds=dice.between(180, 4200))
+            at = closes + timedelta(seconds=random.between(180, 4200))
         section = f"{event.kind}.{_DIRECTIONS[event.direction]}"
-        return self._write(listing, section, dice, at, "wires", event_words(event), event.price)
+        return self._write(listing, section, random, at, voice="wires", fields=event_fields(event), price=event.price)
 
     def _recaps(self, listing: Listing, path: PricePath) -> Iterator[NewsItem]:
         history = path.history
@@ -107,53 +109,57 @@ class Newsroom:
             session = history.sessions[row]
             close, before = history.close[row], history.close[row - 1]
             move = (close - before) * 1000 // before
-            dice = Dice(self._seed, listing.symbol, "recap", session)
+            random = SeededRandom(self._seed, listing.symbol, "recap", session)
             # The plain difference of two closes means nothing across a split.
-            if session in jumps or not dice.chance(600 if abs(move) >= 35 else 60):
+            if session in jumps or not random.chance(600 if abs(move) >= 35 else 60):
                 continue
-            words = {
+            fields = {
                 "move": f"{abs(move) // 10}.{abs(move) % 10}%",
                 "close": dollars(close // _CENT),
                 "low": dollars(history.low[row] // _CENT),
                 "high": dollars(history.high[row] // _CENT),
             }
-            at = self._calendar.closes_at(date.fromordinal(session)) + timedelta(seconds=dice.between(240, 5400))
-            yield self._write(listing, f"{kind}.{'up' if move >= 0 else 'down'}", dice, at, "wires", words)
+            at = self._calendar.closes_at(date.fromordinal(session)) + timedelta(seconds=random.between(240, 5400))
+            yield self._write(
+                listing, f"{kind}.{'up' if move >= 0 else 'down'}", random, at, voice="wires", fields=fields
+            )
 
     def _talk(self, listing: Listing, day: date, talk: tuple[str, ...], quiet: int, price: int) -> Iterator[NewsItem]:
-        dice = Dice(self._seed, listing.symbol, "talk", day.toordinal())
-        if dice.chance(quiet + (350 if day.weekday() > 4 else 0)):
+        random = SeededRandom(self._seed, listing.symbol, "talk", day.toordinal())
+        if random.chance(quiet + (350 if day.weekday() > 4 else 0)):
             return
-        for _ in range(1 + dice.chance(300) + dice.chance(120)):
-            kind = dice.pick(talk)
-            at = datetime.combine(day, time(0, tzinfo=UTC)) + timedelta(seconds=dice.between(36_000, 85_500))
-            yield self._write(listing, kind, dice, at, "gossip" if kind == "rumour" else "wires", {}, price)
+        for _ in range(1 + random.chance(300) + random.chance(120)):
+            kind = random.pick(talk)
+            at = datetime.combine(day, time(0, tzinfo=UTC)) + timedelta(seconds=random.between(36_000, 85_500))
+            voice = "gossip" if kind == "rumour" else "wires"
+            yield self._write(listing, kind, random, at, voice=voice, price=price)
 
     def _write(
         self,
         listing: Listing,
         section: str,
-        dice: Dice,
+        random: SeededRandom,
         at: datetime,
+        *,
         voice: str,
-        words: dict[str, str],
+        fields: Mapping[str, str] = MappingProxyType({}),
         price: int | None = None,
     ) -> NewsItem:
         templates = _templates()
         forms = templates
         for part in section.split("."):
             forms = forms[part]
-        fields = listing_words(listing, dice, templates["voices"], price or listing.price) | words
+        values = listing_fields(listing, random, templates["voices"], price or listing.price) | dict(fields)
         if "stories" in forms:
-            headline, summary = (_sentence(form, fields) for form in dice.pick(forms["stories"]))
+            headline, summary = (_sentence(form, values) for form in random.pick(forms["stories"]))
         else:
-            headline, summary = (_sentence(dice.pick(forms[part]), fields) for part in ("headlines", "texts"))
-        source = dice.pick(templates["voices"][voice])
+            headline, summary = (_sentence(random.pick(forms[part]), values) for part in ("headlines", "texts"))
+        source = random.pick(templates["voices"][voice])
         at = at.astimezone(UTC)
         # Some talk is corrected after it came out; then it counts as known from the correction on.
-        corrected = section.split(".", maxsplit=1)[0] in _MOVES_NOTHING and dice.chance(40)
-        known = at + timedelta(minutes=dice.between(6, 170)) if corrected else at
-        tag = Dice(self._seed, listing.symbol, section, at.isoformat(), headline)
+        corrected = section.split(".", maxsplit=1)[0] in _MOVES_NOTHING and random.chance(40)
+        known = at + timedelta(minutes=random.between(6, 170)) if corrected else at
+        tag = SeededRandom(self._seed, listing.symbol, section, at.isoformat(), headline)
         name = f"{tag.below(1 << 32):08x}{tag.below(1 << 32):08x}"
         return NewsItem(
             id=name,

@@ -1,4 +1,4 @@
-"""Words and figures on a picture, placed by pixels and measured so that none runs into the next."""
+"""Text on an image, placed by pixels and measured so that no text runs into the next."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 _SIZE = 9.0
 _ROW_SIZES = (9.0, 8.5, 8.0, 7.5, 7.0, 6.5)
 _SPACE = 1.3
-"""Pixels between two texts of a row, for each point of their size."""
+"""Pixels between two texts of a row, per point of their size."""
 
 
-class Lettering:
-    """Writes on one figure, in the font that matplotlib brings along."""
+class TextLayout:
+    """Writer of text on one figure, in the font that matplotlib includes."""
 
     def __init__(self, figure: Figure) -> None:
         from matplotlib.backends.backend_agg import RendererAgg
@@ -38,7 +38,7 @@ class Lettering:
         bold: bool = False,
         align: Literal["left", "center", "right"] = "left",
     ) -> None:
-        """One text, its middle at height `y`."""
+        """Write one text, its middle at height `y`."""
         self._figure.text(
             x / self._pixels[0],
             y / self._pixels[1],
@@ -53,19 +53,19 @@ class Lettering:
             zorder=10,
         )
 
-    def write_row(self, left: float, right: float, y: float, words: Sequence[tuple[str, str]]) -> None:
-        """Texts side by side, each in its colour, as small as they must be to fit between left and right."""
+    def write_row(self, left: float, right: float, y: float, parts: Sequence[tuple[str, str]]) -> None:
+        """Write texts side by side, each in its colour, as small as necessary to fit between left and right."""
         # Glyphs snap to whole pixels, so that a size has to be tried: widths do not shrink in proportion.
         for size in _ROW_SIZES:
-            widths = [self.width(text, size) + size * _SPACE for text, _ in words]
+            widths = [self.width(text, size) + size * _SPACE for text, _ in parts]
             if sum(widths) <= right - left + size * _SPACE:
                 break
-        for (text, colour), width in zip(words, widths, strict=True):
+        for (text, colour), width in zip(parts, widths, strict=True):
             self.write(left, y, text, colour, size=size)
             left += width
 
     def width(self, text: str, size: float) -> float:
-        """Pixels that a text takes."""
+        """Width of a text in pixels."""
         from matplotlib.font_manager import FontProperties
 
         font = FontProperties(family="DejaVu Sans", size=size)
@@ -74,8 +74,7 @@ class Lettering:
 
 
 def price_text(value: float | None) -> str:
-    """A value to be read exactly: two digits after the point, one from 10,000 on, four significant below
-    1."""
+    """An exact value: two decimals, one from 10,000 on, four significant digits below 1."""
     if value is None:
         return "-"
     if 0 < abs(value) < 1:
@@ -84,7 +83,7 @@ def price_text(value: float | None) -> str:
 
 
 def scale_text(value: float | None) -> str:
-    """A value on a scale: 1.2M, 45, 0.35."""
+    """A value of a scale: 1.2M, 45, 0.35."""
     if value is None:
         return "-"
     for size, unit in ((1e12, "T"), (1e9, "B"), (1e6, "M")):

@@ -1,5 +1,4 @@
-"""One strip of a chart: where a session and a value stand on the picture, in pixels from its lower left
-corner."""
+"""A plot area: sessions and values in pixels from the image's lower left corner."""
 
 from __future__ import annotations
 
@@ -13,9 +12,14 @@ Point = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Strip:
-    """A rectangle of pixels with `count` sessions across, by index and without gaps, and values from `low` to
-    `high` up."""
+class PlotArea:
+    """A rectangle of pixels with `count` sessions across, by index and without gaps, and values from `low` up to
+    `high`.
+
+    left, right, bottom, top: pixels.
+    count: sessions.
+    low, high: values.
+    """
 
     left: float
     right: float
@@ -31,15 +35,15 @@ class Strip:
         return (self.right - self.left) / self.count
 
     def x(self, index: float) -> float:
-        """The middle of a session."""
+        """Centre of a session."""
         return self.left + (index + 0.5) * self.step
 
     def y(self, value: float) -> float:
-        """The height of a value."""
+        """Height of a value."""
         return self.bottom + (value - self.low) / (self.high - self.low) * (self.top - self.bottom)
 
     def runs(self, values: Series) -> list[list[Point]]:
-        """The points of a series, broken where it has no value."""
+        """Points of a series, broken where it has no value."""
         runs: list[list[Point]] = [[]]
         for index, value in enumerate(values):
             if value is not None:
@@ -50,7 +54,7 @@ class Strip:
 
 
 def extent(*series: Sequence[float | None]) -> tuple[float, float]:
-    """The smallest and largest value of all series; (0, 1) where there is none."""
+    """Smallest and largest value of all series; (0, 1) where there is none."""
     values = [value for one in series for value in one if value is not None]
     return (min(values), max(values)) if values else (0.0, 1.0)
 

@@ -1,4 +1,4 @@
-"""Chance as whole numbers, each from its key alone: the same on every machine, in whatever order it is asked."""
+"""Random whole numbers, each determined by its key alone: the same on every machine and in any order."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 def stream(*key: int | str) -> bytes:
-    """The name of a series of draws; `shorts` gives its parts."""
+    """Name of a series of draws; `shorts` gives its parts."""
     return "|".join(map(str, key)).encode() + b"|"
 
 
@@ -30,8 +30,8 @@ def bell(first: int, second: int, third: int, fourth: int) -> int:
     return (first + second + third + fourth - _MEAN) * 1000 // _SIGMA
 
 
-class Dice:
-    """Draws one after the other under one key."""
+class SeededRandom:
+    """Successive draws under one key."""
 
     def __init__(self, *key: int | str) -> None:
         self._name = stream(*key)
@@ -50,13 +50,13 @@ class Dice:
         return low + self.below(high - low + 1)
 
     def chance(self, permille: int) -> bool:
-        """True so many times in a thousand."""
+        """True with a probability per thousand."""
         return self.below(1000) < permille
 
     def pick(self, choices: Sequence[T]) -> T:
-        """One of several, each as likely."""
+        """One of several, with equal probability."""
         return choices[self.below(len(choices))]
 
     def normal(self) -> int:
-        """As `bell`."""
+        """A nearly normal draw, as `bell`."""
         return bell(*(self.below(65536) for _ in range(4)))
