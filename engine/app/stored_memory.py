@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -9,9 +10,12 @@ from pathlib import Path
 
 from engine import places
 from engine.app.memory import memory_errors
+from engine.errors import DataError
 from engine.journal.entries import RunEntry
 from engine.ports import Calendar
 from engine.preset import load_preset
+from engine.reports.documents.memory import export_rows
+from engine.reports.documents.records import PROBED, latest_backtests, open_records
 from engine.services import Services
 from memory.errors import EmbedderUnavailable
 from memory.ports import Embedder, Matrix
@@ -76,3 +80,69 @@ def memory_of_run(services: Services, entry: RunEntry) -> StoredMemory:
         return StoredMemory(place, None, "desk", calendar)
     preset = load_preset(entry.spec.preset)
     return StoredMemory(place, preset.name, preset.memory, calendar)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SelectedMemory:
+    """A memory that is shown: a desk's, or with `run` a backtest's; `missing` is empty, or says why there is none."""
+
+    stored: StoredMemory
+    desk: str
+    run: str | None
+    title: str
+    missing: str = ""
+
+    @property
+    def head(self) -> dict[str, object]:
+        """The keys that every document of the memory begins with."""
+        return {"schema": 1, "desk": self.desk, "run": self.run}
+
+
+def select_memory(services: Services, run: str | None) -> SelectedMemory:
+    """The memory of a run, or the desk's where none is named; where the desk has none, that of the latest backtest that
+    has one. Raises MissingData for an unknown run."""
+    if run is None and not memory_of_desk(services).exists:
+        latest = next((name for name in latest_backtests(PROBED) if places.run_memory(name).is_dir()), None)
+        if latest is not None:
+            note = f" (the desk {services.desk} has no memory yet; this is the latest backtest)"
+            return _selected(services, latest, note)
+    return _selected(services, run)
+
+
+def _selected(services: Services, run: str | None, note: str = "") -> SelectedMemory:
+    entry = None
+    if run is not None:
+        with open_records(services.desk, run) as records:
+            entry = records.required.run(run)
+    of_desk = entry is None or entry.spec is None
+    stored = memory_of_desk(services) if entry is None else memory_of_run(services, entry)
+    title = f"desk {services.desk}" if of_desk else f"backtest {run}"
+    missing = "" if stored.exists else _absence(stored, title)
+    return SelectedMemory(
+        stored=stored, desk=services.desk, run=None if of_desk else run, title=title + note, missing=missing
+    )
+
+
+def _absence(stored: StoredMemory, title: str) -> str:
+    if stored.preset is None:
+        return f"the {title} has no memory: a rule strategy remembers nothing"
+    if "memory" not in load_preset(stored.preset).steps:
+        return f"the {title} has no memory: its preset {stored.preset} keeps none, desk does (desk.preset, --preset)"
+    if title.startswith("desk"):
+        return f"the {title} remembers nothing yet: paperdesk --daily"
+    return f"the {title} left no memory at {stored.place}: run it again"
+
+
+def export_memory(stored: StoredMemory, file: Path) -> int:
+    """Write every memory with its changes, an object a line; the number of them. Raises DataError for a file that
+    exists already or cannot be written."""
+    with stored.opened() as memory:
+        lines = [json.dumps(row, allow_nan=False) + "\n" for row in export_rows(memory, stored.calendar)]
+    try:
+        with file.open("x", encoding="utf-8") as out:
+            out.writelines(lines)
+    except FileExistsError:
+        raise DataError(f"{file} is there already: name another file") from None
+    except OSError as error:
+        raise DataError(f"{file} cannot be written ({error.strerror}): name another file") from None
+    return len(lines)

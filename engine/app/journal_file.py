@@ -1,0 +1,93 @@
+"""The file of a journal: checked and brought up to date, copied while a run writes, put back from a copy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from engine import places
+from engine.app.desk_lock import desk_lock
+from engine.domain.run import RunKind
+from engine.errors import MalformedData, MissingData, UsageError
+from engine.journal import integrity
+from engine.journal.entries import RunEntry
+from engine.journal.upgrade import bring_up_to_date
+from engine.reports.documents.records import latest_backtests
+from engine.session.desk_context import run_id
+
+
+@dataclass(frozen=True, slots=True)
+class JournalFile:
+    """A desk's journal, or with `run` a backtest's."""
+
+    desk: str
+    run: str | None
+    path: Path
+
+    @classmethod
+    def of(cls, desk: str, run: str | None) -> JournalFile:
+        """The journal of a run, or of the desk where none is named. Raises ConfigError for a name that no run can
+        have."""
+        return cls(desk, run, places.desk_journal(desk) if run is None else places.run_journal(run))
+
+    def require(self) -> None:
+        """Raise MissingData where the file is not there."""
+        if self.path.is_file():
+            return
+        if self.run is None:
+            raise MissingData(f"the desk {self.desk} has no journal at {self.path}: paperdesk --daily writes one")
+        known = ", ".join(latest_backtests(3)) or "(none yet)"
+        raise MissingData(
+            f"no backtest {self.run}: the latest are {known}; a daily run stands in its desk's journal, leave out --run"
+        )
+
+    def check(self) -> JournalCheck:
+        """Bring the journal up to date and look for damage and contradictions. Raises MissingData, TryAgainLater while
+        a run is at work."""
+        self.require()
+        before = None
+        with self._locked():
+            try:
+                before = bring_up_to_date(self.path)
+                return JournalCheck(integrity.quick_check(self.path), before)
+            except MalformedData as error:
+                return JournalCheck((str(error),), before)
+
+    def back_up(self, to: Path) -> int:
+        """Write a copy that is whole even while a run writes; its size in bytes. Raises MissingData, DataError."""
+        self.require()
+        integrity.backup(self.path, to)
+        return to.stat().st_size
+
+    def restore(self, copy: Path, now: datetime) -> Path | None:
+        """Put a copy in the journal's place, once it is checked and up to date; the file that keeps what was there.
+        Raises UsageError for the journal itself, MalformedData, TryAgainLater while a run is at work."""
+        if copy.exists() and self.path.exists() and copy.samefile(self.path):
+            raise UsageError(f"{copy} is the journal itself: name a backup of it")
+        with self._locked():
+            return integrity.restore(copy, self.path, now, self._owns)
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Hold the desk's lock; a backtest has none, its journal is its run's alone."""
+        if self.run is not None:
+            yield
+            return
+        with desk_lock(self.desk):
+            yield
+
+    def _owns(self, run: RunEntry) -> bool:
+        if self.run is not None:
+            return run.id == self.run
+        return run.kind is RunKind.DAILY and run.session is not None and run.id == run_id(self.desk, run.session)
+
+
+@dataclass(frozen=True, slots=True)
+class JournalCheck:
+    """The faults of a journal, none where it is sound, and the version that it had where it was brought up to date."""
+
+    faults: tuple[str, ...]
+    updated_from: int | None

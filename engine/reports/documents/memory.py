@@ -1,0 +1,180 @@
+"""Memories, their life and the constants that they live by, as `paperdesk memory` prints them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from engine.cycle.recall import AFTER
+from engine.domain.run import ModelUse
+from engine.errors import MissingData, UsageError
+from engine.ports import Calendar
+from engine.preset import load_preset
+from engine.reports.documents.row_json import Row
+from memory.presets import PRESETS, MemoryPreset
+from memory.preview import lives
+from memory.recall import LayeredMemory
+from memory.record import MemoryRecord, Touch
+from memory.view import ScoredRecord
+
+SHORT_ID = 8
+"""Characters of an id that a list shows; as many as tell it from all others are enough to name one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryFilter:
+    """The memories of a list, each None for all: of a symbol, layer and kind, as they were at a session's end."""
+
+    symbol: str | None = None
+    layer: str | None = None
+    kind: str | None = None
+    session: date | None = None
+
+    def keeps(self, one: ScoredRecord) -> bool:
+        """Whether a memory fits."""
+        record = one.record
+        return (
+            self.symbol in (None, record.symbol)
+            and self.layer in (None, one.layer.value)
+            and self.kind in (None, record.kind)
+        )
+
+
+def list_document(
+    head: Row, memory: LayeredMemory | None, calendar: Calendar, chosen: MemoryFilter, *, today: date, first: int = 0
+) -> Row:
+    """The memories that are alive and fit, the most important first; `first` keeps that many (0: all). Raises
+    UsageError for a session that lies in the future."""
+    if chosen.session is not None and chosen.session > today:
+        raise UsageError(f"{chosen.session} lies in the future: nobody knows what is remembered then")
+    alive: Sequence[ScoredRecord] = ()
+    now = -math.inf
+    if memory is not None:
+        now = memory.latest if chosen.session is None else calendar.number(chosen.session) + AFTER
+        alive = memory.scored_records(now)
+    fitting = sorted(
+        filter(chosen.keeps, alive), key=lambda one: (-one.importance, -one.record.born_step, one.record.id)
+    )
+    return {
+        **head,
+        "session": str(_session(calendar, now)) if math.isfinite(now) else None,
+        "alive": len(alive),
+        "count": len(fitting),
+        "owners": sorted({one.record.owner for one in alive}),
+        "kinds": sorted({one.record.kind for one in alive}),
+        "symbols": sorted({one.record.symbol for one in alive}),
+        "memories": [_state(one, calendar) for one in fitting[: first or None]],
+    }
+
+
+def lifeline_document(head: Row, memory: LayeredMemory, calendar: Calendar, wanted: str) -> Row:
+    """Every change of the memory that an id, or enough of its beginning, names. Raises MissingData where it names none,
+    or several."""
+    record = _named(memory.records(), wanted)
+    changes = [_change(touch, calendar) for touch in memory.lifeline(record.id, memory.latest)]
+    return {**head, **_record(record, calendar), "changes": changes}
+
+
+def export_rows(memory: LayeredMemory, calendar: Calendar) -> Iterator[Row]:
+    """Every memory with its changes."""
+    for record in memory.records():
+        changes = [_change(touch, calendar) for touch in memory.lifeline(record.id)]
+        yield {**_record(record, calendar), "changes": changes}
+
+
+def embedder_document(head: Row, *, before: str, after: str, count: int, changed: bool, use: ModelUse) -> Row:
+    """A change of embedder, and its cost in USD."""
+    return {
+        **head,
+        "before": before,
+        "after": after,
+        "count": count,
+        "changed": changed,
+        "calls": use.calls,
+        "input_tokens": use.input_tokens,
+        "cost": None if use.cost is None else str(use.cost),
+    }
+
+
+def constants_of(name: str) -> MemoryPreset:
+    """The memory constants of a name; a preset of memory's own goes before a preset of agents. Raises UsageError."""
+    return PRESETS[name if name in PRESETS else load_preset(name).memory]
+
+
+def lives_document(constants: MemoryPreset) -> Row:
+    """The lives of memories that nobody cites, by a preset's constants."""
+    rows = [
+        {
+            "layer": life.layer.value,
+            "kind": life.kind or None,
+            "importance": life.importance,
+            "probability": life.probability,
+            "ends": life.ends if math.isfinite(life.ends) else None,
+            "moves": [{"step": step, "layer": layer.value} for step, layer in life.moves],
+        }
+        for life in lives(constants)
+    ]
+    return {"schema": 1, "preset": constants.name, "lives": rows}
+
+
+def _state(one: ScoredRecord, calendar: Calendar) -> Row:
+    """A memory with its present layer, importance and recency, and the session of its next change (None: never)."""
+    return {
+        **_record(one.record, calendar),
+        "layer": one.layer.value,
+        "importance": one.importance,
+        "recency": one.recency,
+        "rewards": one.access_count,
+        "next_change": str(_session(calendar, one.due)) if math.isfinite(one.due) else None,
+    }
+
+
+def _record(record: MemoryRecord, calendar: Calendar) -> Row:
+    """A memory as it was written."""
+    return {
+        "id": record.id,
+        "owner": record.owner,
+        "symbol": record.symbol,
+        "kind": record.kind,
+        "session": str(_session(calendar, record.born_step)),
+        "available": str(_session(calendar, record.available_at)),
+        "hindsight": record.hindsight,
+        "born_into": record.birth_layer.value,
+        "born_with": record.importance,
+        "source": record.source,
+        "types": list(record.labels),
+        "rests_on": list(record.rests_on),
+        "query_text": record.query_text,
+        "text": record.text,
+    }
+
+
+def _change(touch: Touch, calendar: Calendar) -> Row:
+    """A change of a memory, with its cause and the state after it."""
+    state = touch.state
+    return {
+        "session": str(_session(calendar, state.step)),
+        "step": state.step,
+        "cause": touch.cause.value,
+        "layer": state.layer.value if state.layer else None,
+        "importance": state.importance,
+        "rewards": state.access_count,
+        "by": touch.key,
+    }
+
+
+def _session(calendar: Calendar, step: float) -> date:
+    """The session of a step; what is written a moment after a decision is of its session."""
+    return calendar.session_at(int(step))
+
+
+def _named(records: Sequence[MemoryRecord], wanted: str) -> MemoryRecord:
+    found = [record for record in records if record.id.startswith(wanted.lower())]
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise MissingData(f"no memory has the id {wanted}: paperdesk memory list shows ids")
+    near = ", ".join(record.id[: max(SHORT_ID, len(wanted) + 4)] for record in found[:4])
+    raise MissingData(f"{len(found)} memories have ids that begin with {wanted}: {near}; give more of it")
