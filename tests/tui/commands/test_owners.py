@@ -21,6 +21,7 @@ from engine.domain.portfolio import ZERO
 from engine.journal.reader import JournalReader
 from tests.tui.commands.conftest import Run
 
+ENTRY = (sys.executable, "-c", "from tui.cli import main; main()")
 MODES = ("vote", "weighted", "books")
 OWNERS = ("bull", "bear", "calm")
 PRESET = """
@@ -156,12 +157,13 @@ def test_a_backtest_that_was_killed_and_started_again_ends_the_same(
     run: Run, mode: str, preset: str, paperdesk_home: Path
 ) -> None:
     whole = backtest(run, preset, *DEMO)
-    command = ("-m", "tui.cli", "backtest", "--preset", preset, "--model", "offline", "--json", *DEMO)
-    process = subprocess.Popen([sys.executable, *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    command = (*ENTRY, "backtest", "--preset", preset, "--model", "offline", "--json", *DEMO)
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     begun = set(places.run_journal(whole["run"]).parent.glob("*.db"))
     until = time.monotonic() + 60
     while set(places.run_journal(whole["run"]).parent.glob("*.db")) == begun and time.monotonic() < until:
         time.sleep(0.05)
+    assert process.poll() is None, "it ended before it could be killed"
     process.send_signal(signal.SIGKILL)
     process.wait()
     again = backtest(run, preset, *DEMO)
@@ -175,8 +177,8 @@ def test_ten_sessions_at_the_sandbox_are_equal_to_the_cent(mode: str, preset: st
         "PAPERDESK_DESK__SYMBOLS": "ORVL,BXWD",
         "PAPERDESK_MODELS__DEFAULT": "offline",
     }
-    command = ("-m", "tui.cli", "sandbox", "--start", "2025-03-10", "--sessions", "10", "--json")
-    done = subprocess.run([sys.executable, *command], env=environment, capture_output=True, text=True, check=False)
+    command = (*ENTRY, "sandbox", "--start", "2025-03-10", "--sessions", "10", "--json")
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert len(json.loads(done.stdout)["sessions"]) == 10
     desk = json.loads(done.stdout)["desk"]
