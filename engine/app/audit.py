@@ -29,6 +29,7 @@ from engine.errors import UsageError
 from engine.lab.audit import Certificate, Leg, OnStep, Trace, audit, venue
 from engine.lab.audit_rules import RuleSubject
 from engine.lab.backtest import Checkpoint, play_to, run_agents
+from engine.lab.opened_files import opened_files
 from engine.lab.planting import GUIDANCE, MARKERS, MEMORY, planted_notes
 from engine.lab.watched_market import Inputs, WatchedMarket
 from engine.lab.window import on_convention, window
@@ -57,11 +58,15 @@ async def _audit(services: Services, spec: RunSpec, cuts: int | None, on_step: O
     if models is not None and models.spec != "offline" and services.config.models.replay == "live":
         raise UsageError("an audit compares answers to equal prompts: set models.replay = read-through for it")
     market = await load_run(services, spec)
-    if preset is None or models is None:
-        return await audit(RuleSubject(spec, market, *with_costs(spec, services.config)), cuts, on_step)
-    run = AgentRun(services=services, spec=spec, preset=preset, models=models, market=market)
-    with run_memory(services, preset, run.calendar, embedder=spec.embedder) as memory:
-        return await audit(_AgentSubject(run, memory), cuts, on_step)
+    with opened_files(spec.data.folder) as opened:
+        if preset is None or models is None:
+            rules, cash = with_costs(spec, services.config)
+            certificate = await audit(RuleSubject(spec, market, rules, cash), cuts, on_step)
+        else:
+            run = AgentRun(services=services, spec=spec, preset=preset, models=models, market=market)
+            with run_memory(services, preset, run.calendar, embedder=spec.embedder) as memory:
+                certificate = await audit(_AgentSubject(run, memory), cuts, on_step)
+    return replace(certificate, opened=tuple(sorted(opened)))
 
 
 class _AgentSubject:

@@ -93,6 +93,7 @@ class Certificate:
         something that a cut removes.
     planted: the sources into which a future was planted.
     findings: the first MOST_FINDINGS in words.
+    opened: files of the data folder that the run opened itself: what it reads of them no cut removes.
     hindsight: memories of the warm-up that rest on what followed, which is allowed: each is recalled only once that is
         known. None without a memory.
     """
@@ -109,11 +110,12 @@ class Certificate:
     planted: tuple[Planted, ...]
     findings: tuple[str, ...] = ()
     hindsight: int | None = None
+    opened: tuple[str, ...] = ()
 
     @property
     def outcome(self) -> Literal["clean", "leak"]:
         """`leak` where any of it saw the future."""
-        leaks = self.differing or self.access_differing or any(p.surfaced for p in self.planted)
+        leaks = self.differing or self.access_differing or self.opened or any(p.surfaced for p in self.planted)
         return "leak" if leaks or any(i.from_the_future for i in self.inputs.values()) else "clean"
 
 

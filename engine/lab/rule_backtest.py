@@ -20,11 +20,11 @@ from engine.domain.run import EquityPoint, Result, RunSpec, Stretch
 from engine.errors import UsageError
 from engine.lab.rule_orders import RuleOrders
 from engine.lab.targets import SignalTargets, TargetSource, VisibleCloses, WeightTargets
-from engine.lab.window import coverage, data_notes, desk_calendar_of, execution_rules, window
+from engine.lab.window import coverage, data_notes, desk_calendar_of, execution_rules, on_convention, window
 from engine.market.as_of import Market
 from engine.market.trading_hours import decision_time, previous_session
 from engine.ports import Calendar
-from engine.simulation.price_basis import known_adjusted, on_basis, on_first_basis
+from engine.simulation.price_basis import on_first_basis
 from engine.simulation.simulated_broker import Actions, SimulatedBroker
 from engine.strategies.catalog import make_strategy, strategy_class
 from engine.strategies.loading import in_file
@@ -139,12 +139,9 @@ class RuleRun:
     def prices(self, market: Market) -> Prices:
         """The bars of a market that ends with the window, on the convention's basis, adjusted ones from the first
         session on."""
-        spec, basis, raw = self.spec, self.convention.price_basis, market.histories
-        if basis is PriceBasis.RAW:
-            return Prices(histories=raw, actions=market.actions, last=spec.last)
-        begin = spec.warm_up_from or spec.first
-        adjusted = {symbol: on_basis(known_adjusted(history, begin), basis) for symbol, history in raw.items()}
-        return Prices(histories=adjusted, actions=None, last=spec.last)
+        priced = on_convention(self.spec, market)
+        actions = market.actions if self.convention.price_basis is PriceBasis.RAW else None
+        return Prices(histories=priced.histories, actions=actions, last=self.spec.last)
 
     def play(self, strategy: Strategy, seen: Market, prices: Prices, sessions: Sequence[date]) -> Played:
         """Fit a strategy on the warm-up where it can be, or let it trade the warm-up, then trade these sessions of the

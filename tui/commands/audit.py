@@ -120,6 +120,7 @@ def _document(spec: RunSpec, certificate: Certificate) -> str:
             {"source": p.source, "surfaced": p.surfaced, "where": p.where or None} for p in certificate.planted
         ],
         "hindsight_memories": certificate.hindsight,
+        "opened_files": list(certificate.opened),
         "findings": list(certificate.findings),
         "notes": _notes(spec),
         "verdict": certificate.outcome,
@@ -151,6 +152,8 @@ def _lines(certificate: Certificate) -> Iterator[str]:
     told = f"{', '.join(surfaced)} surfaced" if surfaced else "nothing surfaced"
     of = ", ".join(p.source for p in certificate.planted)
     yield f"Planted future {_word(surfaced)}: {of}: {told}"
+    opened = ", ".join(certificate.opened) or "the run opened no file of the data folder itself"
+    yield f"Files          {_word(certificate.opened)}: {opened}"
     if certificate.hindsight is not None:
         yield f"Hindsight      {certificate.hindsight} memories of the warm-up rest on what followed, as training may"
     for finding in certificate.findings:
