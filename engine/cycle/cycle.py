@@ -20,15 +20,16 @@ from engine.cycle.analysis import Observations, Reflections, search_queries
 from engine.cycle.batch import book_of, size_and_limit
 from engine.cycle.combine import combine
 from engine.cycle.decide import abstention, opinion
+from engine.cycle.events import decision_made, opinion_formed
 from engine.cycle.memory_items import received
 from engine.cycle.recall import TradingMemory
 from engine.cycle.step import StepContext
 from engine.cycle.turn import CycleResult, TradingHistory, Turn
-from engine.domain.decision import Decision, Opinion, Outcome
+from engine.domain.decision import Opinion, Outcome
 from engine.domain.market import PriceHistory, Symbol
 from engine.domain.recollection import Recollection
 from engine.execution.sizing import PositionContext
-from engine.messages.events import DecisionMade, Event
+from engine.messages.events import Event
 from engine.ports import Calendar
 from engine.preset import Preset
 from engine.strategies.catalog import make_rule
@@ -82,12 +83,15 @@ class Cycle:
         opinions = tuple(one.opinion for one in deliberations)
         positions = {(one.opinion.key.symbol, book_of(turn, one.opinion)): one.position for one in deliberations}
         decisions, orders = size_and_limit(turn, combine(opinions, self.preset), positions, self.preset.sizing)
+        recalled = {one.opinion.key: one.recollections for one in deliberations}
+        result = CycleResult(decisions, orders, opinions, recalled)
+        for combined in result.combined:
+            self._publish(opinion_formed(turn, combined))
         for decision in decisions:
-            self._publish(_made(turn, decision))
+            self._publish(decision_made(turn, decision))
         if self._memory is not None:
             self._memory.write((item for one in deliberations for item in one.memories), opinions, turn.step)
-        recalled = {one.opinion.key: one.recollections for one in deliberations}
-        return CycleResult(decisions, orders, opinions, recalled)
+        return result
 
     def learn(self, history: TradingHistory, rows: Sequence[Outcome]) -> TradingHistory:
         """The history with outcomes that became known: later cycles reflect on them, and what was cited is rewarded."""
@@ -175,18 +179,3 @@ async def _side_by_side(analyses: Iterable[Coroutine[Any, Any, Deliberation]]) -
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         raise
-
-
-def _made(turn: Turn, decision: Decision) -> DecisionMade:
-    key = decision.key
-    return DecisionMade(
-        run=turn.run,
-        time=turn.market.now,
-        session=key.session,
-        symbol=key.symbol,
-        owner=key.owner,
-        action=decision.action.value,
-        size=decision.size,
-        reason=decision.reason,
-        cut=decision.cut,
-    )

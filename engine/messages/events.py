@@ -99,6 +99,18 @@ class AgentAnswered(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OpinionFormed(Event):
+    """An owner formed an opinion that was combined with others'; `size` in percent of the portfolio, as asked."""
+
+    session: date
+    symbol: str
+    owner: str
+    action: str
+    size: Decimal
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionMade(Event):
     """A decision was final after the limits; `size` in percent of the portfolio, `cut` the changes by limits."""
 
@@ -176,6 +188,7 @@ TYPES: dict[str, type[Event]] = {
         StepStarted,
         AgentSaid,
         AgentAnswered,
+        OpinionFormed,
         DecisionMade,
         OrderMoved,
         OrderFilled,

@@ -21,7 +21,7 @@ from engine.domain.order import Side
 from engine.domain.portfolio import Portfolio, Position
 from engine.market.as_of import Market
 from engine.market.trading_hours import decision_time
-from engine.messages.events import DecisionMade, Event
+from engine.messages.events import DecisionMade, Event, OpinionFormed
 from engine.preset import Preset, load_preset
 from memory.hash_embedder import HashEmbedder
 from memory.in_memory_store import InMemoryStore
@@ -91,16 +91,18 @@ async def test_every_owners_opinion_is_kept_beside_one_decision_per_symbol() -> 
         ("desk-20240329-1-AAA-B-1", ""),
         ("desk-20240329-1-BBB-B-1", ""),
     ]
-    assert [event.owner for event in events if isinstance(event, DecisionMade)] == ["desk", "desk"]
+    told = [(type(event), event.owner) for event in events if isinstance(event, OpinionFormed | DecisionMade)]
+    assert told == [(OpinionFormed, owner) for owner in (*TRAITS, *TRAITS)] + [(DecisionMade, "desk")] * 2
     assert set(result.recollections) == {opinion.key for opinion in result.opinions}
 
 
 async def test_one_owner_decides_in_its_own_name() -> None:
     for combined in ("vote", "weighted", "books"):
         alone = preset(owners=["anna"], combine=combined)
-        result, _ = await decided(ScriptedModel(lambda r: trade(r, "BUY", 8, "strong uptrend")), alone)
+        result, events = await decided(ScriptedModel(lambda r: trade(r, "BUY", 8, "strong uptrend")), alone)
 
         assert {made.key.owner for made in result.decisions} == {"anna"}
+        assert not [event for event in events if isinstance(event, OpinionFormed)]
         assert [made.opinion for made in result.decisions] == list(result.opinions)
         assert [order.id for order in result.orders] == ["desk-20240329-1-AAA-B-1", "desk-20240329-1-BBB-B-1"]
 
