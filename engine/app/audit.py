@@ -12,6 +12,7 @@ from typing import Any
 from engine.agents.ask import AnswerRecord
 from engine.app.agent_run import AgentRun, backtest_context
 from engine.app.briefing import preset_of, settled
+from engine.app.look_index import count_looks, spec_look
 from engine.app.market_data import load_run
 from engine.app.memory import run_memory
 from engine.app.models import build_models
@@ -24,7 +25,7 @@ from engine.domain.decision import Decision
 from engine.domain.execution import FillAt, PriceBasis
 from engine.domain.market import Symbol
 from engine.domain.model_call import ModelRequest, ModelResult
-from engine.domain.run import RunSpec
+from engine.domain.run import LookKind, RunSpec
 from engine.errors import UsageError
 from engine.lab.audit import Certificate, Leg, OnStep, Trace, audit, venue
 from engine.lab.audit_rules import RuleSubject
@@ -44,12 +45,16 @@ from engine.session.recorder import Silent
 def run_audit(
     services: Services, spec: RunSpec, cuts: int | None, on_step: OnStep = lambda done, steps: None
 ) -> Certificate:
-    """Audit a run at so many cuts (None: at every session). Nothing is kept; `on_step` hears how far it is.
+    """Audit a run at so many cuts (None: at every session). Nothing is kept but the look at the window; `on_step` hears
+    how far it is.
 
     Raises what a backtest raises, and UsageError for live models, which answer equal prompts differently.
     """
     check_spec(spec, services.clock.now())
-    return asyncio.run(_audit(services, settled(services, spec), cuts, on_step))
+    spec = settled(services, spec)
+    certificate = asyncio.run(_audit(services, spec, cuts, on_step))
+    count_looks([spec_look(LookKind.AUDIT, spec, services.clock.now())])
+    return certificate
 
 
 async def _audit(services: Services, spec: RunSpec, cuts: int | None, on_step: OnStep) -> Certificate:

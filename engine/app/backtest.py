@@ -9,10 +9,11 @@ from dataclasses import replace
 from engine import places
 from engine.app.agent_run import AgentRun, play
 from engine.app.briefing import preset_of, settled
+from engine.app.look_index import count_result
 from engine.app.market_data import load_run
 from engine.app.models import build_models
 from engine.app.run_spec import check_spec, with_costs
-from engine.domain.run import Result, RunKind, RunOutcome, RunSpec
+from engine.domain.run import LookKind, Result, RunKind, RunOutcome, RunSpec
 from engine.errors import PaperdeskError
 from engine.journal.entries import RunEntry
 from engine.journal.writer import JournalWriter
@@ -41,10 +42,14 @@ def run_backtest(
     on_baseline: OnBaseline = lambda name, result: None,
     market: Market | None = None,
     baselines: Sequence[str] = BASELINES,
+    kind: LookKind = LookKind.BACKTEST,
 ) -> Report:
     """Run a backtest and its `baselines` and keep the run's journal. `publish` hears every event, `stop` is asked
     before each session, `on_baseline` gets each baseline before the run begins; `market` is the run's where it is
-    loaded already. Raises UsageError, DataError, ConfigError and CredentialsRefused before anything is kept."""
+    loaded already. It is counted as a look of a `kind` at its window.
+
+    Raises UsageError, DataError, ConfigError and CredentialsRefused before anything is kept.
+    """
     check_spec(spec, services.clock.now())
     spec = settled(services, spec)
     preset = preset_of(spec)
@@ -73,6 +78,7 @@ def run_backtest(
         report = Report(result, beside, label, services.config.metrics.risk_free)
         keep(journal, report)
         journal.backtest_result(spec.run, result, services.clock.now())
+    count_result(kind, result, services.clock.now())
     _end(services, spec, result, publish)
     return report
 

@@ -32,8 +32,15 @@ def spec_look(kind: LookKind, spec: RunSpec, time: datetime) -> WindowLook:
     )
 
 
+def count_result(kind: LookKind, result: Result, time: datetime) -> None:
+    """Count the look of one backtest, unless it was stopped before the first session of its window."""
+    if result.test.equity:
+        count_looks([result_look(kind, result, time)])
+
+
 def count_looks(looks: Iterable[WindowLook]) -> None:
     """Add looks to this machine's index, equal ones of one occasion once. Raises TryAgainLater where another process
     holds the index, DataError where the disk refuses."""
-    once = {(look.spec_hash, look.first, look.last): look for look in looks}
-    add_looks(places.looks_index(), once.values())
+    once = {look.spec_hash: look for look in looks}
+    if once:
+        add_looks(places.looks_index(), once.values())

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import date
 
+from engine.app.look_index import count_looks, result_look
 from engine.app.market_data import load_window
 from engine.app.run_spec import check_spec, with_costs
-from engine.domain.run import RunSpec
+from engine.domain.run import LookKind, Result, RunSpec, WindowLook
 from engine.errors import UsageError
 from engine.lab.tuning import OnTrial, Search, Tuned, default_metric, searched, tune
 from engine.services import Services
@@ -55,7 +56,16 @@ def _searches(
         alone = replace(spec, symbols=(symbol,))
         for first, end in windows:
             market = asyncio.run(load_window(source, services.calendar_for, (symbol,), first, end))
-        found = tune(Search(alone, metric, trials, spec.seed, test), market, rules, cash, on_trial)
+        looks: list[WindowLook] = []
+
+        def on_result(result: Result, looks: list[WindowLook] = looks) -> None:
+            looks.append(result_look(LookKind.TUNE_TRIAL, result, services.clock.now()))
+
+        search = Search(alone, metric, trials, spec.seed, test)
+        try:
+            found = tune(search, market, rules, cash, on_trial=on_trial, on_result=on_result)
+        finally:
+            count_looks(looks)
         yield found
         if found.interrupted:
             return

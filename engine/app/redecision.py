@@ -10,6 +10,7 @@ from datetime import date
 
 from engine.agents.ask import AnswerRecord, Asker
 from engine.app.briefing import kept_briefing
+from engine.app.look_index import count_looks, spec_look
 from engine.app.market_data import load_macro, load_run
 from engine.app.memory import memory_errors, remembers, run_memory
 from engine.app.models import ModelSet, build_models
@@ -23,6 +24,7 @@ from engine.domain.execution import FillAt
 from engine.domain.market import Symbol
 from engine.domain.model_call import NO_OPTIONS
 from engine.domain.model_spec import ModelKind
+from engine.domain.run import LookKind, RunSpec, WindowLook
 from engine.errors import MissingData, StaleData, UsageError
 from engine.journal.entries import AnswerEntry, OrderEntry, Recalled, RunEntry, Trail
 from engine.journal.reader import JournalReader
@@ -58,7 +60,7 @@ def redecide(
     market: Market | None = None,
 ) -> Redecided:
     """Decide a symbol's decisions of one session (one per owner) again; `market` is the run's where it is loaded
-    already. Nothing is written but answers of models that are newly asked, into the recorded ones.
+    already. Nothing is written but answers of models that are newly asked, into the recorded ones, and the look.
 
     Raises UsageError for a preset, step or model that there is not and for a rule strategy; DataError where data,
     journal or memory lack what was decided with; what `build_models` raises, CredentialsRefused only for a question
@@ -81,6 +83,7 @@ def redecide(
         said=tuple(said),
     )
     again = asyncio.run(_again(reader, asked, key.symbol, market))
+    count_looks([_look(services, entry, decisions[0], preset, changes)])
     return Redecided(
         run=entry,
         symbol=key.symbol,
@@ -91,6 +94,15 @@ def redecide(
         comparisons=compared(stood, again.trails(key.symbol)),
         notes=again.notes,
     )
+
+
+def _look(services: Services, entry: RunEntry, decision: Decision, preset: Preset, changes: Changes) -> WindowLook:
+    """The look of deciding one symbol again: a window of one session, with the run's other settings."""
+    session, symbols = decision.key.session, (decision.key.symbol,)
+    spec = entry.spec or RunSpec(symbols=symbols, first=session, last=session)
+    spec = replace(spec, symbols=symbols, first=session, last=session, warm_up_from=None, preset=preset.name)
+    spec = replace(spec, model=changes.model or spec.model, without=changes.without, run=entry.id)
+    return spec_look(LookKind.REDECISION, spec, services.clock.now())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -67,8 +67,8 @@ def rule_params(strategy: str, symbol: Symbol, changes: Sequence[Override]) -> d
 
 def run_rule(
     table: PublishedTable, symbol: Symbol, strategy: str, market: Market, changes: Sequence[Override] = ()
-) -> Metrics:
-    """A rule's metrics on one symbol over a table's window, by the table's convention. Raises what `run_strategy`
+) -> Result:
+    """A rule's run on one symbol over a table's window, by the table's convention. Raises what `run_strategy`
     raises."""
     spec = RunSpec(
         symbols=(symbol,),
@@ -78,7 +78,7 @@ def run_rule(
         params=tuple(rule_params(strategy, symbol, changes).items()),
         convention=table.convention,
     )
-    return measured(run_strategy(spec, adjusted_market(table, symbol, market)), symbol, table.convention)
+    return run_strategy(spec, adjusted_market(table, symbol, market))
 
 
 def adjusted_market(table: PublishedTable, symbol: Symbol, market: Market) -> Market:

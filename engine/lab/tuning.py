@@ -13,7 +13,7 @@ from engine.conventions.catalog import convention
 from engine.conventions.metrics import Metrics
 from engine.domain.execution import ExecutionRules
 from engine.domain.market import Symbol
-from engine.domain.run import RunSpec
+from engine.domain.run import Result, RunSpec
 from engine.errors import Interrupted, UsageError
 from engine.lab.rule_backtest import run_strategy
 from engine.market.as_of import Market
@@ -31,6 +31,8 @@ _DEFAULT_METRIC = {"desk": "sharpe"}
 
 OnTrial = Callable[[Symbol, int, int], None]
 """A listener for symbol, trials done and trials wanted."""
+OnResult = Callable[[Result], None]
+"""A listener for the result of every run with parameters that the search has chosen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +95,15 @@ def searched(strategy: str, fixed: Mapping[str, str]) -> tuple[Parameter, ...]:
     return free
 
 
-def tune(search: Search, market: Market, rules: ExecutionRules, cash: Decimal, on_trial: OnTrial) -> Tuned:
+def tune(
+    search: Search,
+    market: Market,
+    rules: ExecutionRules,
+    cash: Decimal,
+    *,
+    on_trial: OnTrial,
+    on_result: OnResult = lambda result: None,
+) -> Tuned:
     """Search the parameters of one symbol, defaults first, by a seeded TPE sampler: equal seeds, equal results.
 
     Ctrl-C ends the search with the best so far. Raises UsageError for an unknown metric, a strategy without
@@ -103,7 +113,7 @@ def tune(search: Search, market: Market, rules: ExecutionRules, cash: Decimal, o
     from optuna.trial import TrialState
 
     (symbol,) = search.spec.symbols
-    objective = _Objective(search, _Measure(search.spec, market, rules, cash, search.metric))
+    objective = _Objective(search, _Measure(search, market, rules, cash, on_result))
     # A trial that Ctrl-C ends is no failure to warn of.
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     direction: Literal["minimize", "maximize"] = "minimize" if search.metric in LESS_IS_BETTER else "maximize"
@@ -167,35 +177,40 @@ class _Objective:
 class _Measure:
     """Runs of the strategy of a spec with other parameters and windows."""
 
-    spec: RunSpec
+    search: Search
     market: Market
     rules: ExecutionRules
     cash: Decimal
-    metric: str
+    on_result: OnResult
 
     def figures(self, best: Mapping[str, str], window: tuple[date, date]) -> Figures:
         """The metric of a window by the best parameters, by the defaults, and of buy and hold."""
-        runs = self.metrics(best, window), self.metrics({}, window), self._metrics(self._held(window))
-        return Figures(*(metrics.get(self.metric) for metrics in runs))
+        runs = self.metrics(best, window), self.metrics({}, window), self._metrics(self._run(self._held(window)))
+        return Figures(*(metrics.get(self.search.metric) for metrics in runs))
 
     def metrics(self, params: Mapping[str, str], window: tuple[date, date]) -> Metrics:
         """The convention's metrics of one run."""
-        together = tuple({**dict(self.spec.params), **params}.items())
-        return self._metrics(replace(self.spec, params=together, first=window[0], last=window[1]))
+        spec = self.search.spec
+        together = tuple({**dict(spec.params), **params}.items())
+        result = self._run(replace(spec, params=together, first=window[0], last=window[1]))
+        if params:  # the defaults alone are what the search is held against, and its first trial
+            self.on_result(result)
+        return self._metrics(result)
 
-    def _metrics(self, spec: RunSpec) -> Metrics:
+    def _metrics(self, result: Result) -> Metrics:
+        spec, benchmark = result.spec, None
+        if self.search.metric.startswith("excess"):  # buy and hold beside it takes time
+            benchmark = self._run(self._held((spec.first, spec.last))).test
         known = convention(spec.convention)
         (symbol,) = spec.symbols
-        test = run_strategy(spec, self.market, self.rules, self.cash).test
-        benchmark = None
-        if self.metric.startswith("excess"):  # buy and hold beside it takes time
-            held = self._held((spec.first, spec.last))
-            benchmark = run_strategy(held, self.market, self.rules, self.cash).test
-        return known.metrics(track_of(test, known.periods_per_year(symbol), benchmark=benchmark))
+        return known.metrics(track_of(result.test, known.periods_per_year(symbol), benchmark=benchmark))
+
+    def _run(self, spec: RunSpec) -> Result:
+        return run_strategy(spec, self.market, self.rules, self.cash)
 
     def _held(self, window: tuple[date, date]) -> RunSpec:
         first, last = window
-        return replace(self.spec, strategy="buy-and-hold", params=(), first=first, last=last, warm_up_from=None)
+        return replace(self.search.spec, strategy="buy-and-hold", params=(), first=first, last=last, warm_up_from=None)
 
 
 def _suggested(trial: Trial, parameter: Parameter) -> str:

@@ -13,6 +13,7 @@ from engine.app.bench.agent_rows import agent_rows, text_notes
 from engine.app.bench.jobs import Job, Played, run_jobs
 from engine.app.bench.plan import Backbone, BenchRequest, Plan, backbones, plan
 from engine.app.bench.rule_rows import RuleRows, Say
+from engine.app.look_index import count_looks
 from engine.domain.market import Symbol
 from engine.domain.run import DataSpec, ModelUse
 from engine.errors import MissingData, UsageError
@@ -83,8 +84,11 @@ def run_bench(
     of a file that cannot be read, and what a run raises."""
     request, tables, made = prepared.request, prepared.tables, prepared.plan
     source = services.open_source(prepared.data, max(table.last for table in tables))
-    rules = RuleRows(source, services.calendar_for, overrides(request.params, _rules(tables)), say)
+    rules = RuleRows(
+        source, services.calendar_for, overrides(request.params, _rules(tables)), say, now=services.clock.now()
+    )
     ruled = {table.name: rules.of(table) for table in tables}
+    count_looks(rules.looks)
     if not rules.found:
         why = next(iter(rules.missing.values()), "it has no symbols")
         raise MissingData(f"bench {request.name}: no row of ours can be had: {why}")

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 
 from engine.app.agent_run import AgentRun, play
 from engine.app.backtest import Stop, run_backtest
+from engine.app.look_index import count_result
 from engine.app.market_data import load_run
 from engine.app.models import build_models
-from engine.domain.run import Result, RunSpec
+from engine.domain.run import LookKind, Result, RunSpec
 from engine.errors import MissingData, StaleData
 from engine.lab.published_runs import adjusted_market
 from engine.lab.published_tables import PublishedTable
@@ -72,9 +73,14 @@ def play_job(services: Services, job: Job, stop: Stop) -> Played:
     try:
         market = job_market(services, job)
         if job.keep:
-            result = run_backtest(services, job.spec, stop=stop, market=market, baselines=("buy-and-hold",)).result
+            baselines = ("buy-and-hold",)
+            report = run_backtest(
+                services, job.spec, stop=stop, market=market, baselines=baselines, kind=LookKind.BENCH
+            )
+            result = report.result
         else:
             result = asyncio.run(_unrecorded(services, job.spec, market, stop))
+            count_result(LookKind.BENCH, result, services.clock.now())
     except (MissingData, StaleData) as error:
         return Played(None, str(error))
     return Played(None if result.interrupted else result)

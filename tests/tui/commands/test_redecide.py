@@ -11,9 +11,12 @@ from pathlib import Path
 import pytest
 
 from connectors.wiring.services import services
+from engine import places
 from engine.app.daily_run import run_daily
 from engine.config import load_config
 from engine.domain.model_call import ModelRequest, ModelResult
+from engine.domain.run import LookKind, WindowLook
+from engine.journal.looks import LookReader
 from engine.ports import LanguageModel
 from tests.tui.commands.conftest import BACKTEST, FEW_AGENTS, SESSIONS, Run, contents
 
@@ -41,6 +44,17 @@ class Contrary:
         return replace(result, answer={**(result.answer or {}), **bold})
 
 
+def contents_but_looks(home: Path) -> dict[str, bytes]:
+    """Every file of a home but the index in which looks are counted."""
+    index = str(places.looks_index().relative_to(home))
+    return {name: data for name, data in contents(home).items() if name != index}
+
+
+def looks() -> tuple[WindowLook, ...]:
+    with LookReader(places.looks_index()) as reader:
+        return reader.looks()
+
+
 def test_with_nothing_changed_the_decision_is_said_to_be_the_same(run: Run, desk: Path) -> None:
     bought = run("decisions", "--action", "buy", "--json").json["decisions"][0]
     symbol, session = bought["symbol"], bought["session"]
@@ -57,13 +71,16 @@ def test_with_nothing_changed_the_decision_is_said_to_be_the_same(run: Run, desk
     assert [order["id"] for order in both["then"]["orders"]] == [order["id"] for order in both["now"]["orders"]]
     assert [order["notional"] for order in both["now"]["orders"]] == [o["notional"] for o in both["then"]["orders"]]
     assert both["now"]["orders"][0]["moves"] == [] and both["then"]["model"] == both["now"]["model"]
-    assert contents(desk) == before
+    assert contents_but_looks(desk) == before
+    assert [(look.kind, look.symbols, str(look.first), look.first == look.last) for look in looks()] == [
+        (LookKind.REDECISION, (symbol,), session, True)
+    ] * 2
 
 
 def test_what_is_left_out_stands_beside_what_was_there(run: Run, backtested: Path) -> None:
     made = next(d for d in run("decisions", "--json").json["decisions"] if d["action"] == "BUY")
     asked = ("why", made["symbol"], made["session"], "--redecide", "--without", "chart,reflections")
-    before = contents(backtested)
+    before = contents_but_looks(backtested)
     text, document = run(*asked).out, run(*asked, "--json").json
     (both,) = document["decisions"]
     assert document["asked"] == {"preset": None, "model": None, "without": ["chart", "reflections"]}
@@ -77,7 +94,8 @@ def test_what_is_left_out_stands_beside_what_was_there(run: Run, backtested: Pat
     assert "\n  explanation    - " in text and "\n                 + " in text
     assert all(len(line) <= 100 for line in text.splitlines())
     assert both["now"]["model"]["calls"] == both["then"]["model"]["calls"] - len(gone)
-    assert contents(backtested) == before
+    assert contents_but_looks(backtested) == before
+    assert {look.kind for look in looks()} == {LookKind.BACKTEST, LookKind.REDECISION}
 
 
 def test_the_warm_up_can_be_decided_again(run: Run, backtested: Path) -> None:
