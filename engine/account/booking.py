@@ -29,9 +29,19 @@ class Booking:
     """Writes one run's findings. `market` values positions at raw closes."""
 
     def __init__(
-        self, journal: JournalWriter, run: str, kind: str, market: Market, calendar: Calendar, clock: Clock
+        self,
+        journal: JournalWriter,
+        reader: JournalReader,
+        *,
+        run: str,
+        kind: str,
+        market: Market,
+        calendar: Calendar,
+        clock: Clock,
     ) -> None:
+        """`reader` reads the same journal; `kind` is the broker's."""
         self._journal = journal
+        self._reader = reader
         self._run = run
         self._kind = kind
         self._market = market
@@ -105,7 +115,7 @@ class Booking:
 
     def closed(self, books: EquityPoint, session: date) -> list[SettledSession]:
         """Closes the books of every session after the last closed one, out of what the journal holds."""
-        snapshot, played = journal_snapshot(self._journal.path), list[SettledSession]()
+        snapshot, played = journal_snapshot(self._reader), list[SettledSession]()
         for day in self._calendar.sessions(books.session + timedelta(days=1), session):
             before = books
             fills = tuple(f for f in snapshot.fills if before.session < f.session <= day)
@@ -121,10 +131,9 @@ class Booking:
         moved, update = order_as(order, theirs)
         if update is None:
             return
-        if update.state is order.state:
-            with JournalReader(self._journal.path) as reader:
-                if reader.order_moves(order.id)[-1].filled_quantity == update.filled_quantity:
-                    return
+        booked = self._reader.order_moves(order.id)[-1].filled_quantity
+        if update.state is order.state and update.filled_quantity == booked:
+            return
         self._journal.order_moved(moved, self._clock.now(), filled=update.filled_quantity, detail=update.detail)
 
     def _point(self, session: date, portfolio: Portfolio) -> EquityPoint:

@@ -19,6 +19,7 @@ from engine.domain.run import EquityPoint
 from engine.errors import CredentialsRefused
 from engine.execution.limits import whole_share_cost
 from engine.execution.venue import BuyingPower, SettledSession, Settlement
+from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
 from engine.ports import Broker
 
@@ -34,7 +35,9 @@ class BrokerVenue:
         broker: Broker,
         reconciler: Reconciler,
         booking: Booking,
+        *,
         journal: JournalWriter,
+        reader: JournalReader,
         prices: Callable[[Symbol], Decimal],
         claim: Callable[[str], None],
         desk: str,
@@ -44,11 +47,12 @@ class BrokerVenue:
         self._reconciler = reconciler
         self._booking = booking
         self._journal = journal
+        self._reader = reader
         self._prices = prices
         self._claim = claim
         self._desk = desk
         self._assets: dict[Symbol, Asset | None] = {}
-        self.books: EquityPoint | None = journal_snapshot(journal.path).books
+        self.books: EquityPoint | None = journal_snapshot(reader).books
         self.account: BrokerAccount | None = None
         """The account as it was last seen."""
         self.buying_power = BuyingPower(ZERO)
@@ -57,7 +61,7 @@ class BrokerVenue:
     def portfolio(self) -> Portfolio:
         """The books with everything later, but for shares that a split has changed since: decisions rest on the
         prices of the books' session."""
-        snapshot = journal_snapshot(self._journal.path)
+        snapshot = journal_snapshot(self._reader)
         if snapshot.books is None:
             return Portfolio(ZERO)
         flows = [replace(flow, quantity=ZERO) for flow in snapshot.flows]
@@ -77,7 +81,7 @@ class BrokerVenue:
         if report.differences:
             raise disagreement(self._desk, report.differences)
         played = self._book(report, session)
-        self.books = played[-1].after if played else journal_snapshot(self._journal.path).books
+        self.books = played[-1].after if played else journal_snapshot(self._reader).books
         return Settlement.of(played)
 
     async def whole_shares(self, symbols: Iterable[Symbol]) -> frozenset[Symbol]:

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
-from pathlib import Path
 from typing import Protocol
 
 from engine.account.activity import AccountActivity, read_lines
@@ -87,35 +86,42 @@ class ReconciliationReport:
     rounding: Decimal = ZERO
 
 
-def journal_snapshot(journal: Path) -> JournalSnapshot:
+def journal_snapshot(reader: JournalReader | None) -> JournalSnapshot:
     """The journal's side; empty for a desk that never ran."""
-    if not journal.exists():
+    if reader is None:
         return JournalSnapshot(
             bound=None, books=None, orders={}, sent=frozenset(), ids={}, known={}, fills=(), flows=(), adoptions=()
         )
-    with JournalReader(journal) as reader:
-        points = reader.equity()
-        books = points[-1] if points else None
-        closed = date.min if books is None else books.session
-        return JournalSnapshot(
-            bound=reader.account(),
-            books=books,
-            orders={entry.order.id: entry.order for entry in reader.orders()},
-            sent=reader.orders_sent(),
-            ids=reader.broker_orders(),
-            known=reader.activities(),
-            fills=tuple(fill for fill in reader.fills() if fill.session > closed),
-            flows=tuple(flow for flow in reader.cash_flows() if flow.session > closed),
-            adoptions=tuple(one for one in reader.adoptions() if one.session > closed),
-        )
+    points = reader.equity()
+    books = points[-1] if points else None
+    closed = date.min if books is None else books.session
+    return JournalSnapshot(
+        bound=reader.account(),
+        books=books,
+        orders={entry.order.id: entry.order for entry in reader.orders()},
+        sent=reader.orders_sent(),
+        ids=reader.broker_orders(),
+        known=reader.activities(),
+        fills=tuple(fill for fill in reader.fills() if fill.session > closed),
+        flows=tuple(flow for flow in reader.cash_flows() if flow.session > closed),
+        adoptions=tuple(one for one in reader.adoptions() if one.session > closed),
+    )
 
 
 class Reconciler:
     """Compares a desk's journal with its account at the broker, as often as it takes."""
 
     def __init__(
-        self, broker: AccountReader, journal: Path, desk: str, calendar: Calendar, clock: Clock, pause: Pause
+        self,
+        broker: AccountReader,
+        journal: JournalReader | None,
+        *,
+        desk: str,
+        calendar: Calendar,
+        clock: Clock,
+        pause: Pause,
     ) -> None:
+        """`journal` is None for a desk that never ran."""
         self._broker = broker
         self._journal = journal
         self._desk = desk

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import date, timedelta
 
-from engine import places
-from engine.account.booking import Booking
-from engine.account.reconciliation import Reconciler
 from engine.clock import OffsetClock
 from engine.errors import ConfigError, StaleData
 from engine.journal.reader import JournalReader
-from engine.journal.writer import JournalWriter
-from engine.market.as_of import Market
 from engine.market.trading_hours import AroundTheClock
 from engine.ports import Broker, Calendar, Clock
 from engine.services import BrokerService, Services
@@ -97,15 +91,3 @@ async def check_calendar(broker: Broker, calendar: Calendar, session: date) -> N
                 f"the calendars disagree on {day}: {calendar.name} has {mine} and the broker {other}; bring "
                 "exchange_calendars up to date, or wait until the day has passed"
             )
-
-
-def build_reconciler(desk: str, account: DeskAccount, calendar: Calendar) -> Reconciler:
-    """The reconciler of a desk's journal with its account."""
-    return Reconciler(account.broker, places.desk_journal(desk), desk, calendar, account.clock, asyncio.sleep)
-
-
-def build_booking(
-    account: DeskAccount, journal: JournalWriter, run: str, market: Market, calendar: Calendar
-) -> Booking:
-    """The booking of a run's findings in the desk's journal."""
-    return Booking(journal, run, account.kind, market, calendar, account.clock)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from datetime import date
 
+from engine.account.booking import Booking
+from engine.account.reconciliation import Reconciler
 from engine.app.desk_account import DeskAccount
 from engine.app.desk_journal import DeskJournal
 from engine.domain.market import Symbol
 from engine.errors import UsageError
+from engine.market.as_of import Market
 from engine.market.trading_hours import session_to_decide
 from engine.ports import Calendar, Clock
 from engine.services import Services
@@ -56,6 +60,31 @@ class DeskContext:
         reader = self.journal.reader
         run = None if reader is None else reader.finished_run(self.session)
         return None if run is None else Finished(run, self.session)
+
+    def reconciler(self, account: DeskAccount) -> Reconciler:
+        """The reconciler of the desk's journal with its account."""
+        return Reconciler(
+            account.broker,
+            self.journal.reader,
+            desk=self.desk,
+            calendar=self.calendar,
+            clock=account.clock,
+            pause=asyncio.sleep,
+        )
+
+    def booking(self, account: DeskAccount, run: str, market: Market) -> Booking:
+        """The booking of a run's findings in the desk's journal."""
+        journal = self.journal.writer
+        assert self.journal.reader is not None  # the writer has created the journal
+        return Booking(
+            journal,
+            self.journal.reader,
+            run=run,
+            kind=account.kind,
+            market=market,
+            calendar=self.calendar,
+            clock=account.clock,
+        )
 
 
 def desk_context(

@@ -13,7 +13,7 @@ from engine.account.claim import claim_account
 from engine.account.comparison import BooksDisagree
 from engine.agents.ask import AnswerRecord, Asked, Asker
 from engine.app.briefing import configured_briefing, keep_briefing
-from engine.app.desk_account import DeskAccount, build_booking, build_reconciler, check_calendar, refuse_bound
+from engine.app.desk_account import DeskAccount, check_calendar, refuse_bound
 from engine.app.desk_context import DeskContext
 from engine.app.fetch import refresh
 from engine.app.market_data import held_symbols, load_desk
@@ -186,15 +186,16 @@ class _Run:
 
     def _broker_venue(self, account: DeskAccount) -> BrokerVenue:
         context, market = self._context, self._prepared.market
-        desk, calendar = context.desk, context.calendar
+        desk = context.desk
         return BrokerVenue(
             account.broker,
-            build_reconciler(desk, account, calendar),
-            build_booking(account, self._journal, self._run, market, calendar),
-            self._journal,
-            market.at(decision_time(calendar, context.session)).close,
-            lambda identity: claim_account(places.account_file(identity), desk, identity),
-            desk,
+            context.reconciler(account),
+            context.booking(account, self._run, market),
+            journal=self._journal,
+            reader=self._reader,
+            prices=market.at(decision_time(context.calendar, context.session)).close,
+            claim=lambda identity: claim_account(places.account_file(identity), desk, identity),
+            desk=desk,
         )
 
     def _asker(self, through: Callable[[LanguageModel], LanguageModel]) -> Asker:

@@ -12,7 +12,7 @@ from engine import places
 from engine.account.adoption import adopt, ended_at_the_broker
 from engine.account.claim import claim_account
 from engine.account.reconciliation import ReconciliationReport
-from engine.app.desk_account import DeskAccount, build_booking, build_reconciler, check_calendar, desk_account
+from engine.app.desk_account import DeskAccount, check_calendar, desk_account
 from engine.app.desk_context import DeskContext, desk_context
 from engine.app.desk_journal import DeskJournal
 from engine.app.market_data import held_symbols, load_desk
@@ -43,7 +43,7 @@ async def reconcile(services: Services) -> Reconciled:
         with DeskJournal(desk) as journal:
             context = desk_context(services, journal, account=account)
             with journal.locked():
-                return Reconciled(desk, await build_reconciler(desk, account, context.calendar).reconcile())
+                return Reconciled(desk, await context.reconciler(account).reconcile())
 
 
 async def adopt_account(services: Services, reason: str) -> Reconciled:
@@ -62,14 +62,14 @@ async def adopt_account(services: Services, reason: str) -> Reconciled:
 
 async def _adopted(context: DeskContext, account: DeskAccount, reason: str) -> Reconciled:
     desk, calendar, session, journal = context.desk, context.calendar, context.session, context.journal
-    reconciler = build_reconciler(desk, account, calendar)
+    reconciler = context.reconciler(account)
     found = await reconciler.reconcile()
     claim_account(places.account_file(found.account.id), desk, found.account.id)
     found = await ended_at_the_broker(account.broker, reconciler, found, desk)
     market = Market(histories={}, actions={}, news={}, filings={}, calendars={})
     if found.journal.bound is None:
         market = await load_desk(context.services, session, (*held_symbols(journal.reader), *found.account.positions))
-    booking = build_booking(account, journal.writer, run_id(desk, session), market, calendar)
+    booking = context.booking(account, run_id(desk, session), market)
     return Reconciled(desk, found, adopt(found, booking, calendar, session, reason))
 
 

@@ -35,7 +35,6 @@ from connectors.sandbox.protocol import Request
 from connectors.wiring.sandbox import build_sandbox
 from connectors.wiring.sources import calendars
 from engine import places
-from engine.account.reconciliation import journal_snapshot
 from engine.domain.order import OrderState
 from engine.domain.run import DataSpec, RunKind
 from engine.journal.integrity import quick_check
@@ -43,6 +42,7 @@ from engine.journal.reader import JournalReader
 from engine.market.trading_hours import exchange_calendar
 from tests.data_folders import write_folder
 from tests.servers.fake_llm_server import FakeLLMServer, Say, Turn, fake_llm_server
+from tests.snapshots import snapshot
 
 REPO = Path(__file__).resolve().parent.parent.parent
 START, LAST = datetime(2024, 3, 1, 21, 5, tzinfo=UTC), date(2024, 6, 15)
@@ -372,7 +372,7 @@ class Killing:
                 OrderState.UNKNOWN,
             ):
                 wrong.append(f"{order.id} is still {order.state}")
-        ours = journal_snapshot(journal).portfolio()
+        ours = snapshot(journal).portfolio()
         held = {symbol: position.quantity for symbol, position in ours.positions.items()}
         if ours.cash != Decimal(state["cash"]):
             wrong.append(f"cash: {ours.cash} in the journal and {state['cash']} at the broker")

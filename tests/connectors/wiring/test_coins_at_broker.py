@@ -18,7 +18,6 @@ from connectors.wiring.sandbox import loader
 from connectors.wiring.services import services
 from connectors.wiring.sources import calendars
 from engine import places
-from engine.account.reconciliation import journal_snapshot
 from engine.app.daily_run import run_daily
 from engine.app.desk_context import Finished
 from engine.clock import LiveClock
@@ -32,6 +31,7 @@ from engine.journal.reader import JournalReader
 from engine.session.desk_context import DeskRunResult
 from tests.data_folders import write_folder
 from tests.engine.desks import hold, trade
+from tests.snapshots import snapshot
 
 COIN, SMALL = "WRNN-USD", "MITE-USD"
 """The demo market's coin, and one at a millionth of its price."""
@@ -110,7 +110,7 @@ def run(config: Config, symbols: Sequence[str]) -> DeskRunResult | Finished:
 
 def assert_equal_books(sandbox: SandboxServer, last: DeskRunResult) -> None:
     """Journal and broker, to the cent and the last decimal: all but what the last run's coins have come to since."""
-    book, kept = sandbox.exchange.book, journal_snapshot(places.desk_journal("paper"))
+    book, kept = sandbox.exchange.book, snapshot(places.desk_journal("paper"))
     ours = kept.portfolio()
     cash, held = ours.cash, {symbol: position.quantity for symbol, position in ours.positions.items()}
     mine = {order.id for order in last.orders}

@@ -17,7 +17,6 @@ from connectors.wiring.sandbox import build_sandbox
 from connectors.wiring.services import services
 from connectors.wiring.sources import calendars
 from engine import places
-from engine.account.reconciliation import journal_snapshot
 from engine.app.daily_run import run_daily
 from engine.app.desk_context import Finished
 from engine.config import Config
@@ -29,6 +28,7 @@ from engine.journal.reader import JournalReader
 from engine.session.desk_context import DeskRunResult
 from tests.data_folders import write_folder
 from tests.engine.desks import hold, trade
+from tests.snapshots import snapshot
 
 SYMBOLS = ["ORVL", "PLWY", "TMBK"]
 """PLWY pays a dividend on 2021-03-22, ORVL splits two for one on 2021-04-19."""
@@ -90,7 +90,7 @@ def run(config: Config, model: Trader, asked: date | None = None) -> DeskRunResu
 def assert_equal_books(sandbox: SandboxServer) -> None:
     """Journal (books and everything later) and broker, to the cent and the billionth of a share."""
     state = sandbox.state()
-    ours = journal_snapshot(places.desk_journal("paper")).portfolio()
+    ours = snapshot(places.desk_journal("paper")).portfolio()
     assert ours.cash == Decimal(state["cash"])
     theirs = {symbol: Decimal(quantity) for symbol, quantity in state["positions"].items()}
     assert {s: p.quantity for s, p in ours.positions.items()} == theirs

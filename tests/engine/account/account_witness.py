@@ -16,7 +16,6 @@ from typing import Any
 
 from connectors.sandbox.orders import SandboxOrder
 from connectors.sandbox.protocol import Request
-from engine.account.reconciliation import journal_snapshot
 from engine.domain.order import Side, is_final
 from engine.domain.portfolio import CENT, ZERO
 from engine.journal.integrity import quick_check
@@ -24,6 +23,7 @@ from engine.journal.reader import JournalReader
 from engine.session.desk_context import DeskRunResult
 from tests.connectors.alpaca.sandbox_markets import SPLIT_ON
 from tests.engine.account.accounts import XNYS, Desk
+from tests.snapshots import snapshot
 
 SENT_NEVER = ("vetoed", "it would leave", "it would sell", "the desk observes")
 """How the reasons begin for which an order may end without having been sent."""
@@ -158,7 +158,7 @@ class Witness:
 
     def agree(self, result: DeskRunResult) -> None:
         """Journal and broker, to the cent: all but what this run's own orders have filled since."""
-        book, kept = self.desk.local.exchange.book, journal_snapshot(self.desk.journal)
+        book, kept = self.desk.local.exchange.book, snapshot(self.desk.journal)
         cash, held = kept.portfolio().cash, {s: p.quantity for s, p in kept.portfolio().positions.items()}
         mine = {o.id for o in result.orders}
         for order in kept.orders.values():

@@ -22,7 +22,7 @@ from connectors.sandbox.protocol import Request, to_json
 from engine.account.booking import Booking
 from engine.account.broker_venue import BrokerVenue
 from engine.account.claim import claim_account
-from engine.account.reconciliation import Reconciler, journal_snapshot
+from engine.account.reconciliation import Reconciler
 from engine.agents.ask import Asker
 from engine.cycle.cycle import INDICATOR_ROWS, Cycle
 from engine.domain.brokerage import Activity, Asset, BrokerAccount, BrokerClock, BrokerOrder, SessionHours
@@ -43,6 +43,7 @@ from engine.session.desk_recorder import DeskRecorder
 from engine.session.desk_run import run_daily
 from tests.connectors.alpaca.sandbox_markets import FREE, START, loading, market_data
 from tests.engine.desks import DECISION_ONLY, ScriptedModel, hold, trade
+from tests.snapshots import snapshot
 
 XNYS = exchange_calendar()
 SYMBOLS = ("AAA", "BBB")
@@ -201,10 +202,10 @@ class Desk:
         """Takes no time."""
         self.waited.append(seconds)
 
-    def looking(self) -> Reconciler:
-        """What compares journal and account."""
-        broker = self.wrap(self.account)
-        return Reconciler(broker, self.journal, self.name, XNYS, BrokerClockOf(self.local), self.pause)
+    def reconciler(self, reader: JournalReader) -> Reconciler:
+        """Compares journal and account."""
+        clock = BrokerClockOf(self.local)
+        return Reconciler(self.wrap(self.account), reader, desk=self.name, calendar=XNYS, clock=clock, pause=self.pause)
 
     def run(self, session: date | None = None) -> DeskRunResult:
         """One daily run."""
@@ -231,12 +232,13 @@ class Desk:
             market, cycle = self.market, Cycle(self.preset, asker, calendars, tell)
             venue = BrokerVenue(
                 self.wrap(self.account),
-                self.looking(),
-                Booking(journal, identity, "alpaca", market, XNYS, clock),
-                journal,
-                market.at(decision_time(XNYS, session)).close,
-                lambda account: claim_account(self.folder / f"{account}.account", self.name, account),
-                self.name,
+                self.reconciler(reader),
+                Booking(journal, reader, run=identity, kind="alpaca", market=market, calendar=XNYS, clock=clock),
+                journal=journal,
+                reader=reader,
+                prices=market.at(decision_time(XNYS, session)).close,
+                claim=lambda account: claim_account(self.folder / f"{account}.account", self.name, account),
+                desk=self.name,
             )
             run = DeskRun(
                 run=identity,
@@ -264,7 +266,7 @@ class Desk:
 
 def assert_equal(desk: Desk) -> None:
     """Journal (books and everything later) and broker: cash to the cent, positions exactly."""
-    state, ours = desk.local.state(), journal_snapshot(desk.journal).portfolio()
+    state, ours = desk.local.state(), snapshot(desk.journal).portfolio()
     assert ours.cash == Decimal(state["cash"])
     assert {s: p.quantity for s, p in ours.positions.items()} == {
         s: Decimal(quantity) for s, quantity in state["positions"].items()

@@ -18,7 +18,7 @@ from engine.account.adoption import adopt, ended_at_the_broker
 from engine.account.booking import Booking
 from engine.account.claim import claim_account
 from engine.account.comparison import BooksDisagree, compare
-from engine.account.reconciliation import ReconciliationReport, journal_snapshot
+from engine.account.reconciliation import ReconciliationReport
 from engine.domain.brokerage import Activity, ActivityKind, BrokerAccount, Difference
 from engine.domain.ledger import carried_forward
 from engine.domain.order import Order, OrderState, OrderUpdate, Side
@@ -31,6 +31,7 @@ from engine.journal.writer import JournalWriter
 from engine.session.desk_context import run_id
 from tests.engine.account.accounts import DAYS, XNYS, BrokerClockOf, Desk, assert_equal
 from tests.engine.desks import hold, trade
+from tests.snapshots import snapshot
 
 D = Decimal
 
@@ -47,12 +48,12 @@ def by_hand(desk: Desk, symbol: str, side: str = "buy", **fields: str) -> dict[s
 
 
 def taken_over(desk: Desk, reason: str = "bought by hand") -> tuple[ReconciliationReport, tuple[Adoption, ...]]:
-    looking = desk.looking()
-    found = asyncio.run(looking.reconcile())
-    found = asyncio.run(ended_at_the_broker(desk.account, looking, found, desk.name))
-    with JournalWriter(desk.journal) as journal:
-        run = run_id(desk.name, desk.session)
-        booking = Booking(journal, run, "alpaca", desk.market, XNYS, BrokerClockOf(desk.local))
+    with JournalWriter(desk.journal) as journal, JournalReader(desk.journal) as reader:
+        reconciler = desk.reconciler(reader)
+        found = asyncio.run(reconciler.reconcile())
+        found = asyncio.run(ended_at_the_broker(desk.account, reconciler, found, desk.name))
+        run, clock = run_id(desk.name, desk.session), BrokerClockOf(desk.local)
+        booking = Booking(journal, reader, run=run, kind="alpaca", market=desk.market, calendar=XNYS, clock=clock)
         return found, adopt(found, booking, XNYS, desk.session, reason)
 
 
@@ -384,7 +385,7 @@ def test_parts_of_cents_are_booked_under_their_name(tmp_path: Path) -> None:
     theirs = D(desk.local.state()["cash"]) - D("0.006") * len(fills)
     assert rests
     assert sum(flow.amount for flow in rests) == (theirs - D(desk.local.state()["cash"])).quantize(D("0.01"))
-    assert abs(journal_snapshot(desk.journal).portfolio().cash - theirs) <= D("0.005")
+    assert abs(snapshot(desk.journal).portfolio().cash - theirs) <= D("0.005")
 
 
 # Whose history lags behind its cash

@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.account.booking import ROUNDING, Booking
-from engine.account.reconciliation import Reconciler, journal_snapshot
+from engine.account.reconciliation import Reconciler
 from engine.domain.brokerage import Activity, ActivityKind, BrokerAccount, BrokerOrder
 from engine.domain.market import Bar, PriceHistory
 from engine.domain.order import Order, OrderState, Side
@@ -33,6 +33,7 @@ from engine.journal.writer import JournalWriter
 from engine.market.as_of import Market
 from engine.market.trading_hours import AroundTheClock, exchange_calendar
 from engine.ports import Calendar
+from tests.snapshots import snapshot
 
 COIN, SMALL = "BTC-USD", "SHIB-USD"
 BEGIN = datetime(2024, 3, 28, 0, 1, tzinfo=UTC)
@@ -227,8 +228,8 @@ def test_books_of_coins_are_the_brokers_to_the_last_decimal(calendar: Calendar, 
 
 def _lives(journal: Path, calendar: Calendar, days: list[list[Trade]]) -> None:
     account, rounding = Account(), ZERO
-    looking = Reconciler(account, journal, "coins", calendar, Clock(account), no_pause)
-    with JournalWriter(journal) as writer:
+    with JournalWriter(journal) as writer, JournalReader(journal) as reader:
+        looking = Reconciler(account, reader, desk="coins", calendar=calendar, clock=Clock(account), pause=no_pause)
         writer.run_started(
             RunEntry(
                 id=RUN,
@@ -242,7 +243,9 @@ def _lives(journal: Path, calendar: Calendar, days: list[list[Trade]]) -> None:
                 cycle=1,
             )
         )
-        booking = Booking(writer, RUN, "alpaca", MARKET, calendar, Clock(account))
+        booking = Booking(
+            writer, reader, run=RUN, kind="alpaca", market=MARKET, calendar=calendar, clock=Clock(account)
+        )
         for number, trades in enumerate([[], *days]):
             session = calendar.last_closed(account.now)
             found = asyncio.run(looking.reconcile())
@@ -254,13 +257,13 @@ def _lives(journal: Path, calendar: Calendar, days: list[list[Trade]]) -> None:
                 booking.lines(found)
                 rounding += found.rounding
                 booking.closed(found.journal.books, session)  # type: ignore[arg-type]
-            kept = journal_snapshot(journal)
+            kept = snapshot(journal)
             assert kept.books is not None and kept.books.session == session
             ours = kept.portfolio()
             assert ours.cash == account.cash.quantize(CENT, ROUND_HALF_EVEN)
             assert {s: p.quantity for s, p in ours.positions.items()} == {s: q for s, q in account.held.items() if q}
             again = asyncio.run(looking.reconcile())
-            assert (again.differences, again.lines.all, again.rounding) == ((), (), 0)
+            assert (again.differences, again.activity.all, again.rounding) == ((), (), 0)
             account.ends()
             for place, trade in enumerate(sorted(trades, key=lambda one: one.minute)):
                 account.now = BEGIN + timedelta(days=number, minutes=trade.minute)

@@ -21,12 +21,12 @@ from connectors.sandbox import SandboxServer
 from connectors.wiring.sandbox import build_sandbox
 from connectors.wiring.sources import calendars
 from engine import places
-from engine.account.reconciliation import journal_snapshot
 from engine.domain.order import OrderState
 from engine.domain.run import DataSpec
 from engine.journal.integrity import quick_check
 from engine.journal.reader import JournalReader
 from tests.data_folders import write_folder
+from tests.snapshots import snapshot
 from tests.tui.commands.conftest import Run
 
 REPO = Path(__file__).parents[3]
@@ -242,7 +242,7 @@ def test_killed_by_signal_while_the_broker_fails_it_trades_everything_once(
     there = [order["client_order_id"] for order in state["orders"]]
     assert len(there) == len(set(there))
     assert sorted(there) == sorted(order.id for order in sent)
-    ours = journal_snapshot(journal).portfolio()
+    ours = snapshot(journal).portfolio()
     assert ours.cash == Decimal(state["cash"])
     held = {symbol: position.quantity for symbol, position in ours.positions.items()}
     assert held == {symbol: Decimal(quantity) for symbol, quantity in state["positions"].items()}
