@@ -120,8 +120,8 @@ class Preset(Frozen):
 
     @property
     def active_agents(self) -> tuple[Agent[Any, Any], ...]:
-        """The agents that it asks, in the order of the cycle."""
-        return tuple(agent for agent in self.registered.values() if agent.asked_by(self.steps, self.decision))
+        """The agents that its steps ask, in the order of the cycle."""
+        return tuple(agent for agent in self.registered.values() if agent.is_active(self.steps, self.decision))
 
     @property
     def questions(self) -> tuple[str, ...]:

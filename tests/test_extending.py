@@ -31,6 +31,7 @@ def example(tmp_path: Path, paperdesk_home: Path, monkeypatch: pytest.MonkeyPatc
     files = write_files("An agent", tmp_path)
     assert [file.name for file in files] == ["volume.py", "volume.md", "with-volume.toml"]
     monkeypatch.chdir(tmp_path)
+    load_preset.cache_clear()  # it knows presets by name, and this name is a file of the folder
     return tmp_path
 
 
@@ -47,6 +48,19 @@ def test_an_agent_of_ones_own_is_asked_counted_and_left_out(example: Path, capsy
 
     without = json.loads(paperdesk(capsys, *ablated, "--json"))
     assert all("volume: switched off" in decision["reason"] for decision in without["decisions"])
+
+
+def test_an_agent_whose_code_fails_ends_the_run_with_its_file_and_line(
+    example: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = example / "volume.py"
+    code.write_text(code.read_text().replace("ratio = view.rising / view.falling", "ratio = view.rising / 0"))
+    line = code.read_text().split("view.rising / 0")[0].count("\n") + 1
+    with pytest.raises(SystemExit) as ended:
+        main([*commands("An agent")[0], "--json"])
+    said = capsys.readouterr()
+    assert (ended.value.code, said.out) == (78, "")
+    assert said.err == f"paperdesk: {code}:{line}: ZeroDivisionError: float division by zero\n"
 
 
 def test_an_agent_is_given_what_it_says_that_it_reads(example: Path) -> None:

@@ -73,7 +73,7 @@ class Agent(Generic[V, A]):
     def __post_init__(self) -> None:
         object.__setattr__(self, "questions", self.questions or (self.name,))
 
-    def asked_by(self, steps: Container[str], decision: str) -> bool:
+    def is_active(self, steps: Container[str], decision: str) -> bool:
         """True where a preset with these steps, and decisions of this kind, asks it."""
         return self.step in steps or (self.step == DECIDING and decision in self.decides)
 

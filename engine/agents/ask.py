@@ -7,7 +7,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import date
 from functools import cache
 from typing import Any, Generic, Literal
@@ -38,7 +38,7 @@ DEFAULT = "default"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class QuestionKey:
     """The key of a question.
 
     agent: its name in the registry.
@@ -59,7 +59,7 @@ class Asked:
 class AnswerRecord:
     """One call of a model with its request, its result and the outcome.
 
-    asked: key of the question.
+    key: key of the question.
     attempt: number of the call, from 1.
     prompt_hash: SHA-256 of system part and messages.
     system, messages: the request's texts.
@@ -72,7 +72,7 @@ class AnswerRecord:
     answer: the checked answer as plain JSON.
     """
 
-    asked: Asked
+    key: QuestionKey
     attempt: int
     prompt_hash: str
     system: str
@@ -84,28 +84,6 @@ class AnswerRecord:
     outcome: Literal["answered", "sent back", "abstained"]
     reason: str = ""
     answer: Mapping[str, Any] | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """The record in JSON's types; charts by fingerprint, dates ISO, money as decimal strings."""
-        result = asdict(self.result)
-        result["answer"] = None if self.result.answer is None else dict(self.result.answer)
-        result["cost"] = None if self.result.cost is None else str(self.result.cost)
-        if self.result.failure is not None:
-            result["failure"]["kind"] = self.result.failure.kind.value
-        return {
-            "asked": {**asdict(self.asked), "session": self.asked.session.isoformat()},
-            "attempt": self.attempt,
-            "prompt_hash": self.prompt_hash,
-            "system": self.system,
-            "messages": [{"role": m.role, "text": m.text} for m in self.messages],
-            "charts": [chart.fingerprint() for chart in self.charts],
-            "seen": self.seen,
-            "view_summary": self.view_summary,
-            "result": result,
-            "outcome": self.outcome,
-            "reason": self.reason,
-            "answer": self.answer,
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +106,7 @@ class Asker:
         models: Mapping[str, LanguageModel],
         settings: Mapping[str, AgentSettings],
         on_answer: Callable[[AnswerRecord], None],
-        on_delta: Callable[[Asked, str], None],
+        on_delta: Callable[[QuestionKey, str], None],
         *,
         sample: int = 0,
         options: AnswerOptions = NO_OPTIONS,
@@ -156,7 +134,7 @@ class Asker:
         """Ask once, and once more with the complaint where the answer was malformed or broke a rule. Then the agent
         abstains, as it does at once for every other failure. A fault of a model never raises."""
         model, answer = self.model_of(agent.name), agent.expects(view)
-        asked = Asked(
+        key = QuestionKey(
             agent=agent.name,
             step=view.question or agent.questions[0],
             symbol=view.symbol,
@@ -167,15 +145,15 @@ class Asker:
         question = render(agent.prompt, view, answer, model.sees)
         messages = question.messages
         for attempt in (1, 2):
-            request = self._request(asked, question.system, messages, agent, view)
-            result = await model.answer(request, lambda text: self._on_delta(asked, text))
+            request = self._request(key, question.system, messages, agent, view)
+            result = await model.answer(request, lambda text: self._on_delta(key, text))
             checked, complaint = _checked(result, answer, view)
             retry = checked is None and attempt == 1 and _may_be_repaired(result)
             outcome: Literal["answered", "sent back", "abstained"]
             outcome = "answered" if checked is not None else "sent back" if retry else "abstained"
             self._on_answer(
                 AnswerRecord(
-                    asked=asked,
+                    key=key,
                     attempt=attempt,
                     prompt_hash=prompt_hash(question.system, messages),
                     system=question.system,
@@ -195,25 +173,23 @@ class Asker:
         return Reply(checked, complaint, result, attempt, question.text)
 
     def _request(
-        self, asked: Asked, system: str, messages: tuple[Message, ...], agent: Agent[V, A], view: V
+        self, key: QuestionKey, system: str, messages: tuple[Message, ...], agent: Agent[V, A], view: V
     ) -> ModelRequest:
         answer = agent.expects(view)
-        wish = self._settings.get(asked.agent) or self._settings.get(DEFAULT) or AgentSettings()
+        wish = self._settings.get(key.agent) or self._settings.get(DEFAULT) or AgentSettings()
         return ModelRequest(
-            purpose=asked.agent,
-            symbol=asked.symbol,
-            session=asked.session,
-            owner=asked.owner,
+            purpose=key.agent,
+            symbol=key.symbol,
+            session=key.session,
+            owner=key.owner,
             system=system,
             messages=messages,
             view=view,
             schema_name=answer.__name__,
             schema=_schema(answer),
-            settings=ModelSettings(
-                wish.temperature, wish.max_output_tokens, wish.timeout, asked.agent in self._insisted
-            ),
+            settings=ModelSettings(wish.temperature, wish.max_output_tokens, wish.timeout, key.agent in self._insisted),
             options=self._options,
-            sample=asked.sample,
+            sample=key.sample,
             rule=agent.rule,
         )
 

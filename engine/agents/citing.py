@@ -36,10 +36,10 @@ def cited_ids(handles: Iterable[str], memories: Iterable[Recollection]) -> tuple
     return tuple(known[handle] for handle in handles)
 
 
-def check_cited(cited: Iterable[str], known: Iterable[str], what: str) -> None:
+def check_cited(cited: Iterable[str], given: Iterable[str], what: str) -> None:
     """Raise ValueError, naming them, for ids that were not given or that are named twice."""
     counted = Counter(cited)
-    strangers = [plain(name, 40) for name in counted.keys() - frozenset(known)]
+    strangers = [plain(name, 40) for name in counted.keys() - frozenset(given)]
     if strangers:
         raise ValueError(f"{what} names ids that were not given: {', '.join(sorted(strangers)[:5])}")
     repeated = [plain(name, 40) for name, times in counted.items() if times > 1]

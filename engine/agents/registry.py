@@ -77,7 +77,3 @@ def step_groups(agents: Agents) -> Mapping[str, tuple[str, ...]]:
 def ablations(agents: Agents) -> tuple[str, ...]:
     """Everything that an ablation may leave out: steps, and groups of them."""
     return tuple(dict.fromkeys((*steps_of(agents), *step_groups(agents))))
-
-
-BUILT_IN = registered()
-"""The agents that ship."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from engine.agents.ask import AnswerRecord, Asked, Asker
+from engine.agents.ask import AnswerRecord, Asker, QuestionKey
 from engine.app.memory import keep_run_memory, run_memory
 from engine.app.models import ModelSet
 from engine.app.run_spec import with_costs
@@ -90,7 +90,7 @@ def backtest_context(
             recorder.heard(record)
         publish(answered(record, spec.run, clock.now()))
 
-    def said(asked: Asked, text: str) -> None:
+    def said(asked: QuestionKey, text: str) -> None:
         publish(
             AgentSaid(
                 run=spec.run,

@@ -181,7 +181,7 @@ def _trace(decisions: Sequence[Decision], heard: Sequence[AnswerRecord]) -> Trac
     """Every decision with all that was asked and answered on the way to it."""
     asked: dict[tuple[date, Symbol, str], list[tuple[Any, ...]]] = {}
     for record in heard:
-        about = record.asked
+        about = record.key
         told = (about.step, record.attempt, record.prompt_hash, record.outcome, json.dumps(record.answer, default=str))
         asked.setdefault((about.session, about.symbol, about.owner), []).append(told)
     keys = {(d.key.session, d.key.symbol, d.key.owner): d for d in decisions}

@@ -11,7 +11,7 @@ from engine import places
 from engine.account.broker_venue import BrokerVenue
 from engine.account.claim import claim_account
 from engine.account.comparison import BooksDisagree
-from engine.agents.ask import AnswerRecord, Asked, Asker
+from engine.agents.ask import AnswerRecord, Asker, QuestionKey
 from engine.app.briefing import configured_briefing, keep_briefing
 from engine.app.desk_account import DeskAccount, check_calendar, refuse_bound
 from engine.app.desk_context import DeskContext
@@ -206,7 +206,7 @@ class _Run:
                 self._meter.count(record)
             self._tell(answered(record, self._run, clock.now()))
 
-        def said(asked: Asked, text: str) -> None:
+        def said(asked: QuestionKey, text: str) -> None:
             self._publish(
                 AgentSaid(
                     run=self._run,

@@ -6,6 +6,8 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from engine.agents.agent import Reads
+from engine.agents.graph import waits_for
 from engine.app.models import chosen_models
 from engine.domain.model_call import Capabilities
 from engine.domain.model_price import ModelPrice, PriceTable
@@ -26,6 +28,9 @@ class AgentModel:
     key_variable: environment variable of its service's key, empty where none is needed.
     sees: whether it is shown pictures.
     price: None where it is not known; the rules cost nothing.
+    active: True where the desk's preset asks the agent.
+    reads: sources of what it reads.
+    waits_for: the other active agents whose answers it reads.
     """
 
     agent: str
@@ -34,6 +39,9 @@ class AgentModel:
     key_variable: str
     sees: bool
     price: ModelPrice | None
+    active: bool
+    reads: tuple[str, ...]
+    waits_for: tuple[str, ...]
 
     @property
     def key_missing(self) -> bool:
@@ -44,10 +52,12 @@ class AgentModel:
 def agent_models(services: Services, prices: PriceTable) -> tuple[AgentModel, ...]:
     """Every agent's model. Raises UsageError or ConfigError for a preset or spec that means nothing."""
     config = services.config
-    settings, specs = chosen_models(load_preset(config.desk.preset), config)
+    preset = load_preset(config.desk.preset)
+    settings, specs = chosen_models(preset, config)
+    active = {agent.name: agent for agent in preset.active_agents}
     found = []
     for agent, text in specs.items():
-        spec = parse_model_spec(text, config.endpoints)
+        spec, registration = parse_model_spec(text, config.endpoints), preset.registered[agent]
         found.append(
             AgentModel(
                 agent=agent,
@@ -56,6 +66,9 @@ def agent_models(services: Services, prices: PriceTable) -> tuple[AgentModel, ..
                 key_variable=services.models.key_variable(spec),
                 sees=services.models.sees(spec),
                 price=prices.find(spec.provider, spec.model),
+                active=agent in active,
+                reads=tuple(source for source in Reads if source in registration.reads),
+                waits_for=waits_for(registration, active),
             )
         )
     return tuple(found)

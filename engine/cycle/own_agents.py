@@ -14,6 +14,8 @@ from engine.agents.inputs import Inputs
 from engine.agents.view import Answer, Report
 from engine.cycle.analysis import Observations
 from engine.cycle.step import Finding, StepContext, finding_of
+from engine.errors import ConfigError
+from engine.user_code import failures_of
 
 
 async def reports(context: StepContext, observed: Observations) -> tuple[Finding[Report], ...]:
@@ -33,13 +35,15 @@ async def reports(context: StepContext, observed: Observations) -> tuple[Finding
 
 
 async def _asked(context: StepContext, agent: Agent[Any, Any], inputs: Inputs) -> Finding[Answer]:
+    """The finding of one agent. Raises ConfigError, naming file and line, where its code fails."""
     if (left_out := context.without(agent.step)) is not None:
         return left_out
-    view = agent.see(inputs) if agent.see is not None else ""
-    if isinstance(view, str):
-        return Finding(absent=f"{agent.name}: {view}")
-    context.begin(agent.questions[0])
-    return finding_of(agent.name, await context.asker.ask(agent, view))
+    with failures_of(agent.view, ConfigError):
+        view = agent.see(inputs) if agent.see is not None else ""
+        if isinstance(view, str):
+            return Finding(absent=f"{agent.name}: {view}")
+        context.begin(agent.questions[0])
+        return finding_of(agent.name, await context.asker.ask(agent, view))
 
 
 def _inputs(context: StepContext, observed: Observations, answers: dict[str, Answer]) -> Inputs:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any
@@ -117,11 +116,6 @@ class IndicatorTable:
     columns: tuple[str, ...]
     sessions: tuple[str, ...]
     rows: tuple[tuple[float | None, ...], ...]
-
-    @property
-    def latest(self) -> Mapping[str, float | None]:
-        """The last row's values by column; empty where there are no rows."""
-        return dict(zip(self.columns, self.rows[-1], strict=True)) if self.rows else {}
 
     @property
     def text(self) -> str:

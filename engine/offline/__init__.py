@@ -1,1 +1,1 @@
-"""The model that needs none: rules that answer every agent's question from the same View."""
+"""The offline model: rules that answer every agent's question from the same View as a language model."""

@@ -1,4 +1,4 @@
-"""Reads a Kline chart by rule: MACD crossover, KDJ with RSI as filter, price between the Bollinger bands."""
+"""Rules for the chart agent: MACD crossover, KDJ with RSI as filter, price between the Bollinger bands."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from engine.agents.chart_reading import ChartView
 from engine.domain.chart import ChartSpec, Line, Series
 
 FRESH = 3
-"""Sessions for which a crossover counts as news."""
+"""Sessions for which a crossover counts as fresh."""
 TOO_FEW = {"trend": "Too few sessions to say", "signal": "None"}
 
 

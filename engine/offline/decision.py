@@ -1,4 +1,4 @@
-"""Decides by the preset's rules: news, chart, reflections and the position in, a sized trade and its grounds out."""
+"""Rules for the decision agent: a sized trade and its reasons, by the preset's sizing rules."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ REST = 3
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """The evidence, weighed: `outlook` sums trend, signals, news and own agents' reports, from about -8 to 8."""
+    """The weighed evidence: `outlook` sums trend, signals, news and own agents' reports, from about -8 to 8."""
 
     view: DecisionView
     chart: ChartLeaning
@@ -40,7 +40,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What a rule asks for, and why."""
+    """The proposal of one rule with its reason."""
 
     recommendation: str
     rule: SizingRule
@@ -49,7 +49,7 @@ class Choice:
 
 
 def decide(view: DecisionView) -> Mapping[str, Any]:
-    """A TradeAnswer to the view, as plain JSON."""
+    """Answer as a TradeAnswer, as plain JSON."""
     case = weigh(view)
     choice = choose(case)
     return {
@@ -62,7 +62,7 @@ def decide(view: DecisionView) -> Mapping[str, Any]:
 
 
 def weigh(view: DecisionView) -> Case:
-    """The case as FinVision's reports make it; the trader's preference makes trades larger or smaller."""
+    """The case by FinVision's reports; the owner's preference makes trades larger or smaller."""
     sentiment = {"bullish": 1, "bearish": -1, "neutral": 0}
     lessons = of_reflections(view.short_term, view.medium_term, view.signals)
     return Case(
@@ -75,17 +75,17 @@ def weigh(view: DecisionView) -> Case:
 
 
 def leaning_of(reports: Sequence[Report]) -> int:
-    """The side that own agents' reports take together, at most 1 either way: nobody knows their record."""
+    """The side of the own agents' reports together, at most 1 either way: their record is not known."""
     return max(-1, min(1, sum(report.leaning for report in reports)))
 
 
 def choose(case: Case) -> Choice:
-    """What the rules make of a case."""
+    """The choice of the first rule that applies, else to hold."""
     return next(filter(None, _choices(case)), None) or _hold(case)
 
 
 def _choices(case: Case) -> Iterator[Choice | None]:
-    """In order of urgency: out of a turned market, gains secured, into strength, into a dip."""
+    """The rules in order of urgency: a reversal, gains to secure, a strong uptrend, a dip."""
     yield _reversal(case)
     yield _secure_gains(case)
     yield _strong_uptrend(case)
@@ -93,13 +93,13 @@ def _choices(case: Case) -> Iterator[Choice | None]:
 
 
 def _reversal(case: Case) -> Choice | None:
-    """Out when the trend has turned; a desk that was burnt leaves faster, one that sold too early waits for more."""
+    """Sell after a reversal: sooner after losses, later after sales that came too early."""
     rule = SizingRule.REVERSAL
     band = case.view.sizing.sell.get(rule)
     bar = -3 if case.lessons.sells_too_early else -2
     if band is None or not _can_sell(case) or case.chart.trend > -2 or case.outlook > bar:
         return None
-    # A fall that has only begun and is already overdone is no moment to sell; a settled one is.
+    # A fall that has only begun and is already oversold is no time to sell; an established downtrend is.
     if case.chart.oversold and case.chart.trend > -3:
         return None
     size = 4 - case.outlook + max(0, case.lessons.caution)
@@ -107,7 +107,7 @@ def _reversal(case: Case) -> Choice | None:
 
 
 def _secure_gains(case: Case) -> Choice | None:
-    """A part of a gain is sold when the price is stretched, not merely high, and not day after day."""
+    """Sell a part of a gain when the price is overbought, not merely high, and not day after day."""
     holding, sizing = case.view.holding, case.view.sizing
     recently = any(outcome.action is Action.SELL for outcome in case.view.outcomes[-REST:])
     stretched = case.chart.overbought + (case.chart.signal < 0) + (case.news < 0)
@@ -156,7 +156,7 @@ def _sale(case: Case, rule: SizingRule, size: int, band: Band, why: str) -> Choi
 
 
 def _purchase(case: Case, rule: SizingRule, size: int, band: Band, why: str) -> Choice | None:
-    """A buy inside its band and inside what may be spent; None where the cash does not allow the rule."""
+    """A buy within its band and the cash above the floor; None where the cash does not allow the rule."""
     spare = (case.view.holding.cash_fraction - case.view.sizing.cash_floor) * 100
     if case.view.holding.cash_fraction <= (band.cash_above or Decimal(0)) or spare < 1:
         return None
@@ -168,36 +168,44 @@ def _can_sell(case: Case) -> bool:
 
 
 def _within(size: int, band: Band) -> int:
-    """The size inside its band, which may not leave the 1 to 10 that any trade may have."""
+    """The size within its band and within the 1 to 10 of any trade."""
     return int(max(Decimal(1), band.smallest, min(Decimal(size), band.largest, Decimal(10))))
 
 
 def grounds(case: Case, choice: Choice) -> Iterator[str]:
-    """The explanation, a line per kind of evidence, in the words of those who gave it."""
+    """The explanation: a line per kind of evidence, quoting the reports."""
     view = case.view
     size = f" {choice.size}% of the portfolio" if choice.size else ""
     yield f'{choice.recommendation}{size} by the rule "{choice.rule.value}": {choice.because}.'
     if view.chart is not None:
         yield f"Chart (trend {case.chart.trend:+d}, signals {case.chart.signal:+d}): {'. '.join(view.chart.lines())}."
     if view.news is not None:
-        told = [*view.news.positive[:1], *view.news.negative[:1]] or view.news.summary[:1]
-        yield f"News, {view.news.sentiment}: {view.news.reason} {' '.join(told)}"
+        points = [*view.news.positive[:1], *view.news.negative[:1]] or view.news.summary[:1]
+        yield f"News, {view.news.sentiment}: {view.news.reason} {' '.join(points)}"
+    yield from _reviews(view)
+    yield from map(report_text, view.reports)
+    if case.lessons != Lessons():
+        yield f"Lessons: {', '.join(_learnt(case.lessons))}."
+    yield f"Position: {position_text(view)}."
+    if view.absent:
+        yield f"Without a report: {'; '.join(view.absent)}."
+
+
+def _reviews(view: DecisionView) -> Iterator[str]:
     for name, reflection in (("Short term", view.short_term), ("Medium term", view.medium_term)):
         if reflection is not None:
             yield f"{name}: {reflection.effectiveness}. {reflection.return_trend}."
     if view.signals is not None:
         yield f"Past signals: {' '.join((view.signals.effectiveness, *view.signals.missed[:2]))}"
-    for report in view.reports:
-        yield f"{report.agent}: {'. '.join(line.rstrip('.') for line in report.lines)}."
-    if case.lessons != Lessons():
-        yield f"Lessons: {', '.join(_learnt(case.lessons))}."
-    yield f"Position: {position_told(view)}."
-    if view.absent:
-        yield f"Without a report: {'; '.join(view.absent)}."
 
 
-def position_told(view: DecisionView) -> str:
-    """What is held, at what gain, and what cash there is."""
+def report_text(report: Report) -> str:
+    """The report of an own agent in one line."""
+    return f"{report.agent}: {'. '.join(line.rstrip('.') for line in report.lines)}."
+
+
+def position_text(view: DecisionView) -> str:
+    """The position, its gain and the cash."""
     holding = view.holding
     position = "nothing held"
     if holding.shares:

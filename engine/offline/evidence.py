@@ -1,4 +1,4 @@
-"""Decides with evidence by rule: FinVision's rules, fed with intelligence, memories, lessons and tools as well."""
+"""Rules for the decision with evidence: FinVision's rules with intelligence, memories, lessons and tools as well."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from engine.agents.evidence_decision import EvidenceView
 from engine.agents.high_level_reflection import HighLevelReflection
 from engine.agents.market_intelligence import MarketIntelligence
 from engine.domain.recollection import Recollection
-from engine.offline.decision import Case, Choice, choose, grounds, position_told, weigh
+from engine.offline.decision import Case, Choice, choose, grounds, position_text, weigh
 from engine.offline.leaning import ChartLeaning, Lessons, of_mistakes, of_words
 from engine.offline.memory_leaning import LayerLeaning, lean_by_layer, side_of
-from engine.offline.past import memory_told
+from engine.offline.past import memory_sentence
 from engine.offline.reading import read
 from engine.offline.reflection import SHARE_OF_GOOD, SHARE_OF_POOR
 from engine.offline.salience import clean, ended
@@ -22,15 +22,15 @@ from engine.offline.salience import clean, ended
 CITED = 2
 """Memories cited of each layer."""
 SIDE = 0.3
-"""From this balance by weight on the intelligence of the day takes a side."""
+"""Smallest balance by weight at which the intelligence of the day takes a side."""
 _WORDS = {1: "Positive", -1: "Negative", 0: "Mixed"}
 _LEANINGS = {1: "speaks for it", -1: "speaks against it", 0: "takes no side"}
 
 
 @dataclass(frozen=True, slots=True)
 class _Weighed:
-    """What the case rests on besides FinVision's reports: sides of the day's intelligence and of memory, the leaning of
-    the reflections on the price, and the balance of the tools."""
+    """The evidence beside FinVision's reports: sides of the day's intelligence and of memory, the leaning of the
+    reflections on the price, the balance of the tools, and the leaning of each layer of memory."""
 
     today: int
     memory: int
@@ -40,7 +40,7 @@ class _Weighed:
 
 
 def decide(view: EvidenceView) -> Mapping[str, Any]:
-    """An EvidencedTrade to the view, as plain JSON."""
+    """Answer as an EvidencedTrade, as plain JSON."""
     layers = lean_by_layer(view.recollections)
     weighed = _Weighed(_today(view.intelligence), side_of(layers), _moves(view), _tools(view), layers)
     case = _case(view, weighed)
@@ -51,18 +51,18 @@ def decide(view: EvidenceView) -> Mapping[str, Any]:
         "price_view": _limited(_price_view(view, case)),
         "lessons": _limited(_lessons(view, layers)),
         "indicators": _limited(_indicators(view, weighed)),
-        "position": _limited(f"{position_told(view)}; {choice.because}"),
+        "position": _limited(f"{position_text(view)}; {choice.because}"),
         "evidence": [memory.handle for memory in cited],
         "symbol": view.symbol,
         "recommendation": choice.recommendation,
         "position_size": choice.size,
         "rule": choice.rule.value,
-        "explanation": "\n".join((*grounds(case, choice), *_evidence_told(view, weighed, cited))),
+        "explanation": "\n".join((*grounds(case, choice), *_evidence_lines(view, weighed, cited))),
     }
 
 
 def _case(view: EvidenceView, weighed: _Weighed) -> Case:
-    """FinVision's case with the rest added: tools count as one signal at most, because they have misled before."""
+    """FinVision's case with the rest added. Tools count as one signal at most, because they have misled before."""
     case = weigh(view)
     chart = case.chart if view.chart is not None else weighed.moves
     signal = chart.signal + max(-1, min(1, weighed.tools))
@@ -87,12 +87,12 @@ def _today(intelligence: MarketIntelligence | None) -> int:
 
 
 def _moves(view: EvidenceView) -> ChartLeaning:
-    """How the reflections on the price lean, for presets without a chart agent: the low-level one's words about the
-    chart and the immediate one's advice."""
+    """The leaning of the reflections on the price, for presets without a chart agent: the low-level one's words about
+    the chart and the immediate one's advice."""
     words: list[str] = []
     if view.low_level is not None:
-        told = (view.low_level.short_term, view.low_level.medium_term, view.low_level.long_term)
-        words = [text.partition("The chart says: ")[2] or text for text in told]
+        parts = (view.low_level.short_term, view.low_level.medium_term, view.low_level.long_term)
+        words = [text.partition("The chart says: ")[2] or text for text in parts]
     leaning = of_words(words)
     if view.immediate is None:
         return leaning
@@ -103,7 +103,7 @@ def _moves(view: EvidenceView) -> ChartLeaning:
 
 
 def _tools(view: EvidenceView) -> int:
-    """Tools that say buy less tools that say sell; an expert's words count by what they say."""
+    """Buy signals less sell signals of the tools; an expert's note counts by its text."""
     return sum(
         read(tool.explanation).side if tool.signal == "guidance" else (tool.signal == "buy") - (tool.signal == "sell")
         for tool in view.tools
@@ -111,7 +111,7 @@ def _tools(view: EvidenceView) -> int:
 
 
 def _with_reviews(view: EvidenceView, lessons: Lessons) -> Lessons:
-    """Judged decisions make trades larger or smaller; named mistakes are heeded."""
+    """The lessons with those of the judged decisions: larger or smaller trades, named mistakes."""
     caution = lessons.caution + _poor_judgements(view.high_level)
     named = of_mistakes(view.high_level.improvements if view.high_level is not None else ())
     return Lessons(
@@ -130,59 +130,59 @@ def _poor_judgements(review: HighLevelReflection | None) -> int:
 
 
 def _cited(layers: Sequence[LayerLeaning], choice: Choice) -> list[Recollection]:
-    """The memories that bear the action out; of a HOLD those that say most, a single one of each layer."""
+    """The memories that support the action; for a HOLD the strongest one of each layer."""
     way = {"BUY": 1, "SELL": -1}.get(choice.recommendation, 0)
     return [memory for layer in layers for memory in layer.strongest(way, CITED if way else 1)]
 
 
 def _sentiment(view: EvidenceView, weighed: _Weighed) -> str:
-    told = ["No intelligence of today"]
+    parts = ["No intelligence of today"]
     if view.intelligence is not None:
         items = sorted((i for i in view.intelligence.items if i.concerns_company), key=lambda item: -item.weight)
         quote = f": {clean(items[0].summary)}" if items else ", nothing concerns the company"
-        told = [f"{_WORDS[weighed.today]}{quote}", f"the market was lately {view.intelligence.recent_market}"]
+        parts = [f"{_WORDS[weighed.today]}{quote}", f"the market was lately {view.intelligence.recent_market}"]
     elif view.news is not None:
-        told = [f"News {view.news.sentiment}: {clean(view.news.reason)}"]
+        parts = [f"News {view.news.sentiment}: {clean(view.news.reason)}"]
     if view.recollections:
-        told.append(f"memory, less the praise that is usual, {_LEANINGS[weighed.memory]}")
+        parts.append(f"memory, less the praise that is usual, {_LEANINGS[weighed.memory]}")
     if view.past is not None:
-        told.append(f"of the past: {clean(view.past.summary)}")
-    return "; ".join(told)
+        parts.append(f"of the past: {clean(view.past.summary)}")
+    return "; ".join(parts)
 
 
 def _price_view(view: EvidenceView, case: Case) -> str:
     trend = case.chart.trend
-    word = "Bullish" if trend > 0 else "Bearish" if trend < 0 else "Neither bullish nor bearish"
+    label = "Bullish" if trend > 0 else "Bearish" if trend < 0 else "Neither bullish nor bearish"
     if view.low_level is not None:
-        return f"{word}. {clean(view.low_level.short_term, 400)} {clean(view.low_level.medium_term, 400)}"
+        return f"{label}. {clean(view.low_level.short_term, 400)} {clean(view.low_level.medium_term, 400)}"
     if view.chart is not None:
-        return f"{word}: {'. '.join(view.chart.lines())}"
+        return f"{label}: {'. '.join(view.chart.lines())}"
     if view.immediate is not None:
-        return f"{word}: {clean(view.immediate.reason, 600)}"
-    return f"{word}: {view.gains_in_a_row} sessions of gains in a row"
+        return f"{label}: {clean(view.immediate.reason, 600)}"
+    return f"{label}: {view.gains_in_a_row} sessions of gains in a row"
 
 
 def _lessons(view: EvidenceView, layers: Sequence[LayerLeaning]) -> str:
-    told = []
+    parts = []
     if view.low_level is not None:
-        told.append(clean(view.low_level.lesson, 500))
+        parts.append(clean(view.low_level.lesson, 500))
     if view.high_level is not None:
-        told += [clean(lesson, 300) for lesson in view.high_level.lessons[:2]]
+        parts += [clean(lesson, 300) for lesson in view.high_level.lessons[:2]]
     if view.extended is not None:
-        told.append(clean(view.extended.self_evaluation))
+        parts.append(clean(view.extended.self_evaluation))
     own = [memory for layer in layers if layer.layer == "reflection" for memory, _ in layer.rows[:1]]
-    told += [f"of {memory.session}: {memory_told(memory, 300)}" for memory in own if shown_text(memory)]
-    return " ".join(map(ended, told)) or "None yet"
+    parts += [f"of {memory.session}: {memory_sentence(memory, 300)}" for memory in own if shown_text(memory)]
+    return " ".join(map(ended, parts)) or "None yet"
 
 
 def _indicators(view: EvidenceView, weighed: _Weighed) -> str:
     if not view.tools:
         return "No tool and no expert has spoken"
-    word = {1: "for a purchase", -1: "for a sale", 0: "neither way"}[(weighed.tools > 0) - (weighed.tools < 0)]
-    return f"Together {word}. {' '.join(ended(clean(f'{tool.name}: {tool.explanation}', 400)) for tool in view.tools)}"
+    label = {1: "for a purchase", -1: "for a sale", 0: "neither way"}[(weighed.tools > 0) - (weighed.tools < 0)]
+    return f"Together {label}. {' '.join(ended(clean(f'{tool.name}: {tool.explanation}', 400)) for tool in view.tools)}"
 
 
-def _evidence_told(view: EvidenceView, weighed: _Weighed, cited: Sequence[Recollection]) -> Iterator[str]:
+def _evidence_lines(view: EvidenceView, weighed: _Weighed, cited: Sequence[Recollection]) -> Iterator[str]:
     if view.intelligence is not None:
         yield f"Intelligence: {ended(_sentiment(view, weighed))}"
     if view.low_level is not None:
@@ -190,7 +190,7 @@ def _evidence_told(view: EvidenceView, weighed: _Weighed, cited: Sequence[Recoll
     if view.tools:
         yield f"Tools: {clean(_indicators(view, weighed), 800)}"
     for memory in cited:
-        yield f"Memory {memory.handle}, {clean(memory.kind, 40)} of {memory.session}: {ended(memory_told(memory))}"
+        yield f"Memory {memory.handle}, {clean(memory.kind, 40)} of {memory.session}: {ended(memory_sentence(memory))}"
 
 
 def _limited(text: str) -> str:

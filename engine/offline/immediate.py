@@ -1,5 +1,5 @@
-"""Recommends by rule from momentum, risk character and what the memories of each layer lean to; in training explains
-the move that followed."""
+"""Rules for the immediate reflection: a recommendation from momentum, risk character and the leaning of each layer's
+memories; in training an explanation of the move that followed."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from engine.agents.immediate_reflection import ImmediateView
 from engine.agents.rendering import signed_percent
 from engine.domain.five_level import Advice
 from engine.domain.recollection import LAYERS, Recollection
-from engine.offline.decision import leaning_of
+from engine.offline.decision import leaning_of, report_text
 from engine.offline.memory_leaning import LayerLeaning, lean_by_layer
-from engine.offline.past import memory_told
+from engine.offline.past import memory_sentence
 from engine.offline.salience import clean, ended
 
 FULL_MOMENTUM = 0.02
-"""The log return from which momentum counts whole."""
+"""Log return from which on momentum counts in full."""
 REPORTS = 0.5
-"""What the reports of own agents weigh where they take a side."""
+"""Weight of the own agents' reports where they take a side."""
 CITED = 3
 """Memories cited of each layer."""
 _BARS: Mapping[str, tuple[float, float]] = {"risk-seeking": (0.4, 0.9), "risk-averse": (0.9, 0.4)}
-"""How much must speak for a purchase, and against the share for a sale, by risk character."""
+"""Thresholds of a purchase and of a sale, by risk character."""
 _NEUTRAL = (0.65, 0.65)
 
 
 def reflect(view: ImmediateView) -> Mapping[str, Any]:
-    """The answer that `answer_to` asks for, as plain JSON."""
+    """Answer as the class that `answer_to` names, as plain JSON."""
     layers = lean_by_layer(view.recollections)
     if view.next_move is not None:
         way = (view.next_move > 0) - (view.next_move < 0)
@@ -65,7 +65,7 @@ def _total(view: ImmediateView, layers: Sequence[LayerLeaning]) -> float:
 
 
 def _evidence(layers: Sequence[LayerLeaning], way: int) -> Mapping[str, list[str]]:
-    """The memories that speak the way that is taken; where none is taken the one of each layer that says most."""
+    """The memories that support the direction; without a direction the strongest one of each layer."""
     found = {layer.layer: layer.strongest(way, CITED if way else 1) for layer in layers}
     return {layer: [memory.handle for memory in found.get(layer, ())] for layer in LAYERS}
 
@@ -73,11 +73,10 @@ def _evidence(layers: Sequence[LayerLeaning], way: int) -> Mapping[str, list[str
 def _reason(view: ImmediateView, layers: Sequence[LayerLeaning], way: int) -> Iterator[str]:
     word = {1: "More", -1: "Less", 0: "No change"}[way]
     yield f"{word} of {view.symbol}: {_momentum(view)}. {ended(clean(view.facts.risk, 200) or 'No risk character')}"
-    yield from _layers_told(layers, way)
+    yield from _layer_lines(layers, way)
     if view.shares:
         yield f"Held: {view.shares:.2f} shares, {signed_percent(view.profit)} against their cost."
-    for report in view.reports:
-        yield f"{report.agent}: {ended('. '.join(line.rstrip('.') for line in report.lines))}"
+    yield from map(report_text, view.reports)
     if view.extended is not None:
         yield f"The last period: {ended(clean(view.extended.self_evaluation, 200))}"
 
@@ -98,7 +97,7 @@ def _explanation(view: ImmediateView, layers: Sequence[LayerLeaning], way: int) 
         yield "What foretold it weighed more." if len(foretold) >= len(against) else "It came against most memories."
 
 
-def _layers_told(layers: Sequence[LayerLeaning], way: int) -> Iterator[str]:
+def _layer_lines(layers: Sequence[LayerLeaning], way: int) -> Iterator[str]:
     for layer in layers:
         side = "for it" if layer.lean > 0.1 else "against it" if layer.lean < -0.1 else "neither way"
         said = layer.strongest(way, 1) or layer.strongest(0, 1)
@@ -109,7 +108,7 @@ def _layers_told(layers: Sequence[LayerLeaning], way: int) -> Iterator[str]:
 
 
 def _quoted(memory: Recollection) -> str:
-    return f"{memory.session}, {clean(memory.kind, 40)}: {ended(memory_told(memory, 220))}"
+    return f"{memory.session}, {clean(memory.kind, 40)}: {ended(memory_sentence(memory, 220))}"
 
 
 def _momentum(view: ImmediateView) -> str:

@@ -1,5 +1,5 @@
-"""Gathers market intelligence by rule: effects from the lexicon, horizons and weights from the kind of item and its
-words, search texts from salient words."""
+"""Rules for market intelligence: effects from the lexicon, horizons and weights from the kind of item and its words,
+search texts from salient words."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from engine.offline.salience import counted, ended, key_sentences, salient_words
 Horizon = Literal["short", "medium", "long"]
 
 KEY_SENTENCES = 3
-"""Sentences of a report that are told; of a piece of news one."""
+"""Sentences of a report in its summary; of a news item there is one."""
 QUOTED = 3
 """Items that are quoted for each side."""
 QUERY_WORDS = 8
@@ -30,7 +30,7 @@ large one on whichever way most of them went."""
 _BASE: Mapping[ItemKind, int] = {"news": 2, "macro": 5, "report": 5, "10-Q": 6, "10-K": 8}
 _HORIZON: Mapping[ItemKind, Horizon] = {"10-K": "long", "macro": "long", "10-Q": "medium", "report": "medium"}
 _EFFECTS: Mapping[int, str] = {1: "positive", -1: "negative", 0: "neutral"}
-# What a search for each horizon always asks for: the kinds of memory that last as long.
+# Topics of every search for a horizon: those of the kinds of memory that last as long.
 _TOPICS: Mapping[Horizon, str] = {
     "short": "",
     "medium": "quarterly revenue earnings",
@@ -61,7 +61,7 @@ class _Judged:
     reading: Reading
     horizon: Horizon
     weight: int
-    told: str
+    text: str
 
     @property
     def concerns(self) -> bool:
@@ -69,7 +69,7 @@ class _Judged:
 
 
 def judge(view: IntelligenceView) -> Mapping[str, Any]:
-    """A MarketIntelligence of the view, as plain JSON."""
+    """Answer as a MarketIntelligence, as plain JSON."""
     judged = list(_judged(view))
     concerning = sorted((one for one in judged if one.concerns), key=lambda one: -one.weight)
     market = market_mood(view.prices)
@@ -81,7 +81,7 @@ def judge(view: IntelligenceView) -> Mapping[str, Any]:
                 "horizon": one.horizon,
                 "weight": one.weight,
                 "concerns_company": one.concerns,
-                "summary": one.told,
+                "summary": one.text,
             }
             for one in judged
         ],
@@ -92,7 +92,7 @@ def judge(view: IntelligenceView) -> Mapping[str, Any]:
 
 
 def market_mood(prices: Sequence[SessionMove]) -> Literal["bullish", "bearish", "mixed"]:
-    """How the market took the last sessions, by the change over all of them."""
+    """The mood of the market over the last sessions, by the change over all of them."""
     change = total_change(prices)
     way = (change > TAKEN) - (change < -TAKEN)
     borne = 2 * sum(move.change * way > 0 for move in prices) >= len(prices)
@@ -117,26 +117,26 @@ def _judged(view: IntelligenceView) -> Iterator[_Judged]:
         if item.id in ids:
             continue
         ids.add(item.id)
-        # What a company files is about itself, whatever it calls itself.
+        # A company's filing is about the company, whatever name it uses.
         about = names if item.kind == "news" else None
         reading = read_figure(item.text) if item.kind == "macro" else read(item.text, about)
         opening = item.text[:160].lower()
         repeats = opening in seen
         seen.add(opening)
         sentences = key_sentences(reading, 1 if item.kind == "news" else KEY_SENTENCES, names)
-        told = "; ".join(sentences) or f"{item.kind} of {item.day} without words"
-        yield _Judged(item, reading, _horizon(item, told), 1 if repeats else _weight(item, reading), told)
+        text = "; ".join(sentences) or f"{item.kind} of {item.day} without words"
+        yield _Judged(item, reading, _horizon(item, text), 1 if repeats else _weight(item, reading), text)
 
 
-def _horizon(item: IntelligenceItem, told: str) -> Horizon:
+def _horizon(item: IntelligenceItem, text: str) -> Horizon:
     if item.kind != "news":
         return _HORIZON[item.kind]
-    opening = f"{item.text[:200]} {told}"
+    opening = f"{item.text[:200]} {text}"
     return "long" if _LONG.search(opening) else "medium" if _MEDIUM.search(opening) else "short"
 
 
 def _weight(item: IntelligenceItem, reading: Reading) -> int:
-    """From the kind of item, from how much it says, and from whether it tells of an event that changes companies."""
+    """The weight of an item: by its kind, the strength of its text, and events that change companies."""
     if not reading.concerns:
         return 1
     strength = min(3, int(abs(reading.total)))
@@ -160,9 +160,9 @@ def _summary(
         yield f"Nothing new came in about {view.symbol}{left}."
     for name, side in (("For it", good), ("Against it", bad)):
         if side:
-            yield f"{name}: {' '.join(ended(one.told) for one in side[:QUOTED])}"
+            yield f"{name}: {' '.join(ended(one.text) for one in side[:QUOTED])}"
     if not good and not bad and concerning:
-        yield f"Said without a side: {ended(concerning[0].told)}"
+        yield f"Said without a side: {ended(concerning[0].text)}"
     if view.prices:
         moved = f"{signed_percent(total_change(view.prices))} over {counted(len(view.prices), 'session')}"
         yield f"The market was lately {market}: {moved} to {view.prices[-1].close:.2f}."
@@ -171,7 +171,7 @@ def _summary(
 
 
 def _query(view: IntelligenceView, concerning: Sequence[_Judged], horizon: Horizon) -> str:
-    """Salient words of the weightiest items of a horizon, of any where it has none, and its standing topics."""
+    """Salient words of the weightiest items of a horizon, of any where it has none, and its topics."""
     of_horizon = [one for one in concerning if one.horizon == horizon] or concerning
-    words = salient_words((one.told for one in of_horizon[:QUERY_ITEMS]), QUERY_WORDS, (view.symbol,))
+    words = salient_words((one.text for one in of_horizon[:QUERY_ITEMS]), QUERY_WORDS, (view.symbol,))
     return " ".join(filter(None, (view.symbol, *words, _TOPICS[horizon]))) + ("" if words else " price news")

@@ -1,4 +1,4 @@
-"""What an agent's words lean to, whoever wrote them: the rules read a model's reports as well as their own."""
+"""The leaning of agents' reports, whether a model or a rule wrote them."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ _MISSED_RISE = re.compile(r"\bmissed (?:a |the )?(?:\w+ )?(?:rise|rally|buy\w*|g
 
 @dataclass(frozen=True, slots=True)
 class ChartLeaning:
-    """`trend` from about -4 to 4, `signal` buys less sells of the three readings, and how many readings call the
-    price stretched (overbought) or beaten down (oversold)."""
+    """`trend` from about -4 to 4, `signal` buys less sells of the three readings, and the number of readings that
+    call the price overbought or oversold."""
 
     trend: int = 0
     signal: int = 0
@@ -41,7 +41,8 @@ class ChartLeaning:
 
 @dataclass(frozen=True, slots=True)
 class Lessons:
-    """What the reflections ask for: `caution` above 0 for smaller, below for larger trades; what to do less of."""
+    """The lessons of reflections: `caution` above 0 asks for smaller trades, below for larger ones; the others are
+    mistakes to avoid."""
 
     caution: int = 0
     sells_too_early: bool = False
@@ -50,20 +51,20 @@ class Lessons:
 
 
 def of_chart(reading: ChartReading | None) -> ChartLeaning:
-    """How a chart reading leans."""
+    """The leaning of a chart reading."""
     if reading is None:
         return ChartLeaning()
-    readings = [said for said in (reading.macd, reading.kdj_rsi, reading.bollinger) if said is not None]
-    trend = sum(_direction(said.trend) for said in readings)
-    signal = sum(_hit(_BUY, said.signal) - _hit(_SELL, said.signal) for said in readings)
-    both = [f"{said.trend} {said.signal}" for said in readings]
+    readings = [read for read in (reading.macd, reading.kdj_rsi, reading.bollinger) if read is not None]
+    trend = sum(_direction(read.trend) for read in readings)
+    signal = sum(_hit(_BUY, read.signal) - _hit(_SELL, read.signal) for read in readings)
+    both = [f"{read.trend} {read.signal}" for read in readings]
     return ChartLeaning(
         trend, signal, sum(_hit(_OVERBOUGHT, text) for text in both), sum(_hit(_OVERSOLD, text) for text in both)
     )
 
 
 def of_words(texts: Sequence[str]) -> ChartLeaning:
-    """How sentences about the price lean, whoever wrote them."""
+    """The leaning of sentences about the price."""
     return ChartLeaning(
         sum(_direction(text) for text in texts),
         sum(_hit(_BUY, text) - _hit(_SELL, text) for text in texts),
@@ -75,16 +76,16 @@ def of_words(texts: Sequence[str]) -> ChartLeaning:
 def of_reflections(
     short: PerformanceReflection | None, medium: PerformanceReflection | None, signals: SignalReflection | None
 ) -> Lessons:
-    """What the reflections teach. The short term counts double: it is about now."""
+    """The lessons of the reflections. The short term counts double, because it is the more recent."""
     caution = 2 * _caution(short) + _caution(medium)
     if signals is None:
         return Lessons(caution)
     return of_mistakes(signals.missed, caution + _poor_or_good(signals.effectiveness))
 
 
-def of_mistakes(told: Sequence[str], caution: int = 0) -> Lessons:
-    """What named mistakes teach."""
-    text = " ".join(told)
+def of_mistakes(mistakes: Sequence[str], caution: int = 0) -> Lessons:
+    """The lessons of named mistakes."""
+    text = " ".join(mistakes)
     return Lessons(
         caution,
         _SOLD_EARLY.search(text) is not None,

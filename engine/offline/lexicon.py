@@ -1,5 +1,4 @@
-"""The finance lexicon of the rules: which words, and which verbs on which nouns, speak for or against a
-share."""
+"""The finance lexicon of the rules: words, and verbs with nouns, that are positive or negative for a share."""
 
 from __future__ import annotations
 
@@ -18,15 +17,15 @@ _NOUN_REACH = 3
 _NEGATION_REACH = 3
 _MODAL_WEIGHT = 0.4
 _LONE_VERB = 0.3
-"""What "rises" is worth where nothing says what rises."""
+"""Weight of a verb such as "rises" without a noun."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lexicon:
-    """Word forms in lower case: `words` with their weight and sign, `moves` +1 for more and -1 for less,
+    """Word forms in lower case: `weights` with their sign, `moves` +1 for more and -1 for less,
     `things` +1 where more is good and -1 where more is bad."""
 
-    words: Mapping[str, float]
+    weights: Mapping[str, float]
     moves: Mapping[str, int]
     things: Mapping[str, int]
     negators: frozenset[str]
@@ -34,11 +33,10 @@ class Lexicon:
     modals: frozenset[str]
 
     def score(self, sentence: str) -> float:
-        """How much a sentence speaks for (positive) or against (negative) the share; zero where it says
-        nothing.
+        """The sentiment of a sentence: positive, negative, or zero.
 
         A verb and the noun it moves count together ("cut losses" is good, "cut forecast" bad); a negator
-        within three words turns a finding round ("not profitable", "failed to beat"); where a modal stands
+        within three words turns the sign ("not profitable", "failed to beat"); where a modal stands
         before it, it counts for less.
         """
         tokens = _TOKEN.findall(sentence.lower())
@@ -50,8 +48,8 @@ class Lexicon:
                 worth = self._moved(tokens, at, used) * self._turned(tokens, at)
                 total += worth if at < maybe_from else _MODAL_WEIGHT * worth
         for at, token in enumerate(tokens):
-            if token in self.words and at not in used:
-                worth = self.words[token] * self._turned(tokens, at)
+            if token in self.weights and at not in used:
+                worth = self.weights[token] * self._turned(tokens, at)
                 total += worth if at < maybe_from else _MODAL_WEIGHT * worth
         return total
 
@@ -74,7 +72,7 @@ class Lexicon:
         return _LONE_VERB * move
 
     def _turned(self, tokens: list[str], at: int) -> float:
-        """-1 where a negator stands shortly before, else 1."""
+        """-1 where a negator is shortly before, else 1."""
         for back in range(at - 1, max(at - 1 - _NEGATION_REACH, -1), -1):
             token = tokens[back]
             if token in ".;:,()":
@@ -88,7 +86,7 @@ class Lexicon:
 
 @cache
 def lexicon() -> Lexicon:
-    """The lexicon that ships with the desk."""
+    """The lexicon that ships."""
     text = (resources.files("engine.offline") / "lexicon.toml").read_text(encoding="utf-8")
     data = tomllib.loads(text)
     weights = {"strong": 2.0, "plain": 1.0, "weak": 0.2}
@@ -100,7 +98,7 @@ def lexicon() -> Lexicon:
     moves = dict.fromkeys(_forms(verbs["up"]), 1) | dict.fromkeys(_forms(verbs["down"]), -1)
     things = dict.fromkeys(_plurals(nouns["good"]), 1) | dict.fromkeys(_plurals(nouns["bad"]), -1)
     return Lexicon(
-        words=words,
+        weights=words,
         moves=moves,
         things={word: sign for word, sign in things.items() if word not in moves},
         negators=frozenset(modifiers["negators"]),

@@ -1,4 +1,4 @@
-"""What memories lean to, layer by layer, and which of them bear a decision out."""
+"""The leaning of memories, layer by layer, and the memories that support a decision."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from engine.offline.past import is_reflection, read_memory
 
 LAYER_WEIGHT: Mapping[str, float] = {"shallow": 1.0, "intermediate": 1.5, "deep": 1.5, "reflection": 1.0}
 USUAL, SPREAD = 0.4, 1.5
-"""What news and filings are worth on average (0.36 to 0.49 over four real feeds): companies write kindly about
-themselves, so that only what goes beyond it says anything. One's own reflections do not, nor do figures."""
+"""Mean worth of news and filings (0.36 to 0.49 over four real feeds): companies write favourably about themselves, so
+only what exceeds it counts. The owner's reflections and macro releases have no such bias."""
 LEANS = 0.3
-"""From this sum over the layers on the memories together lean to a side."""
+"""Smallest sum over the layers at which the memories together take a side."""
 
 
 @dataclass(frozen=True, slots=True)
 class LayerLeaning:
-    """A layer's memories with what each is worth, from -1 to 1, as retrieved; `lean` is the mean of what each says
-    beyond what texts of its kind are usually worth."""
+    """A layer's memories in the order of recall with the worth of each, from -1 to 1; `lean` is their mean less the
+    usual worth of texts of their kind."""
 
     layer: str
     rows: tuple[tuple[Recollection, float], ...]
 
     @property
     def lean(self) -> float:
-        said = (worth if unbiased(memory) else SPREAD * (worth - USUAL) for memory, worth in self.rows)
-        return sum(said) / len(self.rows)
+        beyond_usual = (worth if unbiased(memory) else SPREAD * (worth - USUAL) for memory, worth in self.rows)
+        return sum(beyond_usual) / len(self.rows)
 
     @property
     def weighed(self) -> float:
@@ -36,14 +36,13 @@ class LayerLeaning:
         return LAYER_WEIGHT.get(self.layer, 1.0) * self.lean
 
     def strongest(self, direction: int, count: int) -> list[Recollection]:
-        """Up to so many memories that speak in a direction, the ones that say most first; with direction 0 those that
-        say most, whatever it is."""
+        """Up to so many memories of a direction, the strongest first; with direction 0 the strongest of either."""
         fit = [(m, worth) for m, worth in self.rows if worth and (worth * direction > 0 or not direction)]
         return [memory for memory, _ in sorted(fit, key=lambda pair: -abs(pair[1]))[:count]]
 
 
 def unbiased(memory: Recollection) -> bool:
-    """Whether nobody who wants to look well wrote it, in whichever layer it lies by now."""
+    """True for a memory that no company wrote about itself."""
     return memory.kind == "macro" or is_reflection(memory)
 
 
@@ -57,6 +56,6 @@ def lean_by_layer(memories: Iterable[Recollection]) -> Sequence[LayerLeaning]:
 
 
 def side_of(leanings: Iterable[LayerLeaning]) -> int:
-    """1 where the memories together speak for the share, -1 against it, 0 where they take no side."""
+    """The side of all memories: 1 positive, -1 negative, 0 neither."""
     total = sum(layer.weighed for layer in leanings)
     return (total > LEANS) - (total < -LEANS)

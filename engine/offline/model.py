@@ -23,7 +23,7 @@ def answer_by(rule: Rule, view: Any) -> Mapping[str, Any]:
 
 
 class OfflineModel:
-    """Answers every agent by rule. It reads nothing but the view; equal views get equal answers."""
+    """A model that answers by rule. It reads nothing but the view; equal views get equal answers."""
 
     spec = "offline"
     label = "rules, not a language model"

@@ -1,4 +1,4 @@
-"""Links known events to the moves of the price by rule, and draws a lesson that names both."""
+"""Rules for the low-level reflection: known events linked to the moves of the price, and a lesson that names both."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from engine.agents.news_digest import NewsDigest
 from engine.agents.rendering import signed_percent
 from engine.market.moves import HORIZONS, PriceMove
 from engine.offline import chart
-from engine.offline.past import memory_told
+from engine.offline.past import memory_sentence
 from engine.offline.reading import names_of, read
 from engine.offline.salience import clean, counted, ended, main_sentence, salient_words
 
 NOTABLE = 0.001
 """A change below this is no move."""
 QUOTED = 300
-"""Characters of an event that are told."""
+"""Characters of an event that are quoted."""
 _NAMED = 3
-"""What naming the company adds to an item's weight, for which of them is quoted: feeds are full of others' news."""
+"""Weight that naming the company adds when the item to quote is chosen: feeds are full of other companies' news."""
 _TERMS = ("short", "medium", "long")
 _SIGNS = {"positive": 1, "negative": -1, "neutral": 0, "bullish": 1, "bearish": -1}
 _ADVICE: Mapping[tuple[int, int], str] = {
@@ -35,16 +35,16 @@ _NO_MOVE = "the price waits for more, do nothing on this alone"
 
 @dataclass(frozen=True, slots=True)
 class _Event:
-    """What was known for a horizon: the balance of its items by weight, and the sentence and weight of the one that
-    is told."""
+    """The events of a horizon: the balance of its items by weight, and the sentence and weight of the one that is
+    quoted."""
 
     balance: int = 0
-    told: str = ""
+    quote: str = ""
     weight: int = 0
 
 
 def reflect(view: LowLevelView) -> Mapping[str, str]:
-    """A LowLevelReflection of the view, as plain JSON."""
+    """Answer as a LowLevelReflection, as plain JSON."""
     events = {term: _event(view, term) for term in _TERMS}
     reading = chart.read(ChartView(view.symbol, view.session, view.owner, view.chart, view.table))
     states = {
@@ -57,11 +57,11 @@ def reflect(view: LowLevelView) -> Mapping[str, str]:
         for term, span in zip(_TERMS, HORIZONS, strict=True)
     }
     main = _main_move(view)
-    # What is remembered of the past is no event of today: a lesson about it would quote lessons that quote lessons.
+    # Memories are no events of today: a lesson about them would quote lessons that quote lessons.
     event = max(
-        (_reported(view, term) for term in _TERMS), key=lambda one: (one.weight, abs(one.balance), bool(one.told))
+        (_reported(view, term) for term in _TERMS), key=lambda one: (one.weight, abs(one.balance), bool(one.quote))
     )
-    words = salient_words((event.told, states["long"]), 10, (view.symbol,))
+    words = salient_words((event.quote, states["long"]), 10, (view.symbol,))
     direction = _verb(main.change if main else 0.0)
     return answer | {
         "lesson": _lesson(view, event, states["long"], main),
@@ -70,9 +70,9 @@ def reflect(view: LowLevelView) -> Mapping[str, str]:
 
 
 def _event(view: LowLevelView, term: str) -> _Event:
-    """What today's reports say of a horizon, and of the long one, where they say nothing, what the past does."""
+    """Today's event of a horizon; for the long one, where there is none, that of the past."""
     event = _reported(view, term)
-    if not event.told and view.past is not None and term == "long":
+    if not event.quote and view.past is not None and term == "long":
         past = read(view.past.summary)
         return _Event(past.side, main_sentence(past, QUOTED))
     return event
@@ -88,8 +88,8 @@ def _reported(view: LowLevelView, term: str) -> _Event:
             # Of those that weigh alike the one that names the company is about it for sure.
             names = names_of(view.symbol, (item.summary for item in items))
             named = [bool(names and names.search(item.summary)) for item in sided]
-            told, _ = max(zip(sided, named, strict=True), key=lambda one: one[0].weight + _NAMED * one[1])
-            return _Event(balance, clean(told.summary, QUOTED), told.weight)
+            main, _ = max(zip(sided, named, strict=True), key=lambda one: one[0].weight + _NAMED * one[1])
+            return _Event(balance, clean(main.summary, QUOTED), main.weight)
     if isinstance(report, NewsDigest) and term == "short":
         balance = _SIGNS[report.sentiment]
         side = report.positive if balance > 0 else report.negative if balance < 0 else report.summary
@@ -101,45 +101,47 @@ def _analysis(view: LowLevelView, span: int, event: _Event, state: str) -> str:
     moves = [move for move in view.moves if move.horizon_days == span]
     if not moves:
         return f"There are too few sessions for a move over {counted(span, 'session')}; the chart says: {state}."
-    moved = "; ".join(_told(move) for move in moves)
+    moved = "; ".join(_move_text(move) for move in moves)
     way = _way(next((move for move in moves if move.hindsight), moves[-1]).change)
     if not event.balance:
-        why = f"no item of this horizon takes a side ({event.told})" if event.told else "no item speaks of this horizon"
+        why = "no item speaks of this horizon"
+        if event.quote:
+            why = f"no item of this horizon takes a side ({event.quote})"
     elif not way:
-        why = f"the {_side(event)} news did not move it: {event.told}"
+        why = f"the {_side(event)} news did not move it: {event.quote}"
     elif (event.balance > 0) == (way > 0):
-        why = f"that is what the {_side(event)} news asks for: {event.told}"
+        why = f"that is what the {_side(event)} news asks for: {event.quote}"
     else:
-        why = f"that goes against the {_side(event)} news, which was known already or weighed less: {event.told}"
+        why = f"that goes against the {_side(event)} news, which was known already or weighed less: {event.quote}"
     earlier = _earlier(view) if span == HORIZONS[-1] else ""
     return f"The price {moved}; {why}. The chart says: {state}.{earlier}"
 
 
 def _earlier(view: LowLevelView) -> str:
     for memory in view.lessons[:1]:
-        said = memory_told(memory, 160)
-        return f" A lesson of {memory.session} said: {ended(said)}" if said else ""
+        lesson = memory_sentence(memory, 160)
+        return f" A lesson of {memory.session} said: {ended(lesson)}" if lesson else ""
     return ""
 
 
 def _lesson(view: LowLevelView, event: _Event, state: str, main: PriceMove | None) -> str:
-    """The rule first, then the case: whoever reads only its beginning still learns."""
-    quoted = event.told.replace('"', "'")
+    """The advice first, then the case, so that a cut text keeps the advice."""
+    quoted = event.quote.replace('"', "'")
     case = f'had "{quoted}"' if quoted else "had no news of weight"
     case += f' and the chart said "{state}"'
     if main is None:
         return f"There is no move to learn from yet: on {view.session} {view.symbol} {case}."
     advice = _advice(event, state, _way(main.change))
-    return f"{advice[0].upper()}{advice[1:]}: on {view.session} {view.symbol} {case}; the price {_told(main)}."
+    return f"{advice[0].upper()}{advice[1:]}: on {view.session} {view.symbol} {case}; the price {_move_text(main)}."
 
 
 def _advice(event: _Event, state: str, way: int) -> str:
-    """What to make of a move: by the side of the news, and where it takes none by whether the chart went with it."""
+    """The advice after a move: by the side of the news, or without one by the trend of the chart."""
     side = (event.balance > 0) - (event.balance < 0)
     if side or not way:
         return _ADVICE.get((side, way), _NO_MOVE)
     moves = (
-        f"the price {'rises' if way > 0 else 'falls'} {'on news that takes no side' if event.told else 'without news'}"
+        f"the price {'rises' if way > 0 else 'falls'} {'on news that takes no side' if event.quote else 'without news'}"
     )
     trend = ("uptrend" in state.lower()) - ("downtrend" in state.lower())
     if not trend:
@@ -153,7 +155,7 @@ def _main_move(view: LowLevelView) -> PriceMove | None:
     return max(moves, key=lambda move: abs(move.change) / move.horizon_days**0.5, default=None)
 
 
-def _told(move: PriceMove) -> str:
+def _move_text(move: PriceMove) -> str:
     then = "then " if move.hindsight else ""
     return f"{then}{_verb(move.change)} ({signed_percent(move.change)}) over {counted(move.horizon_days, 'session')}"
 

@@ -1,5 +1,4 @@
-"""Digests news by rule: which items concern the company, what speaks for and against it, which sentences
-say so."""
+"""Rules for the news agent: items that concern the company, arguments for and against, and the key sentences."""
 
 from __future__ import annotations
 
@@ -9,12 +8,12 @@ from typing import Any
 
 from engine.agents.news_digest import NewsLine, NewsView
 from engine.agents.text import count_words, plain
-from engine.offline.reading import VERDICT, Reading, names_of, read
+from engine.offline.reading import SENTIMENT_TAG, Reading, names_of, read
 
 KEY_SENTENCES = 5
 FACTORS = 4
 BALANCE = 0.3
-"""From this balance of sides on the day counts as bullish or bearish: one clear item alone is enough."""
+"""Smallest balance of sides at which a day is bullish or bearish: one clear item alone is enough."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +24,7 @@ class _Finding:
 
 
 def digest(view: NewsView) -> Mapping[str, Any]:
-    """A NewsDigest of the view, as plain JSON."""
+    """Answer as a NewsDigest, as plain JSON."""
     items, repeats = [], 0
     names = names_of(view.symbol, (f"{line.headline} {line.summary}" for line in view.items))
     for line, count in _distinct(view.items):
@@ -67,7 +66,7 @@ def _items(count: int) -> str:
 
 
 def _balance(items: Sequence[Reading]) -> float:
-    """Items for less items against, over those that take a side and two that do not: from -1 to 1."""
+    """Positive less negative items over both and two neutral ones: from -1 to 1."""
     good, bad = _sides(items)
     return (good - bad) / (good + bad + 2)
 
@@ -87,7 +86,7 @@ def _reason(items: Sequence[Reading], balance: float, positive: Sequence[str], n
 
 
 def _findings(items: Iterable[Reading]) -> list[_Finding]:
-    """The sentences that weigh most, at most two an item, in the order in which they were read."""
+    """The strongest sentences, at most two an item, in reading order."""
     findings: list[_Finding] = []
     for item in items:
         ranked = sorted(range(len(item.scores)), key=lambda row: -abs(item.scores[row]))[:2]
@@ -98,11 +97,11 @@ def _findings(items: Iterable[Reading]) -> list[_Finding]:
 
 
 def _distinct(lines: Iterable[NewsLine]) -> Iterable[tuple[NewsLine, int]]:
-    """Each item once, with how often it came: feeds repeat themselves."""
+    """Each item once with its number of repeats."""
     counted: dict[tuple[str, str], int] = {}
     first: dict[tuple[str, str], NewsLine] = {}
     for line in lines:
-        key = (line.headline.lower(), VERDICT.sub("", line.summary)[:160].lower())
+        key = (line.headline.lower(), SENTIMENT_TAG.sub("", line.summary)[:160].lower())
         counted[key] = counted.get(key, 0) + 1
         first.setdefault(key, line)
     return [(line, counted[key]) for key, line in first.items()]

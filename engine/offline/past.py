@@ -1,4 +1,4 @@
-"""Summarizes memories by rule: what still holds, what newer reports or time have overtaken, what it all says."""
+"""Rules for past intelligence: valid memories, outdated ones, and a summary."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _QUOTATION = re.compile(r'"[^"]*"')
 
 
 def summarize(view: PastView) -> Mapping[str, Any]:
-    """A PastSummary of the view, as plain JSON."""
+    """Answer as a PastSummary, as plain JSON."""
     memories = list({memory.id: memory for memory in view.recollections}.values())
     newest = {kind: max((m.session for m in memories if m.kind == kind), default=view.session) for kind in FILINGS}
     valid = [memory for memory in memories if not _outdated(memory, view.session, newest)]
@@ -37,8 +37,8 @@ def summarize(view: PastView) -> Mapping[str, Any]:
 
 
 def read_memory(memory: Recollection) -> Reading:
-    """What an agent sees of a memory, read. Of one's own reflections what they quote is left out: the events of a case
-    are not its lesson."""
+    """The reading of a memory's text. Quotations in the owner's reflections are left out: the events of a case are not
+    its lesson."""
     text = shown_text(memory)
     if memory.kind == "macro":
         return read_figure(text)
@@ -46,18 +46,18 @@ def read_memory(memory: Recollection) -> Reading:
 
 
 def is_reflection(memory: Recollection) -> bool:
-    """Whether a memory is one's own reflection, which may lie in any layer."""
+    """True for a reflection of the owner, which may be in any layer."""
     return memory.layer == "reflection" or memory.kind.endswith("reflection")
 
 
-def memory_told(memory: Recollection, limit: int = 280) -> str:
-    """A memory in a sentence: what weighs most in it, of one's own reflections the beginning, which is the lesson."""
+def memory_sentence(memory: Recollection, limit: int = 280) -> str:
+    """A memory in a sentence: its strongest one; of a reflection the beginning, which is the lesson."""
     text = shown_text(memory)
     return clean(text, limit) if is_reflection(memory) else main_sentence(read(text), limit)
 
 
 def _outdated(memory: Recollection, today: date, newest: Mapping[str, date]) -> bool:
-    """A filing goes with the next of its kind, everything with its time."""
+    """True for a filing with a newer one of its kind, and for any memory past its lifetime."""
     if memory.kind in newest and memory.session < newest[memory.kind]:
         return True
     return (today - memory.session).days > LIFETIME_DAYS.get(memory.layer, LIFETIME_DAYS["shallow"])
@@ -75,12 +75,12 @@ def _summary(view: PastView, memories: Sequence[Recollection], valid: Sequence[R
         f"{bad} against it."
     )
     for memory in _best_of_each_layer(valid):
-        if sentence := memory_told(memory):
+        if sentence := memory_sentence(memory):
             yield f"{memory.session}, {plain(memory.kind, 40)}: {ended(sentence)}"
 
 
 def _best_of_each_layer(valid: Sequence[Recollection]) -> list[Recollection]:
-    """Layer by layer the next best, so that no layer silences another."""
+    """The best of each layer, then the second best of each, so that every layer is quoted."""
     layers = list(by_layer(valid).values())
     deepest = max(map(len, layers), default=0)
     return [rows[place] for place in range(deepest) for rows in layers if place < len(rows)][:QUOTED]

@@ -1,4 +1,4 @@
-"""Reads a text about a company by rule: its sentences, what each is worth, whether it is about the company at all."""
+"""Reading of texts about a company by rule: sentences, their sentiment, and whether they concern the company."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from engine.domain.market import Symbol, is_crypto
 from engine.offline.lexicon import lexicon
 
 TAKES_SIDE = 0.25
-"""From this worth on a text takes a side."""
+"""Smallest worth at which a text takes a side."""
 
-# The stop first, then what it may belong to: the other way round costs three times as much.
+# The full stop first, then the abbreviations before it: the other way round takes three times as long.
 _SENTENCE_END = re.compile(
     r"[.!?](?<!\b[A-Z]\.)(?<!\b(?:Co|vs|No|Dr|Mr|Ms|Jr|Sr|St)\.)(?<!\b(?:Inc|Ltd|Mrs)\.)(?<!\bCorp\.)(?<!\bSept\.)"
     r"(?<!\b(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\.)['\"”]?\s+"
 )
-# Some feeds end an item with another model's verdict; the rules judge for themselves.
-VERDICT = re.compile(r"\s*\(sentiment:\s*\w+\)", re.IGNORECASE)
+# Some feeds end an item with another model's judgement, which is left out.
+SENTIMENT_TAG = re.compile(r"\s*\(sentiment:\s*\w+\)", re.IGNORECASE)
 _LIST_BEFORE = re.compile(
     r"\b(?:including|includes|include|such as|like|alongside|competitors?|peers?|players?|among)\b[^.;]{0,120}$",
     re.IGNORECASE,
@@ -32,8 +32,8 @@ _LIST_BEFORE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A text as read: its sentences, what each speaks for (above zero) or against, and whether the text concerns the
-    company."""
+    """A text by sentences with the sentiment of each, above zero for positive; `concerns` is False where it is not
+    about the company."""
 
     sentences: tuple[str, ...]
     scores: tuple[float, ...]
@@ -41,7 +41,7 @@ class Reading:
 
     @property
     def total(self) -> float:
-        """All that its sentences are worth."""
+        """The sum of the sentences' sentiment."""
         return sum(self.scores)
 
     @property
@@ -51,12 +51,12 @@ class Reading:
 
     @property
     def side(self) -> int:
-        """1 where it speaks for the share, -1 against it, 0 where it takes no side."""
+        """1 for a positive text, -1 for a negative one, 0 for neither."""
         return (self.worth > TAKES_SIDE) - (self.worth < -TAKES_SIDE)
 
     @property
     def main_sentence(self) -> str:
-        """The sentence that weighs most, the first one where none weighs anything; empty where there is none."""
+        """The strongest sentence, the first where none has a sentiment; empty where there is none."""
         return next(iter(self.weightiest(1)), "")
 
     def weightiest(self, count: int, bonus: Callable[[str], float] = lambda sentence: 0.0) -> list[str]:
@@ -75,7 +75,7 @@ class Reading:
 def read(text: str, names: re.Pattern[str] | None = None) -> Reading:
     """A text read. With names, one that does not concern their bearer is worth nothing. The last texts are kept:
     memories come back day after day."""
-    sentences = tuple(s.strip() for s in _SENTENCE_END.split(VERDICT.sub("", text) + " ") if s.strip())
+    sentences = tuple(s.strip() for s in _SENTENCE_END.split(SENTIMENT_TAG.sub("", text) + " ") if s.strip())
     if names is not None and not _concerns(sentences, names):
         return Reading(sentences, (0.0,) * len(sentences), False)
     words = lexicon()
@@ -83,8 +83,7 @@ def read(text: str, names: re.Pattern[str] | None = None) -> Reading:
 
 
 def _concerns(sentences: Sequence[str], names: re.Pattern[str]) -> bool:
-    """Whether an item is about the company: it is named early on, not as one of a list, or again and
-    again."""
+    """True for a text about the company: it is named early and not in a list, or at least three times."""
     mentions = 0
     for row, sentence in enumerate(sentences):
         found = names.search(sentence)
@@ -98,8 +97,7 @@ def _concerns(sentences: Sequence[str], names: re.Pattern[str]) -> bool:
 
 
 def names_of(symbol: Symbol, texts: Iterable[str]) -> re.Pattern[str] | None:
-    """What the company is called, as a pattern; None where nobody knows, and every item has to count as
-    its."""
+    """The company's names as a pattern; None where they are not known, and every item counts as its."""
     names = set(_known_names().get(symbol, ())) or set(_learnt(symbol, texts))
     if not names:
         return None
@@ -115,7 +113,7 @@ def _pattern(names: frozenset[str]) -> re.Pattern[str]:
 
 
 def _learnt(symbol: Symbol, texts: Iterable[str]) -> Iterable[str]:
-    """Names that stand before the symbol in brackets: "Universal Corporation (NYSE: UVV)"."""
+    """Names before the symbol in brackets: "Universal Corporation (NYSE: UVV)"."""
     ticker = re.compile(rf"((?:[A-Z][\w&.'-]*\s+){{1,5}})\((?:[A-Z]+:\s*)?{re.escape(symbol)}\)")
     for text in texts:
         for found in ticker.finditer(text):

@@ -1,4 +1,4 @@
-"""Reflects by arithmetic: which decisions were followed by the right move, and what was missed."""
+"""Rules for the reflections on performance and on signals: trades that were right, and what was missed."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from engine.domain.decision import Action, Outcome
 LOOK_AHEAD = 5
 """Sessions after a signal by which it is judged, fewer where fewer have passed."""
 NOTABLE = 3.0
-"""Percent of a move that is worth a remark."""
+"""Smallest move in percent that is mentioned."""
 REMARKS = 4
 SHARE_OF_GOOD, SHARE_OF_POOR = 0.6, 0.4
 """Shares of right trades from which, and up to which, they count as effective and as ineffective."""
 
 
 def on_performance(view: PerformanceView) -> Mapping[str, str]:
-    """A PerformanceReflection of the view, as plain JSON."""
+    """Answer as a PerformanceReflection, as plain JSON."""
     return {
         "effectiveness": _effectiveness(view.outcomes),
         "key_factors": _key_factors(view.outcomes),
@@ -32,7 +32,7 @@ def on_performance(view: PerformanceView) -> Mapping[str, str]:
 
 
 def _effectiveness(outcomes: Sequence[Outcome]) -> str:
-    """A buy was right where the symbol then earned, a sell where what was kept then lost."""
+    """The share of right trades: buys before a gain, sells before a loss of the rest."""
     mean = sum((o.reward for o in outcomes), Decimal(0)) / max(1, len(outcomes)) * 100
     judged = [o for o in outcomes if o.action in (Action.BUY, Action.SELL) and o.reward]
     if not judged:
@@ -56,7 +56,7 @@ def _key_factors(outcomes: Sequence[Outcome]) -> str:
 
 
 def factor_of(outcome: Outcome) -> str:
-    """What an outcome's decision rested on, in up to five words: what stands before the colon names it."""
+    """The factor of an outcome's decision, in up to five words: the part before the colon."""
     return " ".join(plain(outcome.key_factors).partition(":")[0].split()[:5]) or "nothing named"
 
 
@@ -70,7 +70,7 @@ def _return_trend(outcomes: Sequence[Outcome]) -> str:
 
 
 def on_signals(view: SignalView) -> Mapping[str, Any]:
-    """A SignalReflection of the view, as plain JSON."""
+    """Answer as a SignalReflection, as plain JSON."""
     chart = view.chart
     closes = [c for c in (chart.lines[0].values if chart.lines else ()) if c is not None]
     if len(closes) < 2 or len(closes) != len(chart.sessions):
@@ -91,24 +91,24 @@ def _against_trend(closes: Sequence[float], markers: Sequence[Marker]) -> str:
     word = "rose" if change > 1 else "fell" if change < -1 else "went sideways"
     buys = [m.price for m in markers if m.side == Action.BUY]
     sells = [m.price for m in markers if m.side == Action.SELL]
-    told = f"The price {word} ({change:+.2f}%) to {closes[-1]:.2f} over {len(closes)} sessions"
-    told += f"; {len(buys)} buys at {sum(buys) / len(buys):.2f} on average" if buys else "; no buys"
-    return told + (f", {len(sells)} sells at {sum(sells) / len(sells):.2f}." if sells else ", no sells.")
+    text = f"The price {word} ({change:+.2f}%) to {closes[-1]:.2f} over {len(closes)} sessions"
+    text += f"; {len(buys)} buys at {sum(buys) / len(buys):.2f} on average" if buys else "; no buys"
+    return text + (f", {len(sells)} sells at {sum(sells) / len(sells):.2f}." if sells else ", no sells.")
 
 
 def _of_signals(closes: Sequence[float], markers: Sequence[Marker]) -> str:
-    told, right_of_all, judged_of_all = [], 0, 0
+    text, right_of_all, judged_of_all = [], 0, 0
     for side, name in ((Action.BUY, "buys"), (Action.SELL, "sells")):
         moves = [_after(closes, m) for m in markers if m.side == side and m.index < len(closes) - 1]
         right = sum((move > 0) == (side is Action.BUY) for move in moves)
         if moves:
-            told.append(f"{right} of {len(moves)} {name} right (mean move {sum(moves) / len(moves):+.2f}%)")
+            text.append(f"{right} of {len(moves)} {name} right (mean move {sum(moves) / len(moves):+.2f}%)")
         right_of_all, judged_of_all = right_of_all + right, judged_of_all + len(moves)
     if not judged_of_all:
         return "No signal is old enough to judge."
     share = right_of_all / judged_of_all
     word = "Effective" if share >= SHARE_OF_GOOD else "Ineffective" if share <= SHARE_OF_POOR else "Mixed"
-    return f"{word}: {', '.join(told)}."
+    return f"{word}: {', '.join(text)}."
 
 
 def _missed(sessions: Sequence[str], closes: Sequence[float], markers: Sequence[Marker]) -> list[str]:

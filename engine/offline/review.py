@@ -1,4 +1,4 @@
-"""Reviews past decisions by arithmetic: each one right or wrong, what would have been better, what to keep."""
+"""Rules for the high-level and the extended reflection: judgements of decisions, corrections and lessons."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from engine.offline.salience import clean, counted, salient_words
 MISTAKES = 3
 LESSONS = 3
 FEW = 3
-"""Cases from which a share says anything."""
+"""Cases from which on a share is meaningful."""
 QUERY_WORDS = 10
 OPENING = 140
-"""Characters of a reason that its decisions are to be found again by."""
+"""Characters of a reason that the search words are taken from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +34,8 @@ class _Judged:
 
     @property
     def right(self) -> bool:
-        """A buy before a rise, a sale before a fall; a hold that, with something held, bore no fall, and else missed no
-        rise."""
+        """True for a buy before a rise, a sale before a fall, and a hold that avoided a fall with a position, or missed
+        no rise without one."""
         action, reward = self.outcome.action, self.outcome.reward
         if action is Action.BUY:
             return self.move > 0
@@ -56,9 +56,9 @@ class _Judged:
 
 
 def on_decisions(view: HighLevelView) -> Mapping[str, Any]:
-    """A HighLevelReflection of the view, as plain JSON."""
+    """Answer as a HighLevelReflection, as plain JSON."""
     judged = list(_judged(view))
-    # Reasons begin with the matter; what follows is evidence of all kinds.
+    # A reason begins with its rule; evidence of all kinds follows.
     openings = [clean(reason, OPENING) for reason in view.reasons]
     words = salient_words((*(one.factor for one in judged), *openings), QUERY_WORDS, (view.symbol,))
     return {
@@ -72,7 +72,7 @@ def on_decisions(view: HighLevelView) -> Mapping[str, Any]:
 
 
 def _judged(view: HighLevelView) -> Iterator[_Judged]:
-    """The decisions that the chart reaches beyond, each session's last one, oldest first."""
+    """The decisions before the chart's last session, the last one of each session, oldest first."""
     closes = view.chart.lines[0].values if view.chart.lines else ()
     rows = {session: row for row, session in enumerate(view.chart.sessions)}
     last = {o.decision_session: o for o in view.outcomes if o.action is not Action.ABSTAIN}
@@ -94,7 +94,7 @@ def _why(one: _Judged) -> str:
 
 
 def _improvements(judged: Sequence[_Judged]) -> Iterator[str]:
-    """The costliest mistakes, then the best success; in the words that the decision listens to."""
+    """The costliest mistakes, then the best success, in words that `leaning` recognizes."""
     wrong = sorted((one for one in judged if not one.right), key=lambda one: -abs(one.move))
     for one in wrong[:MISTAKES]:
         session = one.outcome.decision_session
@@ -122,7 +122,7 @@ def _improvements(judged: Sequence[_Judged]) -> Iterator[str]:
 
 
 def _lessons(view: HighLevelView, judged: Sequence[_Judged]) -> Iterator[str]:
-    """What the factors were worth, those first that were named most often."""
+    """The results of the factors, the most frequent first."""
     if not judged:
         yield f"There is nothing to judge yet: no decision on {view.symbol} is old enough."
         return
@@ -140,7 +140,7 @@ def _lessons(view: HighLevelView, judged: Sequence[_Judged]) -> Iterator[str]:
 
 
 def _advice(action: Action, right: int, cases: int) -> str:
-    """What to do about a factor that was right so often; a hold has no size, and one case or two show nothing."""
+    """The advice for a factor by its share of right decisions; a hold has no size, and one case or two show nothing."""
     if cases < FEW:
         return "too few to learn from"
     hold, share = action is Action.HOLD, right / cases
@@ -152,7 +152,7 @@ def _advice(action: Action, right: int, cases: int) -> str:
 
 
 def on_period(view: ExtendedView) -> Mapping[str, Any]:
-    """An ExtendedReflection of the view, as plain JSON."""
+    """Answer as an ExtendedReflection, as plain JSON."""
     outcomes = view.outcomes
     words = salient_words([factor_of(o) for o in outcomes], QUERY_WORDS, (view.symbol,))
     paid = sorted((o for o in outcomes if o.reward > 0), key=lambda o: -o.reward)
@@ -160,8 +160,8 @@ def on_period(view: ExtendedView) -> Mapping[str, Any]:
     return {
         "trading_trend": _trading_trend(view),
         "self_evaluation": _evaluation(outcomes),
-        "repeat": [_kept(outcome) for outcome in paid[:2]],
-        "avoid": [_kept(outcome) for outcome in cost[:2]],
+        "repeat": [_result_line(outcome) for outcome in paid[:2]],
+        "avoid": [_result_line(outcome) for outcome in cost[:2]],
         "query": " ".join((view.symbol, "own trading", *words)),
     }
 
@@ -190,7 +190,7 @@ def _evaluation(outcomes: Sequence[Outcome]) -> str:
     return f"{word}: {good} of {counted(len(outcomes), 'session')} earned, all together {earned:+.3f}%."
 
 
-def _kept(outcome: Outcome) -> str:
+def _result_line(outcome: Outcome) -> str:
     verb = "earned" if outcome.reward > 0 else "lost"
     return (
         f"{outcome.action} on {outcome.decision_session} on {factor_of(outcome)}: it {verb} "

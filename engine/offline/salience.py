@@ -1,4 +1,4 @@
-"""Salient words and sentences: what a text is to be found again by, and what of it is worth quoting."""
+"""Salient words for searches, and salient sentences for quotations."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _LIST_MARKS = re.compile(r"\*\*|^[\s#*•-]+|^\d+\s*[.)]\s+")
 
 
 def salient_words(texts: Iterable[str], count: int, skip: Iterable[str] = ()) -> list[str]:
-    """The words that say most of some texts, in the order in which they come: names and words of finance before
-    others, repeated ones before single ones."""
+    """The most salient words of some texts, in order of appearance: names and words of finance before others, repeated
+    ones before single ones."""
     words, unwanted = lexicon(), _common_words() | {word.lower() for word in skip}
     weight: dict[str, float] = {}
     spelled: dict[str, str] = {}
@@ -30,7 +30,7 @@ def salient_words(texts: Iterable[str], count: int, skip: Iterable[str] = ()) ->
             if low in unwanted or len(low) < 3:
                 continue
             named = word[0].isupper() and found.start() > 0
-            known = low in words.things or low in words.words or low in words.moves
+            known = low in words.things or low in words.weights or low in words.moves
             weight[low] = weight.get(low, 0.0) + 1.0 + 0.8 * named + 0.6 * known
             if named or low not in spelled:
                 spelled[low] = word if named else low
@@ -50,7 +50,7 @@ def clean(sentence: str, limit: int = 280) -> str:
 
 
 def main_sentence(reading: Reading, limit: int = 280) -> str:
-    """The sentence that weighs most, clean; empty where there is none."""
+    """The strongest sentence, clean; empty where there is none."""
     return clean(reading.main_sentence, limit)
 
 
@@ -67,7 +67,7 @@ def key_sentences(reading: Reading, count: int, names: re.Pattern[str] | None = 
 
 
 def ended(text: str) -> str:
-    """A text that ends as a sentence does."""
+    """The text with a full stop where it has no end."""
     return text if text.endswith((".", "!", "?", "…")) else f"{text}."
 
 

@@ -74,15 +74,15 @@ def use_of(answers: Iterable[AnswerEntry]) -> ModelUse:
 
 def answered(record: AnswerRecord, run: str, now: datetime) -> AgentAnswered:
     """The event of one call."""
-    asked, result = record.asked, record.result
+    key, result = record.key, record.result
     text = answer_text(record.answer) if record.answer is not None else f"{record.outcome}: {record.reason}"
     return AgentAnswered(
         run=run,
         time=now,
-        session=asked.session,
-        symbol=asked.symbol,
-        owner=asked.owner,
-        step=asked.step,
+        session=key.session,
+        symbol=key.symbol,
+        owner=key.owner,
+        step=key.step,
         text=text,
         model=result.model,
         abstained=record.outcome == "abstained",

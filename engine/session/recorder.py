@@ -124,7 +124,7 @@ class JournalRecorder:
 
 def answer_entry(record: AnswerRecord, run: str, cycle: int, time: datetime) -> AnswerEntry:
     """A call of a model as the journal keeps it."""
-    asked = record.asked
+    asked = record.key
     return AnswerEntry(
         key=DecisionKey(run, asked.session, cycle, asked.symbol, asked.owner),
         time=time,

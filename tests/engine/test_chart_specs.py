@@ -9,11 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.domain.chart import IndicatorTable
 from engine.domain.decision import Action
 from engine.domain.market import Bar, PriceHistory
 from engine.market.chart_specs import TABLE_ROWS, indicator_table, kline_chart, signal_chart, trading_chart
 
 FIRST = date(2023, 1, 2)
+
+
+def last_row(table: IndicatorTable) -> dict[str, float | None]:
+    return dict(zip(table.columns, table.rows[-1], strict=True))
 
 
 def history(closes: list[float], volume: Decimal | None = Decimal(1000)) -> PriceHistory:
@@ -81,8 +86,8 @@ def test_the_table_names_the_latest_values_and_tells_the_last_rows() -> None:
     bars = history([100 + n / 4 for n in range(90)])
     table = indicator_table(bars)
     assert len(table.rows) == len(table.sessions) == TABLE_ROWS
-    assert table.latest["close"] == 122.25
-    assert table.latest["SMA 50"] == pytest.approx(122.25 - 24.5 / 4)
+    assert last_row(table)["close"] == 122.25
+    assert last_row(table)["SMA 50"] == pytest.approx(122.25 - 24.5 / 4)
     heading, *rows = table.text.splitlines()
     assert heading.startswith("session | open | high | low | close | volume | SMA 10")
     assert len(rows) == TABLE_ROWS and rows[-1].startswith(
@@ -93,9 +98,9 @@ def test_the_table_names_the_latest_values_and_tells_the_last_rows() -> None:
 
 def test_a_short_history_has_a_table_with_gaps() -> None:
     table = indicator_table(history([5.0]))
-    assert table.latest["SMA 10"] is None and table.latest["close"] == 5
+    assert last_row(table)["SMA 10"] is None and last_row(table)["close"] == 5
     assert " | - | " in table.text
-    assert indicator_table(history([])).latest == {}
+    assert indicator_table(history([])).rows == ()
 
 
 def test_signals_mark_buys_and_sells_inside_the_window_only() -> None:

@@ -83,6 +83,9 @@ def _document(config: Config, agents: Sequence[AgentModel], prices: PriceTable, 
                 "key": one.key_variable or None,
                 "key_present": None if not one.key_variable else not one.key_missing,
                 "price_known": one.price is not None or not one.spec.model,
+                "active": one.active,
+                "reads": list(one.reads),
+                "waits_for": list(one.waits_for),
                 **one.settings.model_dump(mode="json", exclude={"model"}),
             }
             for one in agents

@@ -14,7 +14,7 @@ import pytest
 from connectors.wiring.remote_models import RemoteModels
 from connectors.wiring.services import services
 from engine import places
-from engine.agents.registry import BUILT_IN
+from engine.agents.registry import registered
 from engine.app.backtest import run_backtest
 from engine.app.models import build_models
 from engine.config import Config
@@ -81,7 +81,7 @@ def test_the_presets_wishes_are_changed_by_the_configuration_agent_by_agent() ->
     assert (models.settings["chart"].timeout, models.settings["decision"].max_output_tokens) == (5, 8192)
     # Only what the user set himself is insisted on.
     assert models.insisted == {"news"}
-    assert set(models.models) == set(BUILT_IN)
+    assert set(models.models) == set(registered())
     assert (models.spec, models.label) == ("offline", "rules, not a language model")
 
 

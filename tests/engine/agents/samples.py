@@ -8,7 +8,7 @@ from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
 
-from engine.agents.ask import AnswerRecord, Asked, Asker
+from engine.agents.ask import AnswerRecord, Asker, QuestionKey
 from engine.agents.decision import DecisionView
 from engine.agents.inputs import Holding
 from engine.domain.decision import Action, Outcome
@@ -61,7 +61,7 @@ class Desk:
     def __init__(self, model: Any) -> None:
         self.model = model
         self.records: list[AnswerRecord] = []
-        self.deltas: list[tuple[Asked, str]] = []
+        self.deltas: list[tuple[QuestionKey, str]] = []
         self.asker = Asker({"default": model}, {}, self.records.append, lambda a, t: self.deltas.append((a, t)))
 
 

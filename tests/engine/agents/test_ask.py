@@ -42,9 +42,9 @@ async def test_a_good_answer_is_taken_at_once() -> None:
     assert (reply.answer.recommendation, reply.answer.position_size, reply.attempts) == ("BUY", 7, 1)
     assert reply.abstained_because == ""
     (record,) = desk.records
-    assert (record.outcome, record.reason, record.attempt, record.asked.agent) == ("answered", "", 1, "decision")
+    assert (record.outcome, record.reason, record.attempt, record.key.agent) == ("answered", "", 1, "decision")
     assert record.answer == TRADE
-    assert desk.deltas == [(record.asked, json.dumps(TRADE))]
+    assert desk.deltas == [(record.key, json.dumps(TRADE))]
 
 
 BAD = {
@@ -147,23 +147,6 @@ async def test_equal_questions_have_equal_hashes_and_any_difference_shows() -> N
     changed = ChartView("MSFT", date(2023, 6, 1), "desk", other, CHART_VIEW.table)
     assert await hashed(CHART_VIEW) == await hashed(CHART_VIEW)
     assert len({await hashed(CHART_VIEW), await hashed(changed), await hashed(CHART_VIEW, False)}) == 3
-
-
-async def test_a_record_goes_to_json() -> None:
-    desk = Desk(ListedModel([failed(FailureKind.REFUSED, "no")]))
-    await desk.asker.ask(CHART, CHART_VIEW)
-    plain = json.loads(json.dumps(desk.records[0].to_json()))
-    asked = {"agent": "chart", "symbol": "MSFT", "session": "2023-06-01", "owner": "desk", "sample": 0}
-    assert asked.items() <= plain["asked"].items()
-    assert plain["charts"] == [PICTURE.fingerprint()]
-    assert plain["result"]["failure"] == {"kind": "refused", "detail": "no"}
-
-
-async def test_the_options_of_a_run_go_with_every_question() -> None:
-    model, options = ListedModel([answered(READING)]), AnswerOptions(effort="high", tier="flex")
-    asker = Asker({"default": model}, {}, lambda r: None, lambda a, t: None, options=options)
-    await asker.ask(CHART, CHART_VIEW)
-    assert [request.options for request in model.requests] == [options]
 
 
 async def test_each_agent_asks_its_own_model_with_its_own_settings() -> None:

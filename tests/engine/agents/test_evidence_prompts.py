@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from engine.agents.registry import BUILT_IN
+from engine.agents.registry import registered
 from engine.agents.rendering import render
 from engine.agents.view import View
 from engine.market.moves import PriceMove
@@ -48,7 +48,7 @@ CASES: dict[str, tuple[str, View]] = {
 
 
 def rendered(agent: str, view: Any, sees: bool = True) -> tuple[str, str]:
-    asked = BUILT_IN[agent]
+    asked = registered()[agent]
     question = render(asked.prompt, view, asked.expects(view), sees)
     return question.system, question.user
 
@@ -73,7 +73,7 @@ def fields_of(answer: type[BaseModel]) -> list[tuple[str, str | None]]:
 def test_every_field_of_the_answer_is_asked_for_in_its_own_words(case: str, sees: bool) -> None:
     system, user = told(case, sees)
     agent, view = CASES[case]
-    for name, description in fields_of(BUILT_IN[agent].expects(view)):
+    for name, description in fields_of(registered()[agent].expects(view)):
         assert f"- {name}" in system
         assert description and description in system
     assert "MSFT" in user and "MSFT" not in system

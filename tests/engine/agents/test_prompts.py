@@ -11,7 +11,7 @@ from engine.agents.chart_reading import ChartView
 from engine.agents.decision import rules_for
 from engine.agents.news_digest import NewsDigest, NewsLine, NewsView
 from engine.agents.performance_reflection import PerformanceView
-from engine.agents.registry import BUILT_IN
+from engine.agents.registry import registered
 from engine.agents.rendering import render
 from engine.agents.signal_reflection import SignalView
 from engine.agents.view import View
@@ -49,7 +49,7 @@ VIEWS: dict[str, tuple[str, View]] = {
 
 
 def rendered(agent: str, view: Any, sees: bool = True) -> tuple[str, str]:
-    asked = BUILT_IN[agent]
+    asked = registered()[agent]
     question = render(asked.prompt, view, asked.expects(view), sees)
     return question.system, question.user
 
@@ -59,7 +59,7 @@ def rendered(agent: str, view: Any, sees: bool = True) -> tuple[str, str]:
 def test_every_field_of_the_answer_is_asked_for_in_its_own_words(case: str, sees: bool) -> None:
     agent, view = VIEWS[case]
     system, user = rendered(agent, view, sees)
-    answer = BUILT_IN[agent].answer
+    answer = registered()[agent].answer
     for name, field in answer.model_fields.items():
         assert f"- {name}" in system
         assert field.description and field.description in system

@@ -10,7 +10,7 @@ import pytest
 from engine.agents.agent import Reads
 from engine.agents.graph import waits_for
 from engine.agents.inputs import Holding
-from engine.agents.registry import BUILT_IN
+from engine.agents.registry import registered
 from engine.domain.decision import Outcome
 from engine.domain.recollection import Recollection
 from engine.errors import ConfigError
@@ -19,9 +19,9 @@ from engine.preset import load_preset
 SHOWS = {Recollection: Reads.MEMORY, Outcome: Reads.HISTORY, Holding: Reads.HISTORY}
 
 
-@pytest.mark.parametrize("name", BUILT_IN)
+@pytest.mark.parametrize("name", registered())
 def test_an_agent_reads_no_more_than_it_is_registered_for(name: str) -> None:
-    agent = BUILT_IN[name]
+    agent = registered()[name]
     hints = " ".join(map(str, get_type_hints(agent.view).values()))
     seen = {source for kind, source in SHOWS.items() if f"{kind.__module__}.{kind.__qualname__}" in hints}
     assert seen <= agent.reads
@@ -29,7 +29,7 @@ def test_an_agent_reads_no_more_than_it_is_registered_for(name: str) -> None:
 
 
 def test_who_waits_for_whom_is_read_off_the_views() -> None:
-    graph = {name: set(waits_for(agent, BUILT_IN)) for name, agent in BUILT_IN.items()}
+    graph = {name: set(waits_for(agent, registered())) for name, agent in registered().items()}
     assert [name for name, waited in graph.items() if not waited] == [
         "news",
         "market-intelligence",
@@ -39,7 +39,7 @@ def test_who_waits_for_whom_is_read_off_the_views() -> None:
     ]
     assert graph["past-intelligence"] == {"news", "market-intelligence"}
     assert graph["decision"] == {"news", "chart", "performance-reflection", "signal-reflection"}
-    others = set(BUILT_IN) - {"decision", "evidence-decision"}
+    others = set(registered()) - {"decision", "evidence-decision"}
     assert graph["evidence-decision"] == others
 
 

@@ -128,7 +128,7 @@ async def test_steps_run_in_the_order_of_the_story() -> None:
     )
 
     assert [e.step for e in events if isinstance(e, StepStarted)] == ["chart", "decision"]
-    assert [a.asked.agent for a in answers] == ["chart", "decision"]
+    assert [a.key.agent for a in answers] == ["chart", "decision"]
     (view,) = [r for r in events if isinstance(r, DecisionMade)]
     assert (view.action, view.size, view.session) == ("HOLD", 0, SESSION)
     assert [d.action for d in verdict.decisions] == [Action.HOLD]

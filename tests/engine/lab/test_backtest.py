@@ -273,7 +273,7 @@ async def test_a_bad_answer_is_an_abstention_and_the_run_goes_on(answer: Callabl
     # The position stays, and the next decision is taken as if nothing had been.
     assert [d.action for d in decisions if d.key.symbol == "AAA"] == [BUY, ABSTAIN, SELL, HOLD, HOLD]
     assert played.result.test.equity[1].portfolio.quantity("AAA") == 100
-    outcomes = [a.outcome for a in played.answers if a.asked.session == bad and a.asked.symbol == "AAA"]
+    outcomes = [a.outcome for a in played.answers if a.key.session == bad and a.key.symbol == "AAA"]
     # What came is sent back once with the complaint; where nothing came there is nothing to repair.
     assert outcomes == (["abstained"] if answer is BAD["nothing"] else ["sent back", "abstained"])
     assert_books_add_up(played.result.test, market)

@@ -64,5 +64,5 @@ def test_strong_words_weigh_more_than_advertising() -> None:
 
 def test_no_word_speaks_for_and_against() -> None:
     words = lexicon()
-    assert len(words.words) + len(words.moves) + len(words.things) > 400
+    assert len(words.weights) + len(words.moves) + len(words.things) > 400
     assert not set(words.moves) & set(words.things)

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Literal
 
-from engine.agents.ask import AnswerRecord, Asked
+from engine.agents.ask import AnswerRecord, QuestionKey
 from engine.domain.model_call import FailureKind, ModelFailure, ModelResult, Usage
 from engine.domain.run import ModelUse
 from engine.journal.entries import CallCost
@@ -31,10 +31,10 @@ def call(
         latency=1.5,
         cached=cached,
     )
-    asked = Asked(agent="news", step="news", symbol="AAA", session=date(2024, 3, 1), owner="desk")
+    key = QuestionKey(agent="news", step="news", symbol="AAA", session=date(2024, 3, 1), owner="desk")
     checked = {"sentiment": "bullish"} if outcome == "answered" else None
     return AnswerRecord(
-        asked=asked,
+        key=key,
         attempt=1,
         prompt_hash="h",
         system="s",
