@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from engine.journal.database import WAIT, in_words, open_read_only
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
     from datetime import date
     from pathlib import Path
     from types import TracebackType
@@ -46,15 +45,6 @@ class RowReader:
     def close(self) -> None:
         """Release the file."""
         self._connection.close()
-
-    @contextmanager
-    def snapshot(self) -> Iterator[None]:
-        """A block in which all reads see the journal as it is at the first one, whatever is written meanwhile."""
-        self._rows("BEGIN")
-        try:
-            yield
-        finally:
-            self._rows("COMMIT")
 
     def _all(self, build: Callable[[Any], T], sql: str, *values: Any) -> tuple[T, ...]:
         return tuple(build(row) for row in self._rows(sql, *values))

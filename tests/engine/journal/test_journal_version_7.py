@@ -16,7 +16,6 @@ from engine.domain.portfolio import Portfolio, Position
 from engine.domain.run import RunKind, RunOutcome
 from engine.errors import DataError, InvariantBroken
 from engine.journal.entries import RunEntry
-from engine.journal.fold import state_of
 from engine.journal.integrity import quick_check
 from engine.journal.migrations import VERSION
 from engine.journal.reader import JournalReader
@@ -122,14 +121,11 @@ def test_a_decision_was_the_opinion_of_its_owner(migrated: Path) -> None:
 
 
 def test_the_books_are_those_of_the_desk(migrated: Path) -> None:
-    state = state_of(migrated)
-    assert state.books is not None
-    assert state.books.portfolio == Portfolio(
-        Decimal("95510.50"), {"AAA": Position(Decimal("44.55"), Decimal("101.01"))}
-    )
-    assert [flow.description for flow in state.cash_flows] == ["a dividend of AAA"]
-    assert state.account is not None and state.broker_orders == {"b-1": BOUGHT}
     with JournalReader(migrated) as reader:
+        held = {"AAA": Position(Decimal("44.55"), Decimal("101.01"))}
+        assert reader.equity()[-1].portfolio == Portfolio(Decimal("95510.50"), held)
+        assert [flow.description for flow in reader.cash_flows()] == ["a dividend of AAA"]
+        assert reader.account() is not None and reader.broker_orders() == {"b-1": BOUGHT}
         assert [decision.action for decision in result(reader, "bt").test.decisions] == [Action.HOLD]
 
 
