@@ -12,12 +12,12 @@ from tui.widgets.table import Cell, Column, Row
 
 COLUMNS = (
     Column(title="SESSION"),
-    Column(title="SYM", most=9),
-    Column(title="ACTION", most=8),
+    Column(title="SYM", max_width=9),
+    Column(title="ACTION", max_width=8),
     Column(title="SIZE%", right=True),
-    *(Column(title=f"+{n}", right=True, yields=1) for n in HORIZONS),
-    Column(title="CUT", yields=3, most=7),
-    Column(title="WHY", fills=True, least=12, yields=2),
+    *(Column(title=f"+{n}", right=True, drop_order=1) for n in HORIZONS),
+    Column(title="CUT", drop_order=3, max_width=7),
+    Column(title="WHY", stretch=True, min_width=12, drop_order=2),
 )
 _INKS = {"BUY": "up", "SELL": "down", "ABSTAIN": "warn"}
 

@@ -8,7 +8,7 @@ from threading import Lock
 from typing import Any
 
 from tui.widgets.chart_axes import PriceScale
-from tui.widgets.chart_data import known
+from tui.widgets.chart_data import is_drawable
 
 _COLOURS = ("blue+", "orange", "green+", "magenta+", "cyan+", "red+")
 _PLAIN_MARKS = "*+xo#@"
@@ -64,8 +64,8 @@ def drawdown(values: Sequence[float]) -> list[float]:
 
 def _points(values: Sequence[float | None]) -> tuple[list[int], list[float]]:
     """Places and values that can be drawn."""
-    kept = [(place, float(value)) for place, value in enumerate(values) if value is not None and known(value)]
-    return [place for place, _ in kept], [value for _, value in kept]
+    points = [(place, float(value)) for place, value in enumerate(values) if value is not None and is_drawable(value)]
+    return [place for place, _ in points], [value for _, value in points]
 
 
 def _drawn(
@@ -111,12 +111,12 @@ def _thinned(places: list[int], ys: list[float], most: int) -> tuple[list[int], 
     size = -(-2 * len(places) // most)
     if size <= 2:
         return places, ys
-    kept: list[int] = []
+    chosen: list[int] = []
     for start in range(0, len(places), size):
         group = range(start, min(start + size, len(places)))
-        kept += sorted({min(group, key=ys.__getitem__), max(group, key=ys.__getitem__)})
-    kept = sorted({0, *kept, len(places) - 1})
-    return [places[n] for n in kept], [ys[n] for n in kept]
+        chosen += sorted({min(group, key=ys.__getitem__), max(group, key=ys.__getitem__)})
+    chosen = sorted({0, *chosen, len(places) - 1})
+    return [places[n] for n in chosen], [ys[n] for n in chosen]
 
 
 def _spread(last: int, count: int) -> list[int]:

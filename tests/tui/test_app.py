@@ -24,7 +24,7 @@ from tui.screens.reading import ReadingScreen
 from tui.state import Progress
 from tui.widgets.agent_panes import AgentPane
 from tui.widgets.candle_chart import CandleChart
-from tui.widgets.screen_edges import Trouble
+from tui.widgets.screen_bars import ErrorBar
 from tui.widgets.status_bar import PAPER
 from tui.widgets.table import Table
 
@@ -106,7 +106,7 @@ async def test_a_cycle_that_breaks_is_a_strip_that_can_be_dismissed(running: Run
         await until(pilot, lambda: "the bars end on 2024-04-01" in text_of(pilot))
         await pilot.press("ctrl+t")
         await until(pilot, lambda: desk.cycles == 2)
-        strip = pilot.app.screen.query_one(Trouble)
+        strip = pilot.app.screen.query_one(ErrorBar)
         await until(pilot, lambda: bool(strip.text))
         await pilot.press("escape")
         assert not strip.text and not strip.display
@@ -126,7 +126,7 @@ async def test_a_desk_that_does_not_open_says_why_and_opens_on_retry(running: Ru
         assert PAPER in text_of(pilot)
         await pilot.press("ctrl+t")
         await until(pilot, lambda: len(table(pilot, "watchlist").rows) == 3)
-        assert not pilot.app.screen.query_one(Trouble).display
+        assert not pilot.app.screen.query_one(ErrorBar).display
 
 
 async def test_a_key_that_comes_while_the_desk_opens_is_kept(running: Running, tmp_path: Path) -> None:

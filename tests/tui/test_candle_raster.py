@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from engine.domain.chart import Line, Marker
 from engine.errors import InvariantBroken
-from tui.widgets.candle_raster import ChartLook, render_candles
+from tui.widgets.candle_raster import ChartStyle, render_candles
 from tui.widgets.chart_axes import PriceScale, compact, date_labels
 from tui.widgets.chart_canvas import Palette
 from tui.widgets.chart_data import ChartData, ChartView, fitting_view, visible_candles
@@ -56,21 +56,21 @@ views = st.builds(
     end=st.none() | st.integers(-2, 50),
     cursor=st.none() | st.integers(-2, 50),
 )
-looks = st.builds(ChartLook, palette=st.sampled_from([None, COLOURS]), hollow=st.booleans(), ascii_only=st.booleans())
+styles = st.builds(ChartStyle, palette=st.sampled_from([None, COLOURS]), hollow=st.booleans(), ascii_only=st.booleans())
 
 
 @settings(max_examples=150, deadline=None)
-@given(charts(), st.integers(-1, 90), st.integers(-1, 40), views, looks)
+@given(charts(), st.integers(-1, 90), st.integers(-1, 40), views, styles)
 def test_any_chart_fills_its_rectangle(
-    data: ChartData, width: int, height: int, view: ChartView, look: ChartLook
+    data: ChartData, width: int, height: int, view: ChartView, style: ChartStyle
 ) -> None:
-    strips = render_candles(data, width, height, view, look)
+    strips = render_candles(data, width, height, view, style)
     assert len(strips) == (max(0, height) if width > 0 else 0)
     for strip in strips:
         assert sum(len(segment.text) for segment in strip) == strip.cell_length == width
-        if look.ascii_only:
+        if style.ascii_only:
             assert strip.text.isascii()
-        if look.palette is None:
+        if style.palette is None:
             assert all(s.style is None or (s.style.color is s.style.bgcolor is None) for s in strip)
 
 
@@ -106,7 +106,7 @@ def small_chart() -> ChartData:
 def rows(data: ChartData, width: int, height: int, **how: object) -> list[str]:
     view = how.pop("view", ChartView(step=4))
     assert isinstance(view, ChartView)
-    return [s.text.rstrip() for s in render_candles(data, width, height, view, ChartLook(**how))]  # type: ignore[arg-type]
+    return [s.text.rstrip() for s in render_candles(data, width, height, view, ChartStyle(**how))]  # type: ignore[arg-type]
 
 
 # Read against small_chart: six candles, the third the most traded, bought under the second, sold over the fourth.

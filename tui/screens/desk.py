@@ -22,10 +22,10 @@ from tui.screens.frame import FramedScreen
 from tui.widgets.agent_panes import AgentPanes
 from tui.widgets.candle_chart import CandleChart
 from tui.widgets.chart_data import ChartData
+from tui.widgets.decision_summary import DecisionSummary
 from tui.widgets.desk_tables import ORDERS, POSITIONS, WATCHLIST, order_rows, position_rows, watchlist_rows
 from tui.widgets.event_log import EventLog
 from tui.widgets.table import Table
-from tui.widgets.why import Why
 
 TICK = 0.25
 """Seconds between two updates of everything but streaming text."""
@@ -58,7 +58,7 @@ class DeskScreen(FramedScreen):
             with Vertical(id="middle", classes="column"):
                 yield CandleChart(ascii_only=self.desk_app.plain, id="chart", classes="pane")
                 yield AgentPanes(ascii_only=self.desk_app.plain, id="agents", classes="pane")
-            yield Why(id="why", classes="pane")
+            yield DecisionSummary(id="why", classes="pane")
         yield EventLog(id="events")
 
     def on_mount(self) -> None:
@@ -113,7 +113,7 @@ class DeskScreen(FramedScreen):
         held = view.desk.books
         positions.border_subtitle = f"close of {held.session}" if held else ""
         self._show_orders(view)
-        self.query_one("#why", Why).show(view.desk, self._symbol)
+        self.query_one("#why", DecisionSummary).show(view.desk, self._symbol)
         self.query_one(EventLog).show(view.desk.lines)
 
     def _show_orders(self, view: Snapshot) -> None:
@@ -143,7 +143,7 @@ class DeskScreen(FramedScreen):
         view = self._view
         self._show_chart(view)
         self.query_one(AgentPanes).show(view.desk, symbol)
-        self.query_one("#why", Why).show(view.desk, symbol)
+        self.query_one("#why", DecisionSummary).show(view.desk, symbol)
 
     @on(Table.Moved)
     def _moved(self, event: Table.Moved) -> None:
@@ -172,7 +172,7 @@ class DeskScreen(FramedScreen):
                 f"{data.title} {data.days[-1]} open {data.open[-1]} high {data.high[-1]} low {data.low[-1]} "
                 f"close {data.close[-1]}"
             )
-        if isinstance(self.focused, Why):
+        if isinstance(self.focused, DecisionSummary):
             return self.focused.as_text()
         return super().text_to_copy() or self.query_one(EventLog).as_text()
 

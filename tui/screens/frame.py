@@ -18,7 +18,7 @@ from tui.confirmations import HALT_REASON, halt_confirmation, resume_confirmatio
 from tui.layout import Layout, layout_of
 from tui.widgets.agent_panes import AgentPanes
 from tui.widgets.event_log import EventLog
-from tui.widgets.screen_edges import Hints, Tabs, Trouble
+from tui.widgets.screen_bars import ErrorBar, Hints, Tabs
 from tui.widgets.status_bar import StatusBar
 from tui.widgets.table import Table
 
@@ -59,7 +59,7 @@ class FramedScreen(Screen[None]):
         self._fit(self.app.size)
         yield StatusBar()
         yield Tabs(self.MODE)
-        yield Trouble()
+        yield ErrorBar()
         yield Hints(self.MODE)
         with Container(id="body"):
             yield from self.compose_body()
@@ -83,7 +83,7 @@ class FramedScreen(Screen[None]):
         self._view = view
         if self._built and self.is_attached and self.app.is_running:
             self.query_one(StatusBar).show(view)
-            self.query_one(Trouble).show(view.trouble)
+            self.query_one(ErrorBar).show(view.trouble)
             self.show_body(view)
 
     def show_body(self, view: Snapshot) -> None:
@@ -201,7 +201,7 @@ class FramedScreen(Screen[None]):
 
     def action_copy(self) -> None:
         """Copy the trouble where there is some, else what the focused pane shows."""
-        trouble = self.query_one(Trouble).text
+        trouble = self.query_one(ErrorBar).text
         text = trouble or self.text_to_copy()
         if text:
             self.app.copy_to_clipboard(text)
@@ -216,7 +216,7 @@ class FramedScreen(Screen[None]):
 
     def action_back(self) -> None:
         """Dismiss what is in the way: the trouble, then a pane that stands alone."""
-        if self.query_one(Trouble).text:
+        if self.query_one(ErrorBar).text:
             self.desk_app.bridge.dismiss()
             self.show_view(self.desk_app.bridge.snapshot())
         elif self._zoomed:

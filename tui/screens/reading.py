@@ -55,8 +55,8 @@ class ReadingScreen(ModalScreen[None]):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q,enter", "close", "Close", show=False),
-        Binding("j,down", "look(2)", "Down", show=False),
-        Binding("k,up", "look(-2)", "Up", show=False),
+        Binding("j,down", "scroll_lines(2)", "Down", show=False),
+        Binding("k,up", "scroll_lines(-2)", "Up", show=False),
         Binding("pagedown,space", "page(1)", "Page down", show=False),
         Binding("pageup", "page(-1)", "Page up", show=False),
         Binding("g,home", "edge(False)", "Top", show=False),
@@ -87,7 +87,7 @@ class ReadingScreen(ModalScreen[None]):
         """Back to what was there."""
         self.dismiss(None)
 
-    def action_look(self, lines: int) -> None:
+    def action_scroll_lines(self, lines: int) -> None:
         """Scroll a little."""
         self.query_one(VerticalScroll).scroll_relative(y=lines, animate=False)
 

@@ -1,5 +1,7 @@
-"""What each agent of the cycle says about a symbol: one pane per step, streaming while it comes, then the finished
-text with its model, tokens, seconds and cost."""
+"""The answers of each agent about one symbol: one pane per step of the cycle.
+
+A pane streams the answer as it arrives, then shows the finished text with its model, tokens, seconds and cost.
+"""
 
 from __future__ import annotations
 
@@ -39,12 +41,12 @@ OFFLINE = "rules, not a language model"
 
 
 def model_name(model: str) -> str:
-    """How a model is introduced wherever it speaks."""
+    """Name a model for the reader: the offline rules by a description, any other by its own name."""
     return OFFLINE if model.split(":", maxsplit=1)[0] == "offline" else model
 
 
 def facts(pane: Pane) -> str:
-    """Model, tokens, seconds and cost of a finished answer."""
+    """Join model, tokens, seconds and cost of a finished answer; empty before."""
     if pane.progress not in (Progress.ANSWERED, Progress.ABSTAINED):
         return ""
     parts = [model_name(pane.model)]
@@ -56,8 +58,8 @@ def facts(pane: Pane) -> str:
     return "  ".join(part for part in parts if part)
 
 
-def worded(text: str) -> Content:
-    """A finished answer: the names of its fields recede behind what they say; nothing in it is markup."""
+def styled_answer(text: str) -> Content:
+    """Style a finished answer: the names of its fields muted, the rest plain. Nothing in it is read as markup."""
     lines: list[Content] = []
     for line in text.split("\n"):
         name, colon, rest = line.partition(": ")
@@ -67,7 +69,7 @@ def worded(text: str) -> Content:
 
 
 class AgentPane(Static):
-    """One step: its mark and name, who answered at what cost, and the words."""
+    """One step: its mark and name, the model with its cost, and the answer."""
 
     DEFAULT_CSS = """
     AgentPane { height: auto; padding: 0 1 0 1; }
@@ -81,7 +83,7 @@ class AgentPane(Static):
         self.show(Pane(step=step))
 
     def show(self, pane: Pane) -> None:
-        """Show how far the step is and what it says."""
+        """Show the progress of the step and its answer so far."""
         if pane == self.pane:
             return
         self.pane = pane
@@ -98,16 +100,16 @@ class AgentPane(Static):
                 head.append((f"  {facts(pane)}", "$foreground 45%"))
         quiet = pane.progress in (Progress.WAITING, Progress.LEFT_OUT)
         self.set_class(quiet, "-quiet")
-        text = Content(pane.text) if pane.progress is Progress.THINKING else worded(pane.text)
+        text = Content(pane.text) if pane.progress is Progress.THINKING else styled_answer(pane.text)
         self.update(Content.assemble(*head, *(("\n", text) if pane.text else ())))
 
 
 class AgentPanes(VerticalScroll, can_focus=True):
-    """All steps of one symbol under each other; follows the one that speaks until it is scrolled by hand."""
+    """All steps of one symbol, one above another. Follows the streaming answer until the user scrolls."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("j,down", "look(3)", "Down", show=False),
-        Binding("k,up", "look(-3)", "Up", show=False),
+        Binding("j,down", "scroll_lines(3)", "Down", show=False),
+        Binding("k,up", "scroll_lines(-3)", "Up", show=False),
         Binding("g,home", "top", "First", show=False),
         Binding("G,end,upper_g", "bottom", "Last", show=False),
         Binding("space", "follow", "Follow", show=False),
@@ -125,12 +127,12 @@ class AgentPanes(VerticalScroll, can_focus=True):
         self._label = ""
 
     def compose(self) -> ComposeResult:
-        """The panes of a desk of which nothing is known yet."""
+        """Mount a pane per step of a desk without events."""
         for step in DeskState().steps:
             yield AgentPane(step, self._ascii)
 
     def show(self, desk: DeskState, symbol: str) -> None:
-        """Show a symbol's agents."""
+        """Show the agents of a symbol."""
         panes = desk.panes_of(symbol)
         shown = list(self.query(AgentPane))
         for place, pane in enumerate(panes):
@@ -152,7 +154,7 @@ class AgentPanes(VerticalScroll, can_focus=True):
         self._title(panes, symbol)
 
     def as_text(self) -> str:
-        """All that is said, for the clipboard."""
+        """Join all answers, for the clipboard."""
         panes = [widget.pane for widget in self.query(AgentPane)]
         return "\n\n".join(f"{pane.step} ({pane.progress})\n{pane.text}" for pane in panes if pane.text)
 
@@ -171,23 +173,23 @@ class AgentPanes(VerticalScroll, can_focus=True):
                 bottom = pane.virtual_region.bottom
                 self.scroll_to(y=max(0, bottom - self.size.height), animate=False)
 
-    def action_look(self, lines: int) -> None:
-        """Scroll; the panes no longer follow the one that speaks."""
+    def action_scroll_lines(self, lines: int) -> None:
+        """Scroll; stops following the streaming answer."""
         self._follows = False
         self.scroll_relative(y=lines, animate=False)
 
     def action_top(self) -> None:
-        """The first agent."""
+        """Scroll to the first agent."""
         self._follows = False
         self.scroll_home(animate=False)
 
     def action_bottom(self) -> None:
-        """The decision."""
+        """Scroll to the decision."""
         self._follows = False
         self.scroll_end(animate=False)
 
     def action_follow(self) -> None:
-        """Follow the one that speaks again."""
+        """Follow the streaming answer again."""
         self._follows = True
         if self._speaking:
             self._to(self._speaking)

@@ -1,4 +1,4 @@
-"""The candle chart as a widget: holds data, zoom and cursor, takes its colours from the theme."""
+"""The candle chart as a widget: holds data, zoom and cursor, and takes its colours from the theme."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widget import Widget
 
-from tui.widgets.candle_raster import ChartLook, plot_layout, render_candles
+from tui.widgets.candle_raster import ChartStyle, plot_layout, render_candles
 from tui.widgets.chart_canvas import Palette
 from tui.widgets.chart_data import ChartData, ChartView, fitting_view
 
 ZOOMS = ((8, 1), (6, 1), (4, 1), (3, 1), (2, 1), (1, 1), (2, 5), (2, 10), (2, 21), (2, 63))
-"""From near to far: columns for a candle, bars to a candle."""
+"""Zoom levels from near to far: columns to a candle, bars to a candle."""
 _TWO_COLUMNS, _ONE_COLUMN = 4, 5
 _ENOUGH_BARS = 30
-"""Where two columns to a candle would show fewer bars than this, a candle takes one column."""
+"""Least number of bars in view for candles of two columns; with fewer, a candle takes one column."""
 
 _INKS = (
     *("up", "down", "volume-up", "volume-down", "text", "title", "muted", "grid", "buy", "sell", "decision"),
@@ -33,8 +33,8 @@ _INKS = (
 class CandleChart(Widget, can_focus=True):
     """Candles, volume, lines and fills of one symbol.
 
-    `colour_blind` trades green and red for blue and orange, `hollow` draws rising bodies as outlines,
-    `ascii_only` keeps to plain characters.
+    `colour_blind` replaces green and red by blue and orange. `hollow` draws rising bodies as outlines. `ascii_only`
+    draws with plain characters.
     """
 
     DEFAULT_CSS = """
@@ -109,7 +109,7 @@ class CandleChart(Widget, can_focus=True):
     ascii_only: reactive[bool] = reactive(False)
 
     class CursorMoved(Message):
-        """The cursor stands on another row of the data; None: there is no cursor."""
+        """A move of the cursor to another row of the data; None without a cursor."""
 
         def __init__(self, chart: CandleChart, row: int | None) -> None:
             super().__init__()
@@ -117,7 +117,7 @@ class CandleChart(Widget, can_focus=True):
 
         @property
         def control(self) -> CandleChart:
-            """The chart that it happened on."""
+            """The chart that sent the message."""
             return self.chart
 
     def __init__(
@@ -132,9 +132,9 @@ class CandleChart(Widget, can_focus=True):
         classes: str | None = None,
     ) -> None:
         super().__init__(name=name, id=id, classes=classes)
-        self._look: ChartLook | None = None
+        self._style_cache: ChartStyle | None = None
         self._drawn_data: ChartData | None = None
-        self._drawn_form: tuple[Size, ChartView, ChartLook] | None = None
+        self._drawn_form: tuple[Size, ChartView, ChartStyle] | None = None
         self._strips: list[Strip] = []
         self.set_reactive(CandleChart.data, data or ChartData())
         self.set_reactive(CandleChart.hollow, hollow)
@@ -142,7 +142,7 @@ class CandleChart(Widget, can_focus=True):
         self.colour_blind = colour_blind
 
     def show(self, data: ChartData) -> None:
-        """Show another symbol or timeframe: the newest bars, no cursor, the zoom as it was."""
+        """Show another symbol or timeframe: the newest bars, no cursor, the same zoom."""
         if self.view is not None:
             self.view = replace(self.view, end=None, cursor=None)
         self.data = data
@@ -153,7 +153,7 @@ class CandleChart(Widget, can_focus=True):
 
     @property
     def shown_view(self) -> ChartView:
-        """The view as drawn: the chosen one, else the usual one for this width."""
+        """The view as drawn: the chosen one, else the default for this width."""
         if self.view is not None:
             return self.view
         wide = self._columns // 2 >= _ENOUGH_BARS
@@ -166,42 +166,42 @@ class CandleChart(Widget, can_focus=True):
 
     @property
     def _bars(self) -> int:
-        """How many bars fit into the plot."""
+        """Number of bars that fit into the plot."""
         view = self.shown_view
         return max(1, self._columns // view.step) * view.per
 
     def render_line(self, y: int) -> Strip:
-        """A row of the chart; the whole chart is drawn again only when something in it has changed."""
-        look = self._chart_look()
-        form = (self.size, self.shown_view, look)
+        """Return a row of the chart. The chart is drawn again only after a change of data, view, size or style."""
+        style = self._chart_style()
+        form = (self.size, self.shown_view, style)
         if self._drawn_data is not self.data or self._drawn_form != form:
-            self._strips = render_candles(self.data, *self.size, self.shown_view, look)
+            self._strips = render_candles(self.data, *self.size, self.shown_view, style)
             self._drawn_data, self._drawn_form = self.data, form
         return self._strips[y] if y < len(self._strips) else Strip.blank(self.size.width)
 
     def notify_style_update(self) -> None:
-        """The theme or a class changed: colours are taken anew."""
-        self._look = None
+        """Take the colours again after a change of theme or class."""
+        self._style_cache = None
         super().notify_style_update()
 
     def watch_colour_blind(self, chosen: bool) -> None:
-        """Colours come from the style sheet, by class."""
+        """Set the class that the style sheet takes the colours by."""
         self.set_class(chosen, "-colour-blind")
-        self._look = None
+        self._style_cache = None
 
     def watch_hollow(self) -> None:
-        """Another look, drawn at the next paint."""
-        self._look = None
+        """Reset the style for the next paint."""
+        self._style_cache = None
 
     def watch_ascii_only(self) -> None:
-        """Another look, drawn at the next paint."""
-        self._look = None
+        """Reset the style for the next paint."""
+        self._style_cache = None
 
-    def _chart_look(self) -> ChartLook:
-        if self._look is None:
+    def _chart_style(self) -> ChartStyle:
+        if self._style_cache is None:
             palette = None if self.app.no_color else self._palette()
-            self._look = ChartLook(palette, self.hollow, self.ascii_only)
-        return self._look
+            self._style_cache = ChartStyle(palette, self.hollow, self.ascii_only)
+        return self._style_cache
 
     def _palette(self) -> Palette:
         inks = {}
@@ -213,19 +213,19 @@ class CandleChart(Widget, can_focus=True):
         return Palette(inks, None if behind.bgcolor is None else behind.bgcolor.name)
 
     def action_zoom(self, steps: int) -> None:
-        """Nearer (negative) or farther; the newest bar in view stays where it is."""
+        """Zoom in (negative) or out; the newest bar in view keeps its place."""
         view = self.shown_view
         place = min(range(len(ZOOMS)), key=lambda n: abs(ZOOMS[n][0] / ZOOMS[n][1] - view.step / view.per))
         step, per = ZOOMS[max(0, min(len(ZOOMS) - 1, place + steps))]
         self.view = self._holding_cursor(replace(view, step=step, per=per))
 
     def action_zoom_reset(self) -> None:
-        """Back to the usual size and the newest bars."""
+        """Return to the default zoom and the newest bars."""
         self.view = None
         self.post_message(self.CursorMoved(self, None))
 
     def action_move(self, bars: int) -> None:
-        """Move the cursor; the first press puts it on the newest bar in view; the chart follows."""
+        """Move the cursor, and pan to keep it in view. The first press puts it on the newest bar in view."""
         view, count = self.shown_view, len(self.data)
         if not count:
             return
@@ -234,22 +234,22 @@ class CandleChart(Widget, can_focus=True):
         self._put_cursor(max(0, min(count - 1, cursor)))
 
     def action_pan(self, pages: int) -> None:
-        """Half a screen earlier or later."""
+        """Pan by half a screen, earlier (negative) or later."""
         view, count = self.shown_view, len(self.data)
         end = (count if view.end is None else view.end) + pages * max(1, self._bars // 2)
         self.view = replace(view, end=None if end >= count else max(end, min(self._bars, count)))
 
     def action_oldest(self) -> None:
-        """The oldest bars."""
+        """Pan to the oldest bars."""
         self.view = replace(self.shown_view, end=min(self._bars, len(self.data)) or None)
 
     def action_newest(self) -> None:
-        """The newest bars, without a cursor."""
+        """Pan to the newest bars and remove the cursor."""
         self.view = replace(self.shown_view, end=None, cursor=None)
         self.post_message(self.CursorMoved(self, None))
 
     def on_click(self, event: events.Click) -> None:
-        """Put the cursor on the candle that was clicked."""
+        """Put the cursor on the clicked candle."""
         view, columns = self.shown_view, self._columns
         point = event.get_content_offset(self)
         if point is None or point.x >= columns or not len(self.data):
@@ -265,7 +265,7 @@ class CandleChart(Widget, can_focus=True):
         self.post_message(self.CursorMoved(self, row))
 
     def _holding_cursor(self, view: ChartView) -> ChartView:
-        """The view, panned as little as needed to have its cursor in sight."""
+        """Pan the view as little as needed to have its cursor in view."""
         if view.cursor is None:
             return view
         shown = max(1, self._columns // view.step) * view.per

@@ -1,4 +1,4 @@
-"""The characters that candles, lines and volume are drawn with: quarter blocks, box lines, plain ASCII."""
+"""The characters of candles, lines and volume: quarter blocks, box lines, plain ASCII."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from functools import lru_cache
 from itertools import product
 
 EMPTY, WICK, BODY, HOLLOW = range(4)
-"""What a candle shows in half a row. HOLLOW is the inside of a body that is drawn as an outline."""
+"""Parts of a candle in half a row. HOLLOW is the inside of a body that is drawn as an outline."""
 
 _QUARTERS = " ▘▝▀▖▌▞▛▗▚▐▜▄▙▟█"
-"""By bits: upper left 1, upper right 2, lower left 4, lower right 8."""
+"""Quarter blocks by bits: upper left 1, upper right 2, lower left 4, lower right 8."""
 
 _NARROW = {
     (EMPTY, EMPTY): " ",
@@ -34,8 +34,11 @@ ASCII_VOLUME_BARS = " ....::||"
 
 @dataclass(frozen=True, slots=True)
 class CandleGlyphs:
-    """How a candle is drawn: the text of a row for what its upper and lower half show, the column of the
-    wick in dots (two to a cell), and whether a hollow body has closed ends."""
+    """The characters of one candle.
+
+    `rows` maps the parts shown in the upper and lower half of a row to its text. `middle` is the column of the wick in
+    dots, two to a cell. `closed_ends` closes the body of a hollow candle above and below.
+    """
 
     rows: Mapping[tuple[int, int], str]
     middle: int
@@ -44,7 +47,7 @@ class CandleGlyphs:
 
 @lru_cache(maxsize=32)
 def candle_glyphs(step: int, ascii_only: bool) -> CandleGlyphs:
-    """The glyphs of candles that take `step` columns, the gap to the next candle included."""
+    """Return the glyphs of candles that take `step` columns, the gap to the next candle included."""
     if ascii_only:
         return _ascii(step)
     if step == 1:
@@ -54,7 +57,7 @@ def candle_glyphs(step: int, ascii_only: bool) -> CandleGlyphs:
 
 
 def _quarter_blocks(step: int) -> CandleGlyphs:
-    """Bodies of an odd number of dots with the wick in the middle, exact to half a row."""
+    """Build bodies of an odd number of dots with the wick in the middle, exact to half a row."""
     body = 2 * step - (1 if step < 4 else 3)
     middle = body // 2
     dots = {
@@ -74,7 +77,7 @@ def _quarter_blocks(step: int) -> CandleGlyphs:
 
 
 def _ascii(step: int) -> CandleGlyphs:
-    """Falling bodies `#`, rising ones `O` or, where there is room, `[ ]`; exact to a row."""
+    """Build falling bodies of `#`, rising ones of `O` or, from four columns on, `[ ]`; exact to a row."""
     wide = step >= 4
     inner = step - 3 if wide else 0
     texts = {

@@ -1,8 +1,8 @@
-"""Draws candles into rows of text: data, a view and a size in, strips out; no app, no state, no clock.
+"""Draw candles into rows of text from data, a view and a size; without an app, a state or a clock.
 
-Candles are placed by index, so weekends leave no gap. Prices are exact to half a row (quarter blocks: a body
-of an odd number of dots with its wick in the middle), lines laid over them to a third. Direction is told by
-hollow and solid bodies where there is no colour, lines by their dash, fills by the way their glyph points.
+Candles are placed by index, so weekends leave no gap. Prices are exact to half a row (quarter blocks: a body of an odd
+number of dots with its wick in the middle), the lines over them to a third. Without colour, hollow and solid bodies
+show the direction, the dashes tell the lines apart, and the markers of fills point up or down.
 """
 
 from __future__ import annotations
@@ -25,18 +25,21 @@ from tui.widgets.candle_glyphs import (
 )
 from tui.widgets.chart_axes import PriceScale, compact, date_labels
 from tui.widgets.chart_canvas import Canvas, NoColours, Palette
-from tui.widgets.chart_data import Candle, ChartData, ChartView, known, visible_candles
+from tui.widgets.chart_data import Candle, ChartData, ChartView, is_drawable, visible_candles
 from tui.widgets.chart_title import line_place, write_title
 
 _DASHES = ("─", "── ", "─ ", "──── ", "─── ─ ")
-"""Which columns a line is drawn in, by the line's place; repeated along the chart."""
+"""Columns that a line is drawn in, by the number of the line; repeated along the chart."""
 _ASCII_LINES = ".:'~+"
 
 
 @dataclass(frozen=True, slots=True)
-class ChartLook:
-    """How a chart is drawn: without a palette there is no colour and rising bodies are hollow; `hollow` asks
-    for that with colours too, `ascii_only` keeps to characters that every terminal has."""
+class ChartStyle:
+    """Colours and characters of a chart.
+
+    Without a palette there is no colour and rising bodies are hollow. `hollow` draws them hollow in colour too.
+    `ascii_only` draws with characters that every terminal has.
+    """
 
     palette: Palette | None = None
     hollow: bool = False
@@ -45,7 +48,15 @@ class ChartLook:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """Rows and columns of each part, from the top: title, plot, volume, dates; the scale at the right."""
+    """Size of each part of a chart, in cells, from the top: title, plot, volume, dates; the price scale at the right.
+
+    width: columns of the whole chart
+    plot_width: columns of the plot, without the price scale
+    title: rows of the title, 0 or 1
+    rows: rows of the plot
+    volume: rows of the volume, 0 without
+    dates: rows of the date axis, 0 or 1
+    """
 
     width: int
     plot_width: int
@@ -61,16 +72,16 @@ class Layout:
 
 
 def plot_layout(data: ChartData, width: int, height: int) -> Layout:
-    """Divide a size into its parts; small ones lose the volume, the scale, the dates, then the title."""
+    """Divide a size into its parts. Small sizes lose the volume, the scale, the dates, then the title."""
     scale = 0
-    prices = [price for row in (-1, 0) if len(data) for price in (data.high[row], data.low[row]) if known(price)]
+    prices = [price for row in (-1, 0) if len(data) for price in (data.high[row], data.low[row]) if is_drawable(price)]
     if width >= 24 and prices:
         low, high = min(prices), max(prices)
         scale = max(len(PriceScale.spanning(low, high, 1).text(price)) for price in (low, high)) + 2
         scale = max(9, scale)
     title, dates = int(height >= 4), int(height >= 6)
     volume = 0
-    if any(known(amount) and amount > 0 for amount in data.volume[-1000:]):
+    if any(is_drawable(amount) and amount > 0 for amount in data.volume[-1000:]):
         volume = next((rows for least, rows in ((34, 5), (26, 4), (18, 3), (13, 2), (9, 1)) if height >= least), 0)
     return Layout(
         width=width,
@@ -83,24 +94,24 @@ def plot_layout(data: ChartData, width: int, height: int) -> Layout:
 
 
 def render_candles(
-    data: ChartData, width: int, height: int, view: ChartView | None = None, look: ChartLook | None = None
+    data: ChartData, width: int, height: int, view: ChartView | None = None, style: ChartStyle | None = None
 ) -> list[Strip]:
-    """A chart of exactly `height` rows of `width` cells (none where either is not positive)."""
+    """Draw a chart of exactly `height` rows of `width` cells; no rows where either is not positive."""
     if width <= 0 or height <= 0:
         return []
-    return _Raster(data, width, height, view or ChartView(), look or ChartLook()).strips()
+    return _Raster(data, width, height, view or ChartView(), style or ChartStyle()).strips()
 
 
 class _Raster:
     """One drawing of one chart: everything computed once, then painted from back to front."""
 
-    def __init__(self, data: ChartData, width: int, height: int, view: ChartView, look: ChartLook) -> None:
-        self.data, self.view, self.look = data, view, look
+    def __init__(self, data: ChartData, width: int, height: int, view: ChartView, style: ChartStyle) -> None:
+        self.data, self.view, self.style = data, view, style
         self.layout = plot_layout(data, width, height)
         self.candles = visible_candles(data, view, self.layout.plot_width)
         self.canvas = Canvas(width, height)
-        self.glyphs = candle_glyphs(max(1, view.step), look.ascii_only)
-        self.hollow = look.hollow or look.ascii_only or look.palette is None
+        self.glyphs = candle_glyphs(max(1, view.step), style.ascii_only)
+        self.hollow = style.hollow or style.ascii_only or style.palette is None
         first, last = (self.candles[0].first, self.candles[-1].last) if self.candles else (0, -1)
         self.has_markers = any(first <= marker.index <= last for marker in data.markers)
         self.marker_gap = 2 if self.layout.rows > 14 else 1
@@ -125,16 +136,17 @@ class _Raster:
             text = "no prices to draw"
             self.canvas.write(max(0, (self.layout.width - len(text)) // 2), self.canvas.height // 2, text, "muted")
         if self.layout.title:
-            write_title(self.canvas, self.data, self.view, self.candles, self.scale.text, self.look.ascii_only)
-        return self.canvas.strips(self.look.palette or NoColours())
+            price_text, ascii_only = self.scale.text, self.style.ascii_only
+            write_title(self.canvas, self.data, self.view, self.candles, price_text=price_text, ascii_only=ascii_only)
+        return self.canvas.strips(self.style.palette or NoColours())
 
     def _price_scale(self) -> PriceScale:
-        """From the lowest to the highest price in view; lines may widen it, markers get room."""
+        """Scale from the lowest to the highest price in view, widened for lines and markers."""
         if not self.candles:
             return PriceScale(0.0, 1.0, self.layout.rows)
         low, high = min(c.low for c in self.candles), max(c.high for c in self.candles)
         room = (high - low) / 4
-        values = [v for line in self.lines for v in line if known(v)]
+        values = [v for line in self.lines for v in line if is_drawable(v)]
         if values:
             low, high = max(low - room, min(low, *values)), min(high + room, max(high, *values))
         if self.has_markers and self.layout.rows > 4:
@@ -143,10 +155,10 @@ class _Raster:
         return PriceScale.spanning(low, high, self.layout.rows)
 
     def _line_value(self, number: int, candle: Candle) -> float:
-        """A line's last known value within a candle, or NaN."""
+        """Return the last value of a line within a candle, or NaN."""
         values = self.data.lines[number].values
         found = (values[row] for row in range(candle.last, candle.first - 1, -1))
-        return next((value for value in found if value is not None and known(value)), math.nan)
+        return next((value for value in found if value is not None and is_drawable(value)), math.nan)
 
     def _line_ink(self, number: int) -> str:
         if self.data.lines[number].role in {"upper", "lower"}:
@@ -154,10 +166,10 @@ class _Raster:
         return f"line{sum(line.role not in {'upper', 'lower'} for line in self.data.lines[:number])}"
 
     def _grid(self, columns: list[int]) -> None:
-        """Faint dots at the round prices, and under the dates that begin a month or a year."""
+        """Draw faint dots at the round prices, and under the dates that begin a month or a year."""
         if self.layout.plot_width == self.layout.width:
             return
-        dot = "." if self.look.ascii_only else "·"
+        dot = "." if self.style.ascii_only else "·"
         for row, _ in self.scale.ticks():
             for x in range(0, self.layout.plot_width, 4):
                 self.canvas.put(x, self.layout.title + row, dot, "grid")
@@ -166,9 +178,9 @@ class _Raster:
                 self.canvas.put(x, self.layout.title + row, dot, "grid")
 
     def _band_fill(self) -> None:
-        """Tint what lies between an upper and a lower line."""
+        """Tint the area between an upper and a lower line."""
         roles = [line.role for line in self.data.lines]
-        if self.look.palette is None or "upper" not in roles or "lower" not in roles:
+        if self.style.palette is None or "upper" not in roles or "lower" not in roles:
             return
         for candle, above, below in zip(
             self.candles, self.lines[roles.index("upper")], self.lines[roles.index("lower")], strict=True
@@ -198,16 +210,16 @@ class _Raster:
                 self.canvas.put(candle.x + offset, self.layout.title + row, char, ink)
 
     def _line(self, number: int) -> None:
-        """A line: across full bodies and free cells, behind the edges of candles."""
+        """Draw a line across full bodies and free cells, behind the edges of candles."""
         ink, place = self._line_ink(number), line_place(self.data.lines, number)
         dash = _DASHES[place % len(_DASHES)]
-        mark = _ASCII_LINES[place % len(_ASCII_LINES)] if self.look.ascii_only else ""
+        mark = _ASCII_LINES[place % len(_ASCII_LINES)] if self.style.ascii_only else ""
         chars, inks = self.canvas.chars, self.canvas.inks
         for x, row, glyph in self._line_cells(self.lines[number]):
             y = self.layout.title + row
             if dash[x % len(dash)] == " " and glyph != "│":
                 continue
-            if chars[y][x] == "█" and self.look.palette is not None:
+            if chars[y][x] == "█" and self.style.palette is not None:
                 self.canvas.behind[y][x] = inks[y][x]
             elif chars[y][x] != " " and inks[y][x] != "grid":
                 continue
@@ -215,7 +227,7 @@ class _Raster:
             inks[y][x] = ink
 
     def _line_cells(self, values: list[float]) -> Iterator[tuple[int, int, str]]:
-        """Columns, rows and glyphs of a line through the candles; it breaks where it leaves the plot."""
+        """Yield columns, rows and glyphs of a line through the candles. The line is interrupted outside the plot."""
         levels = len(LINE_LEVELS)
         before: tuple[int, int] | None = None
         for candle, value in zip(self.candles, values, strict=True):
@@ -235,13 +247,13 @@ class _Raster:
             before = at
 
     def _markers(self) -> None:
-        """Buys point up from under a candle, sells down from above; other decisions are a diamond."""
+        """Draw the markers: buys point up from under a candle, sells down from above, other decisions are a diamond."""
         if not self.has_markers:
             return
         sides: dict[int, set[str]] = {}
         for marker in self.data.markers:
             sides.setdefault(marker.index, set()).add(marker.side.upper())
-        buy, sell, other = ("^", "v", "*") if self.look.ascii_only else ("▲", "▼", "◆")
+        buy, sell, other = ("^", "v", "*") if self.style.ascii_only else ("▲", "▼", "◆")
         top, bottom = self.layout.title, self.layout.bottom - 1
         for candle in self.candles:
             here = set[str]().union(*(sides.get(row, ()) for row in range(candle.first, candle.last + 1)))
@@ -256,20 +268,20 @@ class _Raster:
                 self._mark(x, below, buy, "buy")
 
     def _mark(self, x: int, y: int, glyph: str, ink: str) -> None:
-        """A glyph in a box of its colour, which no candle can be mistaken for; bold where there is no colour."""
-        if self.look.palette is None:
+        """Draw a glyph in a box of its colour, so that it differs from any candle; bold without colour."""
+        if self.style.palette is None:
             self.canvas.put(x, y, glyph, ink)
         else:
             self.canvas.write(x, y, glyph, "paper", ink)
 
     def _volume(self) -> None:
-        most = max((c.volume for c in self.candles if known(c.volume)), default=0.0)
+        most = max((c.volume for c in self.candles if is_drawable(c.volume)), default=0.0)
         if not self.layout.volume or most <= 0:
             return
-        bars = ASCII_VOLUME_BARS if self.look.ascii_only else VOLUME_BARS
+        bars = ASCII_VOLUME_BARS if self.style.ascii_only else VOLUME_BARS
         width = max(1, self.view.step - 1)
         for candle in self.candles:
-            if not known(candle.volume) or candle.volume <= 0:
+            if not is_drawable(candle.volume) or candle.volume <= 0:
                 continue
             eighths = max(1, round(candle.volume / most * self.layout.volume * 8))
             for row in range(self.layout.volume):
@@ -280,18 +292,18 @@ class _Raster:
         self._scale_text(self.layout.bottom, f"vol {compact(most)}", "muted")
 
     def _price_axis(self) -> None:
-        """Round prices beside the plot and, in a box, the last price of the data where it is in view."""
+        """Write round prices beside the plot and, in a box, the last price of the data if it is in view."""
         if self.layout.plot_width == self.layout.width:
             return
         for row, price in self.scale.ticks():
             self._scale_text(self.layout.title + row, self.scale.text(price), "text")
         last = self.data.close[-1]
-        if not known(last) or not self.scale.low <= last <= self.scale.high:
+        if not is_drawable(last) or not self.scale.low <= last <= self.scale.high:
             return
         row = self.layout.title + self.scale.at(last, 1)
         text, ink = self.scale.text(last), "up" if self.candles[-1].up else "down"
         room = self.layout.width - self.layout.plot_width
-        if self.look.palette is None:
+        if self.style.palette is None:
             text, ink = f"[{text}]".rjust(room), "title"
             self.canvas.write(self.layout.plot_width, row, text, ink)
         else:
@@ -303,7 +315,7 @@ class _Raster:
             self.canvas.write(self.layout.plot_width, row, f"{text} ".rjust(room), ink)
 
     def _date_axis(self) -> list[int]:
-        """Write the dates; returns the columns that begin a month or a year."""
+        """Write the dates; return the columns that begin a month or a year."""
         if not self.layout.dates:
             return []
         days = [self.data.days[candle.first] for candle in self.candles]
@@ -313,15 +325,15 @@ class _Raster:
         return [label.x for label in labels if label.major]
 
     def _cursor(self) -> None:
-        """A dotted line through the candle under the cursor, its column marked on the date axis."""
+        """Draw a dotted line through the candle under the cursor and mark its column on the date axis."""
         row = self.view.cursor
         here = next((c for c in self.candles if row is not None and c.first <= row <= c.last), None)
         if here is None:
             return
         x = here.x + self.glyphs.middle // 2
-        line = "|" if self.look.ascii_only else "┊"
+        line = "|" if self.style.ascii_only else "┊"
         for y in range(self.layout.title, self.canvas.height - self.layout.dates):
             if self.canvas.chars[y][x] in " ·.":
                 self.canvas.put(x, y, line, "text")
         if self.layout.dates:
-            self.canvas.put(x, self.canvas.height - 1, "^" if self.look.ascii_only else "╿", "title")
+            self.canvas.put(x, self.canvas.height - 1, "^" if self.style.ascii_only else "╿", "title")

@@ -1,4 +1,4 @@
-"""The scales of a chart: round prices for its right edge, dates for its lower edge, numbers as text."""
+"""The axes of a chart: round prices for its right edge, dates for its lower edge, numbers as text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 
 @dataclass(frozen=True, slots=True)
 class PriceScale:
-    """Maps prices to half rows of a plot of `rows` cells: 0 is the upper half of the top row."""
+    """The mapping from prices to half rows of a plot of `rows` cells: 0 is the upper half of the top row."""
 
     low: float
     high: float
@@ -20,19 +20,20 @@ class PriceScale:
 
     @classmethod
     def spanning(cls, low: float, high: float, rows: int) -> PriceScale:
-        """A scale that shows low to high; a flat market gets a little room around it."""
+        """Build a scale from low to high; a flat market gets a little space around it."""
         if high - low <= max(abs(high), abs(low)) * 1e-9:
             room = max(abs(high) * 0.01, 1e-6)
             low, high = low - room, high + room
         return cls(low, high, max(1, rows))
 
     def at(self, price: float, parts: int = 2) -> int:
-        """The part of a row that a price falls into, `parts` to a row, counted from the top; kept inside."""
+        """Return the part of a row that a price falls into, `parts` to a row, counted from the top and limited to the
+        plot."""
         last = self.rows * parts - 1
         return min(last, max(0, int((self.high - price) / (self.high - self.low) * (last + 1))))
 
     def ticks(self) -> list[tuple[int, float]]:
-        """Rows and round prices for the scale, top first, at least a few rows apart."""
+        """List rows and round prices for the scale, top first, at least a few rows apart."""
         wanted = max(1, self.rows // (4 if self.rows >= 24 else 3 if self.rows >= 12 else 2))
         step = round_step((self.high - self.low) / wanted)
         first, last = math.ceil(self.low / step), math.floor(self.high / step)
@@ -40,7 +41,7 @@ class PriceScale:
         return [(self.at(price) // 2, price) for price in prices]
 
     def text(self, price: float) -> str:
-        """A price with as many decimals as tell neighbouring rows of this scale apart, two at least."""
+        """Format a price with as many decimals as distinguish neighbouring rows of this scale, at least two."""
         largest = max(abs(self.low), abs(self.high))
         if largest >= 1e8:
             return compact(price)
@@ -49,13 +50,13 @@ class PriceScale:
 
 
 def round_step(least: float) -> float:
-    """The smallest of 1, 2, 2.5, 5 times a power of ten that is not below `least` (positive)."""
+    """Return the smallest of 1, 2, 2.5, 5 times a power of ten that is not below `least` (positive)."""
     power = 10.0 ** math.floor(math.log10(least))
     return next(m * power for m in (1, 2, 2.5, 5, 10) if m * power >= least * (1 - 1e-9))
 
 
 def compact(value: float) -> str:
-    """A large number in two digits or three: 48M, 1.4B."""
+    """Format a large number in two or three digits: 48M, 1.4B."""
     for size, letter in ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "k")):
         if abs(value) >= 0.9995 * size:
             part = value / size
@@ -65,8 +66,8 @@ def compact(value: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DateLabel:
-    """A label of the date axis, its first character under the candle that it names; `major` begins a month, a
-    year or, within days, a day."""
+    """A label of the date axis. Its first character stands under its candle; `major` begins a month, a year or, within
+    days, a day."""
 
     x: int
     text: str
@@ -74,7 +75,7 @@ class DateLabel:
 
 
 def date_labels(days: Sequence[date], columns: Sequence[int], width: int) -> list[DateLabel]:
-    """Labels for candles at `columns`, in order, none touching another; coarse ones go first."""
+    """Place labels for candles at `columns`, in order, none touching another, the coarse ones first."""
     placed: list[DateLabel] = []
     if not days:
         return placed
@@ -94,12 +95,12 @@ def date_labels(days: Sequence[date], columns: Sequence[int], width: int) -> lis
 
 
 def day_text(day: date) -> str:
-    """A bar's date, with the time where it has one."""
+    """Format a bar's date, with the time where it has one."""
     return f"{day:%Y-%m-%d %H:%M}" if isinstance(day, datetime) else day.isoformat()
 
 
 def _by_importance(days: Sequence[date], columns: Sequence[int]) -> list[list[DateLabel]]:
-    """Candidate labels, a list per kind of boundary, the coarsest kind first."""
+    """List the candidate labels, one list per kind of boundary, the coarsest kind first."""
     kinds: list[list[DateLabel]] = [[], [], [], [], [], []]
     years, quarters, months, new_days, weeks, hours = kinds
     intraday = isinstance(days[0], datetime)
@@ -118,12 +119,12 @@ def _by_importance(days: Sequence[date], columns: Sequence[int]) -> list[list[Da
 
 
 def _thinned(years: list[DateLabel], columns: Sequence[int]) -> list[DateLabel]:
-    """Every year, or every second, fifth, tenth ... so that they have room."""
+    """Choose every year, or every second, fifth, tenth ... as space permits."""
     span = columns[-1] - columns[0] + 1
     for every in (1, 2, 5, 10, 20, 50, 100):
-        kept = [label for label in years if int(label.text) % every == 0]
-        if span >= len(kept) * 7:
-            return kept
+        spaced = [label for label in years if int(label.text) % every == 0]
+        if span >= len(spaced) * 7:
+            return spaced
     return []
 
 

@@ -1,4 +1,7 @@
-"""A grid of cells to draw a chart on, and the palette of its inks; it ends as strips of text."""
+"""A grid of cells to draw a chart on, and the palette of its inks; returned as strips of text.
+
+An ink is the name of a style: the theme decides its colour.
+"""
 
 from __future__ import annotations
 
@@ -16,27 +19,27 @@ STRONG_INKS = frozenset({"title", "buy", "sell", "decision"})
 
 @dataclass(frozen=True, slots=True)
 class Palette:
-    """Colours by ink, in the notation of rich (`#4ebf71`, `green`); `background` stands behind everything.
+    """Colours by ink, in the notation of rich (`#4ebf71`, `green`); `background` is behind everything.
 
-    Inks: up, down, volume_up, volume_down, text, title, muted, grid, buy, sell, decision, line0 ... lineN,
-    band, fill (the tint between the bands) and paper (what is written on a coloured box).
+    Inks: up, down, volume_up, volume_down, text, title, muted, grid, buy, sell, decision, line0 ... lineN, band, fill
+    (the tint between the bands) and paper (text on a coloured box).
     """
 
     inks: Mapping[str, str]
     background: str | None = None
 
     def style(self, ink: str, behind: str = "") -> Style:
-        """The style of an ink on the background, or on another ink."""
+        """Return the style of an ink on the background, or on another ink."""
         back = self.inks.get(behind) or self.background
         return _style(self.inks.get(ink), back, ink in STRONG_INKS, False)
 
 
 @dataclass(frozen=True, slots=True)
 class NoColours:
-    """Stands in for a palette where there is no colour: weight alone tells what is important."""
+    """The palette without colour: weight alone shows importance."""
 
     def style(self, ink: str, behind: str = "") -> Style:
-        """Bold or dim, never a colour."""
+        """Return a bold or dim style, never a colour."""
         return _style(None, None, ink in STRONG_INKS, ink in MUTED_INKS)
 
 
@@ -55,7 +58,7 @@ class Canvas:
         self.behind = [[""] * width for _ in range(height)]
 
     def put(self, x: int, y: int, char: str, ink: str) -> None:
-        """Put a character of one cell; what stands behind stays."""
+        """Put a character of one cell; the ink behind it remains."""
         if 0 <= x < self.width and 0 <= y < self.height:
             self.chars[y][x] = char
             self.inks[y][x] = ink
@@ -71,7 +74,7 @@ class Canvas:
             self.behind[y][x:stop] = [behind] * (stop - x)
 
     def strips(self, palette: Palette | NoColours) -> list[Strip]:
-        """The rows, each exactly as wide as the canvas, with neighbours of one style joined."""
+        """Return the rows, each exactly as wide as the canvas, with neighbours of one style joined."""
         styles: dict[tuple[str, str], Style] = {}
         strips = []
         for chars, inks, behind in zip(self.chars, self.inks, self.behind, strict=True):

@@ -1,4 +1,4 @@
-"""What a candle chart shows, as plain values: the bars, what is laid over them, and which part is in view."""
+"""The data of a candle chart as plain values: the bars, the lines and markers over them, and the part in view."""
 
 from __future__ import annotations
 
@@ -13,16 +13,22 @@ from engine.domain.market import NANO, PriceHistory
 from engine.errors import InvariantBroken
 
 LARGEST = 1e15
-"""Prices beyond this cannot be labelled sensibly (and would overflow on the way); they count as missing."""
+"""Limit of prices that can be labelled; those beyond count as missing, also because they would overflow."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChartData:
-    """Bars oldest first, as columns of equal length: prices in the quote currency (NaN: no bar), volume in
-    shares (empty: no volume pane), `days` as dates, or as datetimes of one time zone for bars within a day.
+    """Bars, oldest first, as columns of equal length, with the lines and markers over them.
 
-    `lines` are drawn over the prices; two of role "upper" and "lower" make a band. `markers` carry the row of
-    their bar and a side: BUY and SELL are fills, any other word is a decision without an order.
+    open: prices in the quote currency; NaN without a bar
+    high: as `open`
+    low: as `open`
+    close: as `open`
+    volume: shares; empty without a volume pane
+    days: dates, or datetimes of one time zone for bars within a day
+    lines: lines over the prices; two of role "upper" and "lower" make a band
+    markers: the row of a bar and a side: BUY and SELL are fills, any other word is a decision without an order
+    title: the name at the left of the top row
     """
 
     open: Sequence[float] = ()
@@ -55,7 +61,7 @@ class ChartData:
         markers: tuple[Marker, ...] = (),
         title: str | None = None,
     ) -> ChartData:
-        """The chart of a symbol's daily bars; `lines` have one value per bar."""
+        """Build the chart of a symbol's daily bars; `lines` have one value per bar."""
         return cls(
             open=[price / NANO for price in history.open],
             high=[price / NANO for price in history.high],
@@ -71,10 +77,12 @@ class ChartData:
 
 @dataclass(frozen=True, slots=True)
 class ChartView:
-    """Which part of the data is shown.
+    """The part of the data in view.
 
-    A candle takes `step` columns and stands for `per` bars; `end` is the row after the last bar shown (None:
-    the newest), `cursor` the row of the bar under the cursor (None: no cursor).
+    step: columns to a candle
+    per: bars to a candle
+    end: the row after the last bar in view; None for the newest
+    cursor: the row of the bar under the cursor; None without a cursor
     """
 
     step: int = 2
@@ -84,7 +92,7 @@ class ChartView:
 
 
 class Candle(NamedTuple):
-    """One candle drawn: rows `first` to `last` of the data taken together, at column `x` of the plot."""
+    """One candle as drawn: rows `first` to `last` of the data taken together, at column `x` of the plot."""
 
     first: int
     last: int
@@ -97,22 +105,22 @@ class Candle(NamedTuple):
 
     @property
     def up(self) -> bool:
-        """Whether it closed at or above its open."""
+        """True for a close at or above the open."""
         return self.close >= self.open
 
 
 def fitting_view(bars: int, columns: int) -> ChartView:
-    """The view that shows all bars at once: the widest candles that fit, else several bars to a candle."""
+    """Return the view of all bars at once: the widest candles that fit, else several bars to a candle."""
     columns, bars = max(1, columns), max(1, bars)
     steps = [step for step in (8, 6, 4, 3, 2, 1) if step * bars <= columns]
     return ChartView(step=steps[0]) if steps else ChartView(step=2, per=-(-bars // max(1, columns // 2)))
 
 
 def visible_candles(data: ChartData, view: ChartView, columns: int) -> list[Candle]:
-    """The candles that fit into a plot of `columns` cells, the newest against its right edge.
+    """List the candles that fit into a plot of `columns` cells, the newest at its right edge.
 
-    Groups of `per` bars start at multiples of `per`, so that a candle keeps its shape while one pans. Bars
-    without a usable price leave their place empty.
+    Groups of `per` bars start at multiples of `per`, so that a candle keeps its shape while the user pans. Bars without
+    a usable price leave their place empty.
     """
     step, per = max(1, view.step), max(1, view.per)
     end = len(data) if view.end is None else max(0, min(view.end, len(data)))
@@ -128,21 +136,26 @@ def visible_candles(data: ChartData, view: ChartView, columns: int) -> list[Cand
 
 
 def _candle(data: ChartData, first: int, stop: int, x: int) -> Candle | None:
-    """The bars of a group as one candle; None where no bar of it has usable prices."""
+    """Merge the bars of a group into one candle; None where no bar of it has usable prices."""
     rows = [row for row in range(first, stop) if _usable(data, row)]
     if not rows:
         return None
     start, close = data.open[rows[0]], data.close[rows[-1]]
     high = max(*(data.high[row] for row in rows), start, close)
     low = min(*(data.low[row] for row in rows), start, close)
-    volumes = [data.volume[row] for row in rows if known(data.volume[row])] if len(data.volume) else []
+    volumes = [data.volume[row] for row in rows if is_drawable(data.volume[row])] if len(data.volume) else []
     return Candle(first, stop - 1, x, start, high, low, close, sum(volumes) if volumes else math.nan)
 
 
 def _usable(data: ChartData, row: int) -> bool:
-    return known(data.open[row]) and known(data.high[row]) and known(data.low[row]) and known(data.close[row])
+    return (
+        is_drawable(data.open[row])
+        and is_drawable(data.high[row])
+        and is_drawable(data.low[row])
+        and is_drawable(data.close[row])
+    )
 
 
-def known(value: float | None) -> bool:
-    """Whether a value is there and can be drawn: not None, NaN, infinite or beyond LARGEST."""
+def is_drawable(value: float | None) -> bool:
+    """True for a value that is not None, NaN, infinite or beyond LARGEST."""
     return value is not None and -LARGEST <= value <= LARGEST

@@ -1,4 +1,4 @@
-"""The title line of a chart: what is shown, what its lines are, and the prices of one candle."""
+"""The title row of a chart: its name, the legend of its lines, and the prices of one candle."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tui.widgets.chart_canvas import Canvas
 from tui.widgets.chart_data import Candle, ChartData, ChartView
 
 LINE_SAMPLES = ("───", "── ─", "─ ─", "────", "─── ─")
-"""How the lines are dashed, by place; see the raster."""
+"""Samples of the dashes, by the number of the line; the raster draws the same ones."""
 ASCII_SAMPLES = ("..", "::", "''", "~~", "++")
 
 
@@ -19,10 +19,11 @@ def write_title(
     data: ChartData,
     view: ChartView,
     candles: Sequence[Candle],
+    *,
     price_text: Callable[[float], str],
     ascii_only: bool,
 ) -> None:
-    """Write the top row: name at the left, prices at the right, the legend where there is room."""
+    """Write the top row: name at the left, prices at the right, the legend between them as far as it fits."""
     title = data.title[: canvas.width]
     canvas.write(0, 0, title, "title")
     x = len(title) + 2
@@ -44,7 +45,7 @@ def write_title(
 
 
 def _candle_at(candles: Sequence[Candle], cursor: int | None) -> Candle | None:
-    """The candle under the cursor, else the newest in view."""
+    """Return the candle under the cursor, else the newest in view."""
     if not candles:
         return None
     here = (c for c in candles if cursor is not None and c.first <= cursor <= c.last)
@@ -58,7 +59,7 @@ def _prices(
     price_text: Callable[[float], str],
     dated: bool,
 ) -> list[list[tuple[str, str]]]:
-    """Texts and inks of date, open, high, low, close, change on the bar before; then shorter choices."""
+    """List texts and inks of date, open, high, low, close and change on the bar before; then shorter choices."""
     direction = "up" if shown.up else "down"
     date = [(day_text(data.days[shown.last]), "text")] if dated else []
     range_ = [(f"{name}{price_text(price)}", "text") for name, price in zip("OHL", shown[3:6], strict=True)]
@@ -75,7 +76,7 @@ def _length(pieces: Sequence[tuple[str, str]]) -> int:
 
 
 def _legend(data: ChartData, view: ChartView, candles: Sequence[Candle], ascii_only: bool) -> list[tuple[str, str]]:
-    """How many bars are in view, and each line's name beside a sample of its dash."""
+    """List the number of bars in view, then each line's name beside a sample of its dash."""
     bars = candles[-1].last - candles[0].first + 1 if candles else 0
     entries = [(f"{bars} bars" + (f" ({view.per} a candle)" if view.per > 1 else ""), "muted")]
     samples = ASCII_SAMPLES if ascii_only else LINE_SAMPLES
@@ -89,5 +90,6 @@ def _legend(data: ChartData, view: ChartView, candles: Sequence[Candle], ascii_o
 
 
 def line_place(lines: Sequence[Line], number: int) -> int:
-    """Which dash a line gets: its own, or that of the first line of the same name (both edges of a band)."""
+    """Return the number of a line's dash: its own, or that of the first line of the same name (both edges of a
+    band)."""
     return next(place for place, line in enumerate(lines) if line.name == lines[number].name)

@@ -1,4 +1,4 @@
-"""Watchlist, positions and open orders: from the desk's state and the market's quotes to the rows of their tables."""
+"""Rows of the watchlist, the positions and the open orders, from the desk's state and the market's quotes."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ from tui.state import DeskState, Held, Progress
 from tui.widgets.table import Cell, Column, Row
 
 WATCHLIST = (
-    Column(title="SYM", most=9),
+    Column(title="SYM", max_width=9),
     Column(title="LAST", right=True),
     Column(title="CHG%", right=True),
-    Column(title="POS", right=True, yields=2, most=9),
-    Column(title="SIGNAL", yields=1, most=16),
+    Column(title="POS", right=True, drop_order=2, max_width=9),
+    Column(title="SIGNAL", drop_order=1, max_width=16),
 )
 POSITIONS = (
-    Column(title="SYM", most=9),
-    Column(title="QTY", right=True, most=10),
-    Column(title="COST", right=True, yields=1),
+    Column(title="SYM", max_width=9),
+    Column(title="QTY", right=True, max_width=10),
+    Column(title="COST", right=True, drop_order=1),
     Column(title="P&L", right=True),
-    Column(title="P&L%", right=True, yields=2),
+    Column(title="P&L%", right=True, drop_order=2),
 )
 ORDERS = (
-    Column(title="SYM", most=9),
-    Column(title="SIDE", most=4),
-    Column(title="ASKED", right=True, most=10),
-    Column(title="STANDS", most=14),
+    Column(title="SYM", max_width=9),
+    Column(title="SIDE", max_width=4),
+    Column(title="ASKED", right=True, max_width=10),
+    Column(title="STANDS", max_width=14),
 )
 _STATES = {Waiting.APPROVAL: "mark", Waiting.APPROVED: "up", Waiting.SENT: "muted"}
 _INKS = {"BUY": "up", "SELL": "down", "ABSTAIN": "warn"}
 
 
 def watchlist_rows(view: Snapshot) -> list[Row]:
-    """A row per symbol of the desk, in the desk's order."""
+    """Build a row per symbol of the desk, in the desk's order."""
     market, desk = view.market, view.desk
     if market is None:
         return []
@@ -63,7 +63,7 @@ def watchlist_rows(view: Snapshot) -> list[Row]:
 
 
 def _at_live_prices(view: Snapshot) -> Sequence[Quote]:
-    """The market's quotes, at the prices of the feed where there is one and the symbol's market has moved on."""
+    """Return the market's quotes, at the prices of the live feed for symbols with a newer price."""
     market, live = view.market, view.live
     assert market is not None
     if live is None or not live.prices or view.services is None:
@@ -87,7 +87,7 @@ def _ink(change: float | Decimal | None) -> str:
 
 
 def _signal(desk: DeskState, symbol: str) -> Cell:
-    """What is being thought while a cycle runs, else the latest decision."""
+    """Show the step in progress while a cycle runs, else the latest decision."""
     if desk.running:
         thinking = next((p for p in desk.panes_of(symbol) if p.progress is Progress.THINKING), None)
         if thinking is not None:
@@ -102,7 +102,7 @@ def _signal(desk: DeskState, symbol: str) -> Cell:
 
 
 def position_rows(desk: DeskState) -> list[Row]:
-    """A row per position, as valued at the last close."""
+    """Build a row per position, as valued at the last close."""
     if desk.books is None:
         return []
     return [_held(held) for held in desk.books.held]
@@ -127,16 +127,16 @@ def _held(held: Held) -> Row:
 
 
 def order_rows(controls: ControlState, now: datetime) -> list[Row]:
-    """A row per open order; one that waits for a word says how long it stays."""
+    """Build a row per open order; one that waits for approval shows the time until it expires."""
     return [_open_order(order, now) for order in controls.orders]
 
 
 def _open_order(open_order: OpenOrder, now: datetime) -> Row:
     order = open_order.order
     if order.quantity is None:
-        asked = Cell(f"${amounts.money(order.notional, 0)}", order=order.notional)
+        quantity = Cell(f"${amounts.money(order.notional, 0)}", order=order.notional)
     else:
-        asked = Cell(amounts.quantity(order.quantity), order=order.quantity)
+        quantity = Cell(amounts.quantity(order.quantity), order=order.quantity)
     state = open_order.state.value
     if open_order.waits and open_order.until is not None:
         state = f"waits {amounts.about(open_order.until - now)}"
@@ -145,7 +145,7 @@ def _open_order(open_order: OpenOrder, now: datetime) -> Row:
         (
             Cell(order.symbol, "strong"),
             Cell(order.side.value, _INKS.get(order.side.value, "text")),
-            asked,
+            quantity,
             Cell(state, _STATES.get(open_order.state, "warn")),
         ),
     )

@@ -1,4 +1,4 @@
-"""What happened last on the desk: in one line side by side, newest first, or as many lines as there is room."""
+"""The newest events of the desk: on one line side by side, newest first, or a line each."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _INKS = {"info": "text", "warning": "warn", "error": "bad", "decision": "strong"
 
 
 class EventLog(Widget):
-    """The newest events; no history of its own."""
+    """The newest events, without a history of its own."""
 
     DEFAULT_CSS = """
     EventLog {
@@ -48,24 +48,24 @@ class EventLog(Widget):
             self.refresh()
 
     def as_text(self) -> str:
-        """The lines that are kept, newest first."""
+        """Join the lines, newest first."""
         return "\n".join(f"{line.time:%Y-%m-%d %H:%M:%S} {line.level}: {line.text}" for line in self._lines)
 
     def render_line(self, y: int) -> Strip:
-        """A line, or all on one where there is no more room."""
+        """Return a line, or all lines on one where the widget has only one row."""
         width, base = self.size.width, self.rich_style
         if self.size.height == 1:
             return self._side_by_side(width, base)
         if y >= len(self._lines):
             empty = " nothing has happened yet" if y == 0 else ""
             return Strip([Segment(set_cell_size(empty, width), base + self._ink("time"))], width)
-        return Strip(self._worded(self._lines[y], base)).adjust_cell_length(width, base)
+        return Strip(self._segments(self._lines[y], base)).adjust_cell_length(width, base)
 
     def _side_by_side(self, width: int, base: Style) -> Strip:
         segments: list[Segment] = []
         used = 0
         for line in self._lines:
-            parts = self._worded(line, base)
+            parts = self._segments(line, base)
             cells = sum(cell_len(part.text) for part in parts)
             if used and used + cells > width:
                 break
@@ -73,7 +73,7 @@ class EventLog(Widget):
             used += cells + 3
         return Strip(segments).adjust_cell_length(width, base)
 
-    def _worded(self, line: Line, base: Style) -> list[Segment]:
+    def _segments(self, line: Line, base: Style) -> list[Segment]:
         ink = self._ink(_INKS.get(line.level, "text"))
         return [
             Segment(f" {line.time:%H:%M:%S} ", base + self._ink("time")),

@@ -1,4 +1,4 @@
-"""Curves on a screen: equity, drawdown, comparisons and indicators, drawn by plotext in a thread where it takes."""
+"""Curves on a screen: equity, drawdown, comparisons and indicators, drawn by plotext in a thread."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from tui.plotting import equity_plot
 
 @dataclass(frozen=True, slots=True)
 class PlotData:
-    """Curves by name over a common axis, and a text per place of it (ISO dates); None and NaN are gaps."""
+    """Curves by name over a common axis, and a label (ISO date) per point of it; None and NaN are gaps."""
 
     series: Mapping[str, Sequence[float | None]] = field(default_factory=dict)
     labels: Sequence[str] = ()
 
 
 class CurvePlot(Widget):
-    """A plot that fills its place. What is shown stays until the next drawing is ready; a drawing that was
-    overtaken by newer data or another size is dropped."""
+    """A plot that fills its widget. The current drawing remains until the next one is ready; a drawing is dropped when
+    newer data or another size arrives before it is ready."""
 
     DEFAULT_CSS = "CurvePlot { width: 1fr; height: 1fr; }"
 
@@ -44,16 +44,16 @@ class CurvePlot(Widget):
 
     @property
     def data(self) -> PlotData:
-        """What is plotted."""
+        """The curves of the plot."""
         return self._data
 
     def show(self, data: PlotData) -> None:
-        """Plot something else."""
+        """Plot other curves."""
         self._data = data
         self._draw()
 
     def on_resize(self, event: events.Resize) -> None:
-        """Another size needs another drawing."""
+        """Draw again for another size."""
         self._draw()
 
     def _draw(self) -> None:
@@ -62,7 +62,7 @@ class CurvePlot(Widget):
 
     @work(group="plot", exclusive=True, exit_on_error=False)
     async def _drawing(self) -> None:
-        """Draw beside the loop (plotext takes 5 to 30 ms); a drawing that is under way is given up."""
+        """Draw in a thread (plotext takes 5 to 30 ms); a new drawing cancels the one in progress."""
         width, height = self.size
         colour = not self.app.no_color
         drawn = await asyncio.to_thread(
@@ -81,6 +81,6 @@ class CurvePlot(Widget):
         self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        """A row of the newest drawing, cut or filled to the size of now."""
+        """Return a row of the newest drawing, cut or padded to the current size."""
         strip = self._strips[y] if y < len(self._strips) else Strip.blank(0)
         return strip.adjust_cell_length(self.size.width, self.rich_style)

@@ -1,4 +1,4 @@
-"""How far a backtest is: the part and session at hand, a bar, the time left, what was decided."""
+"""Progress of a backtest: the current part and session, a bar, the time left, the decisions so far."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _INKS = {RUNNING: "$primary", DONE: "$success", STOPPED: "$foreground 60%", FAIL
 
 
 def progress_text(run: BacktestState | None, width: int, plain: bool) -> Content:
-    """Two lines about a run, or how to start one."""
+    """Describe a run in two lines, or the keys that start one."""
     if run is None:
         keys = (
             ("ctrl+r", "bold $primary"),
@@ -55,7 +55,7 @@ class RunProgress(Static):
         self._shown = ""
 
     def show(self, run: BacktestState | None) -> None:
-        """Say how far a run is."""
+        """Show the progress of a run."""
         text = progress_text(run, self.size.width, self._plain)
         if text.plain != self._shown:
             self._shown = text.plain

@@ -1,4 +1,4 @@
-"""Backtests side by side: a row per run and per baseline of the one that is looked at, a column per figure."""
+"""Backtests side by side: a row per run and per baseline of the chosen one, a column per figure."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _DESK = (
     ("WIN", "win_rate", "plain percent"),
     ("EXCESS", "excess_return", "percent"),
 )
-"""The desk convention's figures that are shown, the most important first."""
+"""Figures of the desk convention, the most important first."""
 
 Figure = tuple[str, str, str]
 
 
 def figures_of(runs: Sequence[BacktestState]) -> tuple[Figure, ...]:
-    """Title, metric and form of each figure: the desk's choice, or all that a paper's convention prints."""
+    """List title, metric and form of each figure: the desk's choice, or all figures of a paper's convention."""
     documents = [run.document for run in runs if run.document is not None]
     if not documents or "total_return" in documents[-1]["metrics"]:
         return _DESK
@@ -33,18 +33,18 @@ def figures_of(runs: Sequence[BacktestState]) -> tuple[Figure, ...]:
 
 
 def columns_of(figures: Sequence[Figure]) -> tuple[Column, ...]:
-    """The table's columns; the last figures yield first."""
-    shown = (Column(title=title, right=True, yields=1 + n) for n, (title, _, _) in enumerate(figures))
+    """Build the table's columns; the last figures are dropped first on a narrow screen."""
+    shown = (Column(title=title, right=True, drop_order=1 + n) for n, (title, _, _) in enumerate(figures))
     ends = (
-        Column(title="TRADES", right=True, yields=5),
-        Column(title="FINAL", right=True, yields=3),
-        Column(title="STATE", yields=4),
+        Column(title="TRADES", right=True, drop_order=5),
+        Column(title="FINAL", right=True, drop_order=3),
+        Column(title="STATE", drop_order=4),
     )
-    return (Column(title="NAME", most=26), *shown, *ends)
+    return (Column(title="NAME", max_width=26), *shown, *ends)
 
 
 def rows_of(runs: Sequence[BacktestState], chosen: str, figures: Sequence[Figure]) -> list[Row]:
-    """The newest run first; under the chosen one stand its baselines."""
+    """Build the rows, the newest run first; the baselines of the chosen run follow it."""
     rows: list[Row] = []
     for run in reversed(runs):
         rows.append(_run(run, figures))

@@ -1,7 +1,8 @@
-"""The first line of every screen: PAPER, and how desk, market and cycle stand, most important first."""
+"""The first line of every screen: PAPER, then the state of desk, market and cycle, the most important first."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -19,18 +20,18 @@ if TYPE_CHECKING:
     from engine.execution.controls import Halted
 
 PAPER = " PAPER "
-"""The label that cannot be missed: there is no screen, no size and no theme without it."""
+"""The label of every screen, at any size and in any theme."""
 
 HALTED = " HALTED "
-"""Beside it where the desk is halted, as hard to miss."""
+"""The label beside it while the desk is halted, as visible."""
 
 REASON = 28
-"""Characters of a halt's reason that the bar shows."""
+"""Characters of a halt's reason that fit into the bar."""
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A word of the bar: name muted, value in its ink."""
+    """One item of the bar: its name muted, its value in its ink."""
 
     name: str
     value: str
@@ -38,40 +39,67 @@ class Item:
 
 
 def items(view: Snapshot) -> list[Item]:
-    """What the bar says, the most important first; what does not fit falls off at the end."""
-    desk, books = view.desk, view.desk.books
-    found: list[Item] = []
+    """List the items of the bar, the most important first; those that do not fit are left out from the end."""
+    return [
+        *_control_items(view),
+        *_equity_items(view),
+        *_cycle_items(view),
+        *_cash_items(view),
+        *_market_items(view),
+        *_desk_items(view),
+    ]
+
+
+def _control_items(view: Snapshot) -> Iterator[Item]:
+    """Yield the halt and the number of orders that wait for an approval."""
     if view.controls.halted is not None:
-        found.append(Item("since", _halt_words(view.controls.halted, view), "warn"))
+        yield Item("since", _halt_text(view.controls.halted, view), "warn")
     if view.controls.waiting:
-        found.append(Item("", f"{len(view.controls.waiting)} to approve", "warn"))
-    if books is not None:
-        day = None if not books.before else float(books.value / books.before - 1)
-        found.append(Item("Equity", amounts.money(books.value)))
-        if day is not None:
-            found.append(Item("", f"{amounts.percent(day)} day", "up" if day >= 0 else "down"))
-    if desk.running or view.busy:
-        found.append(_cycle(view))
-    if books is not None:
-        found.append(Item("Cash", amounts.money(books.cash, 0)))
-        if books.peak:
-            fall = float(books.value / books.peak - 1)
-            found.append(Item("DD", amounts.percent(fall, 1) if fall < 0 else "0.0%", "down" if fall < 0 else "value"))
-    if view.market is not None and view.market.calendar is not None and view.services is not None:
-        is_open, words = amounts.market_words(view.market.calendar, view.services.clock.now())
-        found.append(Item("Mkt", words, "up" if is_open else "value"))
-        if view.live is not None:
-            found.append(Item("Feed", *feed_words(view.live, is_open)))
-    if desk.run:
-        found.append(Item("Models", amounts.cost(desk.cost)))
+        yield Item("", f"{len(view.controls.waiting)} to approve", "warn")
+
+
+def _equity_items(view: Snapshot) -> Iterator[Item]:
+    books = view.desk.books
+    if books is None:
+        return
+    yield Item("Equity", amounts.money(books.value))
+    if books.before:
+        day = float(books.value / books.before - 1)
+        yield Item("", f"{amounts.percent(day)} day", "up" if day >= 0 else "down")
+
+
+def _cash_items(view: Snapshot) -> Iterator[Item]:
+    """Yield the cash and the drawdown from the highest equity."""
+    books = view.desk.books
+    if books is None:
+        return
+    yield Item("Cash", amounts.money(books.cash, 0))
+    if books.peak:
+        fall = float(books.value / books.peak - 1)
+        yield Item("DD", amounts.percent(fall, 1) if fall < 0 else "0.0%", "down" if fall < 0 else "value")
+
+
+def _market_items(view: Snapshot) -> Iterator[Item]:
+    """Yield the state of the exchange and of the live feed."""
+    if view.market is None or view.market.calendar is None or view.services is None:
+        return
+    is_open, words = amounts.market_words(view.market.calendar, view.services.clock.now())
+    yield Item("Mkt", words, "up" if is_open else "value")
+    if view.live is not None:
+        yield Item("Feed", *feed_words(view.live, is_open))
+
+
+def _desk_items(view: Snapshot) -> Iterator[Item]:
+    """Yield the cost of the models, and a note while the desk has no cycle to show."""
+    if view.desk.run:
+        yield Item("Models", amounts.cost(view.desk.cost))
     if view.services is None:
-        found.append(Item("", "the desk could not be opened" if view.trouble else "opening the desk", "name"))
-    elif books is None and not desk.running:
-        found.append(Item("", f"desk {view.services.desk}: no cycle yet", "name"))
-    return found
+        yield Item("", "the desk could not be opened" if view.trouble else "opening the desk", "name")
+    elif view.desk.books is None and not view.desk.running:
+        yield Item("", f"desk {view.services.desk}: no cycle yet", "name")
 
 
-def _halt_words(halted: Halted, view: Snapshot) -> str:
+def _halt_text(halted: Halted, view: Snapshot) -> str:
     today = view.services is not None and view.services.clock.now().date() == halted.since.date()
     reason = one_line(halted.reason)
     if len(reason) > REASON:
@@ -79,17 +107,21 @@ def _halt_words(halted: Halted, view: Snapshot) -> str:
     return f"{halted.since:{'%H:%M' if today else '%b %d %H:%M'}}" + (f" {reason}" if reason else "")
 
 
-def _cycle(view: Snapshot) -> Item:
+def _cycle_items(view: Snapshot) -> Iterator[Item]:
+    """Yield the progress of the running cycle: symbols decided, the symbol at work and the minutes so far."""
     desk = view.desk
+    if not (desk.running or view.busy):
+        return
     if view.paused:
-        return Item("Cycle", "PAUSED", "warn")
+        yield Item("Cycle", "PAUSED", "warn")
+        return
     symbol = f" {desk.at[0]}" if desk.at else ""
     clock = "" if view.cycle_seconds is None else f" {amounts.minutes(view.cycle_seconds)}"
-    return Item("Cycle", f"{desk.decided}/{len(desk.symbols)}{symbol}{clock}", "cycle")
+    yield Item("Cycle", f"{desk.decided}/{len(desk.symbols)}{symbol}{clock}", "cycle")
 
 
 class StatusBar(Widget):
-    """One line; redrawn when a word of it has changed."""
+    """One line, redrawn after a change of one of its items."""
 
     DEFAULT_CSS = """
     StatusBar {
@@ -123,14 +155,14 @@ class StatusBar(Widget):
         self._halted = False
 
     def show(self, view: Snapshot) -> None:
-        """Say how things stand."""
-        found, halted = items(view), view.controls.halted is not None
-        if (found, halted) != (self._items, self._halted):
-            self._items, self._halted = found, halted
+        """Show the state of a snapshot."""
+        shown, halted = items(view), view.controls.halted is not None
+        if (shown, halted) != (self._items, self._halted):
+            self._items, self._halted = shown, halted
             self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        """PAPER and as many items as fit."""
+        """Return PAPER and as many items as fit."""
         base = self.rich_style
         segments = [Segment(PAPER, self._ink("paper"))]
         if self._halted:

@@ -1,5 +1,5 @@
-"""A table that draws only the rows in sight: aligned figures, a cursor, sorting, and columns that yield when it is
-narrow."""
+"""A table that draws only the visible rows: aligned figures, a cursor, sorting, and columns that are dropped on a
+narrow screen."""
 
 from __future__ import annotations
 
@@ -18,26 +18,34 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 _MEASURED = 500
-"""Rows that column widths are taken from; below them text is cut where it does not fit."""
+"""Rows that the column widths are computed from; longer text in later rows is cut."""
 _INKS = ("text", "up", "down", "muted", "head", "strong", "warn", "mark")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """A column: `yields` says how soon it goes where there is no room (0 never, then the highest first); the one that
-    `fills` takes what is left, at least `least`."""
+    """A column of a table.
+
+    title: the heading
+    right: align the text to the right
+    drop_order: the higher, the earlier the column is dropped for lack of space; 0 for never
+    stretch: take the remaining width
+    min_width: least width in cells of a column that stretches
+    max_width: largest width in cells of any other column
+    """
 
     title: str
     right: bool = False
-    yields: int = 0
-    fills: bool = False
-    least: int = 3
-    most: int = 40
+    drop_order: int = 0
+    stretch: bool = False
+    min_width: int = 3
+    max_width: int = 40
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A text with its ink (text, up, down, muted, strong, warn) and what it sorts by, where not by the text."""
+    """A text with its ink (text, up, down, muted, strong, warn) and, where it does not sort by its text, the value to
+    sort by."""
 
     text: str
     ink: str = "text"
@@ -46,14 +54,14 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row: `key` names it across updates."""
+    """A row; `key` identifies it across updates."""
 
     key: str
     cells: tuple[Cell, ...] = field(default_factory=tuple)
 
 
 class Table(ScrollView, can_focus=True):
-    """Rows under a fixed heading. The cursor stays on its row, by key, when rows change."""
+    """Rows under a fixed heading. The cursor follows its row, by key, when rows change."""
 
     DEFAULT_CSS = """
     Table {
@@ -90,7 +98,7 @@ class Table(ScrollView, can_focus=True):
     ]
 
     class Moved(Message):
-        """The cursor stands on another row."""
+        """A move of the cursor to another row."""
 
         def __init__(self, table: Table, key: str) -> None:
             super().__init__()
@@ -98,11 +106,11 @@ class Table(ScrollView, can_focus=True):
 
         @property
         def control(self) -> Table:
-            """The table that it happened in."""
+            """The table that sent the message."""
             return self.table
 
     class Opened(Message):
-        """A row was chosen."""
+        """The choice of a row."""
 
         def __init__(self, table: Table, key: str) -> None:
             super().__init__()
@@ -110,7 +118,7 @@ class Table(ScrollView, can_focus=True):
 
         @property
         def control(self) -> Table:
-            """The table that it happened in."""
+            """The table that sent the message."""
             return self.table
 
     def __init__(
@@ -134,7 +142,7 @@ class Table(ScrollView, can_focus=True):
         self._natural: list[int] = [len(column.title) for column in self._columns]
         self._fitted: tuple[int, list[int]] | None = None
 
-    # What is shown
+    # Content
 
     @property
     def cursor_key(self) -> str:
@@ -143,11 +151,11 @@ class Table(ScrollView, can_focus=True):
 
     @property
     def rows(self) -> tuple[Row, ...]:
-        """The rows in the order in which they stand."""
+        """The rows in their current order."""
         return self._rows
 
     def show(self, rows: Sequence[Row], empty: str | None = None) -> None:
-        """Show these rows; nothing is drawn where nothing has changed."""
+        """Show these rows; nothing is drawn without a change."""
         given = tuple(rows)
         if empty is not None and empty != self._empty:
             self._empty = empty
@@ -159,7 +167,7 @@ class Table(ScrollView, can_focus=True):
         self._arrange()
 
     def set_columns(self, columns: Sequence[Column]) -> None:
-        """Other columns; the rows that follow must fit them."""
+        """Set other columns, and remove the rows."""
         if tuple(columns) != self._columns:
             self._columns, self._sorted_by = tuple(columns), None
             self._given = self._rows = ()
@@ -167,14 +175,14 @@ class Table(ScrollView, can_focus=True):
             self.refresh()
 
     def point_at(self, key: str) -> None:
-        """Put the cursor on a row by its key; nothing is said about it."""
+        """Put the cursor on a row by its key, without a message."""
         if key != self._key and any(row.key == key for row in self._rows):
             self._key = key
             self._into_sight()
             self.refresh()
 
     def sort_next(self) -> str:
-        """Sort by the next column, each downwards first, then upwards, then as given; returns how, in words."""
+        """Sort by the next column, rising first, then falling, then as given; return a description."""
         if self._sorted_by is None:
             self._sorted_by, self._downward = 0, False
         elif not self._downward:
@@ -189,38 +197,38 @@ class Table(ScrollView, can_focus=True):
         return f"by {self._columns[self._sorted_by].title.lower()}, {'falling' if self._downward else 'rising'}"
 
     def as_text(self) -> str:
-        """The table as tab-separated lines."""
+        """Return the table as tab-separated lines."""
         lines = ["\t".join(column.title for column in self._columns)]
         return "\n".join([*lines, *("\t".join(cell.text for cell in row.cells) for row in self._rows)])
 
     # Keys
 
     def action_move(self, rows: int) -> None:
-        """Down or up."""
+        """Move the cursor down or up."""
         self._go(self._place() + rows)
 
     def action_edge(self, row: int) -> None:
-        """The first or the last row."""
+        """Move the cursor to the first or the last row."""
         self._go(row if row >= 0 else len(self._rows) - 1)
 
     def action_page(self, pages: int) -> None:
-        """A page down or up."""
+        """Move the cursor by a page."""
         self._go(self._place() + pages * max(1, self.size.height - 2))
 
     def action_open(self) -> None:
-        """Choose the row."""
+        """Choose the row under the cursor."""
         if self._key:
             self.post_message(self.Opened(self, self._key))
 
     def on_click(self, event: events.Click) -> None:
-        """Put the cursor where it was clicked; a second click there chooses."""
+        """Put the cursor on the clicked row; a click on the row under the cursor chooses it."""
         row = event.y - 1 + self.scroll_offset.y
         if event.y >= 1 and row < len(self._rows):
             if self._rows[row].key == self._key:
                 self.action_open()
             self._go(row)
 
-    # How
+    # Layout and drawing
 
     def _place(self) -> int:
         return next((n for n, row in enumerate(self._rows) if row.key == self._key), 0)
@@ -274,25 +282,25 @@ class Table(ScrollView, can_focus=True):
         self.refresh()
 
     def on_resize(self) -> None:
-        """Columns are fitted anew, and the cursor stays in sight."""
+        """Fit the columns again, and keep the cursor visible."""
         self._fitted = None
         self.call_after_refresh(self._into_sight)
 
     def _widths(self, width: int) -> list[int]:
-        """A width per column, 0 for those that had to yield; one blank stands before each."""
+        """Return a width per column, 0 for dropped ones; one blank precedes each."""
         if self._fitted is not None and self._fitted[0] == width:
             return self._fitted[1]
         room = width - 2  # the cursor's mark, and a blank at the end
         widths = [
-            min(natural, column.most) if not column.fills else max(column.least, 1)
+            min(natural, column.max_width) if not column.stretch else max(column.min_width, 1)
             for natural, column in zip(self._natural, self._columns, strict=True)
         ]
-        for n in sorted(range(len(widths)), key=lambda n: -self._columns[n].yields):
-            if sum(w + 1 for w in widths if w) - 1 <= room or not self._columns[n].yields:
+        for n in sorted(range(len(widths)), key=lambda n: -self._columns[n].drop_order):
+            if sum(w + 1 for w in widths if w) - 1 <= room or not self._columns[n].drop_order:
                 break
             widths[n] = 0
         spare = room - (sum(w + 1 for w in widths if w) - 1)
-        filling = [n for n, column in enumerate(self._columns) if column.fills and widths[n]]
+        filling = [n for n, column in enumerate(self._columns) if column.stretch and widths[n]]
         if spare > 0 and filling:
             widths[filling[0]] += spare
         elif spare > 0:
@@ -303,7 +311,7 @@ class Table(ScrollView, can_focus=True):
         return widths
 
     def render_line(self, y: int) -> Strip:
-        """The heading, a row, or what to say where there is none."""
+        """Return the heading, a row, or the text of an empty table."""
         width = self.size.width
         if width < 1:
             return Strip.blank(0)
@@ -359,7 +367,7 @@ class Table(ScrollView, can_focus=True):
 
 
 def _fitted_text(text: str, cells: int, right: bool, more: str) -> str:
-    """Exactly so many cells: padded on the side, or cut, with `more` where something is missing."""
+    """Pad or cut a text to exactly so many cells; `more` marks a cut."""
     length = cell_len(text)
     if length > cells:
         return set_cell_size(text, cells - 1) + more

@@ -1,4 +1,4 @@
-"""Why the desk did what it did with a symbol: the latest decision in short."""
+"""The latest decision about a symbol in short: the reason, and the changes by the limits."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from tui.state import DeskState, Progress, Signal
 _INKS = {"BUY": "bold $success", "SELL": "bold $error-lighten-1", "HOLD": "bold", "ABSTAIN": "bold $warning"}
 
 
-def why_text(desk: DeskState, symbol: str) -> Content:
-    """Decision, size, what the limits changed, the reason, and who abstained."""
+def summary_text(desk: DeskState, symbol: str) -> Content:
+    """Describe the decision: action, size, changes by the limits, reason, agents that abstained."""
     signal = desk.signals.get(symbol)
     if signal is None:
         return Content.styled("No decision yet.\nPress r to run the cycle.", "$foreground 55%")
-    parts: list[str | tuple[str, str] | Content] = [*_verdict(signal)]
+    parts: list[str | tuple[str, str] | Content] = [*_decision(signal)]
     if signal.cut:
         parts += [("\n\nLimits changed it\n", "$foreground 55%"), (signal.cut, "$warning")]
     parts += [("\n\nReason\n", "$foreground 55%"), Content(signal.reason or "none was given")]
@@ -29,7 +29,7 @@ def why_text(desk: DeskState, symbol: str) -> Content:
     return Content.assemble(*parts)
 
 
-def _verdict(signal: Signal) -> list[tuple[str, str]]:
+def _decision(signal: Signal) -> list[tuple[str, str]]:
     size = amounts.size(signal.size)
     return [
         (signal.action, _INKS.get(signal.action, "bold")),
@@ -38,11 +38,11 @@ def _verdict(signal: Signal) -> list[tuple[str, str]]:
     ]
 
 
-class Why(VerticalScroll):
+class DecisionSummary(VerticalScroll):
     """The column on the right of a wide screen."""
 
     DEFAULT_CSS = """
-    Why { scrollbar-size-vertical: 1; padding: 0 1; & > Static { height: auto; } }
+    DecisionSummary { scrollbar-size-vertical: 1; padding: 0 1; & > Static { height: auto; } }
     """
 
     def __init__(self, *, id: str, classes: str) -> None:
@@ -51,17 +51,17 @@ class Why(VerticalScroll):
         self._page = Static("", markup=False)
 
     def compose(self) -> ComposeResult:
-        """One page."""
+        """Mount the page."""
         yield self._page
 
     def show(self, desk: DeskState, symbol: str) -> None:
-        """Show why, for a symbol."""
-        text = why_text(desk, symbol)
+        """Show the latest decision about a symbol."""
+        text = summary_text(desk, symbol)
         if text.plain != self._text.plain:
             self._text = text
             self._page.update(text)
         self.border_title = Content(f"Why {symbol}")
 
     def as_text(self) -> str:
-        """What it says, for the clipboard."""
+        """Return the text, for the clipboard."""
         return self._text.plain

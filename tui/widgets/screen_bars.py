@@ -1,4 +1,4 @@
-"""What frames every screen besides the status bar: the tabs, the strip that says what went wrong, the hints."""
+"""The bars of every screen besides the status bar: the tabs, the error bar, the key hints."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tui.keys import SCREENS, hints
 
 
 class Tabs(Static):
-    """The screens that exist, the one at hand standing out."""
+    """The screens of the app, with the current one underlined."""
 
     DEFAULT_CSS = """
     Tabs { height: 1; padding: 0 1; color: $foreground 60%; }
@@ -40,11 +40,11 @@ class Hints(Static):
         self._pairs = hints(screen)
 
     def on_resize(self) -> None:
-        """Hints that do not fit whole are left out."""
-        self.say()
+        """Choose the hints for the new width."""
+        self.update_hints()
 
-    def say(self) -> None:
-        """Write the hints for the width of now, help and quit always among them."""
+    def update_hints(self) -> None:
+        """Write the hints that fit into the current width; help and quit are always among them."""
         palette = (("^p", "commands"),)
         self.update(_fitting([*self._pairs, *palette], self.size.width))
 
@@ -68,11 +68,11 @@ def _fitting(pairs: Sequence[tuple[str, str]], width: int) -> Content:
     return Content.assemble(*parts)
 
 
-class Trouble(Static):
-    """What went wrong, with what can be done; not there while nothing is."""
+class ErrorBar(Static):
+    """The current error and the keys that deal with it; hidden without an error."""
 
     DEFAULT_CSS = """
-    Trouble {
+    ErrorBar {
         dock: bottom;
         height: auto;
         max-height: 4;
@@ -90,7 +90,7 @@ class Trouble(Static):
         self.text = ""
 
     def show(self, text: str) -> None:
-        """Say it; an empty text takes the strip away."""
+        """Show an error; an empty text hides the bar."""
         if text == self.text:
             return
         self.text = text
