@@ -61,12 +61,12 @@ def session_of(calendar: Calendar, time: datetime, first_open: date | None) -> d
 def read_lines(
     activities: Iterable[Activity],
     order_of: Callable[[str], Order | None],
-    known: Mapping[str, datetime],
+    known_ids: Mapping[str, datetime],
     calendar: Calendar,
     first_open: date | None,
 ) -> AccountActivity:
     """The new entries of a history. `order_of` finds our order by the broker's id of it."""
-    fresh = {activity.id: activity for activity in activities if activity.id not in known}
+    fresh = {activity.id: activity for activity in activities if activity.id not in known_ids}
     return AccountActivity(
         tuple(_line(one, order_of, session_of(calendar, one.time, first_open)) for one in fresh.values())
     )

@@ -40,11 +40,11 @@ def compare(
     return (*found, *foreign), rest
 
 
-def foreign_orders(open_orders: Iterable[BrokerOrder], known: Mapping[str, Order]) -> list[Difference]:
+def foreign_orders(open_orders: Iterable[BrokerOrder], orders: Mapping[str, Order]) -> list[Difference]:
     """Orders that stand open at the broker and should not."""
     found = []
     for order in open_orders:
-        ours = known.get(order.order_id)
+        ours = orders.get(order.order_id)
         amount = f"{order.quantity} shares" if order.quantity is not None else f"{order.notional} of money"
         if ours is None:
             note = f"open at the broker and not this desk's: {order.side} {order.symbol}, {amount}"

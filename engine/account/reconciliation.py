@@ -44,7 +44,7 @@ class JournalSnapshot:
     orders: Mapping[str, Order]
     sent: frozenset[str]
     ids: Mapping[str, str]
-    known: Mapping[str, datetime]
+    entries: Mapping[str, datetime]
     fills: tuple[Fill, ...]
     flows: tuple[CashFlow, ...]
     adoptions: tuple[Adoption, ...]
@@ -90,7 +90,7 @@ def journal_snapshot(reader: JournalReader | None) -> JournalSnapshot:
     """The journal's side; empty for a desk that never ran."""
     if reader is None:
         return JournalSnapshot(
-            bound=None, books=None, orders={}, sent=frozenset(), ids={}, known={}, fills=(), flows=(), adoptions=()
+            bound=None, books=None, orders={}, sent=frozenset(), ids={}, entries={}, fills=(), flows=(), adoptions=()
         )
     points = reader.equity()
     books = points[-1] if points else None
@@ -101,7 +101,7 @@ def journal_snapshot(reader: JournalReader | None) -> JournalSnapshot:
         orders={entry.order.id: entry.order for entry in reader.orders()},
         sent=reader.orders_sent(),
         ids=reader.broker_orders(),
-        known=reader.activities(),
+        entries=reader.activities(),
         fills=tuple(fill for fill in reader.fills() if fill.session > closed),
         flows=tuple(flow for flow in reader.cash_flows() if flow.session > closed),
         adoptions=tuple(one for one in reader.adoptions() if one.session > closed),
@@ -154,7 +154,7 @@ class Reconciler:
         def order_of(broker_id: str) -> Order | None:
             return snapshot.orders.get(ids.get(broker_id, ""))
 
-        activity = read_lines(activities, order_of, snapshot.known, self._calendar, snapshot.first_open)
+        activity = read_lines(activities, order_of, snapshot.entries, self._calendar, snapshot.first_open)
         now = dict(snapshot.orders) | {order.id: order_as(order, theirs)[0] for order, theirs in states}
         foreign = [*foreign_orders(open_orders, now), *_lost(states)]
         if snapshot.bound is None:
@@ -190,7 +190,7 @@ class Reconciler:
     def _since(self, snapshot: JournalSnapshot) -> datetime:
         """The time from which the history is read: never before the desk's first run."""
         begun = self._clock.now() if snapshot.bound is None else snapshot.bound.time
-        return (begun if snapshot.bound is None else max((begun, *snapshot.known.values()))) - OVERLAP
+        return (begun if snapshot.bound is None else max((begun, *snapshot.entries.values()))) - OVERLAP
 
 
 def order_as(order: Order, theirs: BrokerOrder | None) -> tuple[Order, OrderUpdate | None]:

@@ -35,18 +35,18 @@ class NetDeposit:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A close with what was `brought` in since the one before. `change` (fraction) is None where there was nothing to
+    """A close with what was `deposits` since the one before. `change` (fraction) is None where there was nothing to
     grow; `growth` is what one unit of money came to since the start; `fall` (fraction, not positive) is from the
     highest growth so far."""
 
     point: EquityPoint
-    brought: Decimal
+    deposits: Decimal
     change: Decimal | None
     growth: Decimal
     fall: Decimal
 
 
-def brought_in(
+def net_deposits(
     points: Sequence[EquityPoint], flows: Iterable[CashFlow], adoptions: Iterable[Adoption] = ()
 ) -> tuple[NetDeposit, ...]:
     """The external flows up to the last close, dated by the close whose books have them first. Shares that no close
@@ -58,24 +58,24 @@ def brought_in(
         place = _place(points, flow.session)
         if place is not None:
             worth = EXACT.multiply(flow.quantity, _price(points, place, flow.symbol))
-            found.append(_brought(points[place], "", flow.amount))
-            found.append(_brought(points[place], flow.symbol, worth))
+            found.append(_deposit(points[place], "", flow.amount))
+            found.append(_deposit(points[place], flow.symbol, worth))
     for one in adoptions:
         place = _place(points, one.session)
         if place is not None:
             price = _price(points, place, one.symbol, one.price) if one.symbol else ONE
             amount = EXACT.multiply(EXACT.subtract(one.after, one.before), price)
-            found.append(_brought(points[place], one.symbol, amount))
+            found.append(_deposit(points[place], one.symbol, amount))
     return tuple(one for one in found if one.amount)
 
 
 def measured(
-    points: Sequence[EquityPoint], brought: Iterable[NetDeposit] = (), began: Decimal | None = None
+    points: Sequence[EquityPoint], deposits: Iterable[NetDeposit] = (), began: Decimal | None = None
 ) -> list[Measured]:
     """Every close with its change since the one before; of the first since `began`, the value that a run began with.
     Without it the first close is the start: what had come by then is what the desk began with."""
     sums: dict[date, Decimal] = {}
-    for one in brought:
+    for one in deposits:
         sums[one.session] = sums.get(one.session, ZERO) + one.amount
     rows: list[Measured] = []
     before, growth, highest = began, ONE, ONE
@@ -114,5 +114,5 @@ def _price(points: Sequence[EquityPoint], place: int, symbol: Symbol, otherwise:
     return points[place - 1].prices.get(symbol, otherwise) if place else otherwise
 
 
-def _brought(point: EquityPoint, symbol: Symbol, amount: Decimal) -> NetDeposit:
+def _deposit(point: EquityPoint, symbol: Symbol, amount: Decimal) -> NetDeposit:
     return NetDeposit(point.session, symbol, point.portfolio.money(amount))

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from engine.account.time_weighted import EXTERNAL, brought_in, measured
+from engine.account.time_weighted import EXTERNAL, measured, net_deposits
 from engine.conventions.metrics.track import Floats, Track, floats
 from engine.domain.market import Symbol
 from engine.domain.portfolio import ZERO
@@ -61,7 +61,7 @@ def symbol_track(stretch: Stretch, symbol: Symbol, share: Decimal, periods_per_y
     earned, held, values, invested = share, ZERO, [share], []
     trades = [fill for fill in stretch.fills if fill.symbol == symbol]
     flows = [flow for flow in stretch.cash_flows if flow.symbol == symbol and flow.kind != EXTERNAL]
-    all_brought = brought_in(stretch.equity, stretch.cash_flows, stretch.adoptions)
+    all_brought = net_deposits(stretch.equity, stretch.cash_flows, stretch.adoptions)
     brought = sorted((one for one in all_brought if one.symbol == symbol), key=lambda one: one.session)
     for point in stretch.equity:
         while trades and trades[0].session <= point.session:
@@ -91,7 +91,7 @@ class _Grown:
     """A stretch's values as they would stand if nothing had been brought in or taken out."""
 
     def __init__(self, stretch: Stretch) -> None:
-        brought = brought_in(stretch.equity, stretch.cash_flows, stretch.adoptions)
+        brought = net_deposits(stretch.equity, stretch.cash_flows, stretch.adoptions)
         rows = measured(stretch.equity, brought, stretch.initial_value) if brought else []
         self._levels = {row.point.session: stretch.initial_value * row.growth for row in rows}
         self._values = {row.point.session: row.point.value for row in rows}

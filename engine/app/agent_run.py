@@ -87,7 +87,7 @@ def backtest_context(
     def heard(record: AnswerRecord) -> None:
         on_answer(record)
         if isinstance(recorder, JournalRecorder):
-            recorder.heard(record)
+            recorder.answered(record)
         publish(answered(record, spec.run, clock.now()))
 
     def said(asked: QuestionKey, text: str) -> None:

@@ -1,4 +1,4 @@
-"""The live clock: waits for each occasion of a desk's rhythm and has the work done, for as long as it is let.
+"""The live clock: waits for each occasion of a desk's schedule and has the work done, for as long as it is let.
 
 What is due already when it begins is done at once. A cycle that failed for a passing reason is tried again; one within
 the session that was missed (the machine slept) is left out: nothing is decided on what was so an hour ago.
@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 
 from engine.errors import ConfigError, CredentialsRefused, InvariantBroken, PaperdeskError, UsageError
 from engine.ports import Calendar, Clock
-from engine.session.schedule import DAILY, Schedule, ScheduledRun, next_occasion
+from engine.session.schedule import DAILY, Schedule, ScheduledRun, next_run
 
 FOR_A_PERSON = (UsageError, ConfigError, CredentialsRefused, InvariantBroken)
 """Errors that no waiting changes: watching ends with them."""
@@ -33,11 +33,11 @@ class Watch:
     """One desk's live clock."""
 
     def __init__(
-        self, calendar: Calendar, rhythm: Schedule, clock: Clock, work: Work, say: Say, sleep: Sleep = asyncio.sleep
+        self, calendar: Calendar, schedule: Schedule, clock: Clock, work: Work, say: Say, sleep: Sleep = asyncio.sleep
     ) -> None:
         """`work` is idempotent: it raises PaperdeskError, and may be called again for the same occasion."""
         self._calendar = calendar
-        self._rhythm = rhythm
+        self._schedule = schedule
         self._clock = clock
         self._work = work
         self._say = say
@@ -50,7 +50,7 @@ class Watch:
         while True:
             occasion = self._passed_over(since)
             if occasion is None:
-                occasion = next_occasion(self._calendar, self._rhythm, self._clock.now())
+                occasion = next_run(self._calendar, self._schedule, self._clock.now())
                 self._say("info", f"next: {in_words(occasion)}")
                 await self._until(occasion)
             since = occasion.at
@@ -61,8 +61,8 @@ class Watch:
 
     def _passed_over(self, since: datetime) -> ScheduledRun | None:
         """The latest cycle after a close that came due since a moment while nobody looked."""
-        closes, latest = replace(self._rhythm, every=None), None
-        while (occasion := next_occasion(self._calendar, closes, since)).at <= self._clock.now():
+        closes, latest = replace(self._schedule, every=None), None
+        while (occasion := next_run(self._calendar, closes, since)).at <= self._clock.now():
             latest, since = occasion, occasion.at
         return latest
 
@@ -77,7 +77,7 @@ class Watch:
                 self._say("error", str(error))
             else:
                 return
-            following = next_occasion(self._calendar, self._rhythm, self._clock.now())
+            following = next_run(self._calendar, self._schedule, self._clock.now())
             again = self._clock.now() + RETRY
             if occasion.within_session or again >= following.at:
                 return

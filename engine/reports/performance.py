@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 
-from engine.account.time_weighted import EXTERNAL, brought_in
+from engine.account.time_weighted import EXTERNAL, net_deposits
 from engine.account.track_record import symbol_track, track_of
 from engine.conventions.catalog import Convention
 from engine.conventions.metrics import Metrics
@@ -78,7 +78,7 @@ def profit(stretch: Stretch, symbol: Symbol) -> Decimal:
             amount = money(EXACT.multiply(fill.quantity, fill.price))
             earned += (amount if fill.side is Side.SELL else -amount) - money(fill.fee)
     paid = [flow.amount for flow in stretch.cash_flows if flow.symbol == symbol and flow.kind != EXTERNAL]
-    brought = brought_in(stretch.equity, stretch.cash_flows, stretch.adoptions)
+    brought = net_deposits(stretch.equity, stretch.cash_flows, stretch.adoptions)
     return earned + sum(paid, ZERO) - sum((one.amount for one in brought if one.symbol == symbol), ZERO)
 
 

@@ -11,7 +11,7 @@ from datetime import date
 from decimal import Decimal
 from types import MappingProxyType
 
-from engine.account.time_weighted import EXTERNAL, brought_in
+from engine.account.time_weighted import EXTERNAL, net_deposits
 from engine.cycle.opinion_outcomes import opinion_outcomes
 from engine.domain.decision import Decision, Outcome
 from engine.domain.market import Symbol
@@ -57,7 +57,7 @@ def learn(context: SessionContext, state: RunState, settled: Iterable[SettledSes
 
 def deposits_in(settled: SettledSession) -> Decimal:
     """The money and shares that were deposited (negative: withdrawn) in a stretch, at its last prices."""
-    moved = brought_in((settled.before, settled.after), settled.cash_flows, settled.adoptions)
+    moved = net_deposits((settled.before, settled.after), settled.cash_flows, settled.adoptions)
     return sum((one.amount for one in moved), ZERO)
 
 
@@ -127,7 +127,7 @@ def _profits(settled: SettledSession) -> dict[Symbol, Decimal]:
 
 
 def _earned(settled: SettledSession) -> list[CashFlow]:
-    deposits = brought_in((settled.before, settled.after), settled.cash_flows, settled.adoptions)
+    deposits = net_deposits((settled.before, settled.after), settled.cash_flows, settled.adoptions)
     paid = [
         CashFlow(session=one.session, symbol=one.symbol, kind=EXTERNAL, amount=-one.amount)
         for one in deposits

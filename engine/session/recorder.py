@@ -34,7 +34,7 @@ class JournalRecorder:
         self.clock = clock
         self._open: dict[str, Order] = {}
 
-    def heard(self, record: AnswerRecord, cycle: int = 1) -> None:
+    def answered(self, record: AnswerRecord, cycle: int = 1) -> None:
         """Keep a call of a model."""
         self.journal.answer(answer_entry(record, self.run, cycle, self.clock.now()))
 

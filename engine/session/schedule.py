@@ -1,4 +1,4 @@
-"""When a desk that watches has to work: after every close, and, where its rhythm says so, within the session.
+"""When a desk that watches has to work: after every close, and, where its schedule says so, within the session.
 
 Source: TradingGPT §3 [G7]. Times are aware UTC datetimes; sessions are the desk's calendar's.
 """
@@ -25,7 +25,7 @@ class Schedule:
 
     after_close: timedelta = timedelta(minutes=20)
     every: timedelta | None = None
-    coins: bool = False
+    crypto: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,24 +42,24 @@ class ScheduledRun:
         return self.number != DAILY
 
 
-def next_occasion(calendar: Calendar, rhythm: Schedule, after: datetime) -> ScheduledRun:
+def next_run(calendar: Calendar, schedule: Schedule, after: datetime) -> ScheduledRun:
     """The first occasion later than a moment."""
     first = calendar.last_closed(after)
     sessions = calendar.sessions(first, first + _LOOK_AHEAD)
     coming: list[ScheduledRun] = []
     for before, session in zip([None, *sessions], sessions, strict=False):
-        coming += _occasions(calendar, rhythm, before, session)
+        coming += _runs(calendar, schedule, before, session)
     return min((occasion for occasion in coming if occasion.at > after), key=lambda occasion: occasion.at)
 
 
-def _occasions(calendar: Calendar, rhythm: Schedule, before: date | None, session: date) -> Iterator[ScheduledRun]:
+def _runs(calendar: Calendar, schedule: Schedule, before: date | None, session: date) -> Iterator[ScheduledRun]:
     """Those of one session: within it, resting on the one before, and after it."""
     closes = calendar.closes_at(session)
-    complete = max(closes, AroundTheClock().closes_at(session)) if rhythm.coins else closes
-    yield ScheduledRun(complete + rhythm.after_close, session, DAILY)
-    if rhythm.every is None or before is None:
+    complete = max(closes, AroundTheClock().closes_at(session)) if schedule.crypto else closes
+    yield ScheduledRun(complete + schedule.after_close, session, DAILY)
+    if schedule.every is None or before is None:
         return
-    number, at = DAILY + 1, calendar.opens_at(session) + rhythm.every
+    number, at = DAILY + 1, calendar.opens_at(session) + schedule.every
     while at < closes:
         yield ScheduledRun(at, before, number)
-        number, at = number + 1, at + rhythm.every
+        number, at = number + 1, at + schedule.every

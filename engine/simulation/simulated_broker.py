@@ -103,7 +103,7 @@ class SimulatedBroker:
         self._closed = closed
         self._opened: date | None = None
         self._pending: list[Order] = []
-        self._standing: dict[str, OrderUpdate] = {}
+        self._reported: dict[str, OrderUpdate] = {}
         self._updates: list[OrderUpdate] = []
         for symbol in portfolio.positions:
             if symbol not in self._tapes:
@@ -132,7 +132,7 @@ class SimulatedBroker:
     def submit(self, order: Order) -> OrderUpdate:
         """Takes an order that is intended or being submitted. An id is taken once: what it stands at comes back for
         every later order of the same id, which does nothing."""
-        known = self._standing.get(order.id)
+        known = self._reported.get(order.id)
         if known is not None:
             return known
         if order.state is OrderState.INTENDED:
@@ -142,7 +142,7 @@ class SimulatedBroker:
         if min(order.notional or ZERO, order.quantity or ZERO) < 0 or not (order.notional or order.quantity):
             return self._end(order, OrderState.REJECTED, "an order needs a quantity or notional above zero")
         self._pending.append(order.moved(OrderState.ACKNOWLEDGED))
-        update = self._standing[order.id] = OrderUpdate(order.id, OrderState.ACKNOWLEDGED)
+        update = self._reported[order.id] = OrderUpdate(order.id, OrderState.ACKNOWLEDGED)
         return update
 
     def cancel(self, order_id: str) -> OrderUpdate | None:
@@ -151,11 +151,11 @@ class SimulatedBroker:
             if order.id == order_id:
                 self._pending.remove(order)
                 return self._end(order, OrderState.CANCELED, "canceled on request")
-        return self._standing.get(order_id)
+        return self._reported.get(order_id)
 
-    def standing(self, order_id: str) -> OrderUpdate | None:
+    def update_of(self, order_id: str) -> OrderUpdate | None:
         """The state of an order, or None for an id that was never seen."""
-        return self._standing.get(order_id)
+        return self._reported.get(order_id)
 
     def open_session(self, session: date) -> MarketActivity:
         """Corporate actions with an ex-date up to this session, then fills at the open where the rules say so."""
@@ -337,7 +337,7 @@ class SimulatedBroker:
 
     def _end(self, order: Order, state: OrderState, detail: str, filled: Decimal = ZERO) -> OrderUpdate:
         update = OrderUpdate(order.id, order.moved(state).state, filled, detail)
-        self._standing[order.id] = update
+        self._reported[order.id] = update
         self._updates.append(update)
         return update
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.account.time_weighted import brought_in, measured
+from engine.account.time_weighted import measured, net_deposits
 from engine.conventions.catalog import CONVENTIONS, convention
 from engine.domain.ledger import carried_forward
 from engine.domain.order import Fill, Side
@@ -58,7 +58,7 @@ def test_a_desk_that_holds_nothing_earns_nothing_whatever_comes_or_goes(come: di
     ]
     adoptions = adoptions if how == "adoption" else []
     points = lived([Decimal(1)] * len(DAYS), Decimal(0), flows, adoptions)
-    for row in measured(points, brought_in(points, flows, adoptions)):
+    for row in measured(points, net_deposits(points, flows, adoptions)):
         assert row.change in (None, 0) and row.growth == 1 and row.fall == 0
     if all(point.value > 0 for point in points):
         stretch = Stretch(
@@ -94,7 +94,7 @@ def test_a_deposit_changes_no_return_of_a_desk_that_invests_it_as_the_rest(
         replace(p, portfolio=replace(p.portfolio, cash=Decimal(0)), value=p.value - 100_000) for p in without
     )
     flows = [transfer(DAYS[day], with_it[day].value - without[day].value)]
-    ours, theirs = measured(with_it, brought_in(with_it, flows)), measured(without)
+    ours, theirs = measured(with_it, net_deposits(with_it, flows)), measured(without)
     for mine, plain in zip(ours[1:], theirs[1:], strict=True):
         assert mine.change is not None and plain.change is not None
         assert float(mine.change) == pytest.approx(float(plain.change), abs=2e-4)  # values are rounded to cents
@@ -110,7 +110,7 @@ def test_what_comes_leaves_every_return_up_to_its_day_as_it_was(
     day = data.draw(st.integers(1, len(prices) - 1))
     flows = [transfer(DAYS[day], amount)]
     points, plain = lived(prices, shares, flows), lived(prices, shares)
-    ours, theirs = measured(points, brought_in(points, flows)), measured(plain)
+    ours, theirs = measured(points, net_deposits(points, flows)), measured(plain)
     assert [row.change for row in ours[: day + 1]] == [row.change for row in theirs[: day + 1]]
     # Later the money that came stands by and earns nothing: the shares earn what they did, on more.
     for number in range(day + 1, len(points)):
@@ -173,8 +173,8 @@ def test_shares_that_were_brought_in_are_nobodys_profit() -> None:
             books, (), [f for f in flows if f.session == day], [a for a in adoptions if a.session == day]
         )
         points.append(EquityPoint(day, books.value(prices), books, prices))
-    rows = measured(points, brought_in(points, flows, adoptions))
-    assert [row.brought for row in rows] == [0, 1210, -210, 0]
+    rows = measured(points, net_deposits(points, flows, adoptions))
+    assert [row.deposits for row in rows] == [0, 1210, -210, 0]
     assert [float(row.change or 0) for row in rows] == pytest.approx([0, 0, 50 / 2210, 50 / 2050])
     stretch = Stretch(
         initial_value=Decimal(1000), equity=tuple(points), fills=(), cash_flows=flows, decisions=(), adoptions=adoptions
@@ -202,6 +202,6 @@ def test_an_account_that_was_empty_begins_with_what_comes() -> None:
         EquityPoint(DAYS[5], Decimal(500), Portfolio(Decimal(500)), {}),
     ]
     flows = [transfer(DAYS[1], Decimal(1000)), transfer(DAYS[3], Decimal(-1100)), transfer(DAYS[5], Decimal(500))]
-    rows = measured(points, brought_in(points, flows))
+    rows = measured(points, net_deposits(points, flows))
     assert [row.change for row in rows] == [None, 0, Decimal("0.1"), 0, None, 0]
     assert rows[-1].growth == Decimal("1.1") and all(row.fall == 0 for row in rows)

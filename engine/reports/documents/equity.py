@@ -8,7 +8,7 @@ from datetime import date
 from decimal import Decimal
 
 from engine.account.equity_check import CloseComparison, beside
-from engine.account.time_weighted import Measured, brought_in, measured
+from engine.account.time_weighted import Measured, measured, net_deposits
 from engine.domain.decimal_text import money
 from engine.domain.run import CashFlow, EquityPoint
 from engine.reports.documents import row_json
@@ -50,7 +50,7 @@ def equity_document(
         "equity": [
             {
                 **row_json.point(row.point),
-                "brought_in": money(row.brought),
+                "brought_in": money(row.deposits),
                 "change": None if row.change is None else float(row.change),
                 "drawdown": float(row.fall),
                 "cash_flows": [row_json.cash_flow(flow) for flow in moved.get(row.point.session, ())],
@@ -76,7 +76,7 @@ def measured_closes(records: Records, points: Sequence[EquityPoint]) -> tuple[li
     if records.kind == "backtest":
         cash = reader.stretches(records.run or "").get(records.part)
         return measured(points, began=cash), begins if cash is None else cash
-    return measured(points, brought_in(reader.equity(), reader.cash_flows(), reader.adoptions())), begins
+    return measured(points, net_deposits(reader.equity(), reader.cash_flows(), reader.adoptions())), begins
 
 
 def in_an_account(records: Records) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from datetime import date
 from typing import Any
 
-from engine.account.time_weighted import brought_in, measured
+from engine.account.time_weighted import measured, net_deposits
 from engine.domain.decimal_text import money, plain
 from engine.domain.order import OrderState
 from engine.domain.run import Adoption, CashFlow, EquityPoint, RunKind, RunOutcome, TradingMode
@@ -109,11 +109,11 @@ def _books(reader: JournalReader, entry: RunEntry) -> tuple[EquityPoint | None, 
 def _before(reader: JournalReader, before: EquityPoint, books: EquityPoint) -> Row:
     """The close before, and how it came from there to the books."""
     points = (before, books)
-    last = measured(points, brought_in(points, reader.cash_flows(), reader.adoptions()))[-1]
+    last = measured(points, net_deposits(points, reader.cash_flows(), reader.adoptions()))[-1]
     return {
         "session": str(before.session),
         "value": money(before.value),
-        "brought_in": money(last.brought),
+        "brought_in": money(last.deposits),
         "change": None if last.change is None else float(last.change),
     }
 

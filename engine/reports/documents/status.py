@@ -59,7 +59,7 @@ def _value(records: Records, reader: JournalReader) -> Row:
     return {
         "session": None if books is None else str(books.session),
         "initial_value": None if initial is None else money(initial),
-        "brought_in": money(sum((row.brought for row in rows), ZERO)),
+        "brought_in": money(sum((row.deposits for row in rows), ZERO)),
         "change": None if change is None else float(change),
         "total_return": None if last is None else float(last.growth - 1),
         "value": None if books is None else money(books.value),

@@ -228,7 +228,7 @@ class Desk:
                 self.events.append(event)
 
             calendars = self.market.calendars
-            asker = Asker({"default": self.model}, {}, recorder.heard, lambda asked, text: None)
+            asker = Asker({"default": self.model}, {}, recorder.answered, lambda asked, text: None)
             market, cycle = self.market, Cycle(self.preset, asker, calendars, tell)
             venue = BrokerVenue(
                 self.wrap(self.account),

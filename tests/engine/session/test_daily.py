@@ -110,7 +110,7 @@ class Daily:
 
             def heard(record: Any) -> None:
                 meter.count(record)
-                recorder.heard(record)
+                recorder.answered(record)
 
             asker = Asker({"default": self.model}, {}, heard, lambda asked, text: None)
             cycle = Cycle(DECISION_ONLY, asker, self.market.calendars, tell)

@@ -14,7 +14,7 @@ from engine.app.watch import RETRY, Watch
 from engine.clock import BacktestClock
 from engine.errors import CredentialsRefused, NetworkError
 from engine.market.trading_hours import AroundTheClock, exchange_calendar
-from engine.session.schedule import Schedule, ScheduledRun, next_occasion
+from engine.session.schedule import Schedule, ScheduledRun, next_run
 
 XNYS = exchange_calendar()
 HALF_HOUR = Schedule(timedelta(minutes=10), timedelta(minutes=30))
@@ -24,10 +24,10 @@ def at(text: str) -> datetime:
     return datetime.fromisoformat(text).replace(tzinfo=UTC)
 
 
-def occasions(rhythm: Schedule, start: str, count: int) -> list[ScheduledRun]:
+def occasions(schedule: Schedule, start: str, count: int) -> list[ScheduledRun]:
     found, now = [], at(start)
     for _ in range(count):
-        found.append(next_occasion(XNYS, rhythm, now))
+        found.append(next_run(XNYS, schedule, now))
         now = found[-1].at
     return found
 
@@ -57,27 +57,27 @@ def test_within_a_session_cycles_rest_on_the_one_before() -> None:
 def test_no_occasion_is_passed_over_and_each_rests_on_the_last_completed_session(
     start: datetime, delay: int, every: int | None
 ) -> None:
-    rhythm = Schedule(timedelta(minutes=delay), None if every is None else timedelta(minutes=every))
+    schedule = Schedule(timedelta(minutes=delay), None if every is None else timedelta(minutes=every))
     now, found = start, []
     for _ in range(5):
-        occasion = next_occasion(XNYS, rhythm, now)
+        occasion = next_run(XNYS, schedule, now)
         assert occasion.at > now
         assert occasion.session == XNYS.last_closed(occasion.at) or occasion.number == 1
         found.append(occasion)
         now = occasion.at
     for before, after in pairwise(found):
         between = before.at + (after.at - before.at) / 2
-        assert next_occasion(XNYS, rhythm, between) == after
+        assert next_run(XNYS, schedule, between) == after
 
 
 def test_coins_have_an_occasion_every_day() -> None:
     calendar = AroundTheClock()
-    found = next_occasion(calendar, Schedule(timedelta(minutes=10)), at("2024-03-09T12:00"))
+    found = next_run(calendar, Schedule(timedelta(minutes=10)), at("2024-03-09T12:00"))
     assert found == ScheduledRun(at("2024-03-10T00:10"), date(2024, 3, 9), 1)
 
 
 def test_a_desk_with_coins_waits_for_their_utc_day() -> None:
-    mixed = Schedule(timedelta(minutes=10), timedelta(hours=3), coins=True)
+    mixed = Schedule(timedelta(minutes=10), timedelta(hours=3), crypto=True)
     found = occasions(mixed, "2024-03-08T20:59", 4)  # a Friday
     assert found == [
         ScheduledRun(at("2024-03-09T00:10"), date(2024, 3, 8), 1),
@@ -85,7 +85,7 @@ def test_a_desk_with_coins_waits_for_their_utc_day() -> None:
         ScheduledRun(at("2024-03-11T19:30"), date(2024, 3, 8), 3),
         ScheduledRun(at("2024-03-12T00:10"), date(2024, 3, 11), 1),
     ]
-    assert next_occasion(XNYS, mixed, at("2024-03-12T00:05")) == found[-1]
+    assert next_run(XNYS, mixed, at("2024-03-12T00:05")) == found[-1]
 
 
 class Life:
@@ -112,8 +112,8 @@ class Life:
         if error is not None:
             raise error
 
-    async def live(self, rhythm: Schedule) -> None:
-        watch = Watch(XNYS, rhythm, self.clock, self.work, lambda level, text: self.said.append(text), self.sleep)
+    async def live(self, schedule: Schedule) -> None:
+        watch = Watch(XNYS, schedule, self.clock, self.work, lambda level, text: self.said.append(text), self.sleep)
         with pytest.raises(asyncio.CancelledError):
             await watch.run()
 

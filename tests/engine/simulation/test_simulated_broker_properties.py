@@ -143,7 +143,7 @@ def play(world: World) -> Played:
         played.updates.append(opened.updates + closed.updates)
         played.points.append(point)
         for n in range(len(wishes)):
-            standing = broker.standing(f"{session}-{n}")
+            standing = broker.update_of(f"{session}-{n}")
             assert standing is not None and is_final(standing.state), "a day order outlived its session"
         decided = session
     return played
