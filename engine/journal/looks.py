@@ -7,44 +7,25 @@ journal file in which every other table is empty, so that they stay when the jou
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterable
+from contextlib import closing
 from dataclasses import replace
-from datetime import date, datetime
 from pathlib import Path
-from typing import Any
 
-from engine.domain.run import LookKind, RunSpec, WindowLook
-from engine.journal.codec import Row, moment, packed, to_json, unpacked
-from engine.journal.row_reader import RowReader, where
-from engine.journal.row_writer import RowWriter
+from engine.domain.run import RunSpec, WindowLook
+from engine.journal.codec import Row, moment, packed, to_json
+from engine.journal.database import WAIT
+from engine.journal.store import RowStore
 
 DIGITS = 10
 """Decimal places of a stored return."""
 
 
-class LookWriter(RowWriter):
-    """Adds to the index of looks."""
-
-    def add(self, looks: Iterable[WindowLook]) -> None:
-        """Write looks, all or none. Raises TryAgainLater where another process holds the index."""
-        with self.together():
-            self._store.write(*(("looks", _look_row(look)) for look in looks))
-
-
-class LookReader(RowReader):
-    """Reads the index of looks."""
-
-    def looks(self, first: date | None = None, last: date | None = None) -> tuple[WindowLook, ...]:
-        """Every look at a window that has a session in common with `first` to `last`, in the order of writing."""
-        narrow, values = where({"last >=": first, "first <=": last})
-        return self._all(_look_of, f"SELECT * FROM looks{narrow} ORDER BY seq", *values)
-
-
-def add_looks(index: Path, looks: Iterable[WindowLook]) -> None:
-    """Add looks to the index at a path, which is made where there is none. Raises what LookWriter raises."""
-    with LookWriter(index) as writer:
-        writer.add(looks)
+def add_looks(index: Path, looks: Iterable[WindowLook], wait: float = WAIT) -> None:
+    """Add looks to the index at a path, all or none; it is made where there is none. Raises TryAgainLater where another
+    process holds it for longer than `wait` seconds, DataError where the disk refuses."""
+    with closing(RowStore(index, batched=False, wait=wait)) as store:
+        store.write(*(("looks", _look_row(look)) for look in looks))
 
 
 def spec_hash(spec: RunSpec) -> str:
@@ -64,17 +45,3 @@ def _look_row(look: WindowLook) -> Row:
         "spec_hash": look.spec_hash,
         "returns": packed(to_json([round(value, DIGITS) for value in look.returns])),
     }
-
-
-def _look_of(row: dict[str, Any]) -> WindowLook:
-    return WindowLook(
-        time=datetime.fromisoformat(row["time"]),
-        kind=LookKind(row["kind"]),
-        run=row["run"],
-        name=row["name"],
-        symbols=tuple(json.loads(row["symbols"])),
-        first=date.fromisoformat(row["first"]),
-        last=date.fromisoformat(row["last"]),
-        spec_hash=row["spec_hash"],
-        returns=tuple(json.loads(unpacked(row["returns"]))),
-    )

@@ -19,7 +19,8 @@ from engine.domain.portfolio import Portfolio
 from engine.domain.run import EquityPoint, LookKind, Result, RunSpec, Stretch
 from engine.errors import TryAgainLater
 from engine.journal.integrity import quick_check
-from engine.journal.looks import LookReader, LookWriter, spec_hash
+from engine.journal.looks import add_looks, spec_hash
+from tests.engine.look_reader import looks_in
 
 NOW = datetime(2024, 7, 1, 12, tzinfo=UTC)
 SPEC = RunSpec(
@@ -57,17 +58,14 @@ def test_returns_go_from_close_to_close(values: tuple[str, ...], returns: tuple[
     assert daily_returns(by_hand(*values)) == pytest.approx(returns)
 
 
-def test_a_look_comes_back_equal_and_is_found_by_its_window(path: Path) -> None:
+def test_a_look_comes_back_equal(path: Path) -> None:
     look = result_look(LookKind.BACKTEST, Result(spec=SPEC, test=by_hand("1010", "1010", "909")), NOW)
     later = replace(look, first=date(2024, 5, 1), last=date(2024, 5, 31), returns=())
-    with LookWriter(path) as index:
-        index.add([look, later])
-    with LookReader(path) as reader:
-        (found, _) = reader.looks()
-        assert found == replace(look, returns=found.returns)
-        assert found.returns == pytest.approx((0.01, 0.0, -0.1))
-        assert reader.looks(first=date(2024, 1, 4), last=date(2024, 4, 30)) == (found,)
-        assert reader.looks(first=date(2024, 6, 1)) == ()
+    add_looks(path, [look, later])
+    found, beyond = looks_in(path)
+    assert found == replace(look, returns=found.returns)
+    assert found.returns == pytest.approx((0.01, 0.0, -0.1))
+    assert beyond == later
     assert quick_check(path) == ()
 
 
@@ -86,16 +84,14 @@ def test_equal_looks_of_one_occasion_count_once_and_the_index_is_outside_of_the_
     count_looks([look])
     index = places.looks_index()
     assert not index.is_relative_to(places.runs_dir())
-    with LookReader(index) as reader:
-        assert len(reader.looks()) == 3
+    assert len(looks_in(index)) == 3
 
 
 def test_an_index_that_is_held_refuses_all_of_it(path: Path) -> None:
-    LookWriter(path).close()
-    with closing(sqlite3.connect(path, isolation_level=None)) as other, LookWriter(path, wait=0.02) as index:
+    add_looks(path, [])
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(TryAgainLater):
-            index.add([spec_look(LookKind.AUDIT, SPEC, NOW)])
+            add_looks(path, [spec_look(LookKind.AUDIT, SPEC, NOW)], wait=0.02)
         other.execute("ROLLBACK")
-    with LookReader(path) as reader:
-        assert reader.looks() == ()
+    assert looks_in(path) == ()

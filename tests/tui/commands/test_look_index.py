@@ -8,7 +8,7 @@ from pathlib import Path
 
 from engine import places
 from engine.domain.run import LookKind, WindowLook
-from engine.journal.looks import LookReader
+from tests.engine.look_reader import looks_in
 from tests.tui.commands.conftest import Run
 
 WINDOW = ("--from", "2025-03-10", "--to", "2025-03-21")
@@ -16,8 +16,7 @@ FIRST, LAST = date(2025, 3, 10), date(2025, 3, 21)
 
 
 def looks() -> tuple[WindowLook, ...]:
-    with LookReader(places.looks_index()) as reader:
-        return reader.looks()
+    return looks_in(places.looks_index())
 
 
 def test_a_backtest_is_a_look_with_its_returns_and_a_rerun_is_the_same_look_again(run: Run, fresh: Path) -> None:

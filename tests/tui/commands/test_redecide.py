@@ -16,8 +16,8 @@ from engine.app.daily_run import run_daily
 from engine.config import load_config
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.domain.run import LookKind, WindowLook
-from engine.journal.looks import LookReader
 from engine.ports import LanguageModel
+from tests.engine.look_reader import looks_in
 from tests.tui.commands.conftest import BACKTEST, FEW_AGENTS, SESSIONS, Run, contents
 
 
@@ -51,8 +51,7 @@ def contents_but_looks(home: Path) -> dict[str, bytes]:
 
 
 def looks() -> tuple[WindowLook, ...]:
-    with LookReader(places.looks_index()) as reader:
-        return reader.looks()
+    return looks_in(places.looks_index())
 
 
 def test_with_nothing_changed_the_decision_is_said_to_be_the_same(run: Run, desk: Path) -> None:
