@@ -42,12 +42,13 @@ class Agent(Generic[V, A]):
     """The registration of an agent.
 
     name: key of its model and settings, and its name in the journal.
-    step: entry in a preset's steps that asks it, and that an ablation leaves out.
+    step: entry in a preset's steps that asks it, and that an ablation leaves out; its name where empty.
     view: class of what it may see.
     see: function from what the cycle has found out to the view, or to the reason why there is nothing to ask; None
     where the cycle has a step of its own for the agent.
     answer, answer_to: class of what it must answer; the second names a subclass where that depends on the view.
-    prompt: its template, with one block for the system part and one for the user part.
+    prompt: its template, with a block for the system part and one for the user part; the package's of its name where
+    none is given.
     rule: function of the view that answers without a model, as plain JSON.
     reads: sources of what it reads besides other agents' answers, which its view's fields name.
     questions: names of its questions in events and panes, in order; its own name where empty.
@@ -57,10 +58,10 @@ class Agent(Generic[V, A]):
     """
 
     name: str
-    step: str
+    step: str = ""
     view: type[V]
     answer: type[A]
-    prompt: Path
+    prompt: Path = Path()
     rule: Rule
     reads: frozenset[Reads]
     see: Callable[[Inputs], V | str] | None = None
@@ -71,7 +72,10 @@ class Agent(Generic[V, A]):
     words_searches: bool = False
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "step", self.step or self.name)
         object.__setattr__(self, "questions", self.questions or (self.name,))
+        if self.prompt == Path():
+            object.__setattr__(self, "prompt", PROMPTS / f"{self.name}.md")
 
     def is_active(self, steps: Container[str], decision: str) -> bool:
         """True where a preset with these steps, and decisions of this kind, asks it."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from pydantic import Field
 
-from engine.agents.agent import MARKET_ALONE, PROMPTS, Agent
+from engine.agents.agent import MARKET_ALONE, Agent
 from engine.agents.text import TenWords
 from engine.agents.view import Answer, ChartedView, Part
 from engine.domain.chart import IndicatorTable
@@ -54,10 +54,8 @@ class ChartReading(Answer):
 
 CHART = Agent(
     name="chart",
-    step="chart",
     view=ChartView,
     answer=ChartReading,
-    prompt=PROMPTS / "chart.md",
     rule="engine.offline.chart:read",
     reads=MARKET_ALONE,
 )

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from engine.agents.agent import PROMPTS, Agent, Reads
+from engine.agents.agent import Agent, Reads
 from engine.agents.chart_reading import ChartReading
 from engine.agents.inputs import Holding
 from engine.agents.news_digest import NewsDigest
@@ -90,13 +90,6 @@ class TradeAnswer(Answer):
             names = ", ".join(allowed)
             raise ValueError(f"{self.recommendation} cannot rest on the rule {self.rule.value!r}, only on: {names}")
 
-    def lines(self) -> tuple[str, ...]:
-        """The decision for a reader."""
-        return (
-            f"{self.recommendation} {self.position_size}% of the portfolio ({self.rule.value})",
-            self.explanation,
-        )
-
 
 def rules_for(recommendation: str, sizing: Sizing) -> tuple[SizingRule, ...]:
     """The rules that a recommendation may name under a preset."""
@@ -107,10 +100,8 @@ def rules_for(recommendation: str, sizing: Sizing) -> tuple[SizingRule, ...]:
 
 DECISION = Agent(
     name="decision",
-    step="decision",
     view=DecisionView,
     answer=TradeAnswer,
-    prompt=PROMPTS / "decision.md",
     rule="engine.offline.decision:decide",
     reads=frozenset({Reads.MARKET, Reads.HISTORY}),
     decides=frozenset({"sized"}),

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from engine.agents.agent import PROMPTS, Agent, Reads
+from engine.agents.agent import Agent, Reads
 from engine.agents.citing import check_cited
 from engine.agents.decision import DecisionView, TradeAnswer
 from engine.agents.extended_reflection import ExtendedReflection
@@ -86,25 +86,12 @@ class EvidencedTrade(TradeAnswer, ReasoningSteps):
         TradeAnswer.check(self, view)
         check_cited(self.evidence, (memory.handle for memory in view.recollections), "evidence")
 
-    def lines(self) -> tuple[str, ...]:
-        """The decision for a reader."""
-        return (
-            *TradeAnswer.lines(self),
-            f"Sentiment: {self.sentiment}",
-            f"Price: {self.price_view}",
-            f"Lessons: {self.lessons}",
-            f"Indicators: {self.indicators}",
-            f"Position: {self.position}",
-            f"Rests on: {', '.join(self.evidence) or 'no memory'}",
-        )
-
 
 EVIDENCE_DECISION = Agent(
     name="evidence-decision",
     step="decision",
     view=EvidenceView,
     answer=EvidencedTrade,
-    prompt=PROMPTS / "evidence-decision.md",
     rule="engine.offline.evidence:decide",
     reads=frozenset(Reads),
     questions=("decision",),

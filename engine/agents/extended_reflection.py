@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from engine.agents.agent import PROMPTS, Agent, Reads
+from engine.agents.agent import Agent, Reads
 from engine.agents.text import Sentence
 from engine.agents.view import Answer, View
 from engine.domain.decision import Action, Outcome
@@ -52,16 +52,9 @@ class ExtendedReflection(Answer):
     avoid: Annotated[list[Sentence], Field(max_length=6)] = Field(
         description="What not to do again, each with the date that shows why; empty when there is nothing."
     )
-    query: Sentence = Field(description="For memory only: search words that will find this review again, no judgement.")
-
-    def lines(self) -> tuple[str, ...]:
-        """The reflection for a reader."""
-        return (
-            f"Own trading: {self.trading_trend}",
-            f"Evaluation: {self.self_evaluation}",
-            *(f"Repeat: {point}" for point in self.repeat),
-            *(f"Avoid: {point}" for point in self.avoid),
-        )
+    query: Sentence = Field(
+        repr=False, description="For memory only: search words that will find this review again, no judgement."
+    )
 
 
 EXTENDED = Agent(
@@ -69,7 +62,6 @@ EXTENDED = Agent(
     step="extended",
     view=ExtendedView,
     answer=ExtendedReflection,
-    prompt=PROMPTS / "extended-reflection.md",
     rule="engine.offline.review:on_period",
     reads=frozenset({Reads.HISTORY, Reads.MEMORY}),
     group="reflections",

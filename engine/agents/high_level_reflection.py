@@ -9,7 +9,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from engine.agents.agent import PROMPTS, Agent, Reads
+from engine.agents.agent import Agent, Reads
 from engine.agents.market_intelligence import MarketIntelligence
 from engine.agents.news_digest import NewsDigest
 from engine.agents.text import Sentence, plain
@@ -122,7 +122,6 @@ HIGH_LEVEL = Agent(
     step="high-level",
     view=HighLevelView,
     answer=HighLevelReflection,
-    prompt=PROMPTS / "high-level-reflection.md",
     rule="engine.offline.review:on_decisions",
     reads=frozenset(Reads),
     group="reflections",

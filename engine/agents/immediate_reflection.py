@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from engine.agents.agent import PROMPTS, Agent, Reads
+from engine.agents.agent import Agent, Reads
 from engine.agents.character import character, risk_of
 from engine.agents.citing import by_layer, check_cited
 from engine.agents.extended_reflection import ExtendedReflection
@@ -160,7 +160,6 @@ IMMEDIATE = Agent(
     view=ImmediateView,
     answer=ImmediateReflection,
     answer_to=answer_to,
-    prompt=PROMPTS / "immediate-reflection.md",
     rule="engine.offline.immediate:reflect",
     reads=frozenset(Reads),
     decides=frozenset({"three-way", "five-level"}),

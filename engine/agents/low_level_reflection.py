@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from pydantic import Field
 
-from engine.agents.agent import PROMPTS, Agent, Reads
+from engine.agents.agent import Agent, Reads
 from engine.agents.market_intelligence import MarketIntelligence
 from engine.agents.news_digest import NewsDigest
 from engine.agents.past_intelligence import PastSummary
@@ -67,18 +67,10 @@ class LowLevelReflection(Answer):
         "move and its size."
     )
     query: Sentence = Field(
+        repr=False,
         description="For memory only: search words that will find this lesson again, events and states of the chart, "
-        "no judgement."
+        "no judgement.",
     )
-
-    def lines(self) -> tuple[str, ...]:
-        """The reflection for a reader."""
-        return (
-            f"Short term: {self.short_term}",
-            f"Medium term: {self.medium_term}",
-            f"Long term: {self.long_term}",
-            f"Lesson: {self.lesson}",
-        )
 
 
 LOW_LEVEL = Agent(
@@ -86,7 +78,6 @@ LOW_LEVEL = Agent(
     step="low-level",
     view=LowLevelView,
     answer=LowLevelReflection,
-    prompt=PROMPTS / "low-level-reflection.md",
     rule="engine.offline.moves:reflect",
     reads=frozenset({Reads.MARKET, Reads.MEMORY}),
     group="reflections",

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from engine.agents.agent import MARKET_ALONE, PROMPTS, Agent
+from engine.agents.agent import MARKET_ALONE, Agent
 from engine.agents.citing import check_cited
 from engine.agents.news_digest import TOTAL_LIMIT, NewsLine
 from engine.agents.text import Prose, Sentence, plain
@@ -43,8 +43,7 @@ class IntelligenceItem:
     @classmethod
     def of_news(cls, item: NewsItem) -> IntelligenceItem:
         """An item of news: headline, then summary."""
-        line = NewsLine(item.date, item.headline or "", item.summary, item.source or "")
-        return cls(item.id, "news", item.date, line.content)
+        return cls(item.id, "news", item.date, NewsLine.of(item).content)
 
     @classmethod
     def of_filing(cls, filing: Filing) -> IntelligenceItem:
@@ -182,7 +181,6 @@ INTELLIGENCE = Agent(
     step="intelligence",
     view=IntelligenceView,
     answer=MarketIntelligence,
-    prompt=PROMPTS / "market-intelligence.md",
     rule="engine.offline.intelligence:judge",
     reads=MARKET_ALONE,
     words_searches=True,

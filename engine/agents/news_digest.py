@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from engine.agents.agent import MARKET_ALONE, PROMPTS, Agent
+from engine.agents.agent import MARKET_ALONE, Agent
 from engine.agents.text import Sentence, plain
 from engine.agents.view import Answer, View
 from engine.domain.market import NewsItem, Symbol
@@ -33,6 +33,11 @@ class NewsLine:
         object.__setattr__(self, "headline", plain(self.headline, HEADLINE_LIMIT))
         object.__setattr__(self, "summary", plain(self.summary, SUMMARY_LIMIT))
         object.__setattr__(self, "source", plain(self.source, 80))
+
+    @classmethod
+    def of(cls, item: NewsItem) -> NewsLine:
+        """The line of an item."""
+        return cls(item.date, item.headline or "", item.summary, item.source or "")
 
     @property
     def text(self) -> str:
@@ -65,8 +70,7 @@ class NewsView(View):
     @classmethod
     def of(cls, symbol: Symbol, session: date, owner: str, items: Iterable[NewsItem]) -> NewsView:
         """The view of news items in order of availability."""
-        lines = (NewsLine(item.date, item.headline or "", item.summary, item.source or "") for item in items)
-        return cls(symbol, session, owner, tuple(lines))
+        return cls(symbol, session, owner, tuple(map(NewsLine.of, items)))
 
     def summary(self) -> str:
         """The view in a few words."""
@@ -97,23 +101,11 @@ class NewsDigest(Answer):
         "do not count for the sentiment."
     )
 
-    def lines(self) -> tuple[str, ...]:
-        """The digest for a reader."""
-        return (
-            *self.summary,
-            f"For it: {'; '.join(self.positive) or 'nothing'}",
-            f"Against it: {'; '.join(self.negative) or 'nothing'}",
-            f"Sentiment {self.sentiment}: {self.reason}",
-            f"Items that do not concern the company: {self.unrelated}",
-        )
-
 
 NEWS = Agent(
     name="news",
-    step="news",
     view=NewsView,
     answer=NewsDigest,
-    prompt=PROMPTS / "news.md",
     rule="engine.offline.news:digest",
     reads=MARKET_ALONE,
     words_searches=True,

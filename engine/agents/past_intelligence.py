@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from engine.agents.agent import PROMPTS, Agent, Reads
+from engine.agents.agent import Agent, Reads
 from engine.agents.citing import check_cited
 from engine.agents.text import Prose, plain
 from engine.agents.view import Answer, View
@@ -61,7 +61,6 @@ PAST = Agent(
     step="past",
     view=PastView,
     answer=PastSummary,
-    prompt=PROMPTS / "past-intelligence.md",
     rule="engine.offline.past:summarize",
     reads=frozenset({Reads.MEMORY}),
     group="memory",

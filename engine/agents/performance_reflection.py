@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from engine.agents.agent import PROMPTS, Agent, Reads
+from engine.agents.agent import Agent, Reads
 from engine.agents.text import FourteenWords
 from engine.agents.view import Answer, View
 from engine.domain.decision import Outcome
@@ -43,21 +43,11 @@ class PerformanceReflection(Answer):
         description="The trend of the cumulative return over this term; under 15 words."
     )
 
-    def lines(self) -> tuple[str, ...]:
-        """The reflection for a reader."""
-        return (
-            f"Effectiveness: {self.effectiveness}",
-            f"Key factors: {self.key_factors}",
-            f"Return: {self.return_trend}",
-        )
-
 
 PERFORMANCE = Agent(
     name="performance-reflection",
-    step="performance-reflection",
     view=PerformanceView,
     answer=PerformanceReflection,
-    prompt=PROMPTS / "performance-reflection.md",
     rule="engine.offline.reflection:on_performance",
     reads=frozenset({Reads.HISTORY}),
     questions=("short-term reflection", "medium-term reflection"),

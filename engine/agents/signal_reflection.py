@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from engine.agents.agent import PROMPTS, Agent, Reads
+from engine.agents.agent import Agent, Reads
 from engine.agents.text import Sentence
 from engine.agents.view import Answer, ChartedView
 
@@ -44,21 +44,11 @@ class SignalReflection(Answer):
         description="Missed opportunities and mistakes, each with its date; empty when there were none."
     )
 
-    def lines(self) -> tuple[str, ...]:
-        """The reflection for a reader."""
-        return (
-            self.trend_against_signals,
-            self.effectiveness,
-            *(f"Missed or mistaken: {point}" for point in self.missed),
-        )
-
 
 SIGNALS = Agent(
     name="signal-reflection",
-    step="signal-reflection",
     view=SignalView,
     answer=SignalReflection,
-    prompt=PROMPTS / "signal-reflection.md",
     rule="engine.offline.reflection:on_signals",
     reads=frozenset({Reads.MARKET, Reads.HISTORY}),
     group="reflections",

@@ -68,8 +68,13 @@ class Answer(Part):
         return 0
 
     def lines(self) -> tuple[str, ...]:
-        """The answer for a reader, one line per field unless a class words it better."""
-        return tuple(f"{name.replace('_', ' ').capitalize()}: {value}" for name, value in self)
+        """The answer for a reader, one line per value. Fields with `repr=False` are for memory and left out."""
+        shown = ((name, value) for name, value in self if type(self).model_fields[name].repr)
+        return tuple(
+            f"{name.replace('_', ' ').capitalize()}: {item}"
+            for name, value in shown
+            for item in (value if isinstance(value, list) else [value])
+        )
 
 
 A = TypeVar("A", bound=Answer)

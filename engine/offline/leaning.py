@@ -55,22 +55,13 @@ def of_chart(reading: ChartReading | None) -> ChartLeaning:
     if reading is None:
         return ChartLeaning()
     readings = [read for read in (reading.macd, reading.kdj_rsi, reading.bollinger) if read is not None]
-    trend = sum(_direction(read.trend) for read in readings)
-    signal = sum(_hit(_BUY, read.signal) - _hit(_SELL, read.signal) for read in readings)
     both = [f"{read.trend} {read.signal}" for read in readings]
-    return ChartLeaning(
-        trend, signal, sum(_hit(_OVERBOUGHT, text) for text in both), sum(_hit(_OVERSOLD, text) for text in both)
-    )
+    return _leaning([read.trend for read in readings], [read.signal for read in readings], both)
 
 
 def of_words(texts: Sequence[str]) -> ChartLeaning:
     """The leaning of sentences about the price."""
-    return ChartLeaning(
-        sum(_direction(text) for text in texts),
-        sum(_hit(_BUY, text) - _hit(_SELL, text) for text in texts),
-        sum(_hit(_OVERBOUGHT, text) for text in texts),
-        sum(_hit(_OVERSOLD, text) for text in texts),
-    )
+    return _leaning(texts, texts, texts)
 
 
 def of_reflections(
@@ -91,6 +82,15 @@ def of_mistakes(mistakes: Sequence[str], caution: int = 0) -> Lessons:
         _SOLD_EARLY.search(text) is not None,
         _BOUGHT_EARLY.search(text) is not None,
         _MISSED_RISE.search(text) is not None,
+    )
+
+
+def _leaning(trends: Sequence[str], signals: Sequence[str], texts: Sequence[str]) -> ChartLeaning:
+    return ChartLeaning(
+        sum(_direction(text) for text in trends),
+        sum(_hit(_BUY, text) - _hit(_SELL, text) for text in signals),
+        sum(_hit(_OVERBOUGHT, text) for text in texts),
+        sum(_hit(_OVERSOLD, text) for text in texts),
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from engine.agents.news_digest import NewsLine, NewsView
 from engine.agents.text import count_words, plain
 from engine.offline.reading import SENTIMENT_TAG, Reading, names_of, read
+from engine.offline.salience import counted
 
 KEY_SENTENCES = 5
 FACTORS = 4
@@ -50,19 +51,15 @@ def digest(view: NewsView) -> Mapping[str, Any]:
 def _summary(view: NewsView, findings: Sequence[_Finding], items: int, unrelated: int, repeats: int) -> list[str]:
     strongest = sorted(findings, key=lambda f: -abs(f.score))[:KEY_SENTENCES]
     points = [f.text for f in sorted(strongest, key=lambda f: f.order)]
-    remarks = []
+    remarks, among = [], counted(items, "item")
     if unrelated:
         verb = "does" if unrelated == 1 else "do"
-        remarks.append(f"{unrelated} of {_items(items)} {verb} not concern {view.symbol} or only name it in passing")
+        remarks.append(f"{unrelated} of {among} {verb} not concern {view.symbol} or only name it in passing")
     if repeats:
         remarks.append(f"{repeats} repeated another")
     if remarks or not points:
-        points.append(f"{'; '.join(remarks) or f'Nothing in {_items(items)} bears on {view.symbol}'}.")
+        points.append(f"{'; '.join(remarks) or f'Nothing in {among} bears on {view.symbol}'}.")
     return points
-
-
-def _items(count: int) -> str:
-    return "1 item" if count == 1 else f"{count} items"
 
 
 def _balance(items: Sequence[Reading]) -> float:
@@ -82,7 +79,7 @@ def _reason(items: Sequence[Reading], balance: float, positive: Sequence[str], n
     weight = (positive if balance > 0 else negative)[:1]
     most = f"; most weight: {plain(weight[0], 160)}" if weight else ""
     verb = "speaks" if good == 1 else "speak"
-    return f"{_items(good)} {verb} for it, {bad} against, of {len(items)}; balance {balance:+.2f}{most}"
+    return f"{counted(good, 'item')} {verb} for it, {bad} against, of {len(items)}; balance {balance:+.2f}{most}"
 
 
 def _findings(items: Iterable[Reading]) -> list[_Finding]:

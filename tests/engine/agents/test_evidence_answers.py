@@ -159,7 +159,6 @@ async def test_a_decision_with_evidence_is_a_trade_and_more() -> None:
     assert isinstance(answer, EvidencedTrade)
     assert (answer.recommendation, answer.position_size, answer.rule) == ("BUY", 7, SizingRule.STRONG_UPTREND)
     assert answer.evidence == ["S1", "D1"]
-    assert answer.lines()[0] == "BUY 7% of the portfolio (strong uptrend)"
 
 
 async def test_charts_travel_with_the_reflections_that_see_them() -> None:

@@ -138,7 +138,7 @@ def test_the_decision_reads_all_that_it_may_rest_on() -> None:
         "Lesson: A raised guidance in a rise was followed by +1.25%.",
         "Lesson: Purchases into strength paid.",
         "Recommends: BUY",
-        "Evaluation: It earned 2%.",
+        "Self evaluation: It earned 2%.",
         "macd, buy: MACD at 1.234 stands above its signal line at 0.987: buy.",
         "Software and cloud services.",
         "BUY 5, close 180.25, reward +1.000%",
