@@ -37,6 +37,10 @@ class Recorder(Protocol):
         """The fills of a closed session that no earlier run has published."""
         ...
 
+    def saw(self, turn: Turn) -> None:
+        """Keep the inputs of a cycle within a session before it decides: a killed one goes on with them."""
+        ...
+
     def decided(self, turn: Turn, result: CycleResult, books: BookOrders | None = None) -> None:
         """Keep a cycle's decisions and opinions, what was recalled for them, and its intended orders, as one; with the
         orders of the owners' books that these net, where there are any."""

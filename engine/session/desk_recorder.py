@@ -62,8 +62,9 @@ class DeskRecorder(JournalRecorder):
             super().settled(books, activities)
 
     def saw(self, turn: Turn) -> None:
-        """Keep the inputs of a turn."""
-        self.journal.inputs(self.run, turn.number, input_parts(turn, self._market, self._bars))
+        """Keep the inputs of a cycle within a session, once; those of a daily run are kept with its decisions."""
+        if turn.within_session and not self._reader.inputs(self.run, turn.number):
+            self._keep_inputs(turn)
 
     def allocated(self, settlement: BookSettlement) -> None:
         """Keep what a session brought the owners' books, whole or not at all."""
@@ -76,8 +77,11 @@ class DeskRecorder(JournalRecorder):
             if turn.within_session:
                 self._supersede(turn)
             else:
-                self.saw(turn)
+                self._keep_inputs(turn)
             super().decided(turn, result, books)
+
+    def _keep_inputs(self, turn: Turn) -> None:
+        self.journal.inputs(self.run, turn.number, input_parts(turn, self._market, self._bars))
 
     def _supersede(self, turn: Turn) -> None:
         """End what earlier cycles of the session meant to trade, have not sent, and nobody has approved."""

@@ -31,6 +31,7 @@ async def run_session(context: SessionContext, moment: Moment, state: RunState) 
     that a person has halted decides nothing. Raises what the venue and the models raise."""
     settled, state = await settle(context, moment.session, state)
     turn = await build_turn(context, moment, state)
+    context.recorder.saw(turn)
     halt, result = context.orders.halt(), context.recorder.recorded()
     if result is None and halt is None:
         result, state = await _decide(context, turn, state)

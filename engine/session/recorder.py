@@ -53,6 +53,9 @@ class JournalRecorder:
     def opened(self, books: EquityPoint) -> None:
         """Nothing: what a part begins with is kept by `began`."""
 
+    def saw(self, turn: Turn) -> None:
+        """Nothing: a backtest has its inputs at hand."""
+
     def decided(self, turn: Turn, result: CycleResult, books: BookOrders | None = None) -> None:
         """Keep the opinions of all owners with the memories that they were given, the cycle's decisions, and its
         intended orders; with the orders of the owners' books that these net, where there are any."""
@@ -159,6 +162,9 @@ class Silent:
         """Nothing."""
 
     def opened(self, books: EquityPoint) -> None:
+        """Nothing."""
+
+    def saw(self, turn: Turn) -> None:
         """Nothing."""
 
     def decided(self, turn: Turn, result: CycleResult, books: BookOrders | None = None) -> None:

@@ -248,7 +248,7 @@ def test_a_later_cycle_takes_the_place_of_what_nobody_approved(sandbox: SandboxS
         standing = {entry.order.id: entry.order.state for entry in reader.orders()}
     assert standing == {first.orders[0].id: OrderState.EXPIRED, second.orders[0].id: OrderState.INTENDED}
     approve(places.desk_journal("paper"), [second.orders[0].id], OPEN)
-    from engine.app.approval import submit_approved
+    from engine.app.approved_orders import submit_approved
 
     assert asyncio.run(submit_approved(services(config)))
     assert sandbox.state()["posts"] == {second.orders[0].id: 1}
