@@ -1,1 +1,1 @@
-"""The two front doors: the command line and the terminal app."""
+"""The two user interfaces: the command line and the terminal app."""

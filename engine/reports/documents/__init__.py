@@ -1,1 +1,1 @@
-"""The JSON documents of the commands as values: both front doors read them here."""
+"""The JSON documents of the commands as values: both user interfaces read them here."""
