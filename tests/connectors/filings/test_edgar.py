@@ -182,7 +182,7 @@ async def test_retry_after_is_waited_out_and_a_long_one_is_left_to_the_user(edga
         waited.append(seconds)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("connectors.polite_client.asyncio.sleep", sleep)
+        patch.setattr("connectors.rate_limited_http.asyncio.sleep", sleep)
         await edgar().number(SYMBOL)
     assert 1 in waited
     web.fail(Page(body=b"", status=429, headers=(("retry-after", "600"),)), at="tickers.json")

@@ -115,7 +115,7 @@ def assert_equal_books(sandbox: SandboxServer, last: DeskRunResult) -> None:
     cash, held = ours.cash, {symbol: position.quantity for symbol, position in ours.positions.items()}
     mine = {order.id for order in last.orders}
     for line in book.activities:
-        if line["id"] in kept.known:
+        if line["id"] in kept.entries:
             continue
         if line["activity_type"] == "CFEE":
             cash += Decimal(line["net_amount"])

@@ -127,8 +127,10 @@ def assert_all_the_same(path: Path, config: Config, market: Market | None = None
 
 
 def digest(home: Path) -> dict[str, str]:
-    """What is in every file of a home; SQLite's own companions of an open database are left out."""
+    """What is in every file of a home; SQLite's own companions of an open database are left out, and the index of
+    looks, in which a redecision is counted."""
     files = (path for path in sorted(home.rglob("*")) if path.is_file() and not path.name.endswith(("-shm", "-wal")))
+    files = (path for path in files if path.name != "looks.db")
     return {str(path.relative_to(home)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 

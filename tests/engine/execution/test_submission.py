@@ -167,7 +167,7 @@ def test_an_approved_order_that_the_cash_no_longer_allows_is_canceled_with_the_r
     first = desk.run()
     controls.approve(desk.journal, [order.id for order in first.orders], now(desk))
     # The run settles the withdrawal, and its floor is a share of what is left.
-    desk.local.ask("POST", "/sandbox/transfers", {"amount": "-91000"})
+    desk.local.control_request("POST", "/sandbox/transfers", {"amount": "-91000"})
     result = desk.run()
     assert result.outcome == "done"
     assert states(desk) == {"AAA": OrderState.ACKNOWLEDGED, "BBB": OrderState.CANCELED}
@@ -180,7 +180,7 @@ def test_an_approved_order_that_the_cash_no_longer_allows_is_canceled_with_the_r
 
 def test_cash_that_left_after_deciding_keeps_the_floor(tmp_path: Path) -> None:
     desk = Desk(folder=tmp_path, script=both)
-    gone = Watching(desk, "place", 1, lambda: desk.local.ask("POST", "/sandbox/transfers", {"amount": "-95000"}))
+    gone = Watching(desk, "place", 1, lambda: desk.local.control_request("POST", "/sandbox/transfers", {"amount": "-95000"}))
     desk.wrap = lambda inner: gone
     result = desk.run()
     assert result.outcome == "done"
