@@ -167,7 +167,7 @@ class Witness:
                 status = theirs.status if not theirs.is_open else "acknowledged"
                 assert order.state.value in (status, "partially filled"), f"{order.id} is {order.state}, not {status}"
         for line in book.activities:
-            if line["id"] in kept.known:
+            if line["id"] in kept.entries:
                 continue
             placed = book.by_id[line["order_id"]]
             assert placed.client_order_id in mine, f"not booked: {line}"

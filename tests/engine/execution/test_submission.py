@@ -180,7 +180,9 @@ def test_an_approved_order_that_the_cash_no_longer_allows_is_canceled_with_the_r
 
 def test_cash_that_left_after_deciding_keeps_the_floor(tmp_path: Path) -> None:
     desk = Desk(folder=tmp_path, script=both)
-    gone = Watching(desk, "place", 1, lambda: desk.local.control_request("POST", "/sandbox/transfers", {"amount": "-95000"}))
+    gone = Watching(
+        desk, "place", 1, lambda: desk.local.control_request("POST", "/sandbox/transfers", {"amount": "-95000"})
+    )
     desk.wrap = lambda inner: gone
     result = desk.run()
     assert result.outcome == "done"
