@@ -13,7 +13,7 @@ from datetime import date, datetime
 
 from engine.domain.order import OrderState
 from engine.domain.run import RunOutcome
-from engine.errors import NetworkError, StaleData, TryAgainLater, UsageError
+from engine.errors import ConfigError, NetworkError, StaleData, TryAgainLater, UsageError
 from engine.execution.controls import Halted
 from engine.execution.submission import Submission, SubmissionResult, SubmissionTerms
 from engine.journal.entries import RunEntry
@@ -24,6 +24,7 @@ from engine.session.desk_context import DeskRun, DeskRunResult
 from engine.session.desk_state import desk_state
 from engine.session.earlier_runs import close_abandoned, decided_until, skip_missed
 from engine.session.loop import order_filled, run_session
+from engine.session.owner_books import has_books
 from engine.session.recorded_venue import on_recorded_inputs
 from engine.session.schedule import DAILY
 
@@ -51,7 +52,13 @@ async def run_daily(desk: DeskRun) -> DeskRunResult:
 
 async def run_within(desk: DeskRun, quotes: Quotes) -> DeskRunResult:
     """One cycle within the session after `desk.session`, at the prices of the moment. Raises StaleData where that is
-    not open at this moment, or the inputs of a killed cycle are too old to go on with, and what the venue raises."""
+    not open at this moment, or the inputs of a killed cycle are too old to go on with, ConfigError where owners keep
+    books of their own, and what the venue raises."""
+    if has_books(desk.cycle.preset):
+        raise ConfigError(
+            f"the owners of {desk.name} keep books of their own, which are settled at the close: set watch.every to 0, "
+            "or combine to vote or weighted"
+        )
     until = _open_until(desk)
     close_abandoned(desk)
     _begin(desk)

@@ -28,7 +28,7 @@ from engine.config import Config
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.domain.order import OrderState
 from engine.domain.run import DataSpec, RunKind
-from engine.errors import StaleData
+from engine.errors import ConfigError, StaleData
 from engine.execution.controls import approve
 from engine.journal.integrity import quick_check
 from engine.journal.reader import JournalReader
@@ -252,6 +252,18 @@ def test_a_later_cycle_takes_the_place_of_what_nobody_approved(sandbox: SandboxS
 
     assert asyncio.run(submit_approved(services(config)))
     assert sandbox.state()["posts"] == {second.orders[0].id: 1}
+
+
+def test_owners_with_books_of_their_own_decide_after_a_close_alone(
+    sandbox: SandboxServer, written: Path, tmp_path: Path
+) -> None:
+    preset = tmp_path / "books.toml"
+    preset.write_text('extends = "finvision"\nname = "books"\ncombine = "books"\nowners = ["bull", "bear"]\n')
+    config = config_of(written, desk={"preset": str(preset)})
+    assert isinstance(day(config, Buyer()), DeskRunResult)
+    sandbox.advance(OPEN + timedelta(hours=2))
+    with pytest.raises(ConfigError, match="books of their own"):
+        cycle(config, 2, Buyer())
 
 
 def test_outside_the_session_there_is_no_cycle(sandbox: SandboxServer, written: Path) -> None:
