@@ -47,10 +47,17 @@ class SqliteFile:
 
 
 def _open(path: Path, schema: str, content: str) -> sqlite3.Connection:
+    from filelock import FileLock, Timeout
+
     path.parent.mkdir(parents=True, exist_ok=True)
     connection = sqlite3.connect(path, timeout=_LOCK_TIMEOUT, isolation_level=None, check_same_thread=False)
     try:
-        _prepare(connection, path, schema)
+        # SQLite refuses at once, without waiting, where two connections turn write-ahead logging on together.
+        with FileLock(f"{path}.lock", timeout=_LOCK_TIMEOUT):
+            _prepare(connection, path, schema)
+    except Timeout:
+        connection.close()
+        raise TryAgainLater(f"{path} cannot be used now: another process is opening it") from None
     except sqlite3.OperationalError as error:
         connection.close()
         raise TryAgainLater(f"{path} cannot be used now: {error}") from None
