@@ -10,13 +10,12 @@ from datetime import date, timedelta
 from typing import Any
 
 from engine.agents.ask import AnswerRecord
-from engine.app.agent_run import AgentRun, backtest_context
-from engine.app.briefing import preset_of, settled
+from engine.app.backtest import AgentRun, backtest_context
 from engine.app.look_index import count_looks, spec_look
 from engine.app.market_data import load_run
 from engine.app.memory import run_memory
 from engine.app.models import build_models
-from engine.app.run_spec import check_spec, with_costs
+from engine.app.run_spec import check_spec, preset_of, settled, with_costs
 from engine.conventions.catalog import convention
 from engine.cycle.memory_items import MemoryScope
 from engine.cycle.recall import TradingMemory
@@ -30,9 +29,8 @@ from engine.errors import UsageError
 from engine.lab.audit import Certificate, Leg, OnStep, Trace, audit, venue
 from engine.lab.audit_rules import RuleSubject
 from engine.lab.backtest import Checkpoint, play_to, run_agents
-from engine.lab.opened_files import opened_files
 from engine.lab.planting import GUIDANCE, MARKERS, MEMORY, planted_notes
-from engine.lab.watched_market import Inputs, WatchedMarket
+from engine.lab.watched_market import Inputs, WatchedMarket, opened_files
 from engine.lab.window import on_convention, window
 from engine.market.as_of import Market
 from engine.market.trading_hours import decision_time, previous_session

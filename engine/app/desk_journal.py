@@ -1,4 +1,4 @@
-"""A desk's journal for the length of one command: opened once to read and once to write."""
+"""A desk's journal for the length of one command, opened once to read and once to write, and the desk's lock."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from engine import places
-from engine.app.desk_lock import desk_lock
-from engine.errors import MissingData, OutdatedJournal
+from engine.errors import MissingData, OutdatedJournal, TryAgainLater
 from engine.journal.reader import JournalReader
 from engine.journal.upgrade import bring_up_to_date
 
@@ -94,3 +93,23 @@ class DeskJournal:
             return None
         found = self.path.stat()
         return found.st_dev, found.st_ino
+
+
+@contextmanager
+def desk_lock(desk: str) -> Iterator[None]:
+    """Hold the desk's lock until the block ends. Raises TryAgainLater at once where another process holds it."""
+    from filelock import FileLock, Timeout
+
+    path = places.lock_file(desk)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(path)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise TryAgainLater(
+            f"another run of the desk {desk} is at work (lock {path}); try again when it is done"
+        ) from None
+    try:
+        yield
+    finally:
+        lock.release()

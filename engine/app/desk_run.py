@@ -12,14 +12,12 @@ from engine.account.broker_venue import BrokerVenue
 from engine.account.claim import claim_account
 from engine.account.comparison import BooksDisagree
 from engine.agents.ask import AnswerRecord, Asker, QuestionKey
-from engine.app.briefing import configured_briefing, keep_briefing
-from engine.app.desk_account import DeskAccount, check_calendar, refuse_bound
-from engine.app.desk_context import DeskContext
+from engine.app.desk_context import DeskAccount, DeskContext, check_calendar, refuse_bound
 from engine.app.fetch import refresh
 from engine.app.market_data import held_symbols, load_desk
 from engine.app.memory import desk_memory, remembers
 from engine.app.models import ModelSet, build_models
-from engine.app.run_spec import with_costs
+from engine.app.run_spec import configured_briefing, keep_briefing, with_costs
 from engine.app.session_report import keep_report
 from engine.cycle.cycle import INDICATOR_ROWS, Cycle
 from engine.domain.briefing import Briefing
@@ -80,7 +78,7 @@ async def run_desk(
     quotes: Quotes | None = None,
 ) -> DeskRunResult:
     """The daily run, or a cycle within the session at the prices of `quotes`, of a desk whose lock is held. Raises as
-    engine.app.daily_run does."""
+    engine.app.runs does."""
     early: list[Event] = []  # before there is a journal to write
 
     def warn(event: Event) -> None:

@@ -1,28 +1,32 @@
-"""The configured desk's live clock: its cycles on a schedule, and beside them the feed of its account."""
+"""The desk's live clock: its runs on a schedule, and beside them the feed of its account.
+
+A run that is due already when the watch begins is done at once. One that failed for a passing reason is tried again; a
+cycle within the session that was missed (the machine slept) is left out: nothing is decided on prices of an hour ago.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from datetime import date, timedelta
+from dataclasses import replace
+from datetime import date, datetime, timedelta
 
 from engine.app.desk_context import Finished
 from engine.app.desk_journal import DeskJournal
-from engine.app.intraday_run import interrupted_cycle, is_decided, run_intraday
 from engine.app.market_data import held_symbols
 from engine.app.notification import notify_of, run_and_notify
-from engine.app.watch import Sleep, Watch
+from engine.app.runs import interrupted_cycle, is_decided, run_intraday
 from engine.clock import SyncedClock
 from engine.domain.live import FeedMessage
 from engine.domain.market import is_crypto
-from engine.errors import PaperdeskError, UsageError
+from engine.errors import ConfigError, CredentialsRefused, InvariantBroken, PaperdeskError, UsageError
 from engine.market.live_prices import LivePrices
 from engine.messages.events import Noticed, Publish
-from engine.ports import Broker, Clock, LanguageModel
+from engine.ports import Broker, Calendar, Clock, LanguageModel
 from engine.services import Services
 from engine.session.desk_context import DeskRunResult
-from engine.session.schedule import Schedule, ScheduledRun
+from engine.session.schedule import DAILY, Schedule, ScheduledRun, next_run
 
 Hear = Callable[[FeedMessage], None]
 Through = Callable[[LanguageModel], LanguageModel]
@@ -173,3 +177,82 @@ class DeskWatch:
 
     def _say(self, level: str, text: str) -> None:
         self._publish(Noticed("", self._clock.now(), level, text))
+
+
+FOR_A_PERSON = (UsageError, ConfigError, CredentialsRefused, InvariantBroken)
+"""Errors that no waiting changes: watching ends with them."""
+RETRY = timedelta(minutes=5)
+TARDY = timedelta(minutes=2)
+"""Largest delay with which a cycle within the session begins."""
+_NAP = 20.0
+"""Seconds after which the clock is looked at again: it may have been set, and the machine may have slept."""
+
+Work = Callable[[ScheduledRun], Awaitable[None]]
+Sleep = Callable[[float], Awaitable[None]]
+Say = Callable[[str, str], None]
+"""A level (`info`, `warning`, `error`) and a line."""
+
+
+class Watch:
+    """One desk's live clock."""
+
+    def __init__(
+        self, calendar: Calendar, schedule: Schedule, clock: Clock, work: Work, say: Say, sleep: Sleep = asyncio.sleep
+    ) -> None:
+        """`work` is idempotent: it raises PaperdeskError, and may be called again for the same occasion."""
+        self._calendar = calendar
+        self._schedule = schedule
+        self._clock = clock
+        self._work = work
+        self._say = say
+        self._sleep = sleep
+
+    async def run(self) -> None:
+        """Watches until it is cancelled. Raises what only a person can mend (FOR_A_PERSON)."""
+        since = self._clock.now()
+        await self._do(ScheduledRun(since, self._calendar.last_closed(since), DAILY))
+        while True:
+            occasion = self._passed_over(since)
+            if occasion is None:
+                occasion = next_run(self._calendar, self._schedule, self._clock.now())
+                self._say("info", f"next: {in_words(occasion)}")
+                await self._until(occasion)
+            since = occasion.at
+            if occasion.within_session and self._clock.now() - occasion.at > TARDY:
+                self._say("warning", f"missed, and left out: {in_words(occasion)}")
+                continue
+            await self._do(occasion)
+
+    def _passed_over(self, since: datetime) -> ScheduledRun | None:
+        """The latest cycle after a close that came due since a moment while nobody looked."""
+        closes, latest = replace(self._schedule, every=None), None
+        while (occasion := next_run(self._calendar, closes, since)).at <= self._clock.now():
+            latest, since = occasion, occasion.at
+        return latest
+
+    async def _do(self, occasion: ScheduledRun) -> None:
+        """Has an occasion's work done; the one after a close is tried again until the next is due."""
+        while True:
+            try:
+                await self._work(occasion)
+            except FOR_A_PERSON:
+                raise
+            except PaperdeskError as error:
+                self._say("error", str(error))
+            else:
+                return
+            following = next_run(self._calendar, self._schedule, self._clock.now())
+            again = self._clock.now() + RETRY
+            if occasion.within_session or again >= following.at:
+                return
+            await self._until(ScheduledRun(again, occasion.session, occasion.number))
+
+    async def _until(self, occasion: ScheduledRun) -> None:
+        while (left := (occasion.at - self._clock.now()).total_seconds()) > 0:
+            await self._sleep(min(left, _NAP))
+
+
+def in_words(occasion: ScheduledRun) -> str:
+    """An occasion as a person reads it."""
+    kind = f"cycle {occasion.number} within the session after" if occasion.within_session else "the cycle for"
+    return f"{kind} {occasion.session}, at {occasion.at:%Y-%m-%d %H:%M} UTC"

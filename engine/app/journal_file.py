@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 
 from engine import places
-from engine.app.desk_lock import desk_lock
+from engine.app.desk_journal import desk_lock
 from engine.domain.run import RunKind
 from engine.errors import MalformedData, MissingData, UsageError
 from engine.journal import integrity

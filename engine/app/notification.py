@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from datetime import date
 
-from engine.app.daily_run import run_daily
 from engine.app.desk_context import Finished, desk_context
 from engine.app.desk_journal import DeskJournal, use_journal
+from engine.app.runs import run_daily
 from engine.domain.run import RunOutcome
 from engine.errors import DeskHalted, NotificationFailed, PaperdeskError, UsageError
 from engine.messages.events import Event, Noticed, Publish, RunStarted

@@ -7,17 +7,14 @@ from contextlib import suppress
 from dataclasses import replace
 
 from engine import places
-from engine.app.approved_orders import submit_approved
-from engine.app.daily_run import run_daily
-from engine.app.desk_account import desk_clock
-from engine.app.desk_context import Finished, desk_context
-from engine.app.desk_journal import DeskJournal
-from engine.app.desk_lock import desk_lock
+from engine.app.desk_context import Finished, desk_clock, desk_context
+from engine.app.desk_journal import DeskJournal, desk_lock
 from engine.app.desk_runner import Gate, Gated, TakeTurn
 from engine.app.desk_watch import DeskWatch, Through
 from engine.app.market_data import held_symbols, load_desk
 from engine.app.models import build_models
 from engine.app.run_spec import default_spec
+from engine.app.runs import run_daily, submit_approved
 from engine.domain.live import FeedMessage
 from engine.errors import CredentialsRefused
 from engine.journal.upgrade import bring_up_to_date, older_version

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from datetime import date
 
-from engine.app.briefing import kept_briefing
 from engine.app.models import build_models
 from engine.app.redecision import Again, Asked, decide_batch, desk_market, preset_of_desk
+from engine.app.run_spec import kept_briefing
 from engine.domain.model_spec import ModelKind
 from engine.domain.run import RunKind, RunOutcome
 from engine.errors import DataError, MissingData

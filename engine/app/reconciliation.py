@@ -12,8 +12,7 @@ from engine import places
 from engine.account.adoption import adopt, ended_at_the_broker
 from engine.account.claim import claim_account
 from engine.account.reconciliation import ReconciliationReport
-from engine.app.desk_account import DeskAccount, check_calendar, desk_account
-from engine.app.desk_context import DeskContext, desk_context
+from engine.app.desk_context import DeskAccount, DeskContext, check_calendar, desk_account, desk_context
 from engine.app.desk_journal import DeskJournal
 from engine.app.market_data import held_symbols, load_desk
 from engine.domain.run import Adoption

@@ -9,12 +9,11 @@ from dataclasses import dataclass, replace
 from datetime import date
 
 from engine.agents.ask import AnswerRecord, Asker
-from engine.app.briefing import kept_briefing
 from engine.app.look_index import count_looks, spec_look
 from engine.app.market_data import load_macro, load_run
 from engine.app.memory import memory_errors, remembers, run_memory
 from engine.app.models import ModelSet, build_models
-from engine.app.run_spec import with_costs
+from engine.app.run_spec import kept_briefing, with_costs
 from engine.app.stored_memory import memory_of_run
 from engine.cycle.cycle import INDICATOR_ROWS, Cycle
 from engine.cycle.recall import TradingMemory

@@ -1,21 +1,23 @@
-"""Paper tables as data: the printed rows; `engine.reports.comparison` puts ours beside them.
+"""Paper tables as data: the printed rows, and the agents that they are of.
 
-The figures stand in `paper_tables/*.toml`, digit by digit, with a note where a row cannot be had and why.
+The figures are in `paper_tables/*.toml`, digit by digit, with a note where a row cannot be had and why;
+`engine.reports.comparison` puts ours beside them. Further ablations come from a file of the user's own.
 """
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from functools import cache
 from importlib import resources
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
 from engine.domain.market import ActionKind, CorporateAction, Symbol
-from engine.errors import UsageError
+from engine.errors import ConfigError, UsageError
 
 BENCHES = ("finvision", "finagent", "investorbench")
 """The benches that have printed rows; each is also the name of its convention."""
@@ -147,3 +149,110 @@ def _is(wanted: str | None, actual: str | None, other_kind: bool) -> bool:
     if wanted is None:
         return actual is None or not other_kind
     return actual is not None and wanted in ("*", actual)
+
+
+@dataclass(frozen=True, slots=True)
+class Ablation:
+    """A row that leaves steps out; `symbols` are those that it is run on, empty for all of the table."""
+
+    row: str
+    without: tuple[str, ...]
+    symbols: tuple[Symbol, ...] = ()
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedModel:
+    """A model of a paper's table. `size` is in billions of parameters, None where its maker names none; `specs` are the
+    model specs that mean it. Source: InvestorBench Table 1 [I10]."""
+
+    name: str
+    kind: str
+    size: Decimal | None = None
+    specs: tuple[str, ...] = ()
+
+    @property
+    def size_class(self) -> str | None:
+        """Small up to 10 billion parameters, medium up to 65, large above. Source: InvestorBench figure 3 [I10]."""
+        if self.size is None:
+            return None
+        return "small" if self.size <= 10 else "medium" if self.size <= 65 else "large"
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedAgents:
+    """The agents of a bench.
+
+    preset: the preset that is run.
+    row: the printed row that it is compared with; None where a row is a model, and the agent the same in all.
+    measured: the source of positions, which are read from the books or from the decisions themselves.
+    """
+
+    preset: str
+    row: str | None
+    measured: Literal["books", "decisions"]
+    ablations: tuple[Ablation, ...]
+    models: tuple[PrintedModel, ...]
+
+    def row_of(self, spec: str) -> str:
+        """The name of the row that a model's answers make."""
+        if self.row is not None:
+            return self.row
+        return next((model.name for model in self.models if spec in model.specs), spec)
+
+    def ablated_row(self, ablation: Ablation, spec: str) -> str:
+        """The name of an ablation's row."""
+        return ablation.row if self.row is not None else f"{self.row_of(spec)}, {ablation.row}"
+
+
+def published_agents(bench: str) -> PublishedAgents:
+    """The agents of a bench that has printed rows."""
+    plain = paper_file(bench)["agents"]
+    models = tuple(
+        PrintedModel(m["name"], m["kind"], None if "size" not in m else Decimal(m["size"]), tuple(m.get("specs", ())))
+        for m in plain.get("model", ())
+    )
+    ablations = tuple(map(_ablation, plain.get("ablation", ())))
+    return PublishedAgents(plain["preset"], plain.get("row"), plain.get("measured", "books"), ablations, models)
+
+
+def ablations_from(path: Path) -> tuple[Ablation, ...]:
+    """Ablations of a file of the user's own: `[[ablation]]` with `row`, `without` (a list of steps), `symbols` if not
+    all. The steps are checked by the preset. Raises ConfigError that names the file and the fault."""
+    try:
+        plain = tomllib.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror or error}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} is not valid TOML: {error}") from None
+    entries = plain.pop("ablation", None)
+    if plain or not isinstance(entries, list) or not entries:
+        odd = f" (not {sorted(plain)[0]})" if plain else ""
+        raise ConfigError(f"{path}: ablations stand under [[ablation]]{odd}, each with row and without")
+    ablations = tuple(_checked(f"{path}: ablation {number}", entry) for number, entry in enumerate(entries, 1))
+    names = [ablation.row for ablation in ablations]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise ConfigError(f"{path}: two ablations are called {twice}")
+    return ablations
+
+
+def _checked(where: str, entry: Any) -> Ablation:
+    """The ablation of an entry of a user's file. Raises ConfigError that begins with `where`."""
+    if not isinstance(entry, dict) or set(entry) - {"row", "without", "symbols"}:
+        raise ConfigError(f"{where}: it takes row, without and symbols")
+    if not isinstance(entry.get("row"), str) or not entry["row"].strip():
+        raise ConfigError(f"{where}: row has to name it")
+    if not _texts(entry.get("without")) or not entry["without"]:
+        raise ConfigError(f'{where} ({entry["row"]}): without has to list steps, such as ["tools"]')
+    if not _texts(entry.get("symbols", [])):
+        raise ConfigError(f"{where} ({entry['row']}): symbols has to be a list of symbols")
+    return _ablation(entry)
+
+
+def _ablation(entry: Mapping[str, Any]) -> Ablation:
+    return Ablation(entry["row"], tuple(entry["without"]), tuple(entry.get("symbols", ())), entry.get("note"))
+
+
+def _texts(value: Sequence[Any] | None) -> bool:
+    return isinstance(value, list) and all(isinstance(text, str) for text in value)

@@ -11,8 +11,7 @@ from statistics import fmean
 from typing import Literal
 
 from engine.domain.market import Symbol
-from engine.lab.published_agents import PrintedModel
-from engine.lab.published_tables import PublishedTable
+from engine.lab.published_tables import PrintedModel, PublishedTable
 from engine.reports.comparison import Cell, row_name
 
 BENCHMARK = "buy-and-hold"

@@ -100,7 +100,7 @@ def _desk(invocation: Invocation) -> ApprovalDesk:
     from functools import partial
 
     from engine.app.approvals import ApprovalDesk
-    from engine.app.approved_orders import submit_approved
+    from engine.app.runs import submit_approved
     from engine.execution.controls import stays_until
 
     journal, services = controlled_journal(invocation), invocation.services()

@@ -15,7 +15,7 @@ from tui.invocation import Invocation, desk_options
 
 if TYPE_CHECKING:
     from engine.app.bench.bench import Bench, PreparedBench
-    from engine.lab.published_agents import Ablation
+    from engine.lab.published_tables import Ablation
     from engine.reports.comparison import Cell
     from engine.services import Services
 
@@ -123,8 +123,7 @@ def _specs(text: str) -> tuple[str, ...]:
 
 
 def _ablations(name: str, printed: bool, own: Path | None) -> tuple[Ablation, ...]:
-    from engine.lab.published_agents import ablations_from, published_agents
-    from engine.lab.published_tables import BENCHES
+    from engine.lab.published_tables import BENCHES, ablations_from, published_agents
 
     # An unknown bench is refused, with the names that there are, when it is prepared.
     ours = published_agents(name).ablations if printed and name in BENCHES else ()

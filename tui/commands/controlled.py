@@ -20,7 +20,7 @@ def controlled_journal(invocation: Invocation) -> Path:
     desk = invocation.desk_name
     journal = places.desk_journal(desk)
     if older_version(journal) is not None:
-        from engine.app.desk_lock import desk_lock
+        from engine.app.desk_journal import desk_lock
 
         with desk_lock(desk):
             bring_up_to_date(journal)

@@ -24,7 +24,7 @@ from tui.console import standard_output
 from tui.invocation import Invocation
 
 if TYPE_CHECKING:
-    from engine.app.model_check import AgentModel
+    from engine.app.models import AgentModel
     from engine.domain.market import PriceHistory
     from engine.market.trading_hours import ExchangeCalendar
     from engine.ports import Calendar, MarketSource
@@ -103,7 +103,7 @@ def _value(plain: Mapping[str, Any], key: str) -> Any:
 
 
 def _models(services: Services, connect: bool) -> Iterator[Finding]:
-    from engine.app.model_check import agent_models, probe_models
+    from engine.app.models import agent_models, probe_models
     from tui.commands.models import answered, in_words
 
     try:

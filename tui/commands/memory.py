@@ -172,7 +172,7 @@ def _export(selected: SelectedMemory, file: Path, as_json: bool) -> None:
 
 
 def _reembed(invocation: Invocation, selected: SelectedMemory, embedder: str | None, as_json: bool) -> None:
-    from engine.app.embedder_change import reembed_memory
+    from engine.app.stored_memory import reembed_memory
     from engine.reports.documents.memory import embedder_document
     from tui.commands.memory_text import embedder_lines
 

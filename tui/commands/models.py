@@ -12,7 +12,7 @@ from tui.console import Console, show, standard_output
 from tui.invocation import Invocation, desk_options
 
 if TYPE_CHECKING:
-    from engine.app.model_check import AgentModel
+    from engine.app.models import AgentModel
     from engine.config import Config
     from engine.domain.model_call import Capabilities
     from engine.domain.model_price import ModelPrice, PriceTable
@@ -39,7 +39,7 @@ def command(invocation: Invocation, ask: bool, as_json: bool) -> int:
     """
     import asyncio
 
-    from engine.app.model_check import agent_models, probe_models
+    from engine.app.models import agent_models, probe_models
 
     services = invocation.services()
     config, prices = services.config, services.models.prices()

@@ -9,17 +9,15 @@ from decimal import Decimal
 from pathlib import Path
 
 from engine.app.backtest import Stop
-from engine.app.bench.agent_rows import agent_rows, text_notes
 from engine.app.bench.jobs import Job, Played, run_jobs
 from engine.app.bench.plan import Backbone, BenchRequest, Plan, backbones, plan
-from engine.app.bench.rule_rows import RuleRows, Say
+from engine.app.bench.rows import RuleRows, Say, agent_rows, text_notes
 from engine.app.look_index import count_looks
 from engine.domain.market import Symbol
 from engine.domain.run import DataSpec, ModelUse
 from engine.errors import MissingData, UsageError
-from engine.lab.published_agents import published_agents
 from engine.lab.published_runs import overrides
-from engine.lab.published_tables import BENCHES, PublishedTable, published
+from engine.lab.published_tables import BENCHES, PublishedTable, published, published_agents
 from engine.reports.comparison import AgentRow, Cell, agent_cells, compare
 from engine.reports.model_averages import Average, averages
 from engine.services import Services

@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
-from engine.app.agent_run import AgentRun, backtest_context
-from engine.app.backtest import Stop
+from engine.app.backtest import AgentRun, Stop, backtest_context
 from engine.app.bench.jobs import Job, job_market
 from engine.app.memory import run_memory
 from engine.app.models import build_models, chosen_models

@@ -11,8 +11,7 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from engine.app.agent_run import AgentRun, play
-from engine.app.backtest import Stop, run_backtest
+from engine.app.backtest import AgentRun, Stop, play, run_backtest
 from engine.app.look_index import count_result
 from engine.app.market_data import load_run
 from engine.app.models import build_models

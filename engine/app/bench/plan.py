@@ -11,9 +11,8 @@ from engine.app.models import build_models
 from engine.app.run_spec import new_run_id
 from engine.domain.market import Symbol
 from engine.domain.run import DataSpec
-from engine.lab.published_agents import Ablation, PublishedAgents
 from engine.lab.published_runs import agent_spec
-from engine.lab.published_tables import PublishedTable
+from engine.lab.published_tables import Ablation, PublishedAgents, PublishedTable
 from engine.preset import load_preset
 from engine.services import Services
 

@@ -13,9 +13,9 @@ import pytest
 from connectors.wiring.services import services
 from engine import places
 from engine.app.backtest import run_backtest
-from engine.app.briefing import configured_briefing, kept_briefing, preset_of, settled
-from engine.app.daily_run import run_daily
 from engine.app.redecision import redecide
+from engine.app.run_spec import configured_briefing, kept_briefing, preset_of, settled
+from engine.app.runs import run_daily
 from engine.config import Config
 from engine.domain.briefing import Briefing, ExpertNote
 from engine.domain.run import DataSpec, RunSpec

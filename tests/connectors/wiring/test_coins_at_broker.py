@@ -18,8 +18,8 @@ from connectors.wiring.sandbox import loader
 from connectors.wiring.services import services
 from connectors.wiring.sources import calendars
 from engine import places
-from engine.app.daily_run import run_daily
 from engine.app.desk_context import Finished
+from engine.app.runs import run_daily
 from engine.clock import LiveClock
 from engine.config import Config
 from engine.domain.execution import ExecutionRules

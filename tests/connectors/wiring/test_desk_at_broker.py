@@ -17,8 +17,8 @@ from connectors.wiring.sandbox import build_sandbox
 from connectors.wiring.services import services
 from connectors.wiring.sources import calendars
 from engine import places
-from engine.app.daily_run import run_daily
 from engine.app.desk_context import Finished
+from engine.app.runs import run_daily
 from engine.config import Config
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.domain.order import OrderState

@@ -19,11 +19,10 @@ from connectors.wiring.services import services
 from connectors.wiring.sources import calendars
 from engine import places
 from engine.agents.decision import DecisionView
-from engine.app.daily_run import run_daily
 from engine.app.desk_context import Finished
 from engine.app.desk_journal import DeskJournal
-from engine.app.intraday_run import interrupted_cycle, is_decided, run_intraday
 from engine.app.parity import check_parity
+from engine.app.runs import interrupted_cycle, is_decided, run_daily, run_intraday
 from engine.config import Config
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.domain.order import OrderState
@@ -248,7 +247,7 @@ def test_a_later_cycle_takes_the_place_of_what_nobody_approved(sandbox: SandboxS
         standing = {entry.order.id: entry.order.state for entry in reader.orders()}
     assert standing == {first.orders[0].id: OrderState.EXPIRED, second.orders[0].id: OrderState.INTENDED}
     approve(places.desk_journal("paper"), [second.orders[0].id], OPEN)
-    from engine.app.approved_orders import submit_approved
+    from engine.app.runs import submit_approved
 
     assert asyncio.run(submit_approved(services(config)))
     assert sandbox.state()["posts"] == {second.orders[0].id: 1}

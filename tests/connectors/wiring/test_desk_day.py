@@ -16,10 +16,10 @@ from connectors.demo import DemoMarket
 from connectors.wiring.services import services
 from connectors.wiring.sources import calendars
 from engine import places
-from engine.app.daily_run import run_daily
 from engine.app.desk_context import Finished
-from engine.app.desk_lock import desk_lock
+from engine.app.desk_journal import desk_lock
 from engine.app.open_desk import OpenDesk
+from engine.app.runs import run_daily
 from engine.config import Config
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.domain.run import RunKind

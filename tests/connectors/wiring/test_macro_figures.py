@@ -19,8 +19,8 @@ from connectors.wiring.sources import calendars
 from engine import places
 from engine.app.audit import run_audit
 from engine.app.backtest import run_backtest
-from engine.app.daily_run import run_daily
 from engine.app.market_data import load_macro
+from engine.app.runs import run_daily
 from engine.app.stored_memory import memory_of_run
 from engine.config import Config
 from engine.domain.macro import MacroRelease

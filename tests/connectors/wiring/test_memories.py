@@ -17,8 +17,8 @@ from connectors.wiring.services import services
 from engine import places
 from engine.app import memory as app_memory
 from engine.app.backtest import run_backtest
-from engine.app.daily_run import run_daily
 from engine.app.memory import memory_errors
+from engine.app.runs import run_daily
 from engine.app.stored_memory import memory_of_desk, memory_of_run
 from engine.config import Config
 from engine.domain.run import DataSpec, RunSpec

@@ -16,13 +16,12 @@ import pytest
 
 from connectors.wiring.services import services
 from engine import places
-from engine.app import embedder_change
+from engine.app import stored_memory
 from engine.app.backtest import run_backtest
-from engine.app.daily_run import run_daily
-from engine.app.desk_lock import desk_lock
-from engine.app.embedder_change import Reembedded, reembed_memory
+from engine.app.desk_journal import desk_lock
 from engine.app.memory import part_of
-from engine.app.stored_memory import memory_of_desk, memory_of_run
+from engine.app.runs import run_daily
+from engine.app.stored_memory import Reembedded, memory_of_desk, memory_of_run, reembed_memory
 from engine.config import Config
 from engine.domain.run import DataSpec, RunSpec
 from engine.errors import ConfigError, PaperdeskError, TryAgainLater
@@ -198,7 +197,7 @@ def test_a_desk_at_work_is_not_embedded_anew(server: FakeLLMServer) -> None:
 
 def test_the_lock_is_held_while_it_is_embedded(server: FakeLLMServer, monkeypatch: pytest.MonkeyPatch) -> None:
     day(config(embedder="hash-384"), DAYS[0])
-    honest = embedder_change.replace_memory
+    honest = stored_memory.replace_memory
     seen: list[bool] = []
 
     def replacing(place: Path, new: Path) -> None:
@@ -207,6 +206,6 @@ def test_the_lock_is_held_while_it_is_embedded(server: FakeLLMServer, monkeypatc
         seen.append(new == part_of(place))
         honest(place, new)
 
-    monkeypatch.setattr(embedder_change, "replace_memory", replacing)
+    monkeypatch.setattr(stored_memory, "replace_memory", replacing)
     assert reembedded(config(server)).done
     assert seen == [True]

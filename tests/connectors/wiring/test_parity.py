@@ -15,8 +15,8 @@ from connectors.demo import DemoMarket
 from connectors.wiring.services import services
 from connectors.wiring.sources import calendars
 from engine import places
-from engine.app.daily_run import run_daily
 from engine.app.parity import check_parity
+from engine.app.runs import run_daily
 from engine.config import Config
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.errors import MissingData

@@ -21,11 +21,11 @@ from connectors.wiring.services import services
 from connectors.wiring.sources import calendars
 from engine import places
 from engine.account.comparison import BooksDisagree
-from engine.app.daily_run import run_daily
 from engine.app.desk_context import Finished
 from engine.app.parity import check_parity
 from engine.app.reconciliation import adopt_account
 from engine.app.redecision import redecide
+from engine.app.runs import run_daily
 from engine.config import Config
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.domain.order import OrderState

@@ -15,8 +15,8 @@ from connectors.sandbox import SandboxServer
 from connectors.wiring.sandbox import build_sandbox
 from connectors.wiring.services import services
 from engine import places
-from engine.app.daily_run import run_daily
 from engine.app.desk_context import Finished
+from engine.app.runs import run_daily
 from engine.config import Config
 from engine.domain.run import DataSpec
 from engine.errors import NetworkError

@@ -15,7 +15,7 @@ import pytest
 from connectors.wiring.services import services
 from engine import places
 from engine.app.desk_context import Finished
-from engine.app.desk_lock import desk_lock
+from engine.app.desk_journal import desk_lock
 from engine.app.notification import run_and_notify
 from engine.config import Config
 from engine.errors import ConfigError, DataError, PaperdeskError, TryAgainLater, UsageError

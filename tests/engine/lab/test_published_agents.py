@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from engine.errors import ConfigError
-from engine.lab.published_agents import Ablation, ablations_from, published_agents
-from engine.lab.published_tables import BENCHES, published
+from engine.lab.published_tables import BENCHES, Ablation, ablations_from, published, published_agents
 from engine.preset import load_preset
 from engine.reports.comparison import AgentRow, Spread, agent_cells
 

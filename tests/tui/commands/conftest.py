@@ -15,7 +15,7 @@ import pytest
 
 from connectors.wiring.services import services
 from engine.app.backtest import run_backtest
-from engine.app.daily_run import run_daily
+from engine.app.runs import run_daily
 from engine.config import load_config
 from engine.domain.run import DataSpec, RunSpec
 from tui.cli import main

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from engine import places
-from engine.app.desk_lock import desk_lock
+from engine.app.desk_journal import desk_lock
 from engine.execution.controls import approvals
 from engine.journal.reader import JournalReader
 from tests.tui.commands.conftest import Run

@@ -12,7 +12,7 @@ import pytest
 
 from connectors.wiring.services import services
 from engine import places
-from engine.app.daily_run import run_daily
+from engine.app.runs import run_daily
 from engine.config import load_config
 from engine.journal.point_in_time import OF_SESSION, hide_after_event
 from engine.journal.reader import JournalReader

@@ -160,7 +160,7 @@ def test_a_finished_run_as_a_whole_process(desk: Path) -> None:
 
 def test_a_held_lock_ends_the_run_while_it_is_held(run: Run, fresh: Path) -> None:
     holder = (
-        "import sys\nfrom engine.app.desk_lock import desk_lock\n"
+        "import sys\nfrom engine.app.desk_journal import desk_lock\n"
         "with desk_lock('demo'):\n    print('held', flush=True)\n    sys.stdin.read()\n"
     )
     environ = {**os.environ, "PAPERDESK_HOME": str(fresh), "PYTHONPATH": str(REPO)}

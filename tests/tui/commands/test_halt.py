@@ -78,7 +78,7 @@ def test_a_halt_is_the_whole_desks_and_each_desks_own(run: Run, fresh: Path) -> 
 
 
 def test_a_halt_from_another_process_holds_while_a_writer_and_the_desks_lock_are_held(desk: Path) -> None:
-    from engine.app.desk_lock import desk_lock
+    from engine.app.desk_journal import desk_lock
 
     journal = places.desk_journal("demo")
     program = [sys.executable, "-c", "from tui.cli import main; main()"]

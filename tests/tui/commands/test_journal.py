@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from connectors.wiring.services import services
-from engine.app.desk_lock import desk_lock
+from engine.app.desk_journal import desk_lock
 from engine.app.open_desk import OpenDesk
 from engine.clock import BacktestClock
 from engine.config import load_config

@@ -12,7 +12,7 @@ import pytest
 
 from connectors.wiring.services import services
 from engine import places
-from engine.app.daily_run import run_daily
+from engine.app.runs import run_daily
 from engine.config import load_config
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.domain.run import LookKind, WindowLook

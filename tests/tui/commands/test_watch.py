@@ -24,7 +24,7 @@ from connectors.wiring.sandbox import build_sandbox
 from connectors.wiring.services import services
 from connectors.wiring.sources import calendars
 from engine import places
-from engine.app.daily_run import run_daily
+from engine.app.runs import run_daily
 from engine.config import load_config
 from engine.domain.run import DataSpec
 from engine.journal.integrity import quick_check

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from connectors.wiring.services import services
-from engine.app.daily_run import run_daily
+from engine.app.runs import run_daily
 from engine.config import load_config
 from engine.domain.model_call import ModelRequest, ModelResult, Usage
 from engine.ports import LanguageModel

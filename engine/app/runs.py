@@ -1,4 +1,4 @@
-"""A cycle of a desk within a session: at a broker, where time and prices go on between two closes."""
+"""Runs of a desk: the daily run, a cycle within a session, and the submission of approved orders."""
 
 from __future__ import annotations
 
@@ -6,19 +6,53 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 
-from engine.app.desk_account import DeskAccount, desk_account
-from engine.app.desk_context import DeskContext, Finished, desk_context
+from engine.app.desk_context import DeskAccount, DeskContext, Finished, desk_account, desk_context
 from engine.app.desk_journal import DeskJournal, use_journal
 from engine.app.desk_run import run_desk
 from engine.domain.market import Symbol
 from engine.domain.run import RunKind, RunOutcome
 from engine.errors import ConfigError, MissingData, NetworkError, StaleData, TryAgainLater
+from engine.execution.controls import approvals, halted, not_sent
+from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
 from engine.market.live_prices import LivePrices
 from engine.messages.events import Noticed, Publish
 from engine.ports import LanguageModel, LiveFeed
 from engine.services import Services
 from engine.session.desk_context import DeskRunResult, run_id
+
+
+async def run_daily(
+    services: Services,
+    requested: date | None = None,
+    publish: Publish = lambda event: None,
+    *,
+    through: Callable[[LanguageModel], LanguageModel] = lambda model: model,
+    journal: DeskJournal | None = None,
+    due: date | None = None,
+) -> DeskRunResult | Finished:
+    """Run the configured desk for a session; `through` wraps every model that is asked. A command that has opened the
+    journal, and found that the session `due` is not finished, passes both on.
+
+    Raises UsageError, DataError, ConfigError, NetworkError, TryAgainLater, CredentialsRefused and DeskHalted; what was
+    done before stays done.
+    """
+    broker = services.broker
+    with use_journal(services.desk, journal) as opened:
+        if broker is None:
+            context = desk_context(services, opened, requested, due=due)
+            with opened.locked():
+                return context.finished() or await run_desk(context, publish, through)
+        if due is None and not services.goes_by_broker:
+            done = desk_context(services, opened, requested).finished()
+            if done is not None:
+                return done  # without asking the broker
+        # The lock comes first: a broker that does not answer must not keep a second run from hearing of the first.
+        with opened.locked():
+            async with desk_account(services, broker) as account:
+                context = desk_context(services, opened, requested, account=account)
+                return context.finished() or await run_desk(context, publish, through)
+
 
 NEEDS_PRICES = "a cycle within the session needs live prices, and the desk's broker gives none"
 
@@ -86,3 +120,29 @@ def interrupted_cycle(reader: JournalReader | None, session: date) -> int | None
     """The number of the session's latest cycle, where that was killed before it came to its end."""
     runs = () if reader is None else [run for run in reader.runs(RunKind.INTRADAY) if run.session == session]
     return runs[-1].cycle if runs and runs[-1].outcome is None else None
+
+
+async def submit_approved(services: Services, publish: Publish = lambda event: None) -> bool:
+    """Go on with the runs of the desk's latest session that have orders which were approved or vetoed and not sent:
+    reconcile, send what is approved, end what is vetoed or too late; nothing is decided anew. False where there is
+    nothing to do, or the desk is halted. Raises as `run_daily` does, TryAgainLater while a run is at work."""
+    runs = _answered_runs(services.desk)
+    for run in runs:
+        if run.kind is RunKind.DAILY:
+            await run_daily(services, run.session, publish)
+        elif run.session is not None:
+            await run_intraday(services, run.session, run.cycle, publish)
+    return bool(runs)
+
+
+def _answered_runs(desk: str) -> Sequence[RunEntry]:
+    """Runs of the latest session with waiting orders that were approved or vetoed."""
+    with DeskJournal(desk) as journal:
+        reader = journal.reader
+        latest = None if reader is None else reader.latest_run(RunKind.DAILY)
+        if reader is None or latest is None or halted(reader) is not None:
+            return ()
+        waiting = not_sent(reader)
+        answers = approvals(reader, [entry.order.id for entry in waiting])
+        answered = {entry.run for entry in waiting if entry.order.id in answers}
+        return [run for run in reader.runs() if run.id in answered and run.session == latest.session]
