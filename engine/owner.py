@@ -9,9 +9,6 @@ from pydantic import Field, StringConstraints
 
 from engine.settings import Frozen
 
-DESK = "desk"
-"""The default owner, and the owner of a decision that several owners' opinions were combined into."""
-
 Risk = Literal["momentum", "risk-seeking", "risk-neutral", "risk-averse"]
 Preference = Literal["aggressive", "moderate", "conservative"]
 OwnerName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,23}$")]

@@ -19,9 +19,10 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 from engine.agents.agent import Agent
 from engine.agents.registry import Agents, ablations, registered, step_groups, steps_of
 from engine.domain.briefing import Briefing, ExpertNote
+from engine.domain.decision import DESK
 from engine.domain.five_level import TradeValues
 from engine.errors import ConfigError, UsageError
-from engine.owner import DESK, Owner, OwnerName, Preference, Risk, extended_owners, owners_by_name
+from engine.owner import Owner, OwnerName, Preference, Risk, extended_owners, owners_by_name
 from engine.settings import AgentSettings, Frozen, Sizing, complaint
 
 HIDDEN = frozenset({"leaky-test"})

@@ -10,9 +10,9 @@ from engine.messages.answer_text import answer_text
 from tui import amounts
 from tui.lines import Line, paragraph, section
 from tui.plain_text import beginning, one_line, printable
-from tui.run_text import decided_by, first_line
+from tui.run_text import action_words, combined_opinions, decided_by, first_line, opinion_words
 from tui.text_table import facts, wrapped
-from tui.trail_text import WIDEST, action_words, memory_place
+from tui.trail_text import WIDEST, memory_place
 
 _LABEL = 15
 """Columns for the name of a field that differs."""
@@ -52,9 +52,15 @@ def _comparison(one: Row, document: Row, width: int) -> Iterator[Line]:
         if change["what"] == "evidence":
             yield from section("What it rests on")
             yield from _marked(_cited(change, one, "then"), _cited(change, one, "now"), width, "  ")
+    opinions = [(side, made) for side in ("then", "now") if one[side] for made in combined_opinions(one[side])]
+    if opinions:
+        yield from section("Opinions of the owners")
+        for owner in dict.fromkeys(made["owner"] for _, made in opinions):
+            said = (f"{side} {opinion_words(made)}" for side, made in opinions if made["owner"] == owner)
+            yield from paragraph(f"{owner}: {'; '.join(said)}", width)
     if one["agents"]:
         yield from section("What the agents said otherwise")
-        yield from _agents(one["agents"], width)
+        yield from _agents(one["agents"], either["owner"], width)
     if one["memories"]:
         yield from section("What memory brought otherwise")
         yield from _memories(one, width)
@@ -129,23 +135,28 @@ def _marked(then: Sequence[str], now: Sequence[str], width: int, indent: str) ->
         yield f"{indent}  ({more} on both sides)", "quiet"
 
 
-def _agents(agents: Sequence[Row], width: int) -> Iterator[Line]:
+def _agents(agents: Sequence[Row], decider: str, width: int) -> Iterator[Line]:
     for agent in agents:
         if agent["asked"] == ["then", "now"]:
             read = "read the same" if agent["same_question"] else "read something else"
-            yield f"  {agent['agent']}  ({read}{', and decides' if agent['decides'] else ''})", "strong"
+            yield f"  {_agent(agent, decider)}  ({read}{', and decides' if agent['decides'] else ''})", "strong"
             for change in agent["changes"]:
-                if not (agent["decides"] and change["what"] in _DECISION_FIELDS):
+                if not (agent["decides"] and agent["owner"] == decider and change["what"] in _DECISION_FIELDS):
                     yield from _change(change, width, "    ")
     for agent in agents:
         if agent["asked"] == ["now"]:
-            yield f"  {agent['agent']}  (asked only now{', decides' if agent['decides'] else ''})", "strong"
-            if not agent["decides"]:
+            yield f"  {_agent(agent, decider)}  (asked only now{', decides' if agent['decides'] else ''})", "strong"
+            if not (agent["decides"] and agent["owner"] == decider):
                 text = agent["reason"] if agent["now"] is None else answer_text(agent["now"])
                 yield from paragraph(text, width, "    ")
-    gone = dict.fromkeys(agent["agent"] for agent in agents if agent["asked"] == ["then"])
+    gone = dict.fromkeys(_agent(agent, decider) for agent in agents if agent["asked"] == ["then"])
     if gone:
         yield from paragraph(f"Not asked now: {', '.join(gone)}", width)
+
+
+def _agent(agent: Row, decider: str) -> str:
+    """The name of an agent, after its owner's where several owners' opinions were combined."""
+    return agent["agent"] if agent["owner"] == decider else f"{agent['owner']}: {agent['agent']}"
 
 
 def _memories(one: Row, width: int) -> Iterator[Line]:

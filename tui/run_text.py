@@ -19,6 +19,27 @@ def decided_by(run: Row) -> str:
     return f"{run['label']} ({run['decider']} {run['name']})"
 
 
+def action_words(decided: Row) -> str:
+    """`BUY 7 %`, `HOLD`."""
+    return f"{decided['action']} {amounts.size(decided['size'])} %" if decided["size"] else str(decided["action"])
+
+
+def opinion_words(opinion: Row) -> str:
+    """`BUY 7 %, confidence 0.8`, `HOLD`."""
+    confidence = opinion["confidence"]
+    return action_words(opinion) + ("" if confidence is None else f", confidence {confidence:g}")
+
+
+def combined_opinions(decided: Row) -> list[Row]:
+    """The opinions of several owners that a decision was combined of; none where one owner decides."""
+    return [one for one in decided["opinions"] if one["owner"] != decided["owner"]]
+
+
+def opinions_line(decided: Row) -> str:
+    """`bull BUY 7 %, bear HOLD`; empty where one owner decides."""
+    return ", ".join(f"{one_line(one['owner'])} {action_words(one)}" for one in combined_opinions(decided))
+
+
 def terms(order: Row) -> str:
     """`BUY ORVL for 7,000.00`, `SELL 12 ORVL`."""
     if order["notional"] is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -10,7 +10,7 @@ from engine.messages.answer_text import answer_text
 from tui import amounts
 from tui.lines import Line, paragraph, section
 from tui.plain_text import beginning, one_line
-from tui.run_text import decided_by, order_words, trade_words
+from tui.run_text import action_words, combined_opinions, decided_by, opinion_words, order_words, trade_words
 from tui.text_table import facts, wrapped
 
 WIDEST = 100
@@ -34,11 +34,12 @@ def why_lines(document: Row, width: int, *, prompts: bool = False) -> Iterator[L
 def prompt_lines(document: Row, width: int) -> Iterator[Line]:
     """The prompts alone, of every agent that was asked."""
     width = min(width, WIDEST)
-    answers = [answer for shown in document["decisions"] for answer in shown["answers"]]
+    answers = [(answer, shown) for shown in document["decisions"] for answer in shown["answers"]]
     if not answers:
         yield "No agent was asked for this decision.", ""
-    for number, answer in enumerate(answers, 1):
-        yield from _called(number, answer)
+    for number, (answer, shown) in enumerate(answers, 1):
+        owner = "" if answer["owner"] == shown["owner"] else f"{one_line(answer['owner'])}: "
+        yield from _called(f"{number} {owner}", answer)
         yield from _prompts(answer, width)
         yield "", ""
 
@@ -58,11 +59,6 @@ def call_facts(answer: Row) -> str:
     return ", ".join(filter(None, [*parts, *answer["notes"]]))
 
 
-def action_words(decided: Row) -> str:
-    """`BUY 7 %`, `HOLD`."""
-    return f"{decided['action']} {amounts.size(decided['size'])} %" if decided["size"] else str(decided["action"])
-
-
 def memory_place(memory: Row) -> str:
     """The handle of a memory, its layer and rank, and what it is."""
     return f"{memory['handle']}  {memory['layer']} {memory['rank']}, {one_line(memory['kind'])} of {memory['session']}"
@@ -72,21 +68,19 @@ def _trail(shown: Row, decider: str, width: int, prompts: bool) -> Iterator[Line
     yield f"{shown['symbol']}  {shown['session']}  {action_words(shown)}", "strong"
     yield from ((line, "") for line in facts(list(_decided(shown, decider)), width))
     yield from section("Why there was no decision" if shown["abstained"] else "Why")
-    yield from paragraph(shown["reason"] or "no reason was given", width)
+    opinions = combined_opinions(shown)
+    # What each owner said follows: of a combined reason the first line alone is new.
+    reason = shown["reason"].split("\n", 1)[0] if opinions else shown["reason"]
+    yield from paragraph(reason or "no reason was given", width)
     if shown["unresolved_figures"]:
         figures = ", ".join(map(one_line, shown["unresolved_figures"]))
         yield from paragraph(f"Figures that stand nowhere in what was given: {figures}", width, ink="warn")
-    if shown["recollections"]:
-        yield from section("What memory brought")
-        for memory in shown["recollections"]:
-            yield from _recalled(memory, width)
-    yield from section("What the agents said")
-    if not shown["answers"]:
-        yield "  nobody was asked", "quiet"
-    for number, answer in enumerate(shown["answers"], 1):
-        yield from _answer(number, answer, shown, width)
-        if prompts:
-            yield from _prompts(answer, width)
+    for one in opinions:
+        yield from section(f"Opinion of {one_line(one['owner'])}: {opinion_words(one)}")
+        yield from paragraph(one["reason"] or "no reason was given", width)
+        yield from _grounds(shown, one, width, prompts)
+    if not opinions:
+        yield from _grounds(shown, shown, width, prompts)
     yield from section("Order")
     if not shown["orders"]:
         yield "  none", "quiet"
@@ -94,6 +88,24 @@ def _trail(shown: Row, decider: str, width: int, prompts: bool) -> Iterator[Line
         yield from _order(order, width)
     yield from section("What came of it")
     yield from _outcome(shown)
+
+
+def _grounds(shown: Row, opinion: Row, width: int, prompts: bool) -> Iterator[Line]:
+    """The memories that an owner was given, and the answers of its agents."""
+    recalled, answers = (
+        [row for row in shown[part] if row["owner"] == opinion["owner"]] for part in ("recollections", "answers")
+    )
+    if recalled:
+        yield from section("What memory brought")
+        for memory in recalled:
+            yield from _recalled(memory, width)
+    yield from section("What the agents said")
+    if not answers:
+        yield "  nobody was asked", "quiet"
+    for number, answer in enumerate(answers, 1):
+        yield from _answer(number, answer, {**shown, "reason": opinion["reason"]}, width)
+        if prompts:
+            yield from _prompts(answer, width)
 
 
 def _decided(shown: Row, decider: str) -> Iterator[tuple[str, str]]:
@@ -134,14 +146,14 @@ def _rank(memory: Row) -> str:
     )
 
 
-def _called(number: int, answer: Row) -> Iterator[Line]:
+def _called(before: str, answer: Row) -> Iterator[Line]:
     again = f", attempt {answer['attempt']}" if answer["attempt"] > 1 else ""
     view = one_line(answer["view"])
-    yield f"  {number} {one_line(answer['agent'])}{again}" + (f"  ({view})" if view else ""), "strong"
+    yield f"  {before}{one_line(answer['agent'])}{again}" + (f"  ({view})" if view else ""), "strong"
 
 
 def _answer(number: int, answer: Row, shown: Row, width: int) -> Iterator[Line]:
-    yield from _called(number, answer)
+    yield from _called(f"{number} ", answer)
     yield from ((f"    {line}", "quiet") for line in wrapped(one_line(call_facts(answer)), width - 4))
     if answer["answer"] is not None:
         yield from paragraph(answer_text(_unshown(answer["answer"], shown)), width, "    ")

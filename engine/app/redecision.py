@@ -137,11 +137,12 @@ class Again:
 
     def trails(self, symbol: Symbol) -> list[Trail]:
         """A symbol's decisions as trails, without fills and outcomes."""
-        now = self.turn.market.now
+        now, given = self.turn.market.now, self.result.recollections
+        opinions = tuple(one for one in self.result.opinions if one.key.symbol == symbol)
         return [
             Trail(
                 decision=made,
-                answers=tuple(answer for answer in self.answers if answer.key == made.key),
+                answers=tuple(a for one in made.based_on(opinions) for a in self.answers if a.key == one.key),
                 orders=tuple(
                     OrderEntry(order=order, run=made.key.run, desk=self.turn.desk, cycle=made.key.cycle, time=now)
                     for order in self.result.orders
@@ -152,9 +153,11 @@ class Again:
                 outcome=None,
                 closes=(),
                 recalled=tuple(
-                    Recalled(memory, memory.id in made.evidence)
-                    for memory in {m.id: m for m in self.result.recollections.get(made.key, ())}.values()
+                    Recalled(memory, memory.id in one.evidence, "" if one.key == made.key else one.key.owner)
+                    for one in made.based_on(opinions)
+                    for memory in {m.id: m for m in given.get(one.key, ())}.values()
                 ),
+                opinions=opinions,
             )
             for made in self.result.decisions
             if made.key.symbol == symbol

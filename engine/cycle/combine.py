@@ -23,10 +23,9 @@ from dataclasses import replace
 from decimal import ROUND_HALF_DOWN, ROUND_HALF_UP, Decimal
 from enum import IntEnum
 
-from engine.domain.decision import Action, Opinion, SizingRule
+from engine.domain.decision import DESK, Action, Opinion, SizingRule
 from engine.domain.market import Symbol
 from engine.domain.portfolio import ZERO
-from engine.owner import DESK
 from engine.preset import Preset
 
 ONE = Decimal(1)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from enum import StrEnum
 
 from engine.domain.market import Symbol
+
+
+DESK = "desk"
+"""The default owner, and the owner of a decision that several owners' opinions were combined into."""
 
 
 class Action(StrEnum):
@@ -150,6 +155,11 @@ class Decision:
             evidence=self.evidence,
             unresolved_figures=self.unresolved_figures,
         )
+
+    def based_on(self, opinions: Sequence[Opinion]) -> Sequence[Opinion]:
+        """The opinions that it rests on, among those on its symbol in its cycle: its owner's own where owners decide
+        for themselves, else all that were combined."""
+        return [one for one in opinions if one.key == self.key] or opinions
 
     @property
     def cut(self) -> str:

@@ -159,21 +159,23 @@ class Holding:
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """A memory that was recalled for an opinion; `cited` where the opinion says that it rests on it."""
+    """A memory that was recalled for an opinion; `cited` where the opinion says that it rests on it. `owner` is whose
+    opinion it is, in the trail of a decision that several were combined into, else empty."""
 
     memory: Recollection
     cited: bool
+    owner: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trail:
     """The way to one decision, and its outcome.
 
-    answers: every call of a model for its owner, in order.
+    answers: every call of a model for the opinions that it rests on, owner by owner, in order.
     orders, moves, fills: those of its symbol and book in its cycle.
     outcome: None until the next session has closed.
     closes: the symbol's closes since, as far as the books know them.
-    recalled: the memories that its owner was given.
+    recalled: the memories that were recalled for these opinions.
     opinions: the opinion of every owner on its symbol in its cycle.
     """
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 
@@ -63,6 +64,8 @@ def trail(reader: JournalReader, key: DecisionKey) -> Trail:
         if entry.cycle == key.cycle and entry.order.book in ("", decision.book)
     )
     opinions = reader.opinions(key.run, key.symbol, key.session, key.session)
+    opinions = tuple(opinion for opinion in opinions if opinion.key.cycle == key.cycle)
+    owners = [opinion.key for opinion in decision.based_on(opinions)] or [key]
     world = key.run if reader.run(key.run).kind is RunKind.BACKTEST else None
     closes: dict[date, Decimal] = {}
     for holding in reader.holdings(world, key.symbol, first=key.session):
@@ -77,14 +80,18 @@ def trail(reader: JournalReader, key: DecisionKey) -> Trail:
     ]
     return Trail(
         decision=decision,
-        answers=reader.answers(key),
+        answers=tuple(answer for owner in owners for answer in reader.answers(owner)),
         orders=orders,
         moves=tuple(move for order in orders for move in reader.order_moves(order.order.id)),
         fills=tuple(fill for order in orders for fill in reader.fills(order_id=order.order.id)),
         outcome=outcomes[-1] if outcomes else None,
         closes=tuple(sorted(closes.items())),
-        recalled=reader.recalled(key),
-        opinions=tuple(opinion for opinion in opinions if opinion.key.cycle == key.cycle),
+        recalled=tuple(
+            one if owner == key else replace(one, owner=owner.owner)
+            for owner in owners
+            for one in reader.recalled(owner)
+        ),
+        opinions=opinions,
     )
 
 

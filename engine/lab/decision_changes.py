@@ -172,14 +172,17 @@ def _answers(stood: Trail | None, now: Trail | None) -> tuple[AnswerChange, ...]
     return tuple(changes)
 
 
-def _last_words(trail: Trail | None) -> dict[tuple[str, int], AnswerEntry]:
-    """What each agent came to, by agent and how often it had been asked before: one is asked twice in a cycle."""
-    found: dict[tuple[str, int], AnswerEntry] = {}
-    asked: Counter[str] = Counter()
-    for entry in () if trail is None else trail.answers:
+def _last_words(trail: Trail | None) -> dict[tuple[str, str, int], AnswerEntry]:
+    """Each agent's final answers, by agent, owner (empty for the one who decides) and number of its questions before:
+    some agents are asked twice in a cycle."""
+    found: dict[tuple[str, str, int], AnswerEntry] = {}
+    count: Counter[tuple[str, str]] = Counter()
+    answers, decider = ((), "") if trail is None else (trail.answers, trail.decision.key.owner)
+    for entry in answers:
         if entry.outcome != "sent back":
-            found[entry.agent, asked[entry.agent]] = entry
-            asked[entry.agent] += 1
+            place = entry.agent, "" if entry.key.owner == decider else entry.key.owner
+            found[*place, count[place]] = entry
+            count[place] += 1
     return found
 
 

@@ -13,7 +13,7 @@ from engine.reports.documents.session import session_document
 from tui import amounts
 from tui.commands.daily import NOTHING_TO_DO
 from tui.console import Console, show_json, show_lines, standard_output
-from tui.run_text import decided_by, first_line, halt_words, model_words, order_words, trade_words
+from tui.run_text import decided_by, first_line, halt_words, model_words, opinions_line, order_words, trade_words
 from tui.text_table import facts
 
 
@@ -85,8 +85,7 @@ def _decisions(decisions: Sequence[Mapping[str, Any]], width: int) -> Iterator[s
         size = f"{amounts.size(made['size'])} %" if made["size"] else ""
         head = f"  {made['symbol']:<{longest}}  {made['action']:<7} {size:>5}  "
         yield (head + first_line(made["reason"], width - len(head))).rstrip()
-        if made["cut"]:
-            yield from facts([("    cut:", made["cut"])], width, label=9)
+        yield from facts([("    cut:", made["cut"] or ""), ("    by:", opinions_line(made))], width, label=9)
 
 
 def _facts(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -73,7 +73,7 @@ def command(
 
 def _lines(records: Records, document: Mapping[str, Any]) -> Iterator[str]:
     from tui import amounts
-    from tui.run_text import first_line
+    from tui.run_text import first_line, opinions_line
     from tui.text_table import table
 
     console, shown = standard_output(), document["decisions"]
@@ -95,10 +95,11 @@ def _lines(records: Records, document: Mapping[str, Any]) -> Iterator[str]:
             made["action"],
             amounts.size(made["size"]),
             "cut" if made["cut"] else "",
+            opinions_line(made),
             first_line(made["reason"], width),
         )
         for made in shown
     ]
-    head = ("SESSION", "CYCLE" if intraday else "", "SYMBOL", "OWNER", "ACTION", "SIZE", "LIMITS", "REASON")
+    head = ("SESSION", "CYCLE" if intraday else "", "SYMBOL", "OWNER", "ACTION", "SIZE", "LIMITS", "OPINIONS", "REASON")
     yield from table(head, rows, {"SIZE"}, width)
     yield from of_all(len(shown), document["count"])

@@ -67,12 +67,20 @@ def document(report: Report) -> Document:
 
 
 def fingerprint(stretch: Stretch) -> str:
-    """SHA-256 over decisions, trades and equity as the document prints them: equal for equal runs, whatever they
-    are called and whenever they ran."""
+    """SHA-256 over decisions, trades and equity as the document prints them, without opinions and the owners of
+    trades: equal for equal runs, whatever they are called and whenever they ran."""
     books = _books(stretch)
-    told = {part: books[part] for part in ("decisions", "trades", "equity")}
-    canonical = json.dumps(told, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    part: Document = {
+        "decisions": [_without(row, "opinions") for row in books["decisions"]],
+        "trades": [_without(row, "owner") for row in books["trades"]],
+        "equity": books["equity"],
+    }
+    canonical = json.dumps(part, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def _without(row: Document, key: str) -> Document:
+    return {name: value for name, value in row.items() if name != key}
 
 
 def as_text(content: Mapping[str, Any]) -> str:
@@ -121,7 +129,7 @@ def _books(stretch: Stretch) -> Document:
         "trades": [row_json.trade(fill) for fill in stretch.fills],
         "cash_flows": [row_json.cash_flow(flow) for flow in stretch.cash_flows],
         "equity": [row_json.point(point) for point in stretch.equity],
-        "decisions": [row_json.decision(decision) for decision in stretch.decisions],
+        "decisions": row_json.decisions(stretch.decisions, stretch.opinions),
     }
 
 

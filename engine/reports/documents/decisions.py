@@ -41,9 +41,11 @@ def decisions_document(
     made = records.reader.decisions(records.run, symbol and symbol.upper(), first, until, part)
     if action is not None:
         made = tuple(one for one in made if one.action.value == action.upper())
+    shown = made[-last:]
+    opinions = records.reader.opinions(records.run, symbol and symbol.upper(), first, until, part) if shown else ()
     rows = [
-        {**row_json.decision(one), "rule": one.proposal.rule, "run": one.key.run, "cycle": one.key.cycle}
-        for one in made[-last:]
+        {**row, "rule": one.proposal.rule, "run": one.key.run, "cycle": one.key.cycle}
+        for row, one in zip(row_json.decisions(shown, opinions), shown, strict=True)
     ]
     return {**records.head, "count": len(made), "decisions": rows}
 

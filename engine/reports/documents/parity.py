@@ -42,6 +42,6 @@ def _decision(one: Comparison) -> Row:
         "same": one.same,
         "same_throughout": one.same_throughout,
         "differs": [change.what for change in one.decision],
-        "then": None if one.stood is None else row_json.decision(one.stood.decision),
-        "replayed": None if one.now is None else row_json.decision(one.now.decision),
+        "then": None if one.stood is None else row_json.decision(one.stood.decision, one.stood.opinions),
+        "replayed": None if one.now is None else row_json.decision(one.now.decision, one.now.opinions),
     }

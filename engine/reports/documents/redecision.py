@@ -49,9 +49,11 @@ def change_row(change: Change) -> Row:
 
 def _agent(change: AnswerChange, one: Comparison) -> Row:
     """An agent whose answers differ; `decides` where it is the one whose answer the decision rests on."""
-    last = [side.answers[-1] for side in (one.stood, one.now) if side is not None and side.answers]
-    now = change.now
+    sides = [side for side in (one.stood, one.now) if side is not None]
+    last = [answer for side in sides for answer in {each.key: each for each in side.answers}.values()]
+    now, asked = change.now, change.stood or change.now
     return {
+        "owner": None if asked is None else asked.key.owner,
         "agent": change.agent,
         "then": None if change.stood is None else change.stood.answer,
         "now": None if now is None else now.answer,

@@ -5,12 +5,14 @@ Money, prices and quantities are decimal strings; what is not known is null.
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
 from engine.domain.brokerage import Difference
 from engine.domain.decimal_text import money, plain
-from engine.domain.decision import Decision
+from engine.domain.decision import DESK, Decision, Opinion
 from engine.domain.order import Fill, Order
 from engine.domain.run import CashFlow, EquityPoint, ModelUse
 
@@ -22,8 +24,19 @@ Row = dict[str, Any]
 """JSON's own types only."""
 
 
+def fields(value: object, *names: str) -> Row:
+    """Fields of a value under their own names, in JSON's own types; amounts are not among them."""
+    return {name: _plain(getattr(value, name)) for name in names}
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, date):
+        return value.isoformat()
+    return list(value) if isinstance(value, tuple) else value
+
+
 def trade(fill: Fill) -> Row:
-    """A trade; `session` is where it filled."""
+    """A trade; `session` is where it filled, `owner` the one in whose book (the desk's own where it has one)."""
     return {
         "session": fill.session.isoformat(),
         "symbol": fill.symbol,
@@ -32,6 +45,7 @@ def trade(fill: Fill) -> Row:
         "price": money(fill.price),
         "fee": money(fill.fee),
         "reason": fill.reason,
+        "owner": fill.book or DESK,
     }
 
 
@@ -59,8 +73,28 @@ def point(books: EquityPoint) -> Row:
     }
 
 
-def decision(made: Decision) -> Row:
-    """A decision; `size` in percent of the portfolio."""
+def decisions(made: Iterable[Decision], opinions: Iterable[Opinion]) -> list[Row]:
+    """Decisions, each with the opinions that it rests on."""
+    found: defaultdict[tuple[object, ...], list[Opinion]] = defaultdict(list)
+    for one in opinions:
+        found[one.key.run, one.key.session, one.key.cycle, one.key.symbol].append(one)
+    return [decision(one, found[one.key.run, one.key.session, one.key.cycle, one.key.symbol]) for one in made]
+
+
+def opinion(one: Opinion) -> Row:
+    """An owner's opinion before it was combined and limited; `size` in percent of the portfolio."""
+    return {
+        "owner": one.key.owner,
+        "action": one.action.value,
+        "size": float(one.size),
+        "abstained": one.abstained,
+        "confidence": None if one.confidence is None else float(one.confidence),
+        "reason": one.reason,
+    }
+
+
+def decision(made: Decision, opinions: Sequence[Opinion]) -> Row:
+    """A decision with those of the opinions on its symbol that it rests on; `size` in percent of the portfolio."""
     return {
         "session": made.key.session.isoformat(),
         "symbol": made.key.symbol,
@@ -70,6 +104,7 @@ def decision(made: Decision) -> Row:
         "abstained": made.abstained,
         "reason": made.reason,
         "cut": made.cut or None,
+        "opinions": [opinion(one) for one in made.based_on(opinions)],
     }
 
 

@@ -58,7 +58,7 @@ def session_document(reader: JournalReader, desk: str, run: str, outcome: str | 
         "mode": entry.extra.get("mode", TradingMode.AUTO),
         "preset": entry.name,
         "label": entry.label,
-        "decisions": [row_json.decision(made) for made in reader.decisions(run)],
+        "decisions": row_json.decisions(reader.decisions(run), reader.opinions(run)),
         "orders": [_order(reader, known) for known in orders],
         "waiting": [known.order.id for known in orders if known.order.state is OrderState.INTENDED],
         "differences": list(entry.extra.get("differences", ())),

@@ -79,7 +79,7 @@ def trail_row(shown: Trail) -> Row:
     made = shown.decision
     base, later = _closes(shown)
     return {
-        **row_json.decision(made),
+        **row_json.decision(made, shown.opinions),
         "run": made.key.run,
         "cycle": made.key.cycle,
         "asked": {"action": made.proposal.action.value, "size": made.proposal.size, "rule": made.proposal.rule},
@@ -89,7 +89,7 @@ def trail_row(shown: Trail) -> Row:
         ],
         "unresolved_figures": list(made.unresolved_figures),
         "evidence": list(made.evidence),
-        "recollections": [_recollection(one) for one in shown.recalled],
+        "recollections": [_recollection(one, made.key.owner) for one in shown.recalled],
         "answers": [_answer(answer) for answer in shown.answers],
         "orders": [_order(entry, shown) for entry in shown.orders],
         "outcome": _outcome(shown.outcome),
@@ -122,22 +122,13 @@ def _closes(shown: Trail) -> tuple[float | None, list[tuple[int, date, float]]]:
     return base, [(n, *later[n - 1]) for n in HORIZONS if n <= len(later)]
 
 
-def _recollection(one: Recalled) -> Row:
-    memory = one.memory
+def _recollection(one: Recalled, owner: str) -> Row:
+    names = ("id", "handle", "kind", "layer", "session", "recency", "relevancy", "importance", "score", "rank", "types")
     return {
-        "id": memory.id,
-        "handle": memory.handle,
-        "kind": memory.kind,
-        "layer": memory.layer,
-        "session": str(memory.session),
-        "recency": memory.recency,
-        "relevancy": memory.relevancy,
-        "importance": memory.importance,
-        "score": memory.score,
-        "rank": memory.rank,
-        "types": list(memory.types),
+        "owner": one.owner or owner,
+        **row_json.fields(one.memory, *names),
         "cited": one.cited,
-        "text": memory.text,
+        "text": one.memory.text,
     }
 
 
@@ -145,12 +136,8 @@ def _answer(answer: AnswerEntry) -> Row:
     """A call of a model; `text` is what came instead of a valid answer."""
     result = answer.result
     return {
-        "agent": answer.agent,
-        "view": answer.view,
-        "attempt": answer.attempt,
-        "outcome": answer.outcome,
-        "reason": answer.reason,
-        "answer": answer.answer,
+        "owner": answer.key.owner,
+        **row_json.fields(answer, "agent", "view", "attempt", "outcome", "reason", "answer"),
         "text": "" if answer.outcome == "answered" else result.text,
         "model": result.model,
         "cached": result.cached,
