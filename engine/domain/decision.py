@@ -10,7 +10,6 @@ from enum import StrEnum
 
 from engine.domain.market import Symbol
 
-
 DESK = "desk"
 """The default owner, and the owner of a decision that several owners' opinions were combined into."""
 

@@ -125,7 +125,21 @@ def test_a_desk_keeps_its_owners_from_one_run_to_the_next(
     assert_books_add_up_on_a_desk(journal, mode)
     assert run("journal", "check").code == 0
     assert run("parity").code == 0
-    assert run("why", "ORVL", "2025-03-05", "--redecide").code == 0
+    assert_the_trail_shows_every_owner(run, mode)
+
+
+def assert_the_trail_shows_every_owner(run: Run, mode: str) -> None:
+    decided = run("why", "ORVL", "2025-03-05", "--json").json["decisions"]
+    for part in ("opinions", "answers", "recollections"):
+        assert {row["owner"] for made in decided for row in made[part]} == set(OWNERS), part
+    shown = run("why", "ORVL", "2025-03-05").out
+    combined = mode != "books"
+    assert "nobody was asked" not in shown
+    assert all((f"Opinion of {owner}: " in shown) is combined for owner in OWNERS)
+    assert ("bull BUY" in run("decisions", "--symbol", "ORVL").out) is combined
+    again = run("why", "ORVL", "2025-03-05", "--redecide", "--json").json
+    assert again["same_throughout"]
+    assert {row["owner"] for one in again["decisions"] for row in one["now"]["answers"]} == set(OWNERS)
 
 
 def assert_books_add_up_on_a_desk(journal: Path, mode: str) -> None:
