@@ -22,8 +22,18 @@ from engine.domain.briefing import Briefing, ExpertNote
 from engine.domain.decision import DESK
 from engine.domain.five_level import TradeValues
 from engine.errors import ConfigError, UsageError
-from engine.owner import Owner, OwnerName, Preference, Risk, extended_owners, owners_by_name
-from engine.settings import AgentSettings, Frozen, Sizing, complaint
+from engine.settings import (
+    AgentSettings,
+    Frozen,
+    Owner,
+    OwnerName,
+    Preference,
+    Risk,
+    Sizing,
+    complaint,
+    extended_owners,
+    owners_by_name,
+)
 
 HIDDEN = frozenset({"leaky-test"})
 """Presets that exist to be caught."""

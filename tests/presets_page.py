@@ -19,9 +19,8 @@ from engine.agents.registry import registered
 from engine.cycle import combine
 from engine.domain.briefing import ExpertNote
 from engine.domain.five_level import TradeValues
-from engine.owner import Owner
 from engine.preset import Preset, Windows, load_preset, preset_names
-from engine.settings import AgentSettings, Band, Sizing
+from engine.settings import AgentSettings, Band, Owner, Sizing
 
 PAGE = Path(__file__).parents[1] / "docs" / "presets.md"
 

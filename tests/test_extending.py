@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.agents.graph import cut, waits_for
-from engine.agents.inputs import Inputs
+from engine.agents.agent import Inputs
+from engine.agents.registry import cut, waits_for
 from engine.preset import load_preset
 from tests.engine.agents.evidence_samples import MEMORIES, RISING
 from tests.engine.agents.samples import DAY, holding, outcome

@@ -1,24 +1,59 @@
-"""Writes a reconciliation into the desk's journal: whole or not at all, and never twice."""
+"""The journal's part of an account at a broker: a reconciliation, whole or not at all, and adopted differences.
+
+An account serves one desk, which a file of the account's own names."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import date, timedelta
 from decimal import Decimal
+from pathlib import Path
 
-from engine.account.reconciliation import ReconciliationReport, journal_snapshot, order_as
+from engine.account.reconciliation import (
+    CASH,
+    Reconciler,
+    ReconciliationReport,
+    disagreement,
+    journal_snapshot,
+    order_as,
+)
+from engine.domain.brokerage import Difference
 from engine.domain.ledger import carried_forward
 from engine.domain.market import Symbol, from_nano
-from engine.domain.order import Fill, Order, OrderState
+from engine.domain.order import Fill, Order, OrderState, is_final
 from engine.domain.portfolio import CENT, ZERO, Portfolio
 from engine.domain.run import Adoption, CashFlow, EquityPoint
-from engine.errors import MissingData
+from engine.errors import ConfigError, DataError, MissingData
 from engine.execution.venue import SettledSession
 from engine.journal.entries import BoundAccount
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
 from engine.market.as_of import Market
-from engine.ports import Calendar, Clock
+from engine.ports import Calendar, Clock, Orders
+
+
+def claim_account(path: Path, desk: str, account: str) -> None:
+    """Notes that a desk trades in an account, for good. Raises ConfigError where another desk does: each would take
+    the other's orders for a stranger's."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with path.open("x", encoding="utf-8") as file:
+                file.write(desk)
+            return
+        except FileExistsError:
+            holder = path.read_text(encoding="utf-8").strip()
+        if not holder:  # whoever made it was killed before it wrote its name
+            path.write_text(desk, encoding="utf-8")
+            return
+    except OSError as error:
+        raise DataError(f"{path} cannot be used ({error.strerror}): check its folder and the free space") from error
+    if holder != desk:
+        raise ConfigError(
+            f"the account {account} serves the desk {holder} already, and {desk} needs one of its own: use other keys, "
+            f"or delete {path} where {holder} is gone for good"
+        )
+
 
 ROUNDING = "rounding"
 NEVER_SEEN = "the broker says that it has never seen it"
@@ -152,3 +187,60 @@ def _close(market: Market, symbol: Symbol, session: date) -> Decimal:
     if history is None or row < 0:
         raise MissingData(f"{symbol} is held at the broker and has no price by {session}: fetch or import its prices")
     return from_nano(history.close[row])
+
+
+async def ended_at_the_broker(
+    broker: Orders, reconciler: Reconciler, report: ReconciliationReport, desk: str
+) -> ReconciliationReport:
+    """Cancels what stands open at the broker of orders that the journal calls ended, and looks again. Raises
+    BooksDisagree for an open order that is not the desk's: that one is whoever placed it to cancel."""
+    orders = report.journal.orders
+    strange = {f"order {o.order_id}" for o in report.open_orders if o.order_id not in orders}
+    strangers = [one for one in report.differences if one.what in strange]
+    if strangers:
+        raise disagreement(
+            desk, strangers, "cancel what is not the desk's at the broker, or let it fill, and adopt then"
+        )
+    ghosts = [o for o in report.open_orders if o.order_id in orders and is_final(orders[o.order_id].state)]
+    for order in ghosts:
+        await broker.cancel(order.order_id)
+    return await reconciler.reconcile() if ghosts else report
+
+
+def adopt(
+    report: ReconciliationReport, booking: Booking, calendar: Calendar, session: date, reason: str
+) -> tuple[Adoption, ...]:
+    """Takes the broker's side in every difference and books what else is new: adoption rows say what was before and
+    after. `session` is the last completed one. A desk without books opens them with what the account holds. Raises
+    ConfigError without a reason."""
+    if not reason.strip():
+        raise ConfigError("an adoption needs its reason, for whoever reads the books later")
+    booking.orders(report, session)
+    booking.lost(report)
+    if report.journal.bound is None:
+        return booking.opened(report, session, reason)
+    books = report.journal.books
+    assert books is not None  # a bound desk has books
+    due = session
+    if due <= books.session:
+        due = calendar.sessions(books.session + timedelta(days=1), books.session + timedelta(days=14))[0]
+    adoptions = tuple(_adoption(one, report, due, reason) for one in report.differences if one.amount is not None)
+    booking.lines(report, adoptions)
+    return adoptions
+
+
+def _adoption(one: Difference, report: ReconciliationReport, session: date, reason: str) -> Adoption:
+    before, after = one.journal or ZERO, one.broker or ZERO
+    if one.what == CASH:
+        return Adoption(
+            session=session, symbol="", before=before, after=after.quantize(CENT), price=ZERO, reason=reason
+        )
+    held = report.account.positions.get(one.what)
+    return Adoption(
+        session=session,
+        symbol=one.what,
+        before=before,
+        after=after,
+        price=ZERO if held is None else held.average_cost,
+        reason=reason,
+    )

@@ -8,8 +8,7 @@ from datetime import date
 from decimal import Decimal
 
 from engine.account.booking import Booking
-from engine.account.comparison import disagreement
-from engine.account.reconciliation import Reconciler, ReconciliationReport, journal_snapshot
+from engine.account.reconciliation import Reconciler, ReconciliationReport, disagreement, journal_snapshot
 from engine.domain.brokerage import Asset, BrokerAccount, BrokerOrder
 from engine.domain.ledger import carried_forward
 from engine.domain.market import Symbol

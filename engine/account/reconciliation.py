@@ -1,27 +1,83 @@
-"""Poll broker and journal until their states agree or the retries are used up.
+"""Poll broker and journal until their states agree or the retries are used up: cash to the cent, positions exactly.
 
-Nothing is written here: the report is a value, which booking.py writes.
-"""
+Nothing is written here: the report is a value, which booking.py writes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Protocol
 
 from engine.account.activity import AccountActivity, read_lines
-from engine.account.comparison import compare, foreign_orders
 from engine.domain.brokerage import BrokerAccount, BrokerOrder, Difference
 from engine.domain.ledger import carried_forward
 from engine.domain.order import MOVES, Fill, Order, OrderState, OrderUpdate, is_final
 from engine.domain.portfolio import CENT, ZERO, Portfolio
 from engine.domain.run import Adoption, CashFlow, EquityPoint
-from engine.errors import ConfigError
+from engine.errors import ConfigError, DeskHalted
 from engine.journal.entries import BoundAccount
 from engine.journal.reader import JournalReader
 from engine.ports import Account, Calendar, Clock, Orders, Pause
+
+CASH = "cash"
+
+
+class BooksDisagree(DeskHalted):
+    """Journal and broker disagree; `differences` holds both sides of every point."""
+
+    def __init__(self, message: str, differences: Sequence[Difference]) -> None:
+        super().__init__(message)
+        self.differences = tuple(differences)
+
+
+def compare(
+    journal: Portfolio, account: BrokerAccount, foreign: Iterable[Difference], fresh: int
+) -> tuple[tuple[Difference, ...], Decimal]:
+    """Every difference, and the rest of cash that rounding explains: less than a cent for each of the `fresh` lines
+    that were not compared before. `foreign` are orders and trades that the journal cannot place."""
+    cash = journal.money(account.cash)
+    rest = cash - journal.cash
+    found: list[Difference] = []
+    if abs(rest) > CENT * fresh:
+        found.append(Difference(CASH, journal.cash, account.cash))
+        rest = ZERO
+    for symbol in sorted(journal.positions.keys() | account.positions.keys()):
+        theirs = account.positions.get(symbol)
+        ours, holds = journal.quantity(symbol), ZERO if theirs is None else theirs.quantity
+        if ours != holds:
+            found.append(Difference(symbol, ours, holds))
+    return (*found, *foreign), rest
+
+
+def foreign_orders(open_orders: Iterable[BrokerOrder], orders: Mapping[str, Order]) -> list[Difference]:
+    """Orders that stand open at the broker and should not."""
+    found = []
+    for order in open_orders:
+        ours = orders.get(order.order_id)
+        amount = f"{order.quantity} shares" if order.quantity is not None else f"{order.notional} of money"
+        if ours is None:
+            note = f"open at the broker and not this desk's: {order.side} {order.symbol}, {amount}"
+        elif is_final(ours.state):
+            note = f"open at the broker and {ours.state} in the journal"
+        else:
+            continue
+        found.append(Difference(f"order {order.order_id}", None, None, note))
+    return found
+
+
+TAKE_ITS_SIDE = "see `paperdesk reconcile`, and take the broker's side with `paperdesk reconcile --adopt`"
+
+
+def disagreement(desk: str, differences: Sequence[Difference], advice: str = TAKE_ITS_SIDE) -> BooksDisagree:
+    """The error that stops a desk."""
+    points = ", ".join(one.what for one in differences[:4]) + (", ..." if len(differences) > 4 else "")
+    return BooksDisagree(
+        f"the broker's account and the journal of {desk} disagree ({points}): nothing was traded; {advice}",
+        differences,
+    )
+
 
 PAUSES = (0.5, 1.0, 2.0, 4.0)
 """Seconds between looks: an account may be filling orders, and its history may lag behind its cash."""

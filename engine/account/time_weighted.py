@@ -4,18 +4,17 @@ A deposit or a withdrawal (a transfer, a difference that was adopted) is an exte
 the close of its session: the change of that session is (value - flow) / value before - 1, as if nothing had come, and
 the next one rests on the value with it. Changes are linked into a growth of one unit of money, from which falls and
 every other measure are taken. So an idle desk stays at zero whatever comes or goes, and money that comes dilutes or
-lifts nothing on the day that it comes. Dividends, interest, fees and rounding are results.
-"""
+lifts nothing on the day that it comes. Dividends, interest, fees and rounding are results."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 
 from engine.domain.market import Symbol
-from engine.domain.portfolio import EXACT, ZERO
+from engine.domain.portfolio import CENT, EXACT, ZERO
 from engine.domain.run import Adoption, CashFlow, EquityPoint
 
 EXTERNAL = "transfer"
@@ -116,3 +115,33 @@ def _price(points: Sequence[EquityPoint], place: int, symbol: Symbol, otherwise:
 
 def _deposit(point: EquityPoint, symbol: Symbol, amount: Decimal) -> NetDeposit:
     return NetDeposit(point.session, symbol, point.portfolio.money(amount))
+
+
+@dataclass(frozen=True, slots=True)
+class CloseComparison:
+    """One close: value in the quote currency by the journal and by the broker, and how many positions were held."""
+
+    session: date
+    journal: Decimal
+    broker: Decimal
+    held: int
+
+    @property
+    def difference(self) -> Decimal:
+        """The broker's value less the journal's."""
+        return self.broker - self.journal
+
+    @property
+    def differs(self) -> bool:
+        """True for more than rounding: half a cent for each position, for the cash, for the sum, and for our value
+        shown in cents."""
+        return abs(self.difference) > CENT * (self.held + 3) / 2
+
+
+def beside(points: Iterable[EquityPoint], theirs: Mapping[date, Decimal]) -> tuple[CloseComparison, ...]:
+    """The closes that both sides know."""
+    return tuple(
+        CloseComparison(point.session, point.value, theirs[point.session], len(point.portfolio.positions))
+        for point in points
+        if point.session in theirs
+    )

@@ -1,20 +1,156 @@
-"""The registration of an agent: what it may see, what it must answer, its prompt, its rule, and what it reads.
+"""The registration of an agent: its view, its answer, its prompt, its rule, and what it reads.
 
 Everything that counts, orders or names agents is derived from these values (`engine.agents.registry`). A list of agents
-elsewhere would be a second registration, and the two would differ some day.
-"""
+elsewhere would be a second registration, and the two would differ some day."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
 from enum import StrEnum
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
-from engine.agents.inputs import Inputs
-from engine.agents.view import A, View
+from pydantic import BaseModel, ConfigDict
+
+from engine.domain.chart import ChartSpec
+from engine.domain.decision import Outcome
+from engine.domain.macro import MacroRelease
+from engine.domain.market import Filing, NewsItem, PriceHistory, Symbol
 from engine.domain.model_call import Rule
+from engine.domain.recollection import Recollection
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """All that an agent may see, as a frozen value. Each agent's own View adds its fields."""
+
+    symbol: Symbol
+    session: date
+    owner: str
+
+    @property
+    def question(self) -> str:
+        """The name of the question in events, where an agent asks several; empty: the agent's own."""
+        return ""
+
+    @property
+    def charts(self) -> tuple[ChartSpec, ...]:
+        """Charts that a model that sees is shown as images."""
+        return ()
+
+    def summary(self) -> str:
+        """A few words for the record."""
+        return f"{self.symbol} after {self.session}"
+
+
+@dataclass(frozen=True, slots=True)
+class ChartedView(View):
+    """A view with one chart; a model that does not see reads `figures` instead."""
+
+    chart: ChartSpec
+
+    @property
+    def charts(self) -> tuple[ChartSpec, ...]:
+        """The chart."""
+        return (self.chart,)
+
+    def figures(self) -> str:
+        """The chart's figures as text, a line per session."""
+        raise NotImplementedError
+
+
+class Part(BaseModel):
+    """A part of an answer: frozen, and closed to fields that nobody asked for."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+
+class Answer(Part):
+    """Base of an agent's answer. The fields' descriptions are instructions; class docstrings are for programmers."""
+
+    def check(self, view: Any) -> None:
+        """Raise ValueError for an answer that its view does not allow."""
+
+    def leaning(self) -> int:
+        """The side that the offline rules count for one of the user's own agents: 1 bullish, -1 bearish, 0 neither."""
+        return 0
+
+    def lines(self) -> tuple[str, ...]:
+        """The answer for a reader, one line per value. Fields with `repr=False` are for memory and left out."""
+        shown = ((name, value) for name, value in self if type(self).model_fields[name].repr)
+        return tuple(
+            f"{name.replace('_', ' ').capitalize()}: {item}"
+            for name, value in shown
+            for item in (value if isinstance(value, list) else [value])
+        )
+
+
+A = TypeVar("A", bound=Answer)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The answer of a user's own agent as the decision reads it: `leaning` as in Answer."""
+
+    agent: str
+    lines: tuple[str, ...]
+    leaning: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holding:
+    """The position in the symbol and the cash, in the quote currency.
+
+    shares: quantity held, negative when short.
+    price, average_cost: per share.
+    value: of the whole portfolio.
+    cash, cash_fraction: free cash, and its part of the value as a fraction of 1.
+    unrealized, unrealized_fraction: gain over average cost, and the same as a fraction of the cost.
+    """
+
+    shares: Decimal
+    price: Decimal
+    average_cost: Decimal
+    value: Decimal
+    cash: Decimal
+    cash_fraction: Decimal
+    unrealized: Decimal
+    unrealized_fraction: Decimal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inputs:
+    """The inputs of one agent. What its registration does not say that it reads is empty.
+
+    now: moment of the cycle, UTC.
+    bars: visible bars, oldest first.
+    news, filings, macro: new since the last decision, in order of availability.
+    outcomes: results of the last decisions, oldest first.
+    holding: the position and the cash.
+    recollections: memories, best first within a layer.
+    answers: answers by agent, of those that the agent's View has a field for.
+    """
+
+    symbol: Symbol
+    session: date
+    owner: str
+    now: datetime
+    bars: PriceHistory
+    news: tuple[NewsItem, ...] = ()
+    filings: tuple[Filing, ...] = ()
+    macro: tuple[MacroRelease, ...] = ()
+    outcomes: tuple[Outcome, ...] = ()
+    holding: Holding | None = None
+    recollections: tuple[Recollection, ...] = ()
+    answers: Mapping[str, Answer]
+
+    def answer(self, kind: type[A]) -> A | None:
+        """The answer of a class; None where its agent was not asked or abstained."""
+        return next((answer for answer in self.answers.values() if isinstance(answer, kind)), None)
+
 
 PROMPTS = Path(__file__).parent / "prompts"
 """Folder of the prompts that ship with the package."""

@@ -14,10 +14,9 @@ from typing import Any, Generic, Literal
 
 from pydantic import ValidationError
 
-from engine.agents.agent import Agent, V
+from engine.agents.agent import A, Agent, Answer, V, View
 from engine.agents.rendering import render, render_complaint
 from engine.agents.text import plain
-from engine.agents.view import A, Answer, View
 from engine.domain.chart import ChartSpec
 from engine.domain.market import Symbol
 from engine.domain.model_call import (

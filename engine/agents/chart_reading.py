@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 from pydantic import Field
 
-from engine.agents.agent import MARKET_ALONE, Agent
+from engine.agents.agent import MARKET_ALONE, Agent, Answer, ChartedView, Part
 from engine.agents.text import TenWords
-from engine.agents.view import Answer, ChartedView, Part
 from engine.domain.chart import IndicatorTable
 
 

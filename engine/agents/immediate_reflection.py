@@ -9,12 +9,11 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from engine.agents.agent import Agent, Reads
+from engine.agents.agent import Agent, Answer, Part, Reads, Report, View
 from engine.agents.character import character, risk_of
-from engine.agents.citing import by_layer, check_cited
-from engine.agents.extended_reflection import ExtendedReflection
+from engine.agents.evidence import by_layer, check_cited
+from engine.agents.reflections import ExtendedReflection
 from engine.agents.text import Prose
-from engine.agents.view import Answer, Part, Report, View
 from engine.domain.decision import Outcome
 from engine.domain.five_level import Advice
 from engine.domain.market import PriceHistory, from_nano

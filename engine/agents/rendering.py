@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, get_args, get_origin
 
 from pydantic import BaseModel
 
-from engine.agents.agent import PROMPTS
+from engine.agents.agent import PROMPTS, Answer, View
 from engine.agents.character import MANNERS
-from engine.agents.citing import by_layer, recollection_line
+from engine.agents.evidence import by_layer, recollection_line
 from engine.agents.text import fenced, plain
-from engine.agents.view import Answer, View
 from engine.domain.chart import ChartSpec
 from engine.domain.decision import Outcome, SizingRule
 from engine.domain.model_call import Message

@@ -17,8 +17,7 @@ from engine.app.memory import run_memory
 from engine.app.models import build_models
 from engine.app.run_spec import check_spec, preset_of, settled, with_costs
 from engine.conventions.catalog import convention
-from engine.cycle.memory_items import MemoryScope
-from engine.cycle.recall import TradingMemory
+from engine.cycle.recall import MemoryScope, TradingMemory
 from engine.cycle.turn import CycleResult, Turn
 from engine.domain.decision import Decision
 from engine.domain.execution import FillAt, PriceBasis

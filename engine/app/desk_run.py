@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine import places
+from engine.account.booking import claim_account
 from engine.account.broker_venue import BrokerVenue
-from engine.account.claim import claim_account
-from engine.account.comparison import BooksDisagree
+from engine.account.reconciliation import BooksDisagree
 from engine.agents.ask import AnswerRecord, Asker, QuestionKey
 from engine.app.desk_context import DeskAccount, DeskContext, check_calendar, refuse_bound
 from engine.app.fetch import refresh
@@ -36,9 +36,8 @@ from engine.reports.documents import row_json
 from engine.session.context import Quotes
 from engine.session.cost_meter import CostMeter, answered
 from engine.session.desk_context import DeskRun, DeskRunResult, run_id
-from engine.session.desk_recorder import DeskRecorder
 from engine.session.desk_run import run_daily, run_within
-from engine.session.recorder import answer_entry
+from engine.session.recorder import DeskRecorder, answer_entry
 from engine.session.schedule import DAILY
 from engine.session.simulated_venue import DeskVenue
 from memory.lancedb_store import load_library

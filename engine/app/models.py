@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from engine.agents.agent import Reads
-from engine.agents.graph import waits_for
+from engine.agents.registry import waits_for
 from engine.config import Config
 from engine.domain.model_call import Capabilities, ModelRequest, ModelResult
 from engine.domain.model_price import ModelPrice, PriceTable

@@ -20,7 +20,7 @@ from engine.lab.redecision import RecordedTurn, desk_turn
 from engine.market.trading_hours import decision_time
 from engine.preset import briefed
 from engine.services import Services
-from engine.session.inputs import TurnInputs, read_inputs
+from engine.session.recorded_inputs import TurnInputs, read_inputs
 
 
 def check_parity(services: Services, reader: JournalReader, session: date | None, run: str | None = None) -> Parity:

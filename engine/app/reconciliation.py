@@ -9,8 +9,7 @@ from datetime import date
 from decimal import Decimal
 
 from engine import places
-from engine.account.adoption import adopt, ended_at_the_broker
-from engine.account.claim import claim_account
+from engine.account.booking import adopt, claim_account, ended_at_the_broker
 from engine.account.reconciliation import ReconciliationReport
 from engine.app.desk_context import DeskAccount, DeskContext, check_calendar, desk_account, desk_context
 from engine.app.desk_journal import DeskJournal

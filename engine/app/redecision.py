@@ -43,7 +43,7 @@ from engine.market.as_of import Market, load_market
 from engine.ports import Calendar
 from engine.preset import Preset, briefed, load_preset
 from engine.services import Services
-from engine.session.inputs import read_inputs
+from engine.session.recorded_inputs import read_inputs
 from engine.session.recorder import answer_entry
 from memory.recall import LayeredMemory
 

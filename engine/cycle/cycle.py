@@ -15,20 +15,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from engine.agents.ask import Asker
-from engine.cycle import observe, own_agents, reflect
-from engine.cycle.analysis import Observations, Reflections, search_queries
-from engine.cycle.batch import book_of, size_and_limit
-from engine.cycle.combine import combine
+from engine.cycle import observe, reflect
+from engine.cycle.combine import book_of, combine, size_and_limit
 from engine.cycle.decide import abstention, opinion
 from engine.cycle.events import decision_made, opinion_formed
-from engine.cycle.memory_items import received
-from engine.cycle.recall import TradingMemory
-from engine.cycle.step import StepContext
+from engine.cycle.recall import TradingMemory, received
+from engine.cycle.step import Observations, Reflections, StepContext, search_queries
 from engine.cycle.turn import CycleResult, TradingHistory, Turn
 from engine.domain.decision import Opinion, Outcome
 from engine.domain.market import PriceHistory, Symbol
 from engine.domain.recollection import Recollection
-from engine.execution.sizing import PositionContext
+from engine.execution.limits import PositionContext
 from engine.messages.events import Event
 from engine.ports import Calendar
 from engine.preset import Preset
@@ -138,7 +135,7 @@ async def _observe(context: StepContext) -> Observations:
         chart=await observe.chart(context),
         tools=observe.tools(context),
     )
-    return replace(observed, reports=await own_agents.reports(context, observed))
+    return replace(observed, reports=await observe.reports(context, observed))
 
 
 async def _reflect(context: StepContext, observed: Observations) -> Reflections:

@@ -5,14 +5,11 @@ from __future__ import annotations
 from decimal import Decimal
 
 from engine.agents.ask import Reply
-from engine.agents.citing import cited_ids
-from engine.agents.decision import DECISION, DecisionView, TradeAnswer
-from engine.agents.evidence_decision import EVIDENCE_DECISION, EvidencedTrade, EvidenceView
-from engine.agents.figures import unresolved_figures
+from engine.agents.character import describe, profile_of
+from engine.agents.decision import DECISION, EVIDENCE_DECISION, DecisionView, EvidencedTrade, EvidenceView, TradeAnswer
+from engine.agents.evidence import cited_ids, unresolved_figures
 from engine.agents.immediate_reflection import FiveLevelReflection, ImmediateReflection, ThreeWayReflection
-from engine.cycle import traits
-from engine.cycle.analysis import Observations, Reflections
-from engine.cycle.step import StepContext
+from engine.cycle.step import Observations, Reflections, StepContext
 from engine.cycle.turn import Turn
 from engine.domain.decision import Action, DecisionKey, Opinion, SizingRule
 from engine.domain.five_level import TradeValues, trade_of
@@ -97,8 +94,8 @@ def _decision_view(context: StepContext, observed: Observations, reflections: Re
         reports=observed.own,
         moment=turn.market.now if turn.within_session else None,
         preference=owner.preference or context.preset.preference,
-        character=traits.described(owner, context.bars),
-        profile=traits.profile(owner, context.preset.profiles.get(context.symbol, "")),
+        character=describe(owner, context.bars),
+        profile=profile_of(owner, context.preset.profiles.get(context.symbol, "")),
     )
 
 

@@ -1,24 +1,37 @@
-"""The steps that take in what there is today: news, intelligence, memories, the chart, tools."""
+"""The steps that take in what there is today: news, intelligence, memories, the chart, tools, the user's own agents."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
+from engine.agents.agent import Agent, Answer, Inputs, Report
 from engine.agents.chart_reading import CHART, ChartReading, ChartView
-from engine.agents.market_intelligence import INTELLIGENCE, IntelligenceView, MarketIntelligence
-from engine.agents.news_digest import NEWS, NewsDigest, NewsView
-from engine.agents.past_intelligence import PAST, PastSummary, PastView
+from engine.agents.intelligence import (
+    INTELLIGENCE,
+    NEWS,
+    PAST,
+    IntelligenceView,
+    MarketIntelligence,
+    NewsDigest,
+    NewsView,
+    PastSummary,
+    PastView,
+)
+from engine.agents.registry import cut
 from engine.agents.tools import ToolSignal, guidance_signals, tool_signals
 from engine.cycle.recall import YEAR
-from engine.cycle.step import Finding, StepContext, finding_of
+from engine.cycle.step import Finding, Observations, StepContext, finding_of
 from engine.cycle.turn import Turn
 from engine.domain.macro import MacroRelease
 from engine.domain.market import Filing, PriceHistory, Symbol
 from engine.domain.portfolio import ZERO
 from engine.domain.recollection import Recollection
-from engine.execution.sizing import PositionContext
+from engine.errors import ConfigError
+from engine.execution.limits import PositionContext
 from engine.market.chart_specs import indicator_table, kline_chart
 from engine.market.moves import last_sessions
+from engine.user_code import failures_of
 
 
 def position(turn: Turn, symbol: Symbol, owner: str, bars: PriceHistory) -> PositionContext:
@@ -130,3 +143,48 @@ def _rising_closes(bars: PriceHistory) -> int:
     while row > 0 and closes[row] > closes[row - 1]:
         row -= 1
     return len(bars) - 1 - row
+
+
+async def reports(context: StepContext, observed: Observations) -> tuple[Finding[Report], ...]:
+    """The reports of the preset's own agents, for the decision."""
+    findings: list[Finding[Report]] = []
+    answers, agents = dict(observed.answers), context.preset.registered
+    for agent in agents.values():
+        if agent.see is None:
+            continue
+        finding = await _asked(context, agent, cut(_inputs(context, observed, answers), agent, agents))
+        report = None
+        if finding.value is not None:
+            answers[agent.name] = finding.value
+            report = Report(agent.name, finding.value.lines(), finding.value.leaning())
+        findings.append(Finding(report, finding.absent))
+    return tuple(findings)
+
+
+async def _asked(context: StepContext, agent: Agent[Any, Any], inputs: Inputs) -> Finding[Answer]:
+    """The finding of one agent. Raises ConfigError, naming file and line, where its code fails."""
+    if (left_out := context.without(agent.step)) is not None:
+        return left_out
+    with failures_of(agent.view, ConfigError):
+        view = agent.see(inputs) if agent.see is not None else ""
+        if isinstance(view, str):
+            return Finding(absent=f"{agent.name}: {view}")
+        context.begin(agent.questions[0])
+        return finding_of(agent.name, await context.asker.ask(agent, view))
+
+
+def _inputs(context: StepContext, observed: Observations, answers: dict[str, Answer]) -> Inputs:
+    return Inputs(
+        symbol=context.symbol,
+        session=context.turn.session,
+        owner=context.owner,
+        now=context.turn.market.now,
+        bars=context.bars,
+        news=tuple(context.news),
+        filings=tuple(observed.filings),
+        macro=tuple(observed.macro.value or ()),
+        outcomes=context.outcomes(context.preset.windows.history),
+        holding=context.holding,
+        recollections=observed.recollections,
+        answers=answers,
+    )

@@ -9,16 +9,27 @@ from dataclasses import replace
 from typing import Literal
 
 from engine.agents.ask import Reply
-from engine.agents.extended_reflection import EXTENDED, ExtendedReflection, ExtendedView
-from engine.agents.high_level_reflection import HIGH_LEVEL, HighLevelReflection, HighLevelView
+from engine.agents.character import fixed_nature, manner_of, profile_of
 from engine.agents.immediate_reflection import IMMEDIATE, ImmediateReflection, ImmediateView, MarketFacts
-from engine.agents.low_level_reflection import LOW_LEVEL, LowLevelReflection, LowLevelView
-from engine.agents.performance_reflection import PERFORMANCE, PerformanceReflection, PerformanceView
-from engine.agents.signal_reflection import SIGNALS, SignalReflection, SignalView
-from engine.cycle import traits
-from engine.cycle.analysis import Observations
-from engine.cycle.memory_items import lesson
-from engine.cycle.step import Finding, StepContext, finding_of
+from engine.agents.reflections import (
+    EXTENDED,
+    HIGH_LEVEL,
+    LOW_LEVEL,
+    PERFORMANCE,
+    SIGNALS,
+    ExtendedReflection,
+    ExtendedView,
+    HighLevelReflection,
+    HighLevelView,
+    LowLevelReflection,
+    LowLevelView,
+    PerformanceReflection,
+    PerformanceView,
+    SignalReflection,
+    SignalView,
+)
+from engine.cycle.recall import lesson
+from engine.cycle.step import Finding, Observations, StepContext, finding_of
 from engine.market.chart_specs import indicator_table, kline_chart, signal_chart, trading_chart
 from engine.market.moves import PriceMove, moves_after, moves_up_to
 from memory.record import Item
@@ -143,12 +154,12 @@ async def immediately(
         symbol=context.symbol,
         session=context.turn.session,
         owner=context.owner,
-        facts=replace(MarketFacts.of(context.bars, traits.fixed_nature(owner)), price=position.price),
+        facts=replace(MarketFacts.of(context.bars, fixed_nature(owner)), price=position.price),
         recollections=observed.recollections,
         shares=position.quantity,
         profit=position.gain,
-        profile=traits.profile(owner, preset.profiles.get(context.symbol, "")),
-        character=traits.manner(owner, preset.owners[context.owner].preference),
+        profile=profile_of(owner, preset.profiles.get(context.symbol, "")),
+        character=manner_of(owner, preset.owners[context.owner].preference),
         outcomes=context.outcomes(preset.windows.history),
         extended=extended.value,
         reports=observed.own,

@@ -1,8 +1,7 @@
-"""The context of the steps of one owner's analysis of one symbol, and the result of a step.
+"""The steps of one owner's analysis of one symbol: their context, and what passes between them as values.
 
 Every step is a function: it takes the context and the findings that it rests on, and returns a finding of its own. So
-a step can be read, and tested, without the steps around it.
-"""
+a step can be read, and tested, without the steps around it."""
 
 from __future__ import annotations
 
@@ -10,20 +9,29 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from engine.agents.agent import A, Answer, Holding, Report
 from engine.agents.ask import Asker, Reply
-from engine.agents.inputs import Holding
-from engine.agents.tools import Rule
-from engine.agents.view import A
-from engine.cycle.memory_items import MemoryScope
-from engine.cycle.recall import TradingMemory
+from engine.agents.chart_reading import CHART, ChartReading
+from engine.agents.immediate_reflection import ImmediateReflection
+from engine.agents.intelligence import INTELLIGENCE, NEWS, PAST, MarketIntelligence, NewsDigest, PastSummary
+from engine.agents.reflections import (
+    ExtendedReflection,
+    HighLevelReflection,
+    LowLevelReflection,
+    PerformanceReflection,
+    SignalReflection,
+)
+from engine.agents.tools import Rule, ToolSignal
+from engine.cycle.recall import MemoryScope, TradingMemory
 from engine.cycle.turn import Turn
 from engine.domain.decision import Outcome
-from engine.domain.market import NewsItem, PriceHistory, Symbol
+from engine.domain.macro import MacroRelease
+from engine.domain.market import Filing, NewsItem, PriceHistory, Symbol
 from engine.domain.recollection import Recollection
-from engine.execution.sizing import PositionContext
+from engine.execution.limits import PositionContext
 from engine.messages.events import Event, StepStarted
-from engine.owner import Owner
 from engine.preset import Preset
+from engine.settings import Owner
 from memory.record import Item
 
 T = TypeVar("T")
@@ -132,3 +140,105 @@ def finding_of(name: str, reply: Reply[A], lesson: Callable[[A], Item | None] = 
     if reply.answer is None:
         return Finding(absent=f"{name}: abstained, {reply.abstained_because}")
     return Finding(reply.answer, lesson=lesson(reply.answer))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observations:
+    """The findings of the steps that take in what there is today.
+
+    news: digest of the news.
+    filings: new since the last decision.
+    macro: releases since the last decision.
+    intelligence: judgement of every item, with queries for memory.
+    recollections: the memories that these queries brought up.
+    past: summary of the recollections.
+    chart: reading of the last sessions.
+    tools: signals of rule strategies, and experts' notes.
+    reports: answers of the user's own agents.
+    """
+
+    news: Finding[NewsDigest]
+    filings: Sequence[Filing]
+    macro: Finding[Sequence[MacroRelease]]
+    intelligence: Finding[MarketIntelligence]
+    recollections: tuple[Recollection, ...]
+    past: Finding[PastSummary]
+    chart: Finding[ChartReading]
+    tools: Finding[tuple[ToolSignal, ...]]
+    reports: tuple[Finding[Report], ...] = ()
+
+    @property
+    def answers(self) -> Mapping[str, Answer]:
+        """The answers that came, by agent."""
+        asked = (
+            (NEWS.name, self.news.value),
+            (INTELLIGENCE.name, self.intelligence.value),
+            (PAST.name, self.past.value),
+            (CHART.name, self.chart.value),
+        )
+        return {name: answer for name, answer in asked if answer is not None}
+
+    @property
+    def summary(self) -> MarketIntelligence | NewsDigest | None:
+        """The intelligence, or the digest of the news where there is none."""
+        return self.intelligence.value or self.news.value
+
+    @property
+    def own(self) -> tuple[Report, ...]:
+        """The reports that the user's own agents gave."""
+        return tuple(finding.value for finding in self.reports if finding.value is not None)
+
+    @property
+    def queries(self) -> Mapping[str, str]:
+        """Texts to search memory with."""
+        return search_queries(self.news, self.intelligence)
+
+    @property
+    def absent(self) -> tuple[str, ...]:
+        """The reasons of all findings that are absent, in the order of the steps."""
+        return _absent(self.news, self.macro, self.intelligence, self.past, self.chart, self.tools, *self.reports)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reflections:
+    """The findings of the steps that look back.
+
+    low_level: intelligence linked to moves of the price.
+    high_level: past decisions judged.
+    short_term, medium_term: performance over two windows.
+    signals: the chart of past signals.
+    extended: trading of a period judged.
+    immediate: reply to the market joined with memories, its advice included.
+    """
+
+    low_level: Finding[LowLevelReflection]
+    high_level: Finding[HighLevelReflection]
+    short_term: Finding[PerformanceReflection]
+    medium_term: Finding[PerformanceReflection]
+    signals: Finding[SignalReflection]
+    extended: Finding[ExtendedReflection]
+    immediate: Finding[Reply[ImmediateReflection]]
+
+    @property
+    def absent(self) -> tuple[str, ...]:
+        """The reasons of all findings that are absent, in the order of the steps."""
+        performance = (self.short_term, self.medium_term, self.signals)
+        return _absent(self.low_level, self.high_level, *performance, self.extended, self.immediate)
+
+    @property
+    def lessons(self) -> tuple[Item, ...]:
+        """The lessons that memory keeps, in the order of the steps."""
+        steps: tuple[Finding[Any], ...] = (self.low_level, self.high_level, self.extended, self.immediate)
+        return tuple(step.lesson for step in steps if step.lesson is not None)
+
+
+def search_queries(news: Finding[NewsDigest], intelligence: Finding[MarketIntelligence]) -> Mapping[str, str]:
+    """Texts to search memory with, by retrieval type: always of today's news, never a constant."""
+    if intelligence.value is not None:
+        asked = intelligence.value.queries
+        return {"short term": asked.short_term, "medium term": asked.medium_term, "long term": asked.long_term}
+    return {"news": " ".join(news.value.summary)} if news.value is not None else {}
+
+
+def _absent(*findings: Finding[Any]) -> tuple[str, ...]:
+    return tuple(finding.absent for finding in findings if finding.absent)

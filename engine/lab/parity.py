@@ -13,7 +13,7 @@ from engine.domain.market import UNKNOWN, CorporateAction, PriceHistory, Symbol,
 from engine.journal.entries import RunEntry
 from engine.lab.decision_changes import Change, Comparison
 from engine.market.as_of import Market
-from engine.session.inputs import TurnInputs
+from engine.session.recorded_inputs import TurnInputs
 
 T = TypeVar("T")
 _COLUMNS = ("open", "high", "low", "close", "adj_close")

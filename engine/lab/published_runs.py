@@ -21,9 +21,8 @@ from engine.lab.published_tables import PublishedTable
 from engine.lab.rule_backtest import run_strategy
 from engine.market.as_of import Market
 from engine.simulation.price_basis import adjusted_by_actions
-from engine.strategies.catalog import make_strategy, strategy_class
-from engine.strategies.finagent import tuned_params
-from engine.strategies.parameters import nearest, parameters
+from engine.strategies.catalog import make_strategy, strategy_class, tuned_params
+from engine.strategies.strategy import nearest, parameters
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,10 +31,9 @@ from engine.market.point_in_time import MarketAsOf
 from engine.market.trading_hours import decision_time, previous_session, step_at
 from engine.ports import Calendar
 from engine.session.context import Moment, RunState, SessionContext, SessionResult
-from engine.session.inputs import TurnInputs
 from engine.session.loop import run_session
 from engine.session.owner_books import OwnerBooks
-from engine.session.recorded_venue import NoSubmission, RecordedVenue
+from engine.session.recorded_inputs import NoSubmission, RecordedVenue, TurnInputs
 from engine.session.recorder import Silent
 from engine.simulation.simulated_broker import SimulatedBroker
 

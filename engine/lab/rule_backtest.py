@@ -26,10 +26,8 @@ from engine.market.trading_hours import decision_time, previous_session
 from engine.ports import Calendar
 from engine.simulation.price_basis import on_first_basis
 from engine.simulation.simulated_broker import Actions, SimulatedBroker
-from engine.strategies.catalog import make_strategy, strategy_class
-from engine.strategies.loading import in_file
-from engine.strategies.parameters import parameters
-from engine.strategies.strategy import Fitted, Strategy, TrainingHistory, WeightStrategy
+from engine.strategies.catalog import in_file, make_strategy, strategy_class
+from engine.strategies.strategy import Fitted, Strategy, TrainingHistory, WeightStrategy, parameters
 
 
 def run_strategy(

@@ -23,7 +23,7 @@ from engine.errors import MalformedData
 from engine.market.as_of import Market
 from engine.market.trading_hours import decision_time
 from engine.ports import Calendar
-from engine.strategies.loading import in_file
+from engine.strategies.catalog import in_file
 from engine.strategies.strategy import Signal, Signals, SignalStrategy, StrategyView, WeightStrategy
 
 

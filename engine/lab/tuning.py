@@ -18,7 +18,7 @@ from engine.errors import Interrupted, UsageError
 from engine.lab.rule_backtest import run_strategy
 from engine.market.as_of import Market
 from engine.strategies.catalog import make_strategy, strategy_class
-from engine.strategies.parameters import Parameter, nearest, parameters, parsed
+from engine.strategies.strategy import Parameter, nearest, parameters, parsed
 
 if TYPE_CHECKING:
     from optuna import Study

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
+from engine.agents.agent import Report
 from engine.agents.decision import DecisionView
 from engine.agents.rendering import money, percent
-from engine.agents.view import Report
 from engine.domain.decision import Action, SizingRule
 from engine.offline.leaning import ChartLeaning, Lessons, of_chart, of_reflections
 from engine.settings import Band

@@ -6,18 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from engine.agents.citing import shown_text
-from engine.agents.evidence_decision import EvidenceView
-from engine.agents.high_level_reflection import HighLevelReflection
-from engine.agents.market_intelligence import MarketIntelligence
+from engine.agents.decision import EvidenceView
+from engine.agents.evidence import shown_text
+from engine.agents.intelligence import MarketIntelligence
+from engine.agents.reflections import HighLevelReflection
 from engine.domain.recollection import Recollection
 from engine.offline.decision import Case, Choice, choose, grounds, position_text, weigh
 from engine.offline.leaning import ChartLeaning, Lessons, of_mistakes, of_words
-from engine.offline.memory_leaning import LayerLeaning, lean_by_layer, side_of
-from engine.offline.past import memory_sentence
-from engine.offline.reading import read
-from engine.offline.reflection import SHARE_OF_GOOD, SHARE_OF_POOR
-from engine.offline.salience import clean, ended
+from engine.offline.memories import LayerLeaning, lean_by_layer, memory_sentence, side_of
+from engine.offline.reading import clean, ended, read
+from engine.offline.reflections import SHARE_OF_GOOD, SHARE_OF_POOR
 
 CITED = 2
 """Memories cited of each layer."""

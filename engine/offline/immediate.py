@@ -11,9 +11,8 @@ from engine.agents.rendering import signed_percent
 from engine.domain.five_level import Advice
 from engine.domain.recollection import LAYERS, Recollection
 from engine.offline.decision import leaning_of, report_text
-from engine.offline.memory_leaning import LayerLeaning, lean_by_layer
-from engine.offline.past import memory_sentence
-from engine.offline.salience import clean, ended
+from engine.offline.memories import LayerLeaning, lean_by_layer, memory_sentence
+from engine.offline.reading import clean, ended
 
 FULL_MOMENTUM = 0.02
 """Log return from which on momentum counts in full."""

@@ -1,19 +1,27 @@
-"""Rules for market intelligence: effects from the lexicon, horizons and weights from the kind of item and its words,
-search texts from salient words."""
+"""Rules for the news agent and market intelligence: sides by the lexicon, weights and horizons by kind and words."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from engine.agents.market_intelligence import IntelligenceItem, IntelligenceView, ItemKind
+from engine.agents.intelligence import IntelligenceItem, IntelligenceView, ItemKind, NewsLine, NewsView
 from engine.agents.rendering import signed_percent
+from engine.agents.text import count_words, plain
 from engine.market.moves import SessionMove
-from engine.offline.economy import read_figure
-from engine.offline.reading import Reading, names_of, read
-from engine.offline.salience import counted, ended, key_sentences, salient_words
+from engine.offline.reading import (
+    SENTIMENT_TAG,
+    Reading,
+    counted,
+    ended,
+    key_sentences,
+    names_of,
+    read,
+    read_figure,
+    salient_words,
+)
 
 Horizon = Literal["short", "medium", "long"]
 
@@ -175,3 +183,96 @@ def _query(view: IntelligenceView, concerning: Sequence[_Judged], horizon: Horiz
     of_horizon = [one for one in concerning if one.horizon == horizon] or concerning
     words = salient_words((one.text for one in of_horizon[:QUERY_ITEMS]), QUERY_WORDS, (view.symbol,))
     return " ".join(filter(None, (view.symbol, *words, _TOPICS[horizon]))) + ("" if words else " price news")
+
+
+NEWS_SENTENCES = 5
+FACTORS = 4
+BALANCE = 0.3
+"""Smallest balance of sides at which a day is bullish or bearish: one clear item alone is enough."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Finding:
+    text: str
+    score: float
+    order: int
+
+
+def digest(view: NewsView) -> Mapping[str, Any]:
+    """Answer as a NewsDigest, as plain JSON."""
+    items, repeats = [], 0
+    names = names_of(view.symbol, (f"{line.headline} {line.summary}" for line in view.items))
+    for line, count in _distinct(view.items):
+        repeats += count - 1
+        items.append(read(line.content, names))
+    concerning = [item for item in items if item.concerns]
+    findings = _findings(concerning)
+    positive = [f.text for f in sorted(findings, key=lambda f: -f.score)[:FACTORS] if f.score > 0]
+    negative = [f.text for f in sorted(findings, key=lambda f: f.score)[:FACTORS] if f.score < 0]
+    balance = _balance(concerning)
+    sentiment = "bullish" if balance > BALANCE else "bearish" if balance < -BALANCE else "neutral"
+    unrelated = len(items) - len(concerning)
+    return {
+        "summary": _news_summary(view, findings, len(items), unrelated, repeats),
+        "positive": positive,
+        "negative": negative,
+        "sentiment": sentiment,
+        "reason": _news_reason(concerning, balance, positive, negative),
+        "unrelated": unrelated,
+    }
+
+
+def _news_summary(view: NewsView, findings: Sequence[_Finding], items: int, unrelated: int, repeats: int) -> list[str]:
+    strongest = sorted(findings, key=lambda f: -abs(f.score))[:NEWS_SENTENCES]
+    points = [f.text for f in sorted(strongest, key=lambda f: f.order)]
+    remarks, among = [], counted(items, "item")
+    if unrelated:
+        verb = "does" if unrelated == 1 else "do"
+        remarks.append(f"{unrelated} of {among} {verb} not concern {view.symbol} or only name it in passing")
+    if repeats:
+        remarks.append(f"{repeats} repeated another")
+    if remarks or not points:
+        points.append(f"{'; '.join(remarks) or f'Nothing in {among} bears on {view.symbol}'}.")
+    return points
+
+
+def _balance(items: Sequence[Reading]) -> float:
+    """Positive less negative items over both and two neutral ones: from -1 to 1."""
+    good, bad = _sides(items)
+    return (good - bad) / (good + bad + 2)
+
+
+def _sides(items: Sequence[Reading]) -> tuple[int, int]:
+    return sum(item.side > 0 for item in items), sum(item.side < 0 for item in items)
+
+
+def _news_reason(items: Sequence[Reading], balance: float, positive: Sequence[str], negative: Sequence[str]) -> str:
+    if not items:
+        return "No item is about the company itself."
+    good, bad = _sides(items)
+    weight = (positive if balance > 0 else negative)[:1]
+    most = f"; most weight: {plain(weight[0], 160)}" if weight else ""
+    verb = "speaks" if good == 1 else "speak"
+    return f"{counted(good, 'item')} {verb} for it, {bad} against, of {len(items)}; balance {balance:+.2f}{most}"
+
+
+def _findings(items: Iterable[Reading]) -> list[_Finding]:
+    """The strongest sentences, at most two an item, in reading order."""
+    findings: list[_Finding] = []
+    for item in items:
+        ranked = sorted(range(len(item.scores)), key=lambda row: -abs(item.scores[row]))[:2]
+        for row in sorted(ranked):
+            if item.scores[row] and count_words(item.sentences[row]) > 2:
+                findings.append(_Finding(plain(item.sentences[row], 280), item.scores[row], len(findings)))
+    return findings
+
+
+def _distinct(lines: Iterable[NewsLine]) -> Iterable[tuple[NewsLine, int]]:
+    """Each item once with its number of repeats."""
+    counted: dict[tuple[str, str], int] = {}
+    first: dict[tuple[str, str], NewsLine] = {}
+    for line in lines:
+        key = (line.headline.lower(), SENTIMENT_TAG.sub("", line.summary)[:160].lower())
+        counted[key] = counted.get(key, 0) + 1
+        first.setdefault(key, line)
+    return [(line, counted[key]) for key, line in first.items()]

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engine.agents.chart_reading import ChartReading
-from engine.agents.performance_reflection import PerformanceReflection
-from engine.agents.signal_reflection import SignalReflection
+from engine.agents.reflections import PerformanceReflection, SignalReflection
 
 _DENIED = r"(?<!\bno )(?<!\bnot )(?<!\bnot yet )(?<!\bno clear )(?<!\bwithout )"
 _STRONG = re.compile(rf"{_DENIED}\bstrong(?:ly)?\s+(?P<way>up|down|bullish|bearish|ris|fall|rall)", re.IGNORECASE)

@@ -6,15 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from engine.agents.chart_reading import ChartView
-from engine.agents.low_level_reflection import LowLevelView
-from engine.agents.market_intelligence import MarketIntelligence
-from engine.agents.news_digest import NewsDigest
+from engine.agents.intelligence import MarketIntelligence, NewsDigest
+from engine.agents.reflections import LowLevelView
 from engine.agents.rendering import signed_percent
 from engine.market.moves import HORIZONS, PriceMove
 from engine.offline import chart
-from engine.offline.past import memory_sentence
-from engine.offline.reading import names_of, read
-from engine.offline.salience import clean, counted, ended, main_sentence, salient_words
+from engine.offline.memories import memory_sentence
+from engine.offline.reading import clean, counted, ended, main_sentence, names_of, read, salient_words
 
 NOTABLE = 0.001
 """A change below this is no move."""

@@ -1,4 +1,4 @@
-"""Reading of texts about a company by rule: sentences, their sentiment, and whether they concern the company."""
+"""Reading of texts about a company by rule: sentences with their sentiment, macro releases, words for searches."""
 
 from __future__ import annotations
 
@@ -10,9 +10,129 @@ from functools import cache, lru_cache
 from importlib import resources
 from itertools import islice
 
-from engine.agents.text import count_words
+from engine.agents.text import count_words, plain
 from engine.domain.market import Symbol, is_crypto
-from engine.offline.lexicon import lexicon
+
+_TOKEN = re.compile(r"[a-z]+(?:['’][a-z]+)?|[.,;:()]")
+_VERB_REACH = 5
+"""Words between a verb and the noun that it moves: "raised its full year 2024 guidance"."""
+_NOUN_REACH = 3
+"""Words between a noun and the verb after it: "revenue unexpectedly fell"."""
+_NEGATION_REACH = 3
+_MODAL_WEIGHT = 0.4
+_LONE_VERB = 0.3
+"""Weight of a verb such as "rises" without a noun."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lexicon:
+    """Word forms in lower case: `weights` with their sign, `moves` +1 for more and -1 for less,
+    `things` +1 where more is good and -1 where more is bad."""
+
+    weights: Mapping[str, float]
+    moves: Mapping[str, int]
+    things: Mapping[str, int]
+    negators: frozenset[str]
+    failing: frozenset[str]
+    modals: frozenset[str]
+
+    def score(self, sentence: str) -> float:
+        """The sentiment of a sentence: positive, negative, or zero.
+
+        A verb and the noun it moves count together ("cut losses" is good, "cut forecast" bad); a negator
+        within three words turns the sign ("not profitable", "failed to beat"); where a modal stands
+        before it, it counts for less.
+        """
+        tokens = _TOKEN.findall(sentence.lower())
+        total = 0.0
+        maybe_from = next((at for at, token in enumerate(tokens) if token in self.modals), len(tokens))
+        used: set[int] = set()
+        for at, token in enumerate(tokens):
+            if token in self.moves:
+                worth = self._moved(tokens, at, used) * self._turned(tokens, at)
+                total += worth if at < maybe_from else _MODAL_WEIGHT * worth
+        for at, token in enumerate(tokens):
+            if token in self.weights and at not in used:
+                worth = self.weights[token] * self._turned(tokens, at)
+                total += worth if at < maybe_from else _MODAL_WEIGHT * worth
+        return total
+
+    def _moved(self, tokens: list[str], at: int, used: set[int]) -> float:
+        """The sign of a verb with its noun: the first noun after it in its clause, else the last one
+        before it."""
+        move = self.moves[tokens[at]]
+        for reach in range(at + 1, min(at + 1 + _VERB_REACH, len(tokens))):
+            if tokens[reach] in ".;:()" or tokens[reach] in self.moves:
+                break
+            if tokens[reach] in self.things and reach not in used:
+                used.update((at, reach))
+                return 1.5 * move * self.things[tokens[reach]]
+        for reach in range(at - 1, max(at - 2 - _NOUN_REACH, -1), -1):
+            if tokens[reach] in ".;:(),":
+                break
+            if tokens[reach] in self.things and reach not in used:
+                used.update((at, reach))
+                return 1.5 * move * self.things[tokens[reach]]
+        return _LONE_VERB * move
+
+    def _turned(self, tokens: list[str], at: int) -> float:
+        """-1 where a negator is shortly before, else 1."""
+        for back in range(at - 1, max(at - 1 - _NEGATION_REACH, -1), -1):
+            token = tokens[back]
+            if token in ".;:,()":
+                break
+            if token in self.negators:
+                return -1.0
+            if token == "to" and back and tokens[back - 1] in self.failing:
+                return -1.0
+        return 1.0
+
+
+@cache
+def lexicon() -> Lexicon:
+    """The lexicon that ships."""
+    text = (resources.files("engine.offline") / "lexicon.toml").read_text(encoding="utf-8")
+    data = tomllib.loads(text)
+    weights = {"strong": 2.0, "plain": 1.0, "weak": 0.2}
+    words: dict[str, float] = {}
+    for side, sign in (("positive", 1.0), ("negative", -1.0)):
+        for grade, weight in weights.items():
+            words.update(dict.fromkeys(_forms(data[side][grade]), sign * weight))
+    verbs, nouns, modifiers = data["verbs"], data["nouns"], data["modifiers"]
+    moves = dict.fromkeys(_forms(verbs["up"]), 1) | dict.fromkeys(_forms(verbs["down"]), -1)
+    things = dict.fromkeys(_plurals(nouns["good"]), 1) | dict.fromkeys(_plurals(nouns["bad"]), -1)
+    return Lexicon(
+        weights=words,
+        moves=moves,
+        things={word: sign for word, sign in things.items() if word not in moves},
+        negators=frozenset(modifiers["negators"]),
+        failing=frozenset(modifiers["failing"]),
+        modals=frozenset(modifiers["modals"]),
+    )
+
+
+def _plurals(nouns: Iterable[str]) -> Iterable[str]:
+    for noun in nouns:
+        yield noun
+        yield noun[:-1] + "ies" if noun.endswith("y") else noun + ("es" if noun.endswith("s") else "s")
+
+
+def _forms(words: Iterable[str]) -> Iterable[str]:
+    """The words with their endings: cut, cuts, cutting; ease, eases, eased, easing; rally, rallies,
+    rallied."""
+    for word in words:
+        yield word
+        if word.endswith("y") and word[-2] not in "aeiou":
+            yield from (word[:-1] + "ies", word[:-1] + "ied", word + "ing")
+        elif word.endswith("e"):
+            yield from (word + "s", word + "d", word[:-1] + "ing")
+        elif word.endswith(("s", "sh", "ch", "x")):
+            yield from (word + "es", word + "ed", word + "ing")
+        else:
+            yield from (word + "s", word + "ed", word + "ing")
+            if len(word) < 5 and word[-1] in "tpnmbg":
+                yield from (word + word[-1] + "ed", word + word[-1] + "ing")
+
 
 TAKES_SIDE = 0.25
 """Smallest worth at which a text takes a side."""
@@ -124,3 +244,89 @@ def _learnt(symbol: Symbol, texts: Iterable[str]) -> Iterable[str]:
 def _known_names() -> Mapping[Symbol, Sequence[str]]:
     text = (resources.files("engine.offline") / "companies.toml").read_text(encoding="utf-8")
     return tomllib.loads(text)
+
+
+_POINTS: Mapping[str, tuple[int, float]] = {"ICSA": (-1, 2.5), "AWHMAN": (1, 0.6)}
+"""By series: the side of a rise for shares, and the smallest change in percent that counts."""
+
+_RELEASE = re.compile(r"(?:^|\()([A-Z0-9_]+)\)?: \S+ for \S+, ([+-]\d+\.\d+)% against")
+
+
+def read_figure(text: str) -> Reading:
+    """The reading of a release: it has a side where its series is known and has moved enough."""
+    reading = read(text)
+    found = _RELEASE.search(text)
+    sign, least = _POINTS.get(found[1], (0, 0.0)) if found else (0, 0.0)
+    change = float(found[2]) if found else 0.0
+    side = sign * ((change >= least) - (change <= -least))
+    return Reading(reading.sentences, tuple(0.0 if n else float(side) for n in range(len(reading.sentences))))
+
+
+_WORD = re.compile(r"[A-Za-z][A-Za-z&'’-]*[A-Za-z]")
+_FIGURE = re.compile(r"\d")
+_LIST_MARKS = re.compile(r"\*\*|^[\s#*•-]+|^\d+\s*[.)]\s+")
+
+
+def salient_words(texts: Iterable[str], count: int, skip: Iterable[str] = ()) -> list[str]:
+    """The most salient words of some texts, in order of appearance: names and words of finance before others, repeated
+    ones before single ones."""
+    words, unwanted = lexicon(), _common_words() | {word.lower() for word in skip}
+    weight: dict[str, float] = {}
+    spelled: dict[str, str] = {}
+    for text in texts:
+        for found in _WORD.finditer(text):
+            word = found[0]
+            low = word.lower()
+            if low in unwanted or len(low) < 3:
+                continue
+            named = word[0].isupper() and found.start() > 0
+            known = low in words.things or low in words.weights or low in words.moves
+            weight[low] = weight.get(low, 0.0) + 1.0 + 0.8 * named + 0.6 * known
+            if named or low not in spelled:
+                spelled[low] = word if named else low
+    order = {low: place for place, low in enumerate(weight)}
+    best = sorted(weight, key=lambda low: (-weight[low], order[low]))[:count]
+    return [spelled[low] for low in sorted(best, key=order.__getitem__)]
+
+
+def clean(sentence: str, limit: int = 280) -> str:
+    """A sentence without the marks of lists and of bold print; one that is too long is cut between two words, so that
+    no figure is cut in two."""
+    text = plain(_LIST_MARKS.sub("", sentence))
+    if len(text) <= limit:
+        return text
+    whole = text[:limit].rpartition(" ")[0]
+    return f"{(whole or text[: limit - 1]).rstrip(' ,;:-…')}…"
+
+
+def main_sentence(reading: Reading, limit: int = 280) -> str:
+    """The strongest sentence, clean; empty where there is none."""
+    return clean(reading.main_sentence, limit)
+
+
+def key_sentences(reading: Reading, count: int, names: re.Pattern[str] | None = None, limit: int = 280) -> list[str]:
+    """Up to so many sentences, clean and in their order: the weightiest, those with figures and those that name the
+    company before others."""
+
+    def bonus(sentence: str) -> float:
+        named = names is not None and names.search(sentence) is not None
+        return bool(_FIGURE.search(sentence)) + 0.5 * named
+
+    best = reading.weightiest(count, bonus)
+    return [clean(sentence, limit) for sentence in reading.sentences if sentence in best]
+
+
+def ended(text: str) -> str:
+    """The text with a full stop where it has no end."""
+    return text if text.endswith((".", "!", "?", "…")) else f"{text}."
+
+
+def counted(count: int, noun: str) -> str:
+    """A number with its noun: 1 session, 2 sessions."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+@cache
+def _common_words() -> frozenset[str]:
+    text = (resources.files("engine.offline") / "common_words.toml").read_text(encoding="utf-8")
+    return frozenset(tomllib.loads(text)["words"])

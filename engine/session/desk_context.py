@@ -19,7 +19,7 @@ from engine.market.as_of import Market
 from engine.messages.events import Event
 from engine.ports import Calendar, Clock, Pause
 from engine.session.cost_meter import CostMeter
-from engine.session.desk_recorder import DeskRecorder
+from engine.session.recorder import DeskRecorder
 from engine.session.schedule import DAILY
 
 

@@ -21,11 +21,10 @@ from engine.market.trading_hours import decision_time, previous_session, session
 from engine.messages.events import RunFinished, RunStarted
 from engine.session.context import Moment, Quotes, SessionContext, SessionResult
 from engine.session.desk_context import DeskRun, DeskRunResult
-from engine.session.desk_state import desk_state
-from engine.session.earlier_runs import close_abandoned, decided_until, skip_missed
+from engine.session.desk_state import close_abandoned, decided_until, desk_state, skip_missed
 from engine.session.loop import order_filled, run_session
 from engine.session.owner_books import has_books
-from engine.session.recorded_venue import on_recorded_inputs
+from engine.session.recorded_inputs import on_recorded_inputs
 from engine.session.schedule import DAILY
 
 TAKEN = (OrderState.ACKNOWLEDGED, OrderState.PARTIALLY_FILLED, OrderState.FILLED)

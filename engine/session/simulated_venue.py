@@ -20,7 +20,7 @@ from engine.domain.run import EquityPoint
 from engine.execution.venue import BuyingPower, SettledSession, Settlement
 from engine.journal.reader import JournalReader
 from engine.ports import Calendar
-from engine.session.desk_recorder import DeskRecorder
+from engine.session.recorder import DeskRecorder
 from engine.simulation.simulated_broker import Actions, MarketActivity, SimulatedBroker
 
 Awaited = tuple[EquityPoint, tuple[Fill, ...]]

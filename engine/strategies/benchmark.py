@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from engine.domain.market import PriceHistory, is_crypto
 from engine.market.indicators import Floats
-from engine.strategies.parameters import check, number
-from engine.strategies.strategy import Signal, Signals, registered, verb
+from engine.strategies.strategy import Signal, Signals, check, number, registered, verb
 
 
 @registered

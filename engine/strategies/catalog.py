@@ -1,17 +1,58 @@
-"""The strategies by name: those that the modules of this package register, and those loaded from a file."""
+"""The strategies by name: registered ones, those of a user's file, and the parameters that FinAgent's authors tuned.
+
+Source: FinAgent §5.3, Tables 4 and 6 [A13]."""
 
 from __future__ import annotations
 
 import pkgutil
+import tomllib
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from functools import cache
-from importlib import import_module
+from importlib import import_module, resources
+from typing import Any
 
 import engine.strategies
-from engine.errors import UsageError
-from engine.strategies.loading import in_file, load_class
-from engine.strategies.parameters import nearest, parsed
-from engine.strategies.strategy import REGISTERED, SignalStrategy, Strategy
+from engine.domain.market import Symbol
+from engine.errors import MalformedData, UsageError
+from engine.strategies.strategy import REGISTERED, SignalStrategy, Strategy, nearest, parsed
+from engine.user_code import failures_of, load_name
+
+
+def load_class(reference: str) -> type[Strategy]:
+    """The class that `FILE:CLASS` names. Raises UsageError for a file or class that is not there and for one that is
+    no strategy, MalformedData naming file and line where the file cannot be run."""
+    found = load_name(reference, absent=UsageError, failed=MalformedData)
+    if not isinstance(found, type) or not any(callable(getattr(found, name, None)) for name in ("weights", "signals")):
+        raise UsageError(f"{reference}: not a strategy, which is a class with weights(view) or signals(history)")
+    if not hasattr(found, "name"):
+        found.name = found.__name__  # type: ignore[attr-defined]
+    strategy: type[Strategy] = found
+    return strategy
+
+
+def in_file(strategy: type) -> AbstractContextManager[None]:
+    """Failures of a user's strategy as MalformedData that names file and line; those of ours stay as they are."""
+    return failures_of(strategy, MalformedData)
+
+
+def tuned_params(name: str, symbol: Symbol) -> Mapping[str, str]:
+    """`--param` texts that make a strategy the paper's for a symbol.
+
+    A symbol that the authors did not tune gets the rule's window with the defaults of the rest; a strategy
+    without parameters of its own gets none.
+    """
+    of_strategy = _tables().get(name, {})
+    return {**of_strategy.get("common", {}), **of_strategy.get(symbol, _UNTUNED.get(name, {}))}
+
+
+_UNTUNED: Mapping[str, Mapping[str, str]] = {"macd": {"fast": "7"}}
+"""Defaults of the authors that differ from ours."""
+
+
+@cache
+def _tables() -> dict[str, Any]:
+    return tomllib.loads(resources.files("engine.strategies").joinpath("finagent.toml").read_text("utf-8"))
 
 
 @cache

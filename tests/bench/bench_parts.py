@@ -27,7 +27,7 @@ from engine.conventions.metrics import METRICS, Track
 from engine.domain.chart import Candles, ChartSpec, Panel
 from engine.domain.market import Bar, PriceHistory
 from engine.market import indicators
-from engine.offline import evidence, intelligence, moves, past, review
+from engine.offline import evidence, intelligence, moves, reflections
 from engine.strategies.catalog import make_strategy
 from tests.bench.random_walk import days, walks
 from tests.engine.agents import evidence_samples as samples
@@ -125,9 +125,9 @@ def of_the_offline_model() -> Iterator[Part]:
 
         def answers() -> None:
             intelligence.judge(asked)
-            past.summarize(samples.past_view(*memories))
+            memories.summarize(samples.past_view(*memories))
             moves.reflect(samples.low_level_view())
-            review.on_decisions(samples.high_level_view(*outcomes))
+            reflections.on_decisions(samples.high_level_view(*outcomes))
             evidence.decide(decided)
 
         return answers

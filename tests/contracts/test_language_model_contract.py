@@ -20,7 +20,7 @@ from connectors.llm.anthropic_model import AnthropicModel
 from connectors.llm.openai_model import OpenAIModel
 from connectors.llm.pricing import load_prices
 from connectors.llm.replay import ReplayModel
-from engine.agents.news_digest import NEWS, NewsLine, NewsView
+from engine.agents.intelligence import NEWS, NewsLine, NewsView
 from engine.domain.model_call import Message, ModelRequest
 from engine.domain.model_spec import ReplayMode
 from engine.offline.model import OfflineModel

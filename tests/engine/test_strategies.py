@@ -14,8 +14,7 @@ from engine.domain.market import Bar, PriceHistory
 from engine.errors import UsageError
 from engine.strategies.benchmark import RandomTrader
 from engine.strategies.catalog import make_strategy, strategy_class, strategy_names
-from engine.strategies.parameters import parameters
-from engine.strategies.strategy import Signal, crossings
+from engine.strategies.strategy import Signal, crossings, parameters
 
 FINAGENT_LIKE = [
     ("macd", {"fast": "6", "slow": "14", "rows": "15"}),

@@ -13,7 +13,7 @@ from tui.cli import main
 
 HEAD = """
 from dataclasses import dataclass, field
-from engine.strategies.parameters import number
+from engine.strategies.strategy import number
 """
 HOLD = (
     HEAD

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 
-from engine.account.equity_check import CloseComparison, beside
-from engine.account.time_weighted import Measured, measured, net_deposits
+from engine.account.time_weighted import CloseComparison, Measured, beside, measured, net_deposits
 from engine.domain.decimal_text import money
 from engine.domain.run import CashFlow, EquityPoint
 from engine.reports.documents import row_json

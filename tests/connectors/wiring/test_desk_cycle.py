@@ -36,8 +36,8 @@ from engine.market.trading_hours import decision_time, exchange_calendar
 from engine.messages.events import Event, Noticed
 from engine.ports import LanguageModel
 from engine.session.desk_context import DeskRunResult
-from engine.session.inputs import read_inputs
 from engine.session.loop import RESUMED_WITHIN
+from engine.session.recorded_inputs import read_inputs
 from tests.connectors.wiring.test_desk_at_broker import SYMBOLS, assert_equal_books, desk, written
 from tests.engine.desks import hold, trade
 

@@ -20,7 +20,7 @@ from connectors.wiring.sandbox import build_sandbox
 from connectors.wiring.services import services
 from connectors.wiring.sources import calendars
 from engine import places
-from engine.account.comparison import BooksDisagree
+from engine.account.reconciliation import BooksDisagree
 from engine.app.desk_context import Finished
 from engine.app.parity import check_parity
 from engine.app.reconciliation import adopt_account
@@ -35,7 +35,7 @@ from engine.journal.reader import JournalReader
 from engine.lab.parity import Parity
 from engine.ports import LanguageModel
 from engine.session.desk_context import DeskRunResult
-from engine.session.inputs import TurnInputs, read_inputs
+from engine.session.recorded_inputs import TurnInputs, read_inputs
 from tests.data_folders import write_folder
 
 SYMBOLS = ["ORVL", "PLWY", "TMBK", "WRNN-USD"]

@@ -19,9 +19,8 @@ from connectors.alpaca.orders import broker_order, order_body, update_of
 from connectors.sandbox.local_broker import LocalBroker, SandboxSettings
 from connectors.sandbox.market import MarketData
 from connectors.sandbox.protocol import Request, to_json
-from engine.account.booking import Booking
+from engine.account.booking import Booking, claim_account
 from engine.account.broker_venue import BrokerVenue
-from engine.account.claim import claim_account
 from engine.account.reconciliation import Reconciler
 from engine.agents.ask import Asker
 from engine.cycle.cycle import INDICATOR_ROWS, Cycle
@@ -39,8 +38,8 @@ from engine.messages.events import Event
 from engine.preset import Preset
 from engine.session.cost_meter import CostMeter
 from engine.session.desk_context import DeskRun, DeskRunResult, run_id
-from engine.session.desk_recorder import DeskRecorder
 from engine.session.desk_run import run_daily
+from engine.session.recorder import DeskRecorder
 from tests.connectors.alpaca.sandbox_markets import FREE, START, loading, market_data
 from tests.engine.desks import DECISION_ONLY, ScriptedModel, hold, trade
 from tests.snapshots import snapshot

@@ -14,11 +14,8 @@ import pytest
 
 from connectors.sandbox.protocol import Request, to_json
 from engine.account.activity import read_lines, session_of
-from engine.account.adoption import adopt, ended_at_the_broker
-from engine.account.booking import Booking
-from engine.account.claim import claim_account
-from engine.account.comparison import BooksDisagree, compare
-from engine.account.reconciliation import ReconciliationReport
+from engine.account.booking import Booking, adopt, claim_account, ended_at_the_broker
+from engine.account.reconciliation import BooksDisagree, ReconciliationReport, compare
 from engine.domain.brokerage import Activity, ActivityKind, BrokerAccount, Difference
 from engine.domain.ledger import carried_forward
 from engine.domain.order import Order, OrderState, OrderUpdate, Side

@@ -6,24 +6,31 @@ from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
 
-from engine.agents.evidence_decision import EvidenceView
-from engine.agents.extended_reflection import ExtendedReflection, ExtendedView
-from engine.agents.high_level_reflection import HighLevelReflection, HighLevelView, Judgement
+from engine.agents.decision import EvidenceView
 from engine.agents.immediate_reflection import (
     ImmediateView,
     LayeredEvidence,
     MarketFacts,
     ThreeWayReflection,
 )
-from engine.agents.low_level_reflection import LowLevelReflection, LowLevelView
-from engine.agents.market_intelligence import (
+from engine.agents.intelligence import (
     IntelligenceItem,
     IntelligenceView,
     ItemJudgement,
     MarketIntelligence,
+    PastSummary,
+    PastView,
     RetrievalQueries,
 )
-from engine.agents.past_intelligence import PastSummary, PastView
+from engine.agents.reflections import (
+    ExtendedReflection,
+    ExtendedView,
+    HighLevelReflection,
+    HighLevelView,
+    Judgement,
+    LowLevelReflection,
+    LowLevelView,
+)
 from engine.agents.tools import ToolSignal
 from engine.domain.decision import Action, Outcome
 from engine.domain.market import Bar, PriceHistory

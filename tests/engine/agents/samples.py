@@ -8,9 +8,9 @@ from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
 
+from engine.agents.agent import Holding
 from engine.agents.ask import AnswerRecord, Asker, QuestionKey
 from engine.agents.decision import DecisionView
-from engine.agents.inputs import Holding
 from engine.domain.decision import Action, Outcome
 from engine.domain.model_call import FailureKind, ModelFailure, ModelRequest, ModelResult
 from engine.preset import load_preset

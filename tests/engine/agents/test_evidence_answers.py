@@ -9,18 +9,15 @@ from typing import Any
 import pytest
 
 from engine.agents.agent import Agent
-from engine.agents.evidence_decision import EVIDENCE_DECISION, EvidencedTrade
-from engine.agents.extended_reflection import EXTENDED
-from engine.agents.high_level_reflection import HIGH_LEVEL
+from engine.agents.decision import EVIDENCE_DECISION, EvidencedTrade
 from engine.agents.immediate_reflection import (
     IMMEDIATE,
     FiveLevelReflection,
     ImmediateReflection,
     ThreeWayReflection,
 )
-from engine.agents.low_level_reflection import LOW_LEVEL
-from engine.agents.market_intelligence import INTELLIGENCE, IntelligenceItem
-from engine.agents.past_intelligence import PAST
+from engine.agents.intelligence import INTELLIGENCE, PAST, IntelligenceItem
+from engine.agents.reflections import EXTENDED, HIGH_LEVEL, LOW_LEVEL
 from engine.domain.decision import SizingRule
 from engine.domain.five_level import Advice
 from engine.domain.market import Filing, NewsItem

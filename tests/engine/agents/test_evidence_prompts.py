@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
+from engine.agents.agent import View
 from engine.agents.registry import registered
 from engine.agents.rendering import render
-from engine.agents.view import View
 from engine.market.moves import PriceMove
 from tests.engine.agents import evidence_samples as some
 from tests.engine.agents.samples import outcome

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.agents.figures import unresolved_figures
+from engine.agents.evidence import unresolved_figures
 
 INPUTS = """- price: 180.00, cash: 50000.00 (50.12% of the portfolio), RSI 71.83, K 88.1
 2023-06-01: BUY 5. A market of $5.76 billion, CAGR 7.2%, upper band 1,234.567, fraction 0.0563, 12 of 14"""

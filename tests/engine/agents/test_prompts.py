@@ -7,14 +7,13 @@ from typing import Any
 
 import pytest
 
+from engine.agents.agent import View
 from engine.agents.chart_reading import ChartView
 from engine.agents.decision import rules_for
-from engine.agents.news_digest import NewsDigest, NewsLine, NewsView
-from engine.agents.performance_reflection import PerformanceView
+from engine.agents.intelligence import NewsDigest, NewsLine, NewsView
+from engine.agents.reflections import PerformanceView, SignalView
 from engine.agents.registry import registered
 from engine.agents.rendering import render
-from engine.agents.signal_reflection import SignalView
-from engine.agents.view import View
 from engine.domain.chart import ChartSpec, IndicatorTable, Line, Marker
 from engine.domain.decision import Action, SizingRule
 from engine.preset import load_preset

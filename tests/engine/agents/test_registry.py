@@ -7,10 +7,8 @@ from typing import get_type_hints
 
 import pytest
 
-from engine.agents.agent import Reads
-from engine.agents.graph import waits_for
-from engine.agents.inputs import Holding
-from engine.agents.registry import registered
+from engine.agents.agent import Holding, Reads
+from engine.agents.registry import registered, waits_for
 from engine.domain.decision import Outcome
 from engine.domain.recollection import Recollection
 from engine.errors import ConfigError
@@ -46,7 +44,7 @@ def test_who_waits_for_whom_is_read_off_the_views() -> None:
 OWN = """
 from pathlib import Path
 from engine.agents.agent import MARKET_ALONE, Agent
-from engine.agents.view import Answer, View
+from engine.agents.agent import Answer, View
 
 WRONG = 1
 def agent(name, step, see=lambda inputs: "nothing"):

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.domain.decision import Action, Proposal, SizingRule
-from engine.execution.sizing import PositionContext, size
+from engine.execution.limits import PositionContext, size
 from engine.preset import load_preset
 
 FINVISION = load_preset("finvision").sizing

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.agents.decision import DecisionView
-from engine.agents.performance_reflection import PerformanceView
+from engine.agents.reflections import PerformanceView
 from engine.domain.decision import Action
 from engine.domain.execution import ExecutionRules, FillAt
 from engine.domain.market import CorporateAction, NewsItem

@@ -11,8 +11,7 @@ import pytest
 from engine.conventions.catalog import convention
 from engine.lab.published_tables import published
 from engine.reports.comparison import Cell, compare
-from engine.strategies.catalog import make_strategy
-from engine.strategies.finagent import tuned_params
+from engine.strategies.catalog import make_strategy, tuned_params
 from tests.engine.paper_reference import load, replay
 
 

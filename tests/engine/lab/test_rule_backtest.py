@@ -25,8 +25,7 @@ from engine.lab.rule_backtest import Prices, Trading, run_strategy, trade_strate
 from engine.market.as_of import Market
 from engine.market.trading_hours import AroundTheClock, calendar_for
 from engine.simulation.simulated_broker import STOPPED_TRADING
-from engine.strategies.catalog import make_strategy
-from engine.strategies.finagent import tuned_params
+from engine.strategies.catalog import make_strategy, tuned_params
 from engine.strategies.strategy import Signal, Signals, Strategy
 from tests.engine.paper_reference import load, replay
 

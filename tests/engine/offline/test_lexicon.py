@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.offline.lexicon import lexicon
+from engine.offline.reading import lexicon
 
 GOOD = [
     "The company cut losses in its retail arm.",

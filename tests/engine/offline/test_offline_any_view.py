@@ -10,18 +10,17 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.agents.evidence_decision import EVIDENCE_DECISION
-from engine.agents.extended_reflection import EXTENDED
-from engine.agents.figures import unresolved_figures
-from engine.agents.high_level_reflection import HIGH_LEVEL
+from engine.agents.decision import EVIDENCE_DECISION
+from engine.agents.evidence import unresolved_figures
 from engine.agents.immediate_reflection import IMMEDIATE, MarketFacts
-from engine.agents.low_level_reflection import LOW_LEVEL
-from engine.agents.market_intelligence import (
+from engine.agents.intelligence import (
     INTELLIGENCE,
+    PAST,
     IntelligenceItem,
     IntelligenceView,
+    PastView,
 )
-from engine.agents.past_intelligence import PAST, PastView
+from engine.agents.reflections import EXTENDED, HIGH_LEVEL, LOW_LEVEL
 from engine.agents.tools import ToolSignal
 from engine.domain.decision import Action, Outcome
 from engine.domain.recollection import LAYERS, Recollection

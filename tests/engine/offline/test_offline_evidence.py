@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from engine.agents.evidence_decision import EVIDENCE_DECISION
+from engine.agents.agent import Report
+from engine.agents.decision import EVIDENCE_DECISION
 from engine.agents.immediate_reflection import IMMEDIATE, MarketFacts
-from engine.agents.low_level_reflection import LOW_LEVEL
+from engine.agents.reflections import LOW_LEVEL
 from engine.agents.tools import ToolSignal
-from engine.agents.view import Report
 from engine.domain.decision import SizingRule
 from engine.domain.five_level import Advice
 from engine.domain.recollection import Recollection

@@ -6,14 +6,13 @@ from typing import Any
 
 import pytest
 
-from engine.agents.extended_reflection import EXTENDED
-from engine.agents.high_level_reflection import HIGH_LEVEL
-from engine.agents.low_level_reflection import LOW_LEVEL
-from engine.agents.market_intelligence import (
+from engine.agents.intelligence import (
+    PAST,
     ItemJudgement,
     MarketIntelligence,
+    PastView,
 )
-from engine.agents.past_intelligence import PAST, PastView
+from engine.agents.reflections import EXTENDED, HIGH_LEVEL, LOW_LEVEL
 from engine.domain.decision import Outcome
 from engine.domain.recollection import Recollection
 from engine.market.chart_specs import indicator_table, kline_chart

@@ -11,18 +11,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.agents.agent import Holding, Report
 from engine.agents.chart_reading import CHART, ChartReading, ChartView, Reading
 from engine.agents.decision import DECISION, DecisionView
-from engine.agents.figures import unresolved_figures
-from engine.agents.inputs import Holding
-from engine.agents.news_digest import NEWS, NewsDigest, NewsLine, NewsView
-from engine.agents.performance_reflection import (
+from engine.agents.evidence import unresolved_figures
+from engine.agents.intelligence import NEWS, NewsDigest, NewsLine, NewsView
+from engine.agents.reflections import (
     PERFORMANCE,
+    SIGNALS,
     PerformanceReflection,
     PerformanceView,
+    SignalReflection,
+    SignalView,
 )
-from engine.agents.signal_reflection import SIGNALS, SignalReflection, SignalView
-from engine.agents.view import Report
 from engine.domain.decision import Action, Outcome, SizingRule
 from engine.domain.market import Bar, PriceHistory
 from engine.domain.model_call import FailureKind, Message, ModelRequest

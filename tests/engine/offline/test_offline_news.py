@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.agents.news_digest import NewsDigest, NewsLine, NewsView
-from engine.offline.news import digest
+from engine.agents.intelligence import NewsDigest, NewsLine, NewsView
+from engine.offline.intelligence import digest
 
 DAY = date(2021, 2, 8)
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.agents.evidence_decision import EvidenceView
-from engine.agents.market_intelligence import (
+from engine.agents.decision import EvidenceView
+from engine.agents.intelligence import (
     IntelligenceItem,
     IntelligenceView,
     MarketIntelligence,

@@ -29,8 +29,8 @@ from engine.market.as_of import Market
 from engine.messages.events import Event, OrderFilled, RunFinished, SessionSettled
 from engine.session.cost_meter import CostMeter
 from engine.session.desk_context import DeskRun, DeskRunResult, run_id
-from engine.session.desk_recorder import DeskRecorder
 from engine.session.desk_run import run_daily
+from engine.session.recorder import DeskRecorder
 from engine.session.simulated_venue import DeskVenue
 from tests.engine.desks import (
     DECISION_ONLY,

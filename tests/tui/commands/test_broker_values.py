@@ -16,7 +16,7 @@ from connectors.sandbox import SandboxServer
 from connectors.wiring.sandbox import build_sandbox
 from connectors.wiring.sources import calendars
 from engine import places
-from engine.account.equity_check import CloseComparison, beside
+from engine.account.time_weighted import CloseComparison, beside
 from engine.domain.portfolio import Portfolio, Position
 from engine.domain.run import DataSpec, EquityPoint
 from tests.data_folders import write_folder

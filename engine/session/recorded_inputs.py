@@ -1,12 +1,13 @@
-"""A turn's inputs as they were seen, in parts that the journal keeps once: bars by month, filings one by one, figures
-of the economy by year. A day in a desk's life adds little to the days before it.
-"""
+"""A turn's inputs as they were seen: kept in parts, read again, and the venue that a turn is replayed in.
+
+Each part is kept once: bars by month, filings one by one, macro series by year. A day in a desk's life adds little to
+the days before it."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from itertools import groupby
@@ -17,10 +18,16 @@ from engine.cycle.recall import YEAR
 from engine.cycle.turn import Turn
 from engine.domain.macro import MacroObservation, MacroSeries
 from engine.domain.market import CorporateAction, Filing, NewsItem, PriceHistory, Symbol
+from engine.domain.order import Order
 from engine.domain.portfolio import Portfolio, Position
+from engine.execution.controls import Halted
+from engine.execution.submission import SubmissionResult
+from engine.execution.venue import BuyingPower, SessionVenue, Settlement
 from engine.journal.codec import from_json, to_json
 from engine.market.as_of import Market
+from engine.market.trading_hours import decision_time
 from engine.ports import Calendar
+from engine.session.context import Moment, SessionContext
 
 T = TypeVar("T")
 Inputs = Mapping[str, Sequence[bytes]]
@@ -186,3 +193,54 @@ def _bytes(value: Any) -> bytes:
 def _named(inputs: Inputs, kind: str) -> dict[str, Sequence[bytes]]:
     found = ((name.partition(" "), parts) for name, parts in inputs.items())
     return {name: parts for (prefix, _, name), parts in found if prefix == kind}
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedVenue:
+    """The books and the buying power that a turn was decided with. `settling` closes sessions where the run goes on;
+    without it nothing is settled."""
+
+    portfolio: Portfolio
+    buying_power: BuyingPower
+    whole: frozenset[Symbol] = frozenset()
+    settling: SessionVenue | None = None
+
+    @classmethod
+    def of(cls, inputs: TurnInputs, settling: SessionVenue | None = None) -> RecordedVenue:
+        """The venue of a turn whose inputs were kept."""
+        power = BuyingPower(inputs.portfolio.cash, inputs.reserved, queued=inputs.queued)
+        return cls(inputs.portfolio, power, inputs.whole_shares, settling)
+
+    async def settle(self, session: date) -> Settlement:
+        """Settle where the run goes on."""
+        return Settlement() if self.settling is None else await self.settling.settle(session)
+
+    async def whole_shares(self, symbols: Iterable[Symbol]) -> frozenset[Symbol]:
+        """The symbols that were traded in whole shares."""
+        return self.whole
+
+
+class NoSubmission:
+    """The route of orders that are only looked at: none is sent, and no halt counts."""
+
+    def halt(self) -> Halted | None:
+        """None."""
+        return None
+
+    async def submit(
+        self, orders: Sequence[Order], price: Callable[[Symbol], Decimal], until: datetime | None
+    ) -> SubmissionResult:
+        """The orders as they are."""
+        return SubmissionResult(tuple(orders))
+
+
+def on_recorded_inputs(context: SessionContext, moment: Moment, recorded: Inputs) -> tuple[SessionContext, Moment]:
+    """The context and the moment of a killed cycle as it saw them."""
+    inputs = read_inputs(recorded, lambda symbol: context.market.calendars.get(symbol, context.calendar))
+    now = inputs.now or decision_time(context.calendar, moment.session)
+    return (
+        replace(context, market=inputs.market, venue=RecordedVenue.of(inputs, context.venue)),
+        replace(
+            moment, now=now, news_after=inputs.news_after, symbols=inputs.symbols, prices=inputs.prices, quotes=None
+        ),
+    )

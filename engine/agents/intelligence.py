@@ -1,4 +1,4 @@
-"""Market intelligence: a judgement of every new item, a summary for trading, and search texts for memory."""
+"""The agents that read: a digest of the news, intelligence on every new item, a summary of recalled memories."""
 
 from __future__ import annotations
 
@@ -9,14 +9,111 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from engine.agents.agent import MARKET_ALONE, Agent
-from engine.agents.citing import check_cited
-from engine.agents.news_digest import TOTAL_LIMIT, NewsLine
+from engine.agents.agent import MARKET_ALONE, Agent, Answer, Part, Reads, View
+from engine.agents.evidence import check_cited
 from engine.agents.text import Prose, Sentence, plain
-from engine.agents.view import Answer, Part, View
 from engine.domain.macro import MacroRelease
 from engine.domain.market import Filing, NewsItem, Symbol
+from engine.domain.recollection import Recollection
 from engine.market.moves import SessionMove
+
+HEADLINE_LIMIT = 300
+SUMMARY_LIMIT = 2_000
+TOTAL_LIMIT = 60_000
+"""Characters of all items together: about 15,000 tokens, some 70 items of a real feed."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewsLine:
+    """One item of news as plain text, cleaned and cut to length when it is made. `day` is the item's own date."""
+
+    day: date
+    headline: str
+    summary: str
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "headline", plain(self.headline, HEADLINE_LIMIT))
+        object.__setattr__(self, "summary", plain(self.summary, SUMMARY_LIMIT))
+        object.__setattr__(self, "source", plain(self.source, 80))
+
+    @classmethod
+    def of(cls, item: NewsItem) -> NewsLine:
+        """The line of an item."""
+        return cls(item.date, item.headline or "", item.summary, item.source or "")
+
+    @property
+    def text(self) -> str:
+        """The item on one line, with its date and source."""
+        origin = f" ({self.source})" if self.source else ""
+        return f"{self.day.isoformat()}{origin}: {self.content}"
+
+    @property
+    def content(self) -> str:
+        """Headline and summary as sentences."""
+        return ". ".join(part for part in (self.headline.rstrip("."), self.summary) if part)
+
+
+@dataclass(frozen=True, slots=True)
+class NewsView(View):
+    """News since the last decision, oldest first. What exceeds the length of a prompt is left out and counted, the
+    oldest first. Source: FinVision §3.1 [V1]."""
+
+    items: tuple[NewsLine, ...]
+    left_out: int = 0
+
+    def __post_init__(self) -> None:
+        room, first = TOTAL_LIMIT, len(self.items)
+        while first and (room := room - len(self.items[first - 1].text)) >= 0:
+            first -= 1
+        if first:
+            object.__setattr__(self, "items", self.items[first:])
+            object.__setattr__(self, "left_out", self.left_out + first)
+
+    @classmethod
+    def of(cls, symbol: Symbol, session: date, owner: str, items: Iterable[NewsItem]) -> NewsView:
+        """The view of news items in order of availability."""
+        return cls(symbol, session, owner, tuple(map(NewsLine.of, items)))
+
+    def summary(self) -> str:
+        """The view in a few words."""
+        more = f", {self.left_out} more left out" if self.left_out else ""
+        noun = "item" if len(self.items) == 1 else "items"
+        return f"{len(self.items)} news {noun}{more}"
+
+
+class NewsDigest(Answer):
+    """A digest of the news of the day. Source: FinVision table 4 [V1]."""
+
+    summary: Annotated[list[Sentence], Field(min_length=1, max_length=6)] = Field(
+        description="The main points that may move the price soon, one sentence each: five or six, fewer "
+        "if there is little news. Say here as well if items do not concern the company."
+    )
+    positive: Annotated[list[Sentence], Field(max_length=10)] = Field(
+        description="Arguments for a rise of the price, one short phrase each; empty when there are none."
+    )
+    negative: Annotated[list[Sentence], Field(max_length=10)] = Field(
+        description="Arguments for a fall of the price, one short phrase each; empty when there are none."
+    )
+    sentiment: Literal["bullish", "bearish", "neutral"] = Field(
+        description="The balance of all of it: bullish, bearish or neutral."
+    )
+    reason: Sentence = Field(description="The reason for the sentiment, in one sentence.")
+    unrelated: Annotated[int, Field(strict=True, ge=0)] = Field(
+        description="The number of items that name the company only in passing or concern another one; they "
+        "do not count for the sentiment."
+    )
+
+
+NEWS = Agent(
+    name="news",
+    view=NewsView,
+    answer=NewsDigest,
+    rule="engine.offline.intelligence:digest",
+    reads=MARKET_ALONE,
+    words_searches=True,
+)
+
 
 ItemKind = Literal["news", "10-Q", "10-K", "report", "macro"]
 REPORT_LIMIT = 8_000
@@ -184,4 +281,57 @@ INTELLIGENCE = Agent(
     rule="engine.offline.intelligence:judge",
     reads=MARKET_ALONE,
     words_searches=True,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PastView(View):
+    """The recalled memories, best first: up to M retrieval types times K. Source: FinAgent §4.1 [A2, A3]."""
+
+    recollections: tuple[Recollection, ...]
+
+    def summary(self) -> str:
+        """The view in a few words."""
+        return f"{len(self.recollections)} memories"
+
+
+class PastSummary(Answer):
+    """A summary of the past for today. Source: FinAgent §4.1 [A3]."""
+
+    summary: Prose = Field(
+        description="What of the past matters today: events with their dates and outcomes, patterns that repeat, what "
+        "has changed since."
+    )
+    still_valid: Annotated[list[str], Field(max_length=200)] = Field(
+        description="The ids, as given in brackets, of the memories that are still valid."
+    )
+    outdated: Annotated[list[str], Field(max_length=200)] = Field(
+        description="The ids of the memories that are outdated by newer ones or by time."
+    )
+
+    def check(self, view: PastView) -> None:
+        """Raise ValueError for memories that were not given, or that are named in both lists."""
+        known = frozenset(memory.handle for memory in view.recollections)
+        check_cited(self.still_valid, known, "still_valid")
+        check_cited(self.outdated, known, "outdated")
+        both = set(self.still_valid) & set(self.outdated)
+        if both:
+            raise ValueError(f"a memory is still valid or outdated, not both: {plain(min(both), 40)}")
+
+    def lines(self) -> tuple[str, ...]:
+        """The summary for a reader."""
+        return (
+            *self.summary.splitlines(),
+            f"{len(self.still_valid)} memories still hold, {len(self.outdated)} are outdated.",
+        )
+
+
+PAST = Agent(
+    name="past-intelligence",
+    step="past",
+    view=PastView,
+    answer=PastSummary,
+    rule="engine.offline.memories:summarize",
+    reads=frozenset({Reads.MEMORY}),
+    group="memory",
 )

@@ -1,11 +1,54 @@
-"""Look up every figure that an explanation quotes in the text that its author was given."""
+"""Evidence of an answer: the memories that it cites and the figures that it quotes, held against its inputs."""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+
+from engine.agents.text import plain
+from engine.domain.recollection import LAYERS, Recollection
+
+SHOWN = 1_500
+"""Characters of a memory's text that an agent sees."""
+
+
+def shown_text(memory: Recollection) -> str:
+    """The part of a memory's text that an agent sees."""
+    return plain(memory.text, SHOWN)
+
+
+def recollection_line(memory: Recollection) -> str:
+    """A memory on one line: its handle in brackets, the session it was written in, its kind, its text."""
+    return f"[{plain(memory.handle, 20)}] {memory.session} {plain(memory.kind, 40)}: {shown_text(memory)}"
+
+
+def by_layer(memories: Iterable[Recollection]) -> Mapping[str, Sequence[Recollection]]:
+    """Memories by layer: the known layers first and in their order, empty ones left out."""
+    found: dict[str, list[Recollection]] = {layer: [] for layer in LAYERS}
+    for memory in memories:
+        found.setdefault(memory.layer, []).append(memory)
+    return {layer: rows for layer, rows in found.items() if rows}
+
+
+def cited_ids(handles: Iterable[str], memories: Iterable[Recollection]) -> tuple[str, ...]:
+    """The ids of the memories that an agent cited by their handles."""
+    known = {memory.handle: memory.id for memory in memories}
+    return tuple(known[handle] for handle in handles)
+
+
+def check_cited(cited: Iterable[str], given: Iterable[str], what: str) -> None:
+    """Raise ValueError, naming them, for ids that were not given or that are named twice."""
+    counted = Counter(cited)
+    strangers = [plain(name, 40) for name in counted.keys() - frozenset(given)]
+    if strangers:
+        raise ValueError(f"{what} names ids that were not given: {', '.join(sorted(strangers)[:5])}")
+    repeated = [plain(name, 40) for name, times in counted.items() if times > 1]
+    if repeated:
+        raise ValueError(f"{what} names ids more than once: {', '.join(sorted(repeated)[:5])}")
+
 
 _MONTH = r"(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)[a-z]*\.?"
 _NOT_FIGURES = re.compile(
