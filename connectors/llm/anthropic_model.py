@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from connectors.llm.failures import StreamCut, names_parameter
-from connectors.llm.remote_model import Images, OnDelta, RemoteModel, Reply, content_parts, record_retry_after
+from connectors.llm.remote_model import Images, OnDelta, RemoteModel, Reply
 from connectors.llm.schemas import as_instruction, is_closed
 from engine.domain.model_call import ModelRequest, Usage
 
@@ -21,18 +21,15 @@ class AnthropicModel(RemoteModel):
     forced tool. A schema that cannot be enforced is an instruction in the prompt.
     """
 
-    VENDOR = "anthropic"
-    KEY_VARIABLE = "ANTHROPIC_API_KEY"
     _enforces_schema = True
 
     def _make_client(self) -> Any:
         from anthropic import AsyncAnthropic, DefaultAsyncHttpxClient
 
-        return AsyncAnthropic(
-            api_key=self._key,
-            base_url=self._base_url,
-            http_client=DefaultAsyncHttpxClient(event_hooks={"response": [record_retry_after]}),
-        )
+        return self._endpoint.client(self.spec, AsyncAnthropic, DefaultAsyncHttpxClient)
+
+    def _image(self, data: str) -> dict[str, Any]:
+        return {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}}
 
     def _leave_out(self, error: Exception, parameters: dict[str, Any]) -> bool:
         if "output_config" in parameters and names_parameter(error, "output_config", "output_format", "json_schema"):
@@ -48,9 +45,7 @@ class AnthropicModel(RemoteModel):
             "model": self.model,
             "max_tokens": request.settings.max_output_tokens + _THINKING,
             "system": request.system if enforced else f"{request.system}\n\n{as_instruction(request.schema)}",
-            "messages": [
-                {"role": turn.role, "content": content_parts(turn, images, _image)} for turn in request.messages
-            ],
+            "messages": self._turns(request, images),
         }
         if enforced:
             from anthropic import transform_schema
@@ -84,10 +79,6 @@ class AnthropicModel(RemoteModel):
                     stop_details = event.delta.stop_details or stop_details
                     tokens.update(_tokens(event.usage))
         return _reply("".join(text), stop_reason, stop_details, tokens)
-
-
-def _image(data: str) -> dict[str, Any]:
-    return {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}}
 
 
 def _tokens(usage: Any) -> dict[str, int]:

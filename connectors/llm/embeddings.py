@@ -7,9 +7,8 @@ import threading
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from connectors.llm.embedding_store import EmbeddingStore
-from connectors.llm.rate_limiter import RateLimiter
-from connectors.llm.remote_model import CallFailed, checked_key, checked_url, record_retry_after, vendor_errors
+from connectors.llm.endpoint import CallFailed, Endpoint
+from connectors.llm.paid_results import EmbeddingStore
 from engine.domain.model_call import FailureKind, Usage
 from engine.domain.model_price import PriceTable
 from engine.domain.run import ModelUse
@@ -48,33 +47,25 @@ class OpenAIEmbedder:
     def __init__(
         self,
         model: str,
+        endpoint: Endpoint,
         store: EmbeddingStore,
         *,
-        api_key: str | None,
-        limiter: Callable[[], RateLimiter] = RateLimiter,
-        provider: str = _VENDOR,
-        key_variable: str = "OPENAI_API_KEY",
-        base_url: str | None = None,
-        needs_key: bool = True,
         timeout: float = 60.0,
         prices: PriceTable | None = None,
         on_use: Callable[[ModelUse], None] = lambda use: None,
     ) -> None:
-        """Check the options, as OpenAIModel does; `limiter` and `on_use` run on the embedder's own loop.
+        """Check the endpoint. Raises CredentialsRefused without a key and ConfigError for an invalid base URL.
 
-        `on_use` gets the use of every answered call. Raises CredentialsRefused without a key and ConfigError for an
-        invalid base URL.
+        `timeout` is a call's, in seconds; `on_use` gets the use of every answered call, on the embedder's own loop.
         """
-        self.id = f"{provider}:{model}"
+        self.id = f"{endpoint.provider}:{model}"
+        endpoint.check(self.id)
         self._model = model
+        self._endpoint = endpoint
         self._store = store
-        self._key = checked_key(api_key, key_variable, self.id, needs_key)
-        self._key_variable = key_variable
-        self._base_url = checked_url(base_url, self.id)
-        self._limiter = limiter()
         self._timeout = timeout
-        self._dimension = _DIMENSIONS.get(model) if provider == _VENDOR else None
-        self._price = prices.find(provider, model) if prices is not None else None
+        self._dimension = _DIMENSIONS.get(model) if endpoint.provider == _VENDOR else None
+        self._price = prices.find(endpoint.provider, model) if prices is not None else None
         self._on_use = on_use
         self._client: AsyncOpenAI | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -132,7 +123,7 @@ class OpenAIEmbedder:
         return {text: vector for part in done for text, vector in part.items()}
 
     async def _embed_some(self, texts: Sequence[str]) -> dict[str, bytes]:
-        async with self._limiter.slot():
+        async with self._endpoint.limiter.slot():
             try:
                 reply = await self._call(texts)
             except CallFailed as error:
@@ -146,8 +137,7 @@ class OpenAIEmbedder:
         return reply
 
     async def _call(self, texts: Sequence[str]) -> dict[str, bytes]:
-        name = f"embedder {self.id}"
-        with vendor_errors(name, key=self._key, key_variable=self._key_variable, deadline=self._timeout):
+        with self._endpoint.errors(f"embedder {self.id}", self._timeout):
             client = await asyncio.to_thread(self._opened)
             async with asyncio.timeout(self._timeout):
                 # "float": the package's own choice, base64, is not understood by every endpoint.
@@ -188,11 +178,7 @@ class OpenAIEmbedder:
             if self._client is None:
                 from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
-                self._client = AsyncOpenAI(
-                    api_key=self._key or "none",
-                    base_url=self._base_url,
-                    http_client=DefaultAsyncHttpxClient(event_hooks={"response": [record_retry_after]}),
-                )
+                self._client = self._endpoint.client(self.id, AsyncOpenAI, DefaultAsyncHttpxClient)
             return self._client
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:

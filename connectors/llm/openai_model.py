@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Unpack
+from typing import Any, Literal
 
 from connectors.llm.failures import StreamCut, names_parameter
-from connectors.llm.remote_model import (
-    Images,
-    ModelOptions,
-    OnDelta,
-    RemoteModel,
-    Reply,
-    content_parts,
-    record_retry_after,
-)
+from connectors.llm.remote_model import Images, OnDelta, RemoteModel, Reply
 from connectors.llm.schemas import as_instruction, openai_strict
 from engine.domain.model_call import ModelRequest, Usage
 
@@ -28,56 +20,50 @@ class OpenAIModel(RemoteModel):
     streams) is left out from then on, and noted where that changes the answer.
     """
 
-    VENDOR = "openai"
-    KEY_VARIABLE = "OPENAI_API_KEY"
+    _takes_temperature = True
+    _takes_stream_usage = True
+    _takes_limit_name = True
+    _format: Literal["json_schema", "json_object", "none"] = "json_schema"
 
-    def __init__(self, model: str, **options: Unpack[ModelOptions]) -> None:
-        """Check the options as RemoteModel does."""
-        super().__init__(model, **options)
-        at_vendor = self.provider == self.VENDOR
-        self._thinking = _THINKING if at_vendor else 0
-        self._takes_temperature = True
-        self._takes_stream_usage = True
-        self._format: Literal["json_schema", "json_object", "none"] = "json_schema"
-        # Endpoints that ignore an unknown format get the schema as an instruction as well.
-        self._instructs_schema = not at_vendor
-        self._limit_name = "max_completion_tokens" if at_vendor else "max_tokens"
-        self._other_limit_names = ["max_tokens" if at_vendor else "max_completion_tokens"]
+    @property
+    def _at_vendor(self) -> bool:
+        return self._endpoint.provider == "openai"
+
+    @property
+    def _limit_name(self) -> str:
+        """The name of the token limit: OpenAI's newer one there, the older elsewhere, until it is refused."""
+        return "max_completion_tokens" if self._at_vendor is self._takes_limit_name else "max_tokens"
 
     def _make_client(self) -> Any:
         from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
-        return AsyncOpenAI(
-            api_key=self._key or "none",
-            base_url=self._base_url,
-            http_client=DefaultAsyncHttpxClient(event_hooks={"response": [record_retry_after]}),
-        )
+        return self._endpoint.client(self.spec, AsyncOpenAI, DefaultAsyncHttpxClient)
+
+    def _image(self, data: str) -> dict[str, Any]:
+        return {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{data}", "detail": "high"}}
 
     def _leave_out(self, error: Exception, parameters: dict[str, Any]) -> bool:
         if "temperature" in parameters and names_parameter(error, "temperature"):
             self._takes_temperature = False
         elif "response_format" in parameters and names_parameter(error, "response_format", "json_schema"):
             self._format = "json_object" if self._format == "json_schema" else "none"
-            self._instructs_schema = True
         elif "stream_options" in parameters and names_parameter(error, "stream_options", "include_usage"):
             self._takes_stream_usage = False
-        elif self._limit_name in parameters and names_parameter(error, self._limit_name):
-            if not self._other_limit_names:
-                return False
-            self._limit_name = self._other_limit_names.pop()
+        elif self._takes_limit_name and names_parameter(error, self._limit_name):
+            self._takes_limit_name = False
         else:
             return False
         return True
 
     def _parameters(self, request: ModelRequest, images: Images, notes: list[str]) -> dict[str, Any]:
         system = request.system
-        if self._instructs_schema:
+        if not self._at_vendor or self._format != "json_schema":
+            # Endpoints that ignore an unknown format get the schema as an instruction as well.
             system = f"{system}\n\n{as_instruction(request.schema)}"
         parameters: dict[str, Any] = {
             "model": self.model,
-            "messages": [{"role": "system", "content": system}]
-            + [{"role": turn.role, "content": content_parts(turn, images, _image)} for turn in request.messages],
-            self._limit_name: request.settings.max_output_tokens + self._thinking,
+            "messages": [{"role": "system", "content": system}, *self._turns(request, images)],
+            self._limit_name: request.settings.max_output_tokens + (_THINKING if self._at_vendor else 0),
         }
         if request.settings.temperature is not None:
             if self._takes_temperature:
@@ -94,7 +80,7 @@ class OpenAIModel(RemoteModel):
         elif self._format == "json_object":
             parameters["response_format"] = {"type": "json_object"}
         if self._format != "json_schema":
-            notes.append(f"schema asked for in words: {self.provider} does not enforce it")
+            notes.append(f"schema asked for in words: {self._endpoint.provider} does not enforce it")
         return parameters
 
     async def _complete(self, parameters: dict[str, Any], timeout: float) -> Reply:
@@ -123,10 +109,6 @@ class OpenAIModel(RemoteModel):
                     refusal.append(choice.delta.refusal)
                 stop_reason = choice.finish_reason or stop_reason
         return _reply("".join(text), "".join(refusal), stop_reason, usage)
-
-
-def _image(data: str) -> dict[str, Any]:
-    return {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{data}", "detail": "high"}}
 
 
 def _reply(text: str | None, refusal: str | None, stop_reason: str | None, usage: Any) -> Reply:

@@ -8,12 +8,11 @@ from dataclasses import replace
 from decimal import Decimal
 from functools import partial
 
-from connectors.llm.answer_store import AnswerStore
-from connectors.llm.lazy_model import LazyModel
+from connectors.llm.paid_results import AnswerStore
 from connectors.llm.remote_model import RemoteModel
 from connectors.llm.request_hash import request_hash
-from engine.domain.model_call import FailureKind, ModelFailure, ModelRequest, ModelResult
-from engine.domain.model_spec import ReplayMode
+from engine.domain.model_call import FailureKind, ModelRequest, ModelResult
+from engine.domain.model_spec import ModelSpec, ReplayMode
 from engine.errors import ConfigError, MissingData
 from engine.ports import LanguageModel
 
@@ -34,31 +33,31 @@ class ReplayModel:
         *,
         provider: str,
         model: str,
-        sees: bool,
         painter_version: str | None,
         mode: ReplayMode = ReplayMode.READ_THROUGH,
-        raise_on_miss: bool = False,
     ) -> None:
         """Wrap `inner`, which answers unrecorded questions; None in replay-only mode.
 
-        `sees` and `painter_version` are those of the recorded answers. `raise_on_miss` turns a miss in replay-only mode
-        from a failure into a MissingData error. Raises ConfigError where a model is needed and none given.
+        `painter_version` is that of the recorded answers; None for a model without vision. Raises ConfigError where a
+        model is needed and none given.
         """
         if inner is None and mode is not ReplayMode.REPLAY_ONLY:
             raise ConfigError(f"{mode} needs a model to ask; name one or use {ReplayMode.REPLAY_ONLY}")
         self.spec = f"{provider}:{model}"
         self.label = inner.label if inner is not None else f"{model} ({provider}, recorded)"
-        self.sees = sees
+        self.sees = painter_version is not None
         self._store = store
         self._inner = inner
         self._provider = provider
         self._model = model
-        self._painter_version = painter_version if sees else None
+        self._painter_version = painter_version
         self._mode = mode
-        self._raise_on_miss = raise_on_miss
 
     async def answer(self, request: ModelRequest, on_delta: Callable[[str], None] | None = None) -> ModelResult:
-        """The recorded answer, else the inner model's, which is then recorded if it is complete."""
+        """The recorded answer, else the inner model's, which is then recorded if it is complete.
+
+        Raises MissingData for an unrecorded question in replay-only mode.
+        """
         digest = request_hash(self._provider, self._model, request, self._painter_version)
         if self._mode is not ReplayMode.LIVE:
             recorded = await asyncio.to_thread(self._store.find, digest)
@@ -67,28 +66,40 @@ class ReplayModel:
                     on_delta(recorded.text)
                 return replace(recorded, cached=True, cost=Decimal(0), latency=0.0)
         if self._mode is ReplayMode.REPLAY_ONLY or self._inner is None:
-            return self._miss(request, digest)
+            raise MissingData(
+                f"no answer of {self.spec} is recorded for {request.purpose} of {request.symbol} "
+                f"on {request.session}; run once with the model itself to record it"
+            )
         result = replace(await self._inner.answer(request, on_delta), request_hash=digest)
         if _is_complete(result):
-            record = partial(self._store.record, overwrite=self._mode is ReplayMode.LIVE)
-            await asyncio.to_thread(record, digest, self._provider, self._model, self.sees, result)
+            overwrite = self._mode is ReplayMode.LIVE
+            record = partial(self._store.record, sees=self.sees, result=result, overwrite=overwrite)
+            await asyncio.to_thread(record, digest, self._provider, self._model)
         return result
 
     async def aclose(self) -> None:
         """Close the recorded answers and the inner model."""
-        if isinstance(self._inner, RemoteModel | LazyModel):
+        if isinstance(self._inner, RemoteModel):
             await self._inner.aclose()
         await asyncio.to_thread(self._store.close)
 
-    def _miss(self, request: ModelRequest, digest: str) -> ModelResult:
-        detail = (
-            f"no answer of {self.spec} is recorded for {request.purpose} of {request.symbol} "
-            f"on {request.session}; run once with the model itself to record it"
-        )
-        if self._raise_on_miss:
-            raise MissingData(detail)
-        failure = ModelFailure(FailureKind.NOT_CONFIGURED, detail)
-        return ModelResult(model=self.spec, failure=failure, cost=Decimal(0), request_hash=digest)
+
+class StoredAnswers:
+    """RecordedAnswers over a store; charts count by the version of the painter that they were drawn with."""
+
+    def __init__(self, store: AnswerStore, painter_version: str) -> None:
+        self._store = store
+        self._painter_version = painter_version
+        self._models = store.models()
+
+    def has(self, spec: ModelSpec) -> bool:
+        """True where any answer of a model is recorded."""
+        return (spec.provider, spec.model) in self._models
+
+    def find(self, spec: ModelSpec, request: ModelRequest) -> ModelResult | None:
+        """The model's recorded answer to a question."""
+        version = self._painter_version if self._models.get((spec.provider, spec.model)) else None
+        return self._store.find(request_hash(spec.provider, spec.model, request, version))
 
 
 def _is_complete(result: ModelResult) -> bool:

@@ -16,9 +16,6 @@ MINILM = "all-MiniLM-L6-v2"
 """The model of `minilm` where no other is named."""
 
 if TYPE_CHECKING:
-    from connectors.llm.embedding_store import EmbeddingStore
-    from connectors.llm.embeddings import OpenAIEmbedder
-    from engine.domain.model_spec import ModelSpec
     from memory.ports import Embedder
 
 
@@ -51,41 +48,15 @@ def open_embedder(
         known = ("hash-384", "minilm:FOLDER", "openai:MODEL", *(f"{name}:MODEL" for name in own))
         hint = "" if config.endpoints else " of an [endpoints.NAME]"
         raise ConfigError(f"memory.embedder: {text!r} makes no vectors; possible are {', '.join(known)}{hint}")
-    from connectors.llm.embedding_store import EmbeddingStore
+    from connectors.llm.embeddings import OpenAIEmbedder
+    from connectors.llm.paid_results import EmbeddingStore
+    from connectors.llm.pricing import load_prices
+    from connectors.wiring.models import ConfiguredModels
+    from connectors.wiring.remote_models import endpoint_of
 
+    endpoint, prices = endpoint_of(ConfiguredModels(config), named, environ), load_prices()
     with (
         closing(EmbeddingStore(places.embeddings())) as store,
-        closing(_remote(named, store, config, environ, on_use)) as made,
+        closing(OpenAIEmbedder(named.model, endpoint, store, prices=prices, on_use=on_use)) as made,
     ):
         yield made
-
-
-def _remote(
-    spec: ModelSpec,
-    store: EmbeddingStore,
-    config: Config,
-    environ: Mapping[str, str],
-    on_use: Callable[[ModelUse], None],
-) -> OpenAIEmbedder:
-    from connectors.llm.embeddings import OpenAIEmbedder
-    from connectors.llm.pricing import load_prices
-    from connectors.llm.rate_limiter import RateLimiter
-
-    prices = load_prices()
-    endpoint = config.endpoints.get(spec.endpoint)
-    if endpoint is None:
-        key = environ.get("OPENAI_API_KEY")
-        return OpenAIEmbedder(spec.model, store, api_key=key, prices=prices, on_use=on_use)
-    variable = endpoint.key_env or ""
-    return OpenAIEmbedder(
-        spec.model,
-        store,
-        api_key=environ.get(variable) if variable else None,
-        limiter=lambda: RateLimiter(endpoint.concurrency, endpoint.requests_per_minute),
-        provider=spec.endpoint,
-        key_variable=variable,
-        base_url=endpoint.base_url,
-        needs_key=bool(variable),
-        prices=prices,
-        on_use=on_use,
-    )

@@ -35,7 +35,7 @@ class ConfiguredModels:
         return KEYS.get(spec.kind, "") if endpoint is None else endpoint.key_env or ""
 
     def sees(self, spec: ModelSpec) -> bool:
-        """Whether a model is configured to be shown pictures."""
+        """True where a model is configured to be shown charts."""
         endpoint = self.config.endpoints.get(spec.endpoint)
         return endpoint is None or endpoint.vision
 
@@ -49,8 +49,8 @@ class ConfiguredModels:
     def recorded(self) -> Iterator[RecordedAnswers]:
         """The file of recorded answers until the block ends."""
         from connectors.charts.painter import MatplotlibPainter
-        from connectors.llm.answer_store import AnswerStore
-        from connectors.llm.recorded_answers import StoredAnswers
+        from connectors.llm.paid_results import AnswerStore
+        from connectors.llm.replay import StoredAnswers
 
         with closing(AnswerStore(places.replay_cache())) as store:
             yield StoredAnswers(store, MatplotlibPainter.version)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-from functools import cached_property, partial
+from collections.abc import Mapping
+from functools import cached_property
 
 from connectors.charts.painter import MatplotlibPainter
-from connectors.llm.answer_store import AnswerStore
-from connectors.llm.lazy_model import LazyModel
+from connectors.llm.endpoint import Endpoint, RateLimiter
+from connectors.llm.paid_results import AnswerStore
 from connectors.llm.pricing import load_prices
-from connectors.llm.rate_limiter import RateLimiter
 from connectors.llm.remote_model import RemoteModel
 from connectors.llm.replay import ReplayModel
+from connectors.wiring.models import ConfiguredModels
 from engine import places
 from engine.config import Config
 from engine.domain.model_price import PriceTable
@@ -19,15 +20,27 @@ from engine.domain.model_spec import ModelKind, ModelSpec, ReplayMode
 from engine.ports import LanguageModel
 
 
+def endpoint_of(models: ConfiguredModels, spec: ModelSpec, environ: Mapping[str, str] = os.environ) -> Endpoint:
+    """The service of a model, with a rate limiter of its own."""
+    variable, own = models.key_variable(spec), models.config.endpoints.get(spec.endpoint)
+    return Endpoint(
+        provider=spec.provider,
+        key_variable=variable,
+        api_key=environ.get(variable),
+        base_url=None if own is None else own.base_url,
+        limiter=RateLimiter() if own is None else RateLimiter(own.concurrency, own.requests_per_minute),
+    )
+
+
 class RemoteModels:
     """OpenModels with the parts that several models share: one painter, one store of recorded answers, one rate limiter
     per service. Nothing is opened before it is needed."""
 
     def __init__(self, config: Config, mode: ReplayMode, *, keys_on_demand: bool = False) -> None:
-        self._config = config
+        self._service = ConfiguredModels(config)
         self._mode = mode
         self._keys_on_demand = keys_on_demand
-        self._limiters: dict[str, RateLimiter] = {}
+        self._endpoints: dict[str, Endpoint] = {}
         self._made: list[ReplayModel] = []
 
     @cached_property
@@ -44,63 +57,36 @@ class RemoteModels:
 
     def model(self, spec: ModelSpec) -> LanguageModel:
         """The model of a vendor or an endpoint behind its recorded answers. Raises CredentialsRefused."""
-        only_recorded = self._mode is ReplayMode.REPLAY_ONLY
-        sees = self._config.endpoints[spec.endpoint].vision if spec.kind is ModelKind.ENDPOINT else True
-        inner: RemoteModel | LazyModel | None = None
-        if not only_recorded and self._keys_on_demand:
-            inner = LazyModel(partial(self.live, spec), provider=spec.provider, model=spec.model, sees=sees)
-        elif not only_recorded:
-            inner = self.live(spec)
+        inner = None if self._mode is ReplayMode.REPLAY_ONLY else self.live(spec)
         model = ReplayModel(
             self._store,
             inner,
             provider=spec.provider,
             model=spec.model,
-            sees=sees,
-            painter_version=self._painter.version,
+            painter_version=self._painter.version if self._service.sees(spec) else None,
             mode=self._mode,
-            raise_on_miss=only_recorded,
         )
         self._made.append(model)
         return model
 
     async def aclose(self) -> None:
-        """Close every model's connections, and the store."""
+        """Close every model's connections, and the store with them."""
         for model in self._made:
             await model.aclose()
-        if "_store" in self.__dict__:
-            self._store.close()
 
     def live(self, spec: ModelSpec) -> RemoteModel:
-        """The model of a service itself, without recorded answers. Raises CredentialsRefused without a key."""
-        limiter = self._limiters.setdefault(spec.provider, self._limiter(spec))
+        """The model of a service itself, without recorded answers.
+
+        Raises CredentialsRefused without a key, and with `keys_on_demand` only for the first question.
+        """
+        endpoint = self._endpoints.setdefault(spec.provider, endpoint_of(self._service, spec))
+        if not self._keys_on_demand:
+            endpoint.check(str(spec))
+        painter = self._painter if self._service.sees(spec) else None
         if spec.kind is ModelKind.ANTHROPIC:
             from connectors.llm.anthropic_model import AnthropicModel
 
-            key = os.environ.get("ANTHROPIC_API_KEY")
-            return AnthropicModel(spec.model, api_key=key, prices=self._prices, painter=self._painter, limiter=limiter)
+            return AnthropicModel(spec.model, endpoint, self._prices, painter)
         from connectors.llm.openai_model import OpenAIModel
 
-        if spec.kind is ModelKind.OPENAI:
-            key = os.environ.get("OPENAI_API_KEY")
-            return OpenAIModel(spec.model, api_key=key, prices=self._prices, painter=self._painter, limiter=limiter)
-        endpoint = self._config.endpoints[spec.endpoint]
-        variable = endpoint.key_env or ""
-        return OpenAIModel(
-            spec.model,
-            api_key=os.environ.get(variable) if variable else None,
-            prices=self._prices,
-            painter=self._painter,
-            limiter=limiter,
-            provider=spec.endpoint,
-            key_variable=variable,
-            base_url=endpoint.base_url,
-            sees=endpoint.vision,
-            needs_key=bool(variable),
-        )
-
-    def _limiter(self, spec: ModelSpec) -> RateLimiter:
-        if spec.kind is not ModelKind.ENDPOINT:
-            return RateLimiter()
-        endpoint = self._config.endpoints[spec.endpoint]
-        return RateLimiter(endpoint.concurrency, endpoint.requests_per_minute)
+        return OpenAIModel(spec.model, endpoint, self._prices, painter)

@@ -15,14 +15,14 @@ from typing import Any
 
 import pytest
 
-from connectors.llm.answer_store import AnswerStore
 from connectors.llm.anthropic_model import AnthropicModel
+from connectors.llm.endpoint import Endpoint
 from connectors.llm.openai_model import OpenAIModel
+from connectors.llm.paid_results import AnswerStore
 from connectors.llm.pricing import load_prices
 from connectors.llm.replay import ReplayModel
 from engine.agents.intelligence import NEWS, NewsLine, NewsView
 from engine.domain.model_call import Message, ModelRequest
-from engine.domain.model_spec import ReplayMode
 from engine.offline.model import OfflineModel
 from engine.ports import LanguageModel
 from tests.servers.fake_llm_server import fake_llm_server
@@ -43,13 +43,8 @@ def subject(make: Callable[[Path], AsyncIterator[Subject]]) -> Callable[[Path], 
 @subject
 async def openai(folder: Path) -> AsyncIterator[Subject]:
     with fake_llm_server() as server:
-        model = OpenAIModel(
-            "gpt-6-luna",
-            api_key="sk-secret",
-            prices=load_prices(),
-            painter=OnePixelPainter(),
-            base_url=server.openai_url,
-        )
+        endpoint = Endpoint(provider="openai", key_variable="KEY", api_key="sk-secret", base_url=server.openai_url)
+        model = OpenAIModel("gpt-6-luna", endpoint, load_prices(), OnePixelPainter())
         yield model, question()
         await model.aclose()
 
@@ -57,13 +52,9 @@ async def openai(folder: Path) -> AsyncIterator[Subject]:
 @subject
 async def anthropic(folder: Path) -> AsyncIterator[Subject]:
     with fake_llm_server() as server:
-        model = AnthropicModel(
-            "claude-haiku-5-5",
-            api_key="sk-secret",
-            prices=load_prices(),
-            painter=OnePixelPainter(),
-            base_url=server.anthropic_url,
-        )
+        url = server.anthropic_url
+        endpoint = Endpoint(provider="anthropic", key_variable="KEY", api_key="sk-secret", base_url=url)
+        model = AnthropicModel("claude-haiku-5-5", endpoint, load_prices(), OnePixelPainter())
         yield model, question()
         await model.aclose()
 
@@ -72,21 +63,7 @@ async def anthropic(folder: Path) -> AsyncIterator[Subject]:
 async def replay_over_openai(folder: Path) -> AsyncIterator[Subject]:
     store = AnswerStore(folder / "answers.sqlite")
     async with SUBJECTS["openai"](folder) as (inner, request):
-        yield (
-            ReplayModel(store, inner, provider="openai", model="gpt-6-luna", sees=True, painter_version="pixel-1"),
-            request,
-        )
-    store.close()
-
-
-@subject
-async def replay_with_nothing_recorded(folder: Path) -> AsyncIterator[Subject]:
-    store = AnswerStore(folder / "answers.sqlite")
-    mode = ReplayMode.REPLAY_ONLY
-    yield (
-        ReplayModel(store, None, provider="openai", model="m", sees=False, painter_version=None, mode=mode),
-        question(),
-    )
+        yield ReplayModel(store, inner, provider="openai", model="gpt-6-luna", painter_version="pixel-1"), request
     store.close()
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from connectors.llm.anthropic_model import AnthropicModel
+from connectors.llm.endpoint import Endpoint
 from connectors.llm.openai_model import OpenAIModel
 from connectors.llm.pricing import load_prices
 from connectors.llm.remote_model import RemoteModel
@@ -60,12 +61,14 @@ async def make_model(server: FakeLLMServer, vendor: str) -> AsyncIterator[MakeMo
     made: list[RemoteModel] = []
 
     def make(model: str | None = None, **options: Any) -> RemoteModel:
+        painter = options.pop("painter", None)
+        url = server.openai_url if vendor == "openai" else server.anthropic_url
+        parts = {"api_key": "sk-secret-1", "base_url": url, "key_variable": f"{vendor.upper()}_API_KEY"}
+        endpoint = Endpoint(provider=vendor, **(parts | options))
         if vendor == "openai":
-            parts = {"api_key": "sk-secret-1", "prices": load_prices(), "base_url": server.openai_url}
-            made.append(OpenAIModel(model or "gpt-6.1-sol", **(parts | options)))
+            made.append(OpenAIModel(model or "gpt-6.1-sol", endpoint, load_prices(), painter))
         else:
-            parts = {"api_key": "sk-secret-1", "prices": load_prices(), "base_url": server.anthropic_url}
-            made.append(AnthropicModel(model or "claude-sonnet-5-5", **(parts | options)))
+            made.append(AnthropicModel(model or "claude-sonnet-5-5", endpoint, load_prices(), painter))
         return made[-1]
 
     yield make

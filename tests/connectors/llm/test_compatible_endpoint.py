@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from connectors.llm.endpoint import Endpoint
 from connectors.llm.openai_model import OpenAIModel
 from connectors.llm.pricing import load_prices
 from engine.domain.model_call import FailureKind
@@ -10,16 +11,8 @@ from tests.servers.llm_questions import question
 
 
 def local(server: FakeLLMServer) -> OpenAIModel:
-    return OpenAIModel(
-        "qwen3:8b",
-        api_key=None,
-        needs_key=False,
-        provider="local",
-        key_variable="LOCAL_API_KEY",
-        base_url=server.openai_url,
-        prices=load_prices(),
-        sees=False,
-    )
+    endpoint = Endpoint(provider="local", key_variable="", base_url=server.openai_url)
+    return OpenAIModel("qwen3:8b", endpoint, load_prices())
 
 
 async def test_it_needs_no_key_and_is_told_the_schema_in_words_too(server: FakeLLMServer) -> None:
@@ -85,7 +78,8 @@ async def test_an_account_without_credit_is_not_told_to_wait(server: FakeLLMServ
 
 
 async def test_an_address_that_cannot_be_one_is_a_matter_of_configuration() -> None:
-    model = OpenAIModel("m", api_key="k", base_url="http://127.0.0.1:port", prices=load_prices())
+    endpoint = Endpoint(provider="openai", key_variable="KEY", api_key="k", base_url="http://127.0.0.1:port")
+    model = OpenAIModel("m", endpoint, load_prices())
     result = await model.answer(question())
     assert result.failure is not None
     assert result.failure.kind is FailureKind.NOT_CONFIGURED

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from connectors.llm.embedding_store import EmbeddingStore
 from connectors.llm.embeddings import OpenAIEmbedder
-from connectors.llm.rate_limiter import RateLimiter
+from connectors.llm.endpoint import Endpoint, RateLimiter
+from connectors.llm.paid_results import EmbeddingStore
 from engine.errors import ConfigError, CredentialsRefused, MalformedData, NetworkError, TryAgainLater
 from memory.errors import EmbedderUnavailable
 from tests.servers.fake_llm_server import Fail, FakeLLMServer, Hang, Raw, Reset, Say, vector_of
@@ -37,8 +37,9 @@ def embedder(server: FakeLLMServer, store: EmbeddingStore, quick_retries: None) 
     made: list[OpenAIEmbedder] = []
 
     def opened(model: str = "m", **options: Any) -> OpenAIEmbedder:
-        parts = {"api_key": KEY, "base_url": server.openai_url, "provider": "local", "timeout": 5.0}
-        made.append(OpenAIEmbedder(model, store, **{**parts, **options}))
+        own = {"timeout": options.pop("timeout", 5.0)}
+        parts = {"api_key": KEY, "base_url": server.openai_url, "provider": "local", "key_variable": "LOCAL_KEY"}
+        made.append(OpenAIEmbedder(model, Endpoint(**{**parts, **options}), store, **own))
         return made[-1]
 
     yield opened
@@ -83,7 +84,7 @@ def test_many_texts_go_in_several_calls(embedder: Open, server: FakeLLMServer) -
 
 
 def test_the_gate_holds(embedder: Open, server: FakeLLMServer) -> None:
-    embedder(limiter=lambda: RateLimiter(1)).embed([f"text {at}" for at in range(1000)])
+    embedder(limiter=RateLimiter(1)).embed([f"text {at}" for at in range(1000)])
     assert server.busiest == 1
 
 
@@ -169,11 +170,11 @@ def test_vectors_of_another_size_are_refused(embedder: Open, server: FakeLLMServ
 
 
 def test_keys_and_addresses_are_checked_as_for_models(embedder: Open, server: FakeLLMServer) -> None:
-    with pytest.raises(CredentialsRefused, match="OPENAI_API_KEY"):
+    with pytest.raises(CredentialsRefused, match="LOCAL_KEY"):
         embedder(api_key=None)
     with pytest.raises(ConfigError, match="http"):
         embedder(base_url="localhost:1")
-    assert embedder(api_key=None, needs_key=False).embed(["a"]).shape == (1, 8)
+    assert embedder(api_key=None, key_variable="").embed(["a"]).shape == (1, 8)
     server.play(Fail(401, f"bad key {KEY}"))
     with pytest.raises(CredentialsRefused) as caught:
         embedder("refused").embed(["a"])

@@ -25,7 +25,7 @@ async def test_one_that_guesses_at_pictures_and_enforces_nothing(make_model, ser
         Say(text='{"symbol": "AAPL"}'),
     )
     model = make_model(painter=OnePixelPainter())
-    if model.provider == "anthropic":
+    if model.spec.startswith("anthropic:"):
         server.script.pop(1)
     found = await probe(model)
     assert (found.enforces_schema, found.sees, found.streams, found.reports_usage) == (False, False, True, False)

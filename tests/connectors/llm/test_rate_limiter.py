@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from connectors.llm.rate_limiter import RateLimiter
+from connectors.llm.endpoint import RateLimiter
 
 
 async def passes(limiter: RateLimiter) -> bool:
@@ -36,10 +36,11 @@ async def test_a_slot_is_given_back_even_after_an_error() -> None:
 def test_the_vendors_packages_are_not_loaded_before_the_first_question() -> None:
     program = (
         "import sys\n"
-        "from connectors.llm import anthropic_model, openai_model, pricing, probe, replay\n"
+        "from connectors.llm import anthropic_model, endpoint, openai_model, pricing, probe, replay\n"
         "from engine.domain import model_spec\nprices = pricing.load_prices()\n"
-        "openai_model.OpenAIModel('m', api_key='k', prices=prices)\n"
-        "anthropic_model.AnthropicModel('m', api_key='k', prices=prices)\n"
+        "one = endpoint.Endpoint(provider='openai', key_variable='KEY', api_key='k')\n"
+        "openai_model.OpenAIModel('m', one, prices)\n"
+        "anthropic_model.AnthropicModel('m', one, prices)\n"
         "heavy = {'openai', 'anthropic', 'httpx2', 'pydantic', 'aiolimiter', 'matplotlib'} & set(sys.modules)\n"
         "assert not heavy, heavy\n"
     )

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from connectors.llm.rate_limiter import RateLimiter
+from connectors.llm.endpoint import Endpoint, RateLimiter
 from engine.domain.model_call import FailureKind, Message, Usage
 from engine.errors import ConfigError, CredentialsRefused
 from tests.servers.fake_llm_server import ErrorEvent, Fail, FakeLLMServer, Hang, Raw, Reset, Say, Turn
@@ -82,11 +82,8 @@ async def test_charts_arrive_as_base64_png_before_the_text_of_their_turn(
     assert [turn["content"] for turn in sent[1:]] == ["{}", "Again."]
 
 
-@pytest.mark.parametrize("options", [{"painter": None}, {"painter": OnePixelPainter(), "sees": False}])
-async def test_a_model_that_sees_nothing_is_sent_no_picture_and_says_so(
-    make_model, server: FakeLLMServer, options
-) -> None:
-    model = make_model(**options)
+async def test_a_model_without_vision_is_sent_no_chart_and_says_so(make_model, server: FakeLLMServer) -> None:
+    model = make_model(painter=None)
     result = await model.answer(question(messages=(Message("user", "Read it.", (small_chart(),)),)))
     assert model.sees is False
     assert server.requests[0]["messages"][-1]["content"] == "Read it."
@@ -244,20 +241,30 @@ async def test_a_refused_key_is_an_error_that_names_the_variable_and_not_the_key
 
 
 @pytest.mark.parametrize("key", [None, "", "  "])
-def test_no_key_is_told_when_the_model_is_made(make_model, vendor, key) -> None:
+async def test_a_missing_key_is_an_error_before_anything_is_sent(make_model, server, vendor, key) -> None:
     with pytest.raises(CredentialsRefused, match=f"set {vendor.upper()}_API_KEY"):
-        make_model(api_key=key)
+        await make_model(api_key=key).answer(question())
+    assert not server.requests
 
 
-def test_a_key_that_is_none_is_told_without_showing_it(make_model) -> None:
+async def test_an_impossible_key_is_reported_without_showing_it(make_model) -> None:
     with pytest.raises(CredentialsRefused) as caught:
-        make_model(api_key="sk-sécret")
+        await make_model(api_key="sk-sécret").answer(question())
     assert "cret" not in str(caught.value)
 
 
-def test_a_base_url_that_is_none_is_told(make_model) -> None:
+async def test_a_base_url_without_a_scheme_is_an_error(make_model) -> None:
     with pytest.raises(ConfigError, match="http://"):
-        make_model(base_url="localhost:11434")
+        await make_model(base_url="localhost:11434").answer(question())
+
+
+def test_an_endpoint_is_checked_before_it_is_asked_and_never_shows_its_key(vendor) -> None:
+    parts = {"provider": vendor, "key_variable": f"{vendor.upper()}_API_KEY"}
+    with pytest.raises(CredentialsRefused, match=f"vendor:m needs a key: set {vendor.upper()}_API_KEY"):
+        Endpoint(**parts).check("vendor:m")
+    with pytest.raises(ConfigError, match="http://"):
+        Endpoint(**parts, api_key="sk-secret-1", base_url="localhost:1").check("vendor:m")
+    assert "sk-secret" not in repr(Endpoint(**parts, api_key="sk-secret-1"))
 
 
 async def test_a_key_that_is_echoed_is_taken_out_of_the_detail(make_model, server: FakeLLMServer) -> None:

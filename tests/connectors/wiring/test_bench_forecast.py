@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from connectors.charts.painter import MatplotlibPainter
-from connectors.llm.answer_store import AnswerStore
+from connectors.llm.paid_results import AnswerStore
 from connectors.llm.replay import ReplayModel
 from connectors.wiring.remote_models import RemoteModels
 from connectors.wiring.services import services
@@ -99,9 +99,7 @@ def test_what_is_recorded_is_not_paid_again(folder: Path, answers: int, monkeypa
 
     def model(self: RemoteModels, spec: ModelSpec) -> LanguageModel:
         store, painter = AnswerStore(places.replay_cache()), MatplotlibPainter.version
-        return Recording(
-            store, OfflineModel(), provider=spec.provider, model=spec.model, sees=True, painter_version=painter
-        )
+        return Recording(store, OfflineModel(), provider=spec.provider, model=spec.model, painter_version=painter)
 
     with monkeypatch.context() as patch:
         patch.setattr(RemoteModels, "model", model)

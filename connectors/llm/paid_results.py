@@ -1,0 +1,218 @@
+"""Files of paid results, shared by processes: recorded answers by request hash, vectors by embedder and text.
+
+Both are opened, versioned and locked alike; a difference here would be a file that one process cannot read.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from decimal import Decimal
+from hashlib import blake2b
+from pathlib import Path
+from typing import ClassVar
+
+from filelock import FileLock, Timeout
+
+from engine.domain.model_call import FailureKind, ModelFailure, ModelResult, Usage
+from engine.errors import MalformedData, TryAgainLater
+
+_VERSION = 1
+_LOCK_TIMEOUT = 10.0
+"""Seconds to wait for the lock of another process."""
+_AT_ONCE = 500  # below SQLite's limit on parameters
+
+
+class _PaidResults:
+    """One SQLite file; may be used from several threads and by several processes."""
+
+    CONTENT: ClassVar[str]
+    """What the file stores, in messages."""
+    SCHEMA: ClassVar[str]
+
+    def __init__(self, path: Path) -> None:
+        """Open the file, or make it.
+
+        Raises MalformedData for a file of something else or of a newer program, TryAgainLater while it is locked.
+        """
+        self.path = path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._lock = threading.Lock()
+        self._db = sqlite3.connect(path, timeout=_LOCK_TIMEOUT, isolation_level=None, check_same_thread=False)
+        self._db.row_factory = sqlite3.Row
+        try:
+            # SQLite refuses at once, without waiting, where two connections turn write-ahead logging on together.
+            with FileLock(f"{path}.lock", timeout=_LOCK_TIMEOUT):
+                self._prepare()
+        except Timeout:
+            self.close()
+            raise TryAgainLater(f"{path} cannot be used now: another process is opening it") from None
+        except sqlite3.OperationalError as error:
+            self.close()
+            raise TryAgainLater(f"{path} cannot be used now: {error}") from None
+        except sqlite3.DatabaseError:
+            self.close()
+            raise MalformedData(f"{path} holds no {self.CONTENT}; move it away or name another") from None
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._lock:
+            self._db.close()
+
+    def _prepare(self) -> None:
+        version = self._db.execute("PRAGMA user_version").fetchone()[0]
+        if version > _VERSION:
+            raise MalformedData(f"{self.path} is of a newer Paperdesk (version {version}); update this one")
+        self._db.execute("PRAGMA journal_mode = WAL")
+        # A crash may lose the last rows, never the file: they would be requested again.
+        self._db.execute("PRAGMA synchronous = NORMAL")
+        if version < _VERSION:
+            self._db.execute(self.SCHEMA)
+            self._db.execute(f"PRAGMA user_version = {_VERSION}")
+
+    def _rows(self, query: str, *values: object) -> list[sqlite3.Row]:
+        with self._lock:
+            return self._db.execute(query, values).fetchall()
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        """The connection for a write; TryAgainLater while another process holds the file."""
+        try:
+            with self._lock, self._db:
+                yield self._db
+        except sqlite3.OperationalError as error:
+            raise TryAgainLater(f"{self.CONTENT} could not be stored in {self.path}: {error}") from None
+
+
+class AnswerStore(_PaidResults):
+    """Recorded answers by request hash."""
+
+    CONTENT = "recorded answers"
+    SCHEMA = """
+    CREATE TABLE IF NOT EXISTS answers (
+        request_hash TEXT PRIMARY KEY,
+        provider TEXT NOT NULL,
+        model TEXT NOT NULL,
+        sees INTEGER NOT NULL,
+        spec TEXT NOT NULL,
+        answer TEXT,
+        failure_kind TEXT,
+        failure_detail TEXT,
+        text TEXT NOT NULL,
+        stop_reason TEXT NOT NULL,
+        input_tokens INTEGER NOT NULL,
+        cached_input_tokens INTEGER NOT NULL,
+        output_tokens INTEGER NOT NULL,
+        cost TEXT,
+        latency REAL NOT NULL,
+        notes TEXT NOT NULL,
+        CHECK ((answer IS NULL) <> (failure_kind IS NULL))
+    ) WITHOUT ROWID
+    """
+
+    def find(self, request_hash: str) -> ModelResult | None:
+        """The recorded result of a question, as it was given, or None."""
+        rows = self._rows("SELECT * FROM answers WHERE request_hash = ?", request_hash)
+        if not rows:
+            return None
+        row = rows[0]
+        failed, cost = row["failure_kind"], row["cost"]
+        return ModelResult(
+            model=row["spec"],
+            answer=None if failed else json.loads(row["answer"]),
+            failure=ModelFailure(FailureKind(failed), row["failure_detail"]) if failed else None,
+            text=row["text"],
+            stop_reason=row["stop_reason"],
+            usage=Usage(row["input_tokens"], row["cached_input_tokens"], row["output_tokens"]),
+            cost=None if cost is None else Decimal(cost),
+            latency=row["latency"],
+            request_hash=request_hash,
+            notes=tuple(json.loads(row["notes"])),
+        )
+
+    def record(
+        self,
+        request_hash: str,
+        provider: str,
+        model: str,
+        *,
+        sees: bool,
+        result: ModelResult,
+        overwrite: bool = False,
+    ) -> None:
+        """Store a result; without `overwrite` an earlier one stays, such as another process's."""
+        failure, usage = result.failure, result.usage
+        values = (
+            request_hash,
+            provider,
+            model,
+            int(sees),
+            result.model,
+            None if result.answer is None else json.dumps(result.answer),
+            None if failure is None else failure.kind.value,
+            None if failure is None else failure.detail,
+            result.text,
+            result.stop_reason,
+            usage.input_tokens,
+            usage.cached_input_tokens,
+            usage.output_tokens,
+            None if result.cost is None else str(result.cost),
+            result.latency,
+            json.dumps(result.notes),
+        )
+        verb = "INSERT OR REPLACE" if overwrite else "INSERT OR IGNORE"
+        with self._writing() as db:
+            db.execute(f"{verb} INTO answers VALUES ({', '.join('?' * len(values))})", values)
+
+    def models(self) -> dict[tuple[str, str], bool]:
+        """Provider and name of every model with recorded answers; True where some were given with charts."""
+        rows = self._rows("SELECT DISTINCT provider, model, sees FROM answers ORDER BY sees")
+        return {(row["provider"], row["model"]): bool(row["sees"]) for row in rows}
+
+
+class EmbeddingStore(_PaidResults):
+    """Vectors (little-endian float32, as bytes) by embedder and text."""
+
+    CONTENT = "vectors"
+    SCHEMA = """
+    CREATE TABLE IF NOT EXISTS vectors (
+        embedder TEXT NOT NULL,
+        text_hash BLOB NOT NULL,
+        vector BLOB NOT NULL,
+        PRIMARY KEY (embedder, text_hash)
+    ) WITHOUT ROWID
+    """
+
+    def find(self, embedder: str, texts: Sequence[str]) -> dict[str, bytes]:
+        """Stored vectors of texts; texts without one are left out."""
+        by_hash = {_hash(text): text for text in texts}
+        hashes = list(by_hash)
+        vectors: dict[str, bytes] = {}
+        for start in range(0, len(hashes), _AT_ONCE):
+            some = hashes[start : start + _AT_ONCE]
+            places = ", ".join("?" * len(some))
+            query = f"SELECT text_hash, vector FROM vectors WHERE embedder = ? AND text_hash IN ({places})"
+            vectors |= {by_hash[row["text_hash"]]: row["vector"] for row in self._rows(query, embedder, *some)}
+        return vectors
+
+    def any_vector(self, embedder: str) -> bytes | None:
+        """A vector of an embedder, for its dimension; None where there is none."""
+        rows = self._rows("SELECT vector FROM vectors WHERE embedder = ? LIMIT 1", embedder)
+        return bytes(rows[0]["vector"]) if rows else None
+
+    def store(self, embedder: str, vectors: Mapping[str, bytes]) -> None:
+        """Store vectors by text, all or none of them; existing ones stay, such as another process's."""
+        rows = [(embedder, _hash(text), vector) for text, vector in vectors.items()]
+        with self._writing() as db:
+            db.execute("BEGIN IMMEDIATE")
+            db.executemany("INSERT OR IGNORE INTO vectors VALUES (?, ?, ?)", rows)
+
+
+def _hash(text: str) -> bytes:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
