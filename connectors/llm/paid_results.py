@@ -30,7 +30,7 @@ class _PaidResults:
     """One SQLite file; may be used from several threads and by several processes."""
 
     CONTENT: ClassVar[str]
-    """What the file stores, in messages."""
+    """Name of the stored results in messages."""
     SCHEMA: ClassVar[str]
 
     def __init__(self, path: Path) -> None:
