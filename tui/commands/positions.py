@@ -71,7 +71,10 @@ def position_lines(document: Mapping[str, Any]) -> Iterator[str]:
     rows.append(("cash", "", "", "", amounts.money(cash), "", "", _part(cash, value)))
     rows.append(("all", "", "", "", amounts.money(value), "", "", ""))
     head = ("SYMBOL", "SHARES", "COST", "PRICE", "VALUE", "GAIN", "GAIN %", "PART")
-    return table(head, rows, set(head[1:]), standard_output().width)
+    yield from table(head, rows, set(head[1:]), standard_output().width)
+    for owner, book in document.get("per_owner", {}).items():
+        worth, left = (amounts.money(amounts.number(book[name])) for name in ("value", "cash"))
+        yield f"book of {owner}: {worth}, of it cash {left}"
 
 
 def _part(worth: Decimal | None, value: Decimal) -> str:

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from decimal import Decimal
 from typing import Any
 
 from engine.conventions.catalog import convention
 from engine.domain.decimal_text import money, plain
 from engine.domain.market import Dropped
-from engine.domain.portfolio import ZERO
-from engine.domain.run import Result, RunSpec, Stretch
+from engine.domain.order import Fill, Side
+from engine.domain.portfolio import EXACT, ZERO
+from engine.domain.run import EquityPoint, Result, RunSpec, Stretch
 from engine.reports.documents import row_json
 from engine.reports.performance import BENCHMARK, Measure, profit, through
 from engine.reports.report import Report
@@ -55,6 +57,7 @@ def document(report: Report) -> Document:
             }
             for symbol in spec.symbols
         },
+        **_per_owner(test, measure, held),
         "baselines": {name: _baseline(stretch, measure, held) for name, stretch in baselines.items()},
         **_books(test),
         "warm_up": _warm_up(result, measure),
@@ -122,6 +125,28 @@ def _baseline(stretch: Stretch, measure: Measure, held: Stretch | None) -> Docum
         "trades": len(stretch.fills),
         "equity": [money(point.value) for point in stretch.equity],
     }
+
+
+def _per_owner(stretch: Stretch, measure: Measure, held: Stretch | None) -> Document:
+    """Each owner's book as a run of its own; nothing where the desk has one book."""
+    found = {}
+    for owner in dict.fromkeys(point.book for point in stretch.books):
+        points = tuple(point for point in stretch.books if point.book == owner)
+        fills = tuple(fill for fill in stretch.book_fills if fill.book == owner)
+        begun = Stretch(initial_value=_opened_with(points[0], fills), equity=points, fills=fills)
+        trades = [row_json.trade(fill) for fill in fills]
+        found[owner] = {**_baseline(begun, measure, held), **row_json.books(points[-1]), "trades": trades}
+    return {"per_owner": found} if found else {}
+
+
+def _opened_with(first: EquityPoint, fills: Sequence[Fill]) -> Decimal:
+    """The cash that a book was opened with: that of its first close before the trades of the session."""
+    cash, money_of = first.portfolio.cash, first.portfolio.money
+    for fill in fills:
+        if fill.session <= first.session:
+            paid = money_of(EXACT.multiply(fill.quantity, fill.price))
+            cash += (paid if fill.side is Side.BUY else -paid) + money_of(fill.fee)
+    return cash
 
 
 def _books(stretch: Stretch) -> Document:

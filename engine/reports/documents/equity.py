@@ -38,7 +38,7 @@ def equity_document(
 ) -> Row:
     """Closes from session `first` to `until`; `last` keeps that many (0: all), `count` is how many fit."""
     broker = broker or BrokerValues()
-    points = closes(records)
+    points, owners = closes(records), _owner_values(records)
     rows, initial = measured_closes(records, points)
     fitting = [row for row in rows if _within(row.point.session, first, until)]
     moved = _by_close(points, () if records.reader is None else records.reader.cash_flows(records.world, records.part))
@@ -54,6 +54,7 @@ def equity_document(
                 "drawdown": float(row.fall),
                 "cash_flows": [row_json.cash_flow(flow) for flow in moved.get(row.point.session, ())],
                 **broker_row(broker.by_session.get(row.point.session)),
+                **owners.get(row.point.session, {}),
             }
             for row in fitting[-last:]
         ],
@@ -64,6 +65,16 @@ def equity_document(
 def closes(records: Records) -> tuple[EquityPoint, ...]:
     """The books at every close of the records."""
     return () if records.reader is None else records.reader.equity(records.run, records.part)
+
+
+def _owner_values(records: Records) -> dict[date, Row]:
+    """Value and cash of the owners' books by session; nothing where the desk has one book."""
+    found: dict[date, Row] = {}
+    for point in () if records.reader is None else records.reader.equity(records.run, records.part, book=None):
+        if point.book:
+            values = {"value": money(point.value), "cash": money(point.portfolio.cash)}
+            found.setdefault(point.session, {"per_owner": {}})["per_owner"][point.book] = values
+    return found
 
 
 def measured_closes(records: Records, points: Sequence[EquityPoint]) -> tuple[list[Measured], Decimal | None]:

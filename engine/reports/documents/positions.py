@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from engine.domain.decimal_text import money
+from collections.abc import Sequence
+
 from engine.domain.run import EquityPoint
 from engine.reports.documents import row_json
 from engine.reports.documents.records import Records
@@ -11,24 +12,19 @@ from engine.reports.documents.row_json import Row
 
 def positions_document(records: Records) -> Row:
     """The books at the last close; null before the first."""
-    books = last_books(records)
-    if books is None:
-        return {**records.head, "session": None, "value": None, "cash": None, "positions": {}}
-    return {
-        **records.head,
-        "session": str(books.session),
-        "value": money(books.value),
-        "cash": money(books.portfolio.cash),
-        "positions": row_json.held(books),
-    }
+    books, owners = last_books(records)
+    session = None if books is None else str(books.session)
+    return {**records.head, "session": session, **row_json.books(books), **row_json.per_owner(owners)}
 
 
-def last_books(records: Records) -> EquityPoint | None:
-    """The books at the last close; of a daily run, at the session that it was for."""
+def last_books(records: Records) -> tuple[EquityPoint | None, Sequence[EquityPoint]]:
+    """The account's books at the last close (of a daily run, at the session that it was for), and the owners' own where
+    they keep any."""
     if records.reader is None:
-        return None
-    points = records.reader.equity(records.world, records.part)
+        return None, ()
+    points = records.reader.equity(records.world, records.part, book=None)
     if records.kind == "daily":
         session = records.reader.run(records.run or "").session
         points = tuple(point for point in points if session is None or point.session <= session)
-    return points[-1] if points else None
+    last = next((point for point in reversed(points) if not point.book), None)
+    return last, [point for point in points if last is not None and point.book and point.session == last.session]

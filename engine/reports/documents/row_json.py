@@ -176,6 +176,19 @@ def held(books: EquityPoint) -> dict[str, Row]:
     return found
 
 
+def books(at: EquityPoint | None) -> Row:
+    """Value, cash and positions at a close; null before the first."""
+    if at is None:
+        return {"value": None, "cash": None, "positions": {}}
+    return {"value": money(at.value), "cash": money(at.portfolio.cash), "positions": held(at)}
+
+
+def per_owner(points: Iterable[EquityPoint]) -> Row:
+    """The owners' books at a close under `per_owner`; nothing where the desk has one book."""
+    found = {point.book: books(point) for point in points if point.book}
+    return {"per_owner": found} if found else {}
+
+
 def minute(time: datetime) -> str:
     """A moment (UTC) to the minute, for a sentence."""
     return f"{time:%Y-%m-%d %H:%M} UTC"

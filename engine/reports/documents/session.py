@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from typing import Any
 
@@ -38,7 +38,7 @@ def session_document(reader: JournalReader, desk: str, run: str, outcome: str | 
     notes: what a person should know.
     """
     entry = reader.run(run)
-    books, before = _books(reader, entry)
+    books, before, owners = _books(reader, entry)
     bound, orders = reader.account(), reader.orders(run)
     return {
         "schema": SCHEMA,
@@ -66,10 +66,9 @@ def session_document(reader: JournalReader, desk: str, run: str, outcome: str | 
         "cash_flows": [_cash_flow(flow) for flow in reader.cash_flows(run)],
         "adoptions": [_adoption(one) for one in reader.adoptions() if _since(before, one.session, entry.session)],
         "skipped": [str(day) for day in _skipped(reader, entry)],
-        "value": None if books is None else money(books.value),
-        "cash": None if books is None else money(books.portfolio.cash),
         "before": None if books is None or before is None else _before(reader, before, books),
-        "positions": {} if books is None else row_json.held(books),
+        **row_json.books(books),
+        **row_json.per_owner(owners),
         "model": None if entry.model is None else row_json.model_use(entry.model),
         "notes": list(_notes(reader, run)),
     }
@@ -98,12 +97,16 @@ def failure_document(desk: str, session: date | None, mode: TradingMode, broker:
     }
 
 
-def _books(reader: JournalReader, entry: RunEntry) -> tuple[EquityPoint | None, EquityPoint | None]:
-    """The books at the close that the run decided on, and those before them."""
-    points = [point for point in reader.equity() if entry.session is not None and point.session <= entry.session]
+def _books(
+    reader: JournalReader, entry: RunEntry
+) -> tuple[EquityPoint | None, EquityPoint | None, Sequence[EquityPoint]]:
+    """The books at the close that the run decided on, those before them, and the owners' own at the close."""
+    known = reader.equity(book=None)
+    points = [one for one in known if not one.book and entry.session is not None and one.session <= entry.session]
     if not points or points[-1].session != entry.session:
-        return None, None
-    return points[-1], points[-2] if len(points) > 1 else None
+        return None, None, ()
+    owners = [one for one in known if one.book and one.session == entry.session]
+    return points[-1], points[-2] if len(points) > 1 else None, owners
 
 
 def _before(reader: JournalReader, before: EquityPoint, books: EquityPoint) -> Row:

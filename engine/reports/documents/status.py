@@ -49,7 +49,7 @@ def status_document(records: Records, due: date | None = None) -> Row:
 
 def _value(records: Records, reader: JournalReader) -> Row:
     """The books at the last close, and how they came there: `change` is that of the last session."""
-    books = last_books(records)
+    books, owners = last_books(records)
     points: Sequence[EquityPoint] = reader.equity(records.world, records.part)
     if books is not None:
         points = [point for point in points if point.session <= books.session]
@@ -62,9 +62,8 @@ def _value(records: Records, reader: JournalReader) -> Row:
         "brought_in": money(sum((row.deposits for row in rows), ZERO)),
         "change": None if change is None else float(change),
         "total_return": None if last is None else float(last.growth - 1),
-        "value": None if books is None else money(books.value),
-        "cash": None if books is None else money(books.portfolio.cash),
-        "positions": {} if books is None else row_json.held(books),
+        **row_json.books(books),
+        **row_json.per_owner(owners),
     }
 
 

@@ -109,6 +109,11 @@ def test_a_backtest_gives_every_owner_opinions_outcomes_and_memories(run: Run, m
     assert_every_owner_learns(journal, mode)
     assert_books_add_up(journal, mode)
     assert {row["owner"] for row in first["decisions"]} == (set(OWNERS) if mode == "books" else {"desk"})
+    assert {one["owner"] for row in first["decisions"] for one in row["opinions"]} == set(OWNERS)
+    assert {row["owner"] for row in first["trades"]} == {"desk"}
+    assert ("per_owner" in first) is (mode == "books")
+    for figure in ("initial_value", "final_value") if mode == "books" else ():
+        assert sum(Decimal(book[figure]) for book in first["per_owner"].values()) == Decimal(first[figure])
     assert run("journal", "check", "--run", first["run"]).code == 0
 
 
@@ -137,6 +142,8 @@ def assert_the_trail_shows_every_owner(run: Run, mode: str) -> None:
     assert "nobody was asked" not in shown
     assert all((f"Opinion of {owner}: " in shown) is combined for owner in OWNERS)
     assert ("bull BUY" in run("decisions", "--symbol", "ORVL").out) is combined
+    held = run("positions", "--json").json
+    assert sum(Decimal(book["cash"]) for book in held.get("per_owner", {"": held}).values()) == Decimal(held["cash"])
     again = run("why", "ORVL", "2025-03-05", "--redecide", "--json").json
     assert again["same_throughout"]
     assert {row["owner"] for one in again["decisions"] for row in one["now"]["answers"]} == set(OWNERS)
