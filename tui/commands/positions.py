@@ -73,8 +73,8 @@ def position_lines(document: Mapping[str, Any]) -> Iterator[str]:
     head = ("SYMBOL", "SHARES", "COST", "PRICE", "VALUE", "GAIN", "GAIN %", "PART")
     yield from table(head, rows, set(head[1:]), standard_output().width)
     for owner, book in document.get("per_owner", {}).items():
-        worth, left = (amounts.money(amounts.number(book[name])) for name in ("value", "cash"))
-        yield f"book of {owner}: {worth}, of it cash {left}"
+        figures = [amounts.money(amounts.number(book[name])) for name in ("value", "cash")]
+        yield f"book of {owner}: {figures[0]}, of it cash {figures[1]}"
 
 
 def _part(worth: Decimal | None, value: Decimal) -> str:

@@ -110,7 +110,7 @@ def test_a_backtest_gives_every_owner_opinions_outcomes_and_memories(run: Run, m
     assert_books_add_up(journal, mode)
     assert {row["owner"] for row in first["decisions"]} == (set(OWNERS) if mode == "books" else {"desk"})
     assert {one["owner"] for row in first["decisions"] for one in row["opinions"]} == set(OWNERS)
-    assert {row["owner"] for row in first["trades"]} == {"desk"}
+    assert {row["owner"] for row in first["trades"]} <= {"desk"}
     assert ("per_owner" in first) is (mode == "books")
     for figure in ("initial_value", "final_value") if mode == "books" else ():
         assert sum(Decimal(book[figure]) for book in first["per_owner"].values()) == Decimal(first[figure])
