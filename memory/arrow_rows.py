@@ -94,12 +94,6 @@ def touch_rows(touches: Sequence[Touch], schema: pa.Schema) -> pa.Table:
 def touches_of(table: pa.Table) -> Iterator[Touch]:
     """Convert rows to touches."""
     for row in table.to_pylist():
-        state = State(
-            step=row["step"],
-            layer=Layer(row["layer"]) if row["layer"] else None,
-            importance=row["importance"],
-            importance_step=row["importance_step"],
-            recency_step=row["recency_step"],
-            access_count=row["access_count"],
-        )
+        row["layer"] = Layer(row["layer"]) if row["layer"] else None
+        state = State(**{field.name: row[field.name] for field in fields(State)})
         yield Touch(row["record_id"], Cause(row["cause"]), state, row["key"], row["sequence"])

@@ -12,12 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from memory.layer_rows import LayerRows, Rows
+from memory.partition import LayerRows, Rows
 from memory.ports import Matrix
 from memory.presets import Ranking
 from memory.record import Layer, MemoryRecord
-from memory.scaled_search import ScaledSearch
-from memory.search import Search
+from memory.search import ScaledSearch, Search
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -56,21 +56,8 @@ class Moves:
         causes = (_CAUSES[number] for number in self.causes[self.moved].tolist())
         columns = self.states[:, self.moved].tolist()
         return [
-            Touch(
-                name,
-                cause,
-                State(
-                    step=step,
-                    layer=layer,
-                    importance=importance,
-                    importance_step=importance_step,
-                    recency_step=recency_step,
-                    access_count=int(count),
-                ),
-            )
-            for name, cause, layer, step, importance, importance_step, recency_step, count in zip(
-                record_ids, causes, layers, *columns, strict=True
-            )
+            Touch(name, cause, state_of(layer, numbers))
+            for name, cause, layer, *numbers in zip(record_ids, causes, layers, *columns, strict=True)
         ]
 
 
@@ -201,13 +188,28 @@ def columns(states: Sequence[State]) -> Floats:
     return np.array(rows, np.float64).reshape(-1, 5).T.copy()
 
 
+def state_of(layer: Layer | None, column: Sequence[float]) -> State:
+    """A state from one column of the arrays named above."""
+    step, importance, importance_step, recency_step, count = column
+    return State(
+        step=step,
+        layer=layer,
+        importance=importance,
+        importance_step=importance_step,
+        recency_step=recency_step,
+        access_count=int(count),
+    )
+
+
 def reward(preset: MemoryPreset, state: State, sign: int, now: float) -> tuple[Cause, State]:
     """Change of a record cited by a decision that paid (sign 1) or cost (-1); an abstention is never passed here.
 
     Source: InvestorBench A [I4]; the penalty and the cumulative count are the authors' programs'; a lift for large
     profits and losses alike is TradingGPT's [G1].
     """
-    settled = _at(preset, state, now)
+    importance = state.importance
+    if state.layer is not None:
+        importance = formulas.importance(now, importance, state.importance_step, preset.rule(state.layer).alpha)
     if preset.reward is Reward.CUMULATIVE:
         count = state.access_count + sign
         points = preset.reward_points * count
@@ -217,7 +219,7 @@ def reward(preset: MemoryPreset, state: State, sign: int, now: float) -> tuple[C
     else:
         count = state.access_count + (sign if preset.measure is Measure.EVIDENCE else 1)
         points = preset.reward_points * sign
-    lifted = replace(settled, importance=settled.importance + points, access_count=count)
+    lifted = replace(state, step=now, importance=importance + points, importance_step=now, access_count=count)
     return (Cause.PAID if sign > 0 else Cause.COST), lifted
 
 
@@ -285,14 +287,3 @@ def _retention_falls(rule: LayerRule, importance: Floats, recency_step: Floats, 
     with np.errstate(divide="ignore", invalid="ignore"):
         later = recency_step - rule.stability * np.log(left)
     return np.where(left <= 0, np.inf, np.where(left >= 1, -np.inf, later))
-
-
-def _at(preset: MemoryPreset, state: State, step: float) -> State:
-    """A record's state with the importance computed for a step."""
-    return replace(state, step=step, importance=_importance(preset, state, step), importance_step=step)
-
-
-def _importance(preset: MemoryPreset, state: State, step: float) -> float:
-    if state.layer is None:
-        return state.importance
-    return formulas.importance(step, state.importance, state.importance_step, preset.rule(state.layer).alpha)

@@ -1,16 +1,15 @@
-"""Constants of each paper's memory as frozen data: decay, thresholds, purge.
-
-Gaps of the papers, and constants that come from their programs, are named beside each preset; papers.md has the rows.
-"""
+"""Constants of each paper's memory: decay, thresholds, purge. Their values are in memory/presets.toml."""
 
 from __future__ import annotations
 
-import math
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import StrEnum
+from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from memory.errors import UnknownPreset
 from memory.record import Layer
@@ -155,182 +154,29 @@ def preset_named(name: str) -> MemoryPreset:
     raise UnknownPreset(f"no memory preset {name!r}; {hint}")
 
 
-_SHALLOW_DRAWS = ((40.0, 0.80), (60.0, 0.15), (80.0, 0.05))
-_INTERMEDIATE_DRAWS = ((40.0, 0.05), (60.0, 0.80), (80.0, 0.15))
-_DEEP_DRAWS = ((40.0, 0.05), (60.0, 0.15), (80.0, 0.80))
-
-_THREE_LAYERS = {
-    "news": Birth(Layer.SHALLOW),
-    "market-intelligence": Birth(Layer.SHALLOW),
-    "8-K": Birth(Layer.INTERMEDIATE),
-    "10-Q": Birth(Layer.INTERMEDIATE),
-    "10-K": Birth(Layer.DEEP),
-    "macro": Birth(Layer.DEEP),
-    "commentary": Birth(Layer.DEEP),
-}
-_REFLECTIONS = ("reflection", "extended-reflection", "low-level-reflection", "high-level-reflection", "debate")
+def _read(name: str, table: dict[str, Any]) -> MemoryPreset:
+    """A preset from its table in presets.toml; keys are the fields of the values above."""
+    layers = {Layer(layer): LayerRule(**_tuples(rule)) for layer, rule in table.pop("layers").items()}
+    births: dict[str, Birth] = {}
+    for group in table.pop("births"):
+        deeper = tuple((least, Layer(layer)) for least, layer in group.pop("deeper", ()))
+        births |= dict.fromkeys(group.pop("kinds"), Birth(**group | {"layer": Layer(group["layer"]), "deeper": deeper}))
+    for key, kind in (("ranking", Ranking), ("measure", Measure), ("reward", Reward), ("floor_kinds", frozenset)):
+        if key in table:
+            table[key] = kind(table[key])
+    return MemoryPreset(name=name, layers=MappingProxyType(layers), births=MappingProxyType(births), **table)
 
 
-def _reflections(birth: Birth) -> dict[str, Birth]:
-    return dict.fromkeys(_REFLECTIONS, birth)
+def _tuples(value: Any) -> Any:
+    """TOML's lists as tuples, so that the value is frozen through and through."""
+    if isinstance(value, dict):
+        return {key: _tuples(each) for key, each in value.items()}
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
-
-INVESTORBENCH = MemoryPreset(
-    # Q, alpha, draws, purge and +5 are the paper's; thresholds, demotion, the penalty and K are the programs'.
-    # Self-reflections go deep (figure of appendix D); the horizon of a reward is not stated: the next day is ours.
-    name="investorbench",
-    title="three layers that fade at their own pace; importance decides what moves",
-    source="InvestorBench A [I1-I4]",
-    layers=MappingProxyType(
-        {
-            Layer.SHALLOW: LayerRule(title="shallow", stability=14, alpha=0.9, draws=_SHALLOW_DRAWS, promote_at=60),
-            Layer.INTERMEDIATE: LayerRule(
-                title="intermediate",
-                stability=90,
-                alpha=0.967,
-                draws=_INTERMEDIATE_DRAWS,
-                promote_at=80,
-                demote_below=60,
-            ),
-            Layer.DEEP: LayerRule(title="deep", stability=365, alpha=0.988, draws=_DEEP_DRAWS, demote_below=80),
-        }
-    ),
-    births=MappingProxyType(_THREE_LAYERS | _reflections(Birth(Layer.DEEP))),
-    k=5,
-)
-
-FINMEM_CODE = MemoryPreset(
-    name="finmem-code",
-    title="the constants that the authors' program runs with, three steps of stability for news",
-    source="FinMem, the authors' program",
-    layers=MappingProxyType(
-        {
-            Layer.SHALLOW: LayerRule(
-                title="short", stability=3, alpha=0.92, draws=((50.0, 0.50), (70.0, 0.45), (90.0, 0.05)), promote_at=60
-            ),
-            Layer.INTERMEDIATE: LayerRule(
-                title="mid", stability=90, alpha=0.967, draws=_INTERMEDIATE_DRAWS, promote_at=80, demote_below=60
-            ),
-            Layer.DEEP: LayerRule(title="long", stability=365, alpha=0.988, draws=_DEEP_DRAWS, demote_below=80),
-            Layer.REFLECTION: LayerRule(title="reflection", stability=365, alpha=0.988, draws=_DEEP_DRAWS),
-        }
-    ),
-    births=MappingProxyType(_THREE_LAYERS | _reflections(Birth(Layer.REFLECTION))),
-    k=3,
-    reward=Reward.CUMULATIVE,
-)
-
-TRADINGGPT = MemoryPreset(
-    # Printed: Q, the scaling, 40 / 60 / 80 and 20. Ours: the constants of importance, the weights (whose sum is 100,
-    # as the thresholds need), a lift of 25, one rung at a time, and the reading of 40: a short memory under it has
-    # nowhere to sink and is passed over until it is lifted or removed. K is FinAgent's.
-    name="tradinggpt",
-    title="weighted scores scaled over a layer, held against 40 / 60 / 80",
-    source="TradingGPT §4.1.1 [G1]",
-    layers=MappingProxyType(
-        {
-            Layer.SHALLOW: LayerRule(
-                title="short",
-                stability=3,
-                alpha=1,
-                draws=((40.0, 1.0),),
-                promote_at=60,
-                demote_below=40,
-                weights=(44, 20, 36),
-            ),
-            Layer.INTERMEDIATE: LayerRule(
-                title="middle",
-                stability=90,
-                alpha=1,
-                draws=((55.0, 1.0),),
-                promote_at=80,
-                demote_below=60,
-                weights=(40, 20, 40),
-            ),
-            Layer.DEEP: LayerRule(
-                title="long", stability=365, alpha=1, draws=((90.0, 1.0),), demote_below=80, weights=(40, 20, 40)
-            ),
-            Layer.REFLECTION: LayerRule(
-                title="reflection", stability=365, alpha=1, draws=((30.0, 1.0),), weights=(40, 20, 40)
-            ),
-        }
-    ),
-    births=MappingProxyType(_THREE_LAYERS | _reflections(Birth(Layer.REFLECTION))),
-    k=5,
-    ranking=Ranking.WEIGHTED,
-    measure=Measure.RETENTION,
-    reward=Reward.EITHER,
-    reward_points=25,
-    purge_recency=0,
-    purge_importance=0,
-    purge_retention=20,
-    multi_layer_moves=False,
-    importance_by_layer=True,
-)
-
-FINAGENT = MemoryPreset(
-    # Nothing fades or moves: similarity of query texts alone. The reflections keep apart by their kind.
-    name="finagent",
-    title="three kinds of memory, found by likeness alone",
-    source="FinAgent §4.2 [A2, A6]",
-    layers=MappingProxyType(
-        {
-            Layer.SHALLOW: LayerRule(title="market intelligence", stability=math.inf, alpha=1, draws=((100.0, 1.0),)),
-            Layer.REFLECTION: LayerRule(title="reflection", stability=math.inf, alpha=1, draws=((100.0, 1.0),)),
-        }
-    ),
-    births=MappingProxyType(dict.fromkeys(_THREE_LAYERS, Birth(Layer.SHALLOW)) | _reflections(Birth(Layer.REFLECTION))),
-    k=5,
-    ranking=Ranking.RELEVANCY,
-    reward_points=0,
-    purge_recency=0,
-    purge_importance=0,
-)
-
-DESK = MemoryPreset(
-    # Repaired: the kind of source and the model's rating say what a record starts with, not a draw; it moves deeper
-    # when decisions that cite it have paid, and what it rests on then is new evidence, counted from there. Purge at 4
-    # instead of 5: an annual report lives until the next one (258 trading days).
-    name="desk",
-    title="moves by evidence: what was cited for decisions that paid",
-    source="ours, from InvestorBench [I1-I4] and FinAgent [A2]",
-    layers=MappingProxyType(
-        {
-            Layer.SHALLOW: LayerRule(title="shallow", stability=14, alpha=0.9, draws=_SHALLOW_DRAWS, promote_at=2),
-            Layer.INTERMEDIATE: LayerRule(
-                title="intermediate",
-                stability=90,
-                alpha=0.967,
-                draws=_INTERMEDIATE_DRAWS,
-                promote_at=3,
-                demote_below=20,
-                least_on_entry=50,
-            ),
-            Layer.DEEP: LayerRule(
-                title="deep", stability=365, alpha=0.988, draws=_DEEP_DRAWS, demote_below=35, least_on_entry=70
-            ),
-            Layer.REFLECTION: LayerRule(title="reflection", stability=365, alpha=0.988, draws=_DEEP_DRAWS),
-        }
-    ),
-    births=MappingProxyType(
-        {
-            "news": Birth(Layer.SHALLOW, 50, 30, ((0.8, Layer.INTERMEDIATE), (0.95, Layer.DEEP))),
-            "market-intelligence": Birth(Layer.SHALLOW, 50, 30, ((0.8, Layer.INTERMEDIATE), (0.95, Layer.DEEP))),
-            "8-K": Birth(Layer.INTERMEDIATE, 60, 20),
-            "10-Q": Birth(Layer.INTERMEDIATE, 70, 20),
-            "10-K": Birth(Layer.DEEP, 90, 10),
-            "macro": Birth(Layer.DEEP, 70, 20),
-            "commentary": Birth(Layer.DEEP, 60, 20),
-        }
-        | _reflections(Birth(Layer.REFLECTION, 60, 30))
-    ),
-    k=5,
-    measure=Measure.EVIDENCE,
-    purge_importance=4,
-    floor_kinds=frozenset({"8-K", "10-Q", "10-K"}),
-    duplicate_similarity=0.95,
-)
 
 PRESETS: Mapping[str, MemoryPreset] = MappingProxyType(
-    {preset.name: preset for preset in (DESK, INVESTORBENCH, FINMEM_CODE, TRADINGGPT, FINAGENT)}
+    {
+        name: _read(name, table)
+        for name, table in tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")).items()
+    }
 )

@@ -9,16 +9,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from types import TracebackType
+
+import numpy as np
 
 from memory import lifecycle
 from memory.errors import EmbedderUnavailable, InvalidRecord, StoreError, TimeOrder, UnknownPreset, UnknownRecord
-from memory.layer_rank import Hit
-from memory.live_index import LiveIndex
+from memory.layer_rank import Hit, LayerRanking
+from memory.live_index import LiveIndex, ScoredRecord
+from memory.partition import LayerRows
 from memory.ports import Embedder, Store, StoreReport
-from memory.presets import MemoryPreset, preset_named
-from memory.record import DEFAULT_OWNER, Cause, Item, Layer, MemoryRecord, Touch, Vector, record_id
-from memory.view import MemoryView, ScoredRecord
+from memory.presets import MemoryPreset, Ranking, preset_named
+from memory.record import DEFAULT_OWNER, MARKET, Cause, Item, Layer, MemoryRecord, Touch, Vector, record_id
+
+_BATCH = 1_000
+"""Texts embedded at once by `reembed`."""
 
 
 class LayeredMemory:
@@ -32,9 +38,9 @@ class LayeredMemory:
     def __init__(self, store: Store, embedder: Embedder, preset: MemoryPreset | str) -> None:
         self.preset = preset_named(preset) if isinstance(preset, str) else preset
         self._store = store
-        self._embedder = embedder
+        self.embedder = embedder
         self._pending: list[Touch] = []
-        self._past: tuple[tuple[float, float, int], MemoryView] | None = None
+        self._past: tuple[tuple[float, int], LiveIndex] | None = None
         try:
             self._load()
         except BaseException:
@@ -49,11 +55,6 @@ class LayeredMemory:
         """Close the store."""
         self.close()
 
-    @property
-    def sequence(self) -> int:
-        """Number of the last written row; stored with a decision, it names the rows that existed before it."""
-        return self._sequence
-
     def remember(self, items: Iterable[Item], now: float) -> list[str]:
         """Write new items and return the id of every item, in order; all of them or none.
 
@@ -62,7 +63,7 @@ class LayeredMemory:
         """
         given = list(items)
         ids = [record_id(item, now) for item in given]
-        fresh = {name: item for name, item in zip(ids, given, strict=True) if name not in self._view.index}
+        fresh = {name: item for name, item in zip(ids, given, strict=True) if name not in self._index}
         for item in fresh.values():
             if not item.text.strip():
                 raise InvalidRecord(
@@ -78,7 +79,7 @@ class LayeredMemory:
             self._flush()
             self._store.append_records(records)
             self._sequence += len(records)
-            self._view.index.add(records)
+            self._index.add(records)
         return ids
 
     def recall(
@@ -90,7 +91,6 @@ class LayeredMemory:
         owner: str = DEFAULT_OWNER,
         k: int | None = None,
         kinds: Collection[str] | None = None,
-        layers: Collection[Layer] | None = None,
         labelled: bool = False,
     ) -> dict[Layer, tuple[Hit, ...]]:
         """The first `k` (default: the preset's) of every layer for every query type, united by id, best first.
@@ -100,8 +100,23 @@ class LayeredMemory:
         the records labelled with its type. A `now` before the latest change is answered as of then. Source:
         InvestorBench A [I2], FinAgent §4.1, §4.2 [A2, A6].
         """
-        view = self._at(now)
-        return view.recall(symbol, queries, now, owner=owner, k=k, kinds=kinds, layers=layers, labelled=labelled)
+        index = self._at(now)
+        if k is not None and k < 1:
+            raise InvalidRecord(f"recall of {symbol}: k is {k}; ask for one at least")
+        texts = {name: text for name, text in queries.items() if text.strip()}
+        if not texts and self.preset.ranking is Ranking.RELEVANCY:
+            return dict.fromkeys(self.preset.layers, ())
+        # Without a query recent and important records come, with relevancy 0.
+        vectors = self.embedder.embed(list(texts.values())) if texts else np.zeros((1, self.embedder.dimension))
+        vectors = vectors.astype(np.float32, copy=False)
+        if not np.isfinite(vectors).all():
+            raise InvalidRecord(f"recall of {symbol}: a query's vector is not finite; look at the embedder")
+        recalled: dict[Layer, tuple[Hit, ...]] = {}
+        for layer in self.preset.layers:
+            parts = index.partitions(owner, (symbol, MARKET), layer)
+            ranking = LayerRanking(LayerRows(self.preset, layer, now, parts, kinds), vectors)
+            recalled[layer] = ranking.ranked(tuple(texts) or ("",), k or self.preset.k, labelled and bool(texts))
+        return recalled
 
     def cite(self, ids: Iterable[str], now: float, key: str) -> list[Touch]:
         """Note that a decision (its key) cites these records. Scores change when its reward is known."""
@@ -128,25 +143,14 @@ class LayeredMemory:
         self._advance(now)
         return self._flush()
 
-    def as_of(self, step: float, sequence: int | None = None) -> MemoryView:
-        """The memory as of a step, and of a row where `sequence` is given; it can recall and writes nothing."""
-        last = math.inf if sequence is None else sequence
-        key = (step, last, self._store.version)
-        if self._past is None or self._past[0] != key:
-            self._past = (key, self._build(step, last)[0])
-        self._past[1].advance(step)
-        return self._past[1]
-
-    def scored_records(
-        self, now: float, *, owner: str | None = None, symbol: str | None = None, layer: Layer | None = None
-    ) -> list[ScoredRecord]:
-        """All live records with their scores at `now`."""
-        return self._at(now).scored_records(now, owner=owner, symbol=symbol, layer=layer)
+    def scored_records(self, now: float) -> list[ScoredRecord]:
+        """All live records with their scores at `now`, by owner, symbol and birth."""
+        return self._at(now).scored_records(now)
 
     def has_records(self, symbol: str, now: float, *, owner: str = DEFAULT_OWNER) -> bool:
         """True where a record of a symbol could have been recalled by `now`, even if it is purged since."""
-        self.refresh()
-        return self._view.index.first_available(owner, symbol) <= now
+        self._refresh()
+        return self._index.first_available(owner, symbol) <= now
 
     def records(self) -> list[MemoryRecord]:
         """All records, live or purged, in the order of their sequence."""
@@ -154,8 +158,7 @@ class LayeredMemory:
 
     def record(self, name: str) -> MemoryRecord:
         """A record, live or purged. Raises UnknownRecord."""
-        ref = self._view.index.locate(name)
-        result = ref.record if ref else self._store.record(name)
+        result = self._index.record(name) or self._store.record(name)
         if result is None:
             raise UnknownRecord(f"no memory has the id {name}; `paperdesk memory list` shows them")
         return result
@@ -173,36 +176,26 @@ class LayeredMemory:
             return tuple(line)
         line = [touch for touch in line if touch.state.step <= now]
         if line:
-            changes, _ = lifecycle.advance(self.preset, line[-1].state, now, self._view.index.floor(record))
+            changes, _ = lifecycle.advance(self.preset, line[-1].state, now, self._index.floor(record))
             line.extend(Touch(name, cause, state) for cause, state in changes)
         return tuple(line)
-
-    def refresh(self) -> bool:
-        """Read the rows that another process has written; True where there were any. Readers call it by themselves."""
-        if self._store.writable or self._store.version == self._version:
-            return False
-        self._load()
-        return True
 
     @property
     def latest(self) -> float:
         """The last step of any row; -inf where there is none."""
-        self.refresh()
-        return max([self._view.latest, *(record.born_step for record in self._store.records())])
+        self._refresh()
+        return max([self._index.latest, *(record.born_step for record in self._store.records())])
 
-    def write_to(self, store: Store) -> int:
-        """Write everything into an empty store, records in one write and touches in another; return the number of
-        records.
+    def write_to(self, store: Store) -> None:
+        """Write everything into an empty store, records in one write and touches in another.
 
         Raises StoreError where the store is not empty.
         """
         if store.records():
             raise StoreError("a memory is copied to an empty place: there are records already")
         self._flush()
-        records = self._store.records()
-        store.append_records(records)
+        store.append_records(self._store.records())
         store.append_touches(self._store.touches())
-        return len(records)
 
     def copy_to(self, store: Store, step: float = math.inf) -> LayeredMemory:
         """Copy the memory to an empty store, as of a step where one is given; neither is changed by the other
@@ -212,19 +205,14 @@ class LayeredMemory:
         """
         if step == math.inf:
             self.write_to(store)
-            return LayeredMemory(store, self._embedder, self.preset)
+            return LayeredMemory(store, self.embedder, self.preset)
         records, touches = self._store.records(), self._store.touches()
         later = [r.sequence for r in records if r.born_step > step]
         later += [t.sequence for t in touches if t.state.step > step]
         first_later = min(later, default=math.inf)
         store.append_records([r for r in records if r.born_step <= step and r.sequence < first_later])
         store.append_touches([t for t in touches if t.state.step <= step and t.sequence < first_later])
-        return LayeredMemory(store, self._embedder, self.preset)
-
-    @property
-    def embedder(self) -> Embedder:
-        """The embedder of its texts."""
-        return self._embedder
+        return LayeredMemory(store, self.embedder, self.preset)
 
     @property
     def needs_compaction(self) -> bool:
@@ -243,12 +231,17 @@ class LayeredMemory:
     def _load(self) -> None:
         self._version = self._store.version
         self._past = None
-        self._view, self._sequence = self._build(math.inf, math.inf)
+        self._index, self._sequence = self._build(math.inf)
 
-    def _build(self, step: float, sequence: float) -> tuple[MemoryView, int]:
-        """A view of the rows up to a step and a row, and the number of the last row."""
-        records = [r for r in self._store.records() if r.born_step <= step and r.sequence <= sequence]
-        touches = [t for t in self._store.touches() if t.state.step <= step and t.sequence <= sequence]
+    def _refresh(self) -> None:
+        """Read the rows that another process has written."""
+        if not self._store.writable and self._store.version != self._version:
+            self._load()
+
+    def _build(self, step: float) -> tuple[LiveIndex, int]:
+        """An index of the rows up to a step, and the number of the last row."""
+        records = [r for r in self._store.records() if r.born_step <= step]
+        touches = [t for t in self._store.touches() if t.state.step <= step]
         unknown = {r.birth_layer for r in records} | {t.state.layer for t in touches if t.state.layer}
         unknown -= set(self.preset.layers)
         if unknown:
@@ -256,21 +249,24 @@ class LayeredMemory:
                 f"the store has records in the layer {min(unknown)}, which preset {self.preset.name} has not; "
                 "open it with the preset that it was written with"
             )
-        index = LiveIndex.of(self.preset, self._embedder.dimension, records, touches)
-        latest = max((touch.state.step for touch in touches), default=-math.inf)
+        index = LiveIndex.of(self.preset, self.embedder.dimension, records, touches)
         last = max([0, *(r.sequence for r in records), *(t.sequence for t in touches)])
-        return MemoryView(self.preset, self._embedder, index, latest), last
+        return index, last
 
-    def _at(self, now: float) -> MemoryView:
-        """The live view, or a past one where `now` is before its latest change."""
-        self.refresh()
-        if now < self._view.latest:
-            return self.as_of(now)
-        self._advance(now)
-        return self._view
+    def _at(self, now: float) -> LiveIndex:
+        """The live index, or a past one where `now` is before its latest change; a past one writes nothing."""
+        self._refresh()
+        if now >= self._index.latest:
+            self._advance(now)
+            return self._index
+        key = (now, self._store.version)
+        if self._past is None or self._past[0] != key:
+            self._past = (key, self._build(now)[0])
+        self._past[1].advance(now)
+        return self._past[1]
 
     def _advance(self, now: float) -> None:
-        made = self._view.advance(now)
+        made = self._index.advance(now)
         if self._store.writable:
             self._pending.extend(made)
 
@@ -287,7 +283,7 @@ class LayeredMemory:
     def _touch(self, ids: Iterable[str], now: float, key: str, change: lifecycle.Change) -> list[Touch]:
         names = list(dict.fromkeys(ids))
         for name in names:
-            if name not in self._view.index:
+            if name not in self._index:
                 raise UnknownRecord(f"{key}: no memory has the id {name}")
         self._advance(now)
         self._flush()
@@ -297,12 +293,12 @@ class LayeredMemory:
             self._store.append_touches(numbered)
             self._sequence += len(numbered)
             for touch in numbered:
-                self._view.write(touch.record_id, touch.state)
+                self._index.write(touch.record_id, touch.state)
         return numbered
 
     def _changed(self, name: str, now: float, key: str, change: lifecycle.Change) -> Touch | None:
         """The touch of one record, or None for a purged record or a touch that is written already."""
-        state = self._view.state(name)
+        state = self._index.state(name)
         if state is None:
             return None
         cause, changed = change(state)
@@ -314,19 +310,16 @@ class LayeredMemory:
         return touch
 
     def _numbered(self, touches: Sequence[Touch]) -> list[Touch]:
-        return [
-            Touch(touch.record_id, touch.cause, touch.state, touch.key, self._sequence + n)
-            for n, touch in enumerate(touches, 1)
-        ]
+        return [replace(touch, sequence=self._sequence + n) for n, touch in enumerate(touches, 1)]
 
     def _embed_texts(self, texts: Sequence[str]) -> Sequence[Vector]:
         if not texts:
             return ()
-        matrix = self._embedder.embed(texts)
-        if matrix.shape != (len(texts), self._embedder.dimension):
+        matrix = self.embedder.embed(texts)
+        if matrix.shape != (len(texts), self.embedder.dimension):
             raise EmbedderUnavailable(
-                f"embedder {self._embedder.id} gave vectors of shape {matrix.shape} for {len(texts)} texts; "
-                f"{self._embedder.dimension} numbers each were expected"
+                f"embedder {self.embedder.id} gave vectors of shape {matrix.shape} for {len(texts)} texts; "
+                f"{self.embedder.dimension} numbers each were expected"
             )
         return list(matrix)
 
@@ -355,3 +348,19 @@ class LayeredMemory:
             vector=vector,
             sequence=sequence,
         )
+
+
+def reembed(source: Store, target: Store, embedder: Embedder) -> int:
+    """Embed every text anew: copy a store into an empty one made for `embedder`; return the number of records.
+
+    Ids do not depend on vectors, so every lifeline stays as it is. Raises StoreError where the target is not empty.
+    """
+    if target.records():
+        raise StoreError("re-embedding needs an empty place: the target has records already")
+    records = source.records()
+    for start in range(0, len(records), _BATCH):
+        batch = records[start : start + _BATCH]
+        vectors = embedder.embed([record.query_text.strip() or record.text for record in batch])
+        target.append_records([replace(r, vector=row) for r, row in zip(batch, vectors, strict=True)])
+    target.append_touches(source.touches())
+    return len(records)

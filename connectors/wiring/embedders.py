@@ -30,12 +30,12 @@ def open_embedder(
 
     text = spec or config.memory.embedder
     if text == "hash-384":
-        from memory.hash_embedder import HashEmbedder
+        from memory.embedders import HashEmbedder
 
         yield HashEmbedder()
         return
     if text == "minilm" or text.startswith("minilm:"):
-        from memory.minilm import SentenceEmbedder
+        from memory.embedders import SentenceEmbedder
 
         yield SentenceEmbedder(text.removeprefix("minilm").removeprefix(":") or MINILM)
         return

@@ -180,7 +180,7 @@ def reembed_memory(services: Services, stored: StoredMemory, spec: str | None, d
     runs or another process writes into the memory, DataError where it cannot be read or written.
     """
     from memory.lancedb_store import LanceStore, store_embedder
-    from memory.reembed import reembed
+    from memory.recall import reembed
 
     place, part, meter = stored.place, part_of(stored.place), CostMeter("")
     with desk_lock(desk) if desk is not None else nullcontext(), memory_errors():

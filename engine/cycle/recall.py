@@ -142,9 +142,9 @@ class TradingMemory:
         copied = self._memory.copy_to(InMemoryStore(self.embedder.dimension), step)
         return TradingMemory(copied, self._calendar)
 
-    def write_to(self, store: Store) -> int:
-        """Write all records into an empty store; returns their number."""
-        return self._memory.write_to(store)
+    def write_to(self, store: Store) -> None:
+        """Write all records into an empty store."""
+        self._memory.write_to(store)
 
     def begin(self, step: float) -> None:
         """Begin a session's cycle: records that are due move between layers or fade."""

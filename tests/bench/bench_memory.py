@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from memory.hash_embedder import HashEmbedder
+from memory.embedders import HashEmbedder
 from memory.in_memory_store import InMemoryStore
 from memory.lancedb_store import LanceStore
 from memory.presets import preset_named
@@ -94,7 +94,7 @@ def filled(count: int, symbols: int = 1) -> LayeredMemory:
 def stepwise(memory: LayeredMemory, now: float) -> Ask:
     """All scores as arrays that were rewritten for today; every query scores and sorts everything."""
     preset = preset_named(PRESET)
-    scored_records = memory.scored_records(now, symbol="MSFT")
+    scored_records = [one for one in memory.scored_records(now) if one.record.symbol == "MSFT"]
     embedder = HashEmbedder()
     layers = {}
     for layer in preset.layers:
@@ -122,7 +122,7 @@ def faiss_flat(memory: LayeredMemory, now: float) -> Ask:
     import faiss
 
     preset = preset_named(PRESET)
-    scored_records = memory.scored_records(now, symbol="MSFT")
+    scored_records = [one for one in memory.scored_records(now) if one.record.symbol == "MSFT"]
     embedder = HashEmbedder()
     layers = {}
     for layer in preset.layers:

@@ -101,13 +101,13 @@ class DailyReference:
         record.importance *= ALPHA[self.preset][record.layer] ** gone_by
         record.recency = math.exp(-record.age / Q[self.preset][record.layer])
 
-    def _standing(self, record: Naive) -> float:
+    def _retention(self, record: Naive) -> float:
         a, c = STANDING_WEIGHTS[record.layer]
         return 100 * a * record.recency + c * min(max(record.importance, 0), 100)
 
     def _faded(self, record: Naive) -> bool:
         if self.preset == "tradinggpt":
-            return self._standing(record) < 20
+            return self._retention(record) < 20
         return record.recency < 0.05 or record.importance < (4 if self.preset == "desk" else 5)
 
     def _climb(self, record: Naive) -> bool:
@@ -116,7 +116,7 @@ class DailyReference:
             if self.preset == "desk":
                 enough = record.count >= (2 if record.layer == SHALLOW else 3)
             else:
-                value = self._standing(record) if self.preset == "tradinggpt" else record.importance
+                value = self._retention(record) if self.preset == "tradinggpt" else record.importance
                 enough = value >= (60 if record.layer == SHALLOW else 80)
             if not enough:
                 break
@@ -139,7 +139,7 @@ class DailyReference:
                     break
                 low = record.importance < (20 if record.layer == INTERMEDIATE else 35)
             else:
-                value = self._standing(record) if self.preset == "tradinggpt" else record.importance
+                value = self._retention(record) if self.preset == "tradinggpt" else record.importance
                 low = value < (60 if record.layer == INTERMEDIATE else 80)
             if not low:
                 break

@@ -58,13 +58,13 @@ def test_500_days_of_random_events(preset: str, seed: int) -> None:
 
         scored_records = ours.scored_records(day + 0.5)
         assert {s.record.id for s in scored_records} == set(theirs.alive)
-        for standing in scored_records:
-            naive = theirs.alive[standing.record.id]
+        for scored in scored_records:
+            naive = theirs.alive[scored.record.id]
             theirs._pass_time(naive, day + 0.5)
-            assert standing.layer == naive.layer
-            assert standing.access_count == naive.count
-            assert standing.recency == pytest.approx(naive.recency, rel=TOLERANCE, abs=TOLERANCE)
-            assert standing.importance == pytest.approx(naive.importance, rel=TOLERANCE, abs=TOLERANCE)
+            assert scored.layer == naive.layer
+            assert scored.access_count == naive.count
+            assert scored.recency == pytest.approx(naive.recency, rel=TOLERANCE, abs=TOLERANCE)
+            assert scored.importance == pytest.approx(naive.importance, rel=TOLERANCE, abs=TOLERANCE)
 
     assert sorted(changes) == sorted(theirs.changes)
     kinds = {said.split()[0] for _, _, said in changes}
@@ -89,6 +89,6 @@ def test_days_left_out_are_made_up_for(preset: str) -> None:
             rarely.reinforce(names, 1, day, "paid")
 
     assert daily.scored_records(120) == rarely.scored_records(120)
-    for standing in daily.scored_records(120):
-        name = standing.record.id
+    for scored in daily.scored_records(120):
+        name = scored.record.id
         assert daily.lifeline(name, 120) == rarely.lifeline(name, 120)

@@ -14,7 +14,7 @@ HEAVY = ("lancedb", "lance", "pyarrow", "sentence_transformers", "torch", "panda
 
 @pytest.mark.parametrize(
     "modules",
-    ["memory", "memory.recall", "memory.preview", "memory.lancedb_store, memory.minilm, memory.in_memory_store"],
+    ["memory", "memory.recall", "memory.preview", "memory.lancedb_store, memory.embedders, memory.in_memory_store"],
 )
 def test_nothing_heavy_is_loaded(modules: str) -> None:
     code = f"import sys, {modules}; print([m for m in {HEAVY} if m in sys.modules])"

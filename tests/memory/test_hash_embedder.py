@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.hash_embedder import HashEmbedder
+from memory.embedders import HashEmbedder
 
 EMBEDDER = HashEmbedder()
 

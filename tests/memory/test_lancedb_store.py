@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from memory.embedders import HashEmbedder
 from memory.errors import (
     EmbedderMismatch,
     InvalidRecord,
@@ -19,7 +20,6 @@ from memory.errors import (
     StoreDamaged,
     StoreError,
 )
-from memory.hash_embedder import HashEmbedder
 from memory.in_memory_store import InMemoryStore
 from memory.lancedb_store import LanceStore
 from memory.recall import LayeredMemory
@@ -51,7 +51,7 @@ def kill_and_look(folder: Path, kills: int, days: int) -> None:
     chance = random.Random(kills)
     whole = LayeredMemory(InMemoryStore(EMBEDDER.dimension), EMBEDDER, PRESET)
     live(whole, 1, days)
-    texts = {standing.record.id: standing.record.text for standing in whole.scored_records(days)}
+    texts = {scored.record.id: scored.record.text for scored in whole.scored_records(days)}
     rows = []
 
     for _ in range(kills):
@@ -180,7 +180,7 @@ def written(folder: Path) -> list[str]:
     """A store of some days, compacted once, in several files; the texts in it."""
     with opened(folder, writing=True) as memory:
         live(memory, 1, 12)
-        return sorted(standing.record.text for standing in memory.scored_records(12))
+        return sorted(scored.record.text for scored in memory.scored_records(12))
 
 
 @pytest.mark.parametrize("part", ["records.lance/data", "records.lance/_versions", "touches.lance/data"])
@@ -208,7 +208,7 @@ def test_a_file_cut_short_is_named_and_put_back(tmp_path: Path, part: str, left:
     victim.write_bytes(content)
 
     with opened(folder, writing=True) as memory:
-        assert sorted(standing.record.text for standing in memory.scored_records(12)) == texts
+        assert sorted(scored.record.text for scored in memory.scored_records(12)) == texts
 
 
 def test_a_lost_version_is_damage_and_not_a_new_store(tmp_path: Path) -> None:
@@ -257,7 +257,7 @@ for limit in (0, 300, 20_000):
 resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 memory.remember([news("after")], 3)
 print(said)
-print([standing.record.text for standing in memory.scored_records(3)])
+print([scored.record.text for scored in memory.scored_records(3)])
 """
 
 
@@ -283,7 +283,7 @@ def test_what_a_killed_writer_left_is_swept_by_the_next(tmp_path: Path) -> None:
     assert left.exists()
     with opened(tmp_path, writing=True) as memory:
         assert not left.exists()
-        assert sorted(standing.record.text for standing in memory.scored_records(12)) == texts
+        assert sorted(scored.record.text for scored in memory.scored_records(12)) == texts
 
 
 def test_small_files_ask_to_be_put_together(tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ from types import ModuleType
 import numpy as np
 import pytest
 
+from memory.embedders import SentenceEmbedder
 from memory.errors import EmbedderUnavailable
-from memory.minilm import SentenceEmbedder
 
 
 def library(monkeypatch: pytest.MonkeyPatch, model: type) -> None:

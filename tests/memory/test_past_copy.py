@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memory.hash_embedder import HashEmbedder
+from memory.embedders import HashEmbedder
 from memory.in_memory_store import InMemoryStore
 from memory.recall import LayeredMemory
 from memory.record import Item

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.hash_embedder import HashEmbedder
+from memory.embedders import HashEmbedder
 from memory.ports import Matrix
 from memory.projection import Projection
 from tests.bench.bench_memory import texts

@@ -37,7 +37,7 @@ def live(memory: LayeredMemory, first: int, last: int, *, said: bool = False) ->
 
 def last_day(memory: LayeredMemory) -> int:
     """The day that the store has come to."""
-    return max((int(standing.record.born_step) for standing in memory.scored_records(1e6)), default=1)
+    return max((int(scored.record.born_step) for scored in memory.scored_records(1e6)), default=1)
 
 
 if __name__ == "__main__":

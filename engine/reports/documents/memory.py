@@ -13,11 +13,11 @@ from engine.errors import MissingData, UsageError
 from engine.ports import Calendar
 from engine.preset import load_preset
 from engine.reports.documents.row_json import Row
+from memory.live_index import ScoredRecord
 from memory.presets import PRESETS, MemoryPreset
 from memory.preview import lives
 from memory.recall import LayeredMemory
 from memory.record import MemoryRecord, Touch
-from memory.view import ScoredRecord
 
 SHORT_ID = 8
 """Characters of an id that a list shows; as many as tell it from all others are enough to name one."""

@@ -26,7 +26,7 @@ from engine.market.as_of import ArrayMarketAsOf
 from engine.market.trading_hours import decision_time
 from engine.session import loop, turn_builder
 from engine.strategies.strategy import Signal, Signals
-from memory.layer_rows import LayerRows
+from memory.partition import LayerRows
 
 SYMBOLS = ("ORVL", "WRNN-USD")
 # Around a quarterly report of ORVL, so that real filings become available inside it.

@@ -29,7 +29,7 @@ from engine.journal.store import RowStore
 from engine.messages.events import Event, Noticed
 from engine.session.desk_context import DeskRunResult
 from memory import errors
-from memory.hash_embedder import HashEmbedder
+from memory.embedders import HashEmbedder
 from memory.in_memory_store import InMemoryStore
 from memory.lancedb_store import LanceStore
 from memory.recall import LayeredMemory
@@ -201,7 +201,7 @@ def test_a_memory_of_another_embedder_is_refused_and_left_as_it_is(monkeypatch: 
         id = "hash-385"
 
     with monkeypatch.context() as patch:
-        patch.setattr("memory.hash_embedder.HashEmbedder", Other)
+        patch.setattr("memory.embedders.HashEmbedder", Other)
         with pytest.raises(ConfigError, match="made with embedder hash-384"):
             run(desk(), DAYS[1])
     assert rows() == before

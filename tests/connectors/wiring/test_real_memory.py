@@ -28,8 +28,8 @@ from engine.market.as_of import Market
 from engine.market.trading_hours import decision_time
 from engine.ports import Calendar
 from engine.reports.documents.backtest import fingerprint
+from memory.live_index import ScoredRecord
 from memory.record import Layer, MemoryRecord
-from memory.view import ScoredRecord
 
 SPEC = RunSpec(
     symbols=("MSFT", "JNJ", "HON", "UVV"),

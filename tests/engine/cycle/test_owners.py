@@ -23,7 +23,7 @@ from engine.market.as_of import Market
 from engine.market.trading_hours import decision_time
 from engine.messages.events import DecisionMade, Event, OpinionFormed
 from engine.preset import Preset, load_preset
-from memory.hash_embedder import HashEmbedder
+from memory.embedders import HashEmbedder
 from memory.in_memory_store import InMemoryStore
 from memory.recall import LayeredMemory
 from memory.record import Cause, Item

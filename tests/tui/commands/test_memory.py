@@ -222,7 +222,7 @@ def test_looking_changes_nothing_and_optimize_loses_nothing(run: Run, rememberin
 def test_while_another_process_writes_a_writer_ends_with_75_and_readers_read(run: Run, remembering: Path) -> None:
     holder = (
         "import sys\nfrom pathlib import Path\n"
-        "from memory.hash_embedder import HashEmbedder\nfrom memory.lancedb_store import LanceStore\n"
+        "from memory.embedders import HashEmbedder\nfrom memory.lancedb_store import LanceStore\n"
         "store = LanceStore(Path(sys.argv[1]), HashEmbedder(), writing=True)\n"
         "print('held', flush=True)\nsys.stdin.read()\nstore.close()\n"
     )
