@@ -7,11 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from engine.agents.agent import Reads
+from engine.agents.ask import AnswerRecord, Asker, QuestionKey
 from engine.agents.registry import waits_for
 from engine.config import Config
-from engine.domain.model_call import Capabilities, ModelRequest, ModelResult
+from engine.domain.model_call import NO_OPTIONS, Capabilities, ModelRequest, ModelResult
 from engine.domain.model_price import ModelPrice, PriceTable
 from engine.domain.model_spec import ModelKind, ModelSpec, ReplayMode, parse_model_spec
+from engine.domain.run import RunSpec
 from engine.errors import ConfigError, PaperdeskError
 from engine.offline.model import OfflineModel
 from engine.ports import LanguageModel
@@ -43,6 +45,24 @@ class ModelSet:
     def label(self) -> str:
         """The label of the model that decides."""
         return self.models[self.decides].label
+
+    def asker(
+        self,
+        spec: RunSpec | None,
+        on_answer: Callable[[AnswerRecord], None],
+        on_delta: Callable[[QuestionKey, str], None] = lambda key, text: None,
+        through: Callable[[LanguageModel], LanguageModel] = lambda model: model,
+    ) -> Asker:
+        """The way of a run's agents to the models, each wrapped by `through`; a desk's run has no spec."""
+        return Asker(
+            {agent: through(model) for agent, model in self.models.items()},
+            self.settings,
+            on_answer,
+            on_delta,
+            sample=0 if spec is None else spec.sample,
+            options=NO_OPTIONS if spec is None else spec.options,
+            insisted=self.insisted,
+        )
 
     async def aclose(self) -> None:
         """Close connections and files; inside the event loop that asked."""

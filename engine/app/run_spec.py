@@ -191,7 +191,7 @@ def keep_briefing(journal: JournalWriter, reader: JournalReader, run: str, brief
         journal.document(run, f"{_BRIEFING}{len(known) or ''}", text)
 
 
-def kept_briefing(reader: JournalReader, run: RunEntry) -> Briefing | None:
+def recorded_briefing(reader: JournalReader, run: RunEntry) -> Briefing | None:
     """The briefing of a run's agents; None of a run that kept none."""
     if run.spec is not None:
         return run.spec.briefing

@@ -19,7 +19,7 @@ from engine.cycle.turn import Turn
 from engine.domain.macro import MacroObservation, MacroSeries
 from engine.domain.market import CorporateAction, Filing, NewsItem, PriceHistory, Symbol
 from engine.domain.order import Order
-from engine.domain.portfolio import Portfolio, Position
+from engine.domain.portfolio import ZERO, Portfolio, Position
 from engine.execution.controls import Halted
 from engine.execution.submission import SubmissionResult
 from engine.execution.venue import BuyingPower, SessionVenue, Settlement
@@ -47,10 +47,10 @@ class TurnInputs:
     symbols: tuple[Symbol, ...]
     news_after: datetime
     portfolio: Portfolio
-    reserved: Decimal
-    queued: Mapping[Symbol, Decimal]
-    whole_shares: frozenset[Symbol]
     market: Market
+    reserved: Decimal = ZERO
+    queued: Mapping[Symbol, Decimal] = field(default_factory=dict)
+    whole_shares: frozenset[Symbol] = frozenset()
     now: datetime | None = None
     prices: Mapping[Symbol, Decimal] = field(default_factory=dict)
 

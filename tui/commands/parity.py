@@ -33,7 +33,7 @@ def command(invocation: Invocation, session: date | None, as_json: bool) -> None
       paperdesk parity 2025-03-14
       paperdesk parity 2025-03-14 --json
     """
-    from engine.app.parity import check_parity
+    from engine.app.redecision import check_parity
     from engine.reports.documents.parity import parity_document
 
     with invocation.records() as records:

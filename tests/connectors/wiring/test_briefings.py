@@ -14,7 +14,7 @@ from connectors.wiring.services import services
 from engine import places
 from engine.app.backtest import run_backtest
 from engine.app.redecision import redecide
-from engine.app.run_spec import configured_briefing, kept_briefing, preset_of, settled
+from engine.app.run_spec import configured_briefing, preset_of, recorded_briefing, settled
 from engine.app.runs import run_daily
 from engine.config import Config
 from engine.domain.briefing import Briefing, ExpertNote
@@ -123,7 +123,7 @@ def test_a_run_keeps_what_it_was_told_and_is_played_again_from_it(notes: str) ->
     first = run_backtest(services(told, NOON), replace(SPEC, run="first")).result
     with JournalReader(places.run_journal("first")) as reader:
         entry = reader.run("first")
-        briefing = kept_briefing(reader, entry)
+        briefing = recorded_briefing(reader, entry)
     assert entry.spec is not None and entry.spec.briefing == briefing and entry.spec.embedder == "hash-384"
     assert briefing is not None
     assert (briefing.risk, briefing.preference, briefing.tools, briefing.instruction) == (
@@ -147,7 +147,7 @@ def test_a_daily_run_keeps_it_too_and_is_redecided_with_it() -> None:
     asyncio.run(run_daily(services(told, wall), DAYS[0]))
     with JournalReader(places.desk_journal("mine")) as reader:
         (entry,) = reader.runs()
-        briefing = kept_briefing(reader, entry)
+        briefing = recorded_briefing(reader, entry)
         assert briefing == configured_briefing(services(told), DataSpec(None, 7), ("TMBK",))
         decided = reader.decisions()
         changed = config(preset="desk", preference="conservative")

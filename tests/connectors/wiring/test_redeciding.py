@@ -19,8 +19,7 @@ from connectors.wiring.services import services
 from engine import places
 from engine.app.backtest import run_backtest
 from engine.app.market_data import load_run
-from engine.app.parity import check_parity
-from engine.app.redecision import AS_IT_WAS, Changes, Redecided, redecide
+from engine.app.redecision import AS_IT_WAS, Changes, Redecided, check_parity, redecide
 from engine.app.runs import run_daily
 from engine.config import Config
 from engine.domain.decision import Action, Decision

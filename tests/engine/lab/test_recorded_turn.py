@@ -18,7 +18,7 @@ from engine.domain.decision import Action
 from engine.domain.model_call import ModelRequest
 from engine.domain.portfolio import Portfolio, Position
 from engine.journal.entries import RunEntry
-from engine.lab.redecision import RecordedTurn, decide_again
+from engine.lab.recorded_turn import RecordedTurn, close_inputs, decide_again
 from engine.market.trading_hours import decision_time
 from tests.engine.desks import DECISION_ONLY, WEEKDAYS, ScriptedModel, bars, hold, market_of, trade
 
@@ -51,16 +51,15 @@ def recorded(cash: str) -> RecordedTurn:
         desk="test",
         session=session,
         cycle=1,
-        symbols=SYMBOLS,
-        portfolio=portfolio,
-        closed=session,
+        calendar=WEEKDAYS,
+        inputs=close_inputs(SYMBOLS, portfolio, MARKET, WEEKDAYS, session),
         history=TradingHistory(),
         orders=(),
     )
 
 
 def decided(turn: RecordedTurn, symbol: str | None = None) -> CycleResult:
-    return asyncio.run(decide_again(turn, MARKET, WEEKDAYS, cycle(), symbol=symbol)).result
+    return asyncio.run(decide_again(turn, cycle(), symbol=symbol))
 
 
 @pytest.mark.parametrize("cash", ["22000", "26000", "33000", "90000"])
@@ -81,5 +80,6 @@ def test_what_the_others_had_taken_is_what_makes_it_so() -> None:
     assert by_symbol["AAA"].size == 9
     assert by_symbol["CCC"].size == 3
     assert by_symbol["DDD"].action is Action.HOLD
-    unaware = decided(replace(recorded("22000"), symbols=("CCC",)))
+    whole_turn = recorded("22000")
+    unaware = decided(replace(whole_turn, inputs=replace(whole_turn.inputs, symbols=("CCC",))))
     assert unaware.decisions[0].size == 7

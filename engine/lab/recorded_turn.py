@@ -1,0 +1,236 @@
+"""A recorded turn, read from the journal so that it can be decided again, and the answers that its agents gave.
+
+The books, the history and the orders of the rest of the batch come from the journal; the market and the memory, each as
+it was then, are given. Nothing is written or sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime
+from decimal import Decimal
+
+from engine.agents.ask import prompt_hash
+from engine.clock import BacktestClock
+from engine.cycle.cycle import Cycle
+from engine.cycle.turn import CycleResult, TradingHistory
+from engine.domain.execution import ExecutionRules, FillAt
+from engine.domain.market import Symbol
+from engine.domain.model_call import ModelRequest, ModelResult
+from engine.domain.order import Order, Side
+from engine.domain.portfolio import ZERO, Portfolio
+from engine.domain.run import EquityPoint, RunSpec
+from engine.errors import MissingData
+from engine.execution.limits import cost
+from engine.journal.entries import AnswerEntry, RunEntry
+from engine.journal.reader import JournalReader
+from engine.journal.schema import TEST, WARM_UP
+from engine.lab.backtest import windows
+from engine.market.as_of import Market
+from engine.market.trading_hours import decision_time, previous_session, step_at
+from engine.offline.model import OfflineModel
+from engine.ports import Calendar, LanguageModel
+from engine.session.context import Moment, RunState, SessionContext
+from engine.session.loop import run_session
+from engine.session.owner_books import OwnerBooks
+from engine.session.recorded_inputs import NoSubmission, RecordedVenue, TurnInputs
+from engine.session.recorder import Silent
+from engine.simulation.simulated_broker import SimulatedBroker
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedTurn:
+    """A turn, as far as the journal has it.
+
+    run: the run that decided.
+    desk: the desk's name, which the orders bear.
+    session: the session that was decided on.
+    cycle: number of the cycle.
+    calendar: the calendar that the run decided on.
+    inputs: books, prices and market of the turn, on the price basis of the run.
+    history: earlier opinions, and the outcomes that were known.
+    orders: the orders of the batch.
+    hindsight_until: in training, reflections saw moves known by then (UTC); None in the test.
+    books: the owners' books; empty where the desk has one book only.
+    """
+
+    run: RunEntry
+    desk: str
+    session: date
+    cycle: int
+    calendar: Calendar
+    inputs: TurnInputs
+    history: TradingHistory
+    orders: tuple[Order, ...]
+    hindsight_until: datetime | None = None
+    books: OwnerBooks = field(default_factory=OwnerBooks)
+
+    @property
+    def now(self) -> datetime:
+        """The moment of the decision (UTC): the recorded one, else that of a decision after the close."""
+        return self.inputs.now or decision_time(self.calendar, self.session)
+
+    @property
+    def step(self) -> float:
+        """The time of memory at which it was decided."""
+        if self.cycle == 1:
+            return self.calendar.number(self.session)
+        return step_at(self.calendar, self.session, self.now)
+
+
+def backtest_turn(
+    reader: JournalReader,
+    run: RunEntry,
+    spec: RunSpec,
+    session: date,
+    *,
+    market: Market,
+    calendar: Calendar,
+    rules: ExecutionRules,
+    desk: str,
+) -> RecordedTurn:
+    """The turn of a backtest's decisions of a session; warm-up and test have books of their own, what was learned goes
+    over. `desk` is the name that orders bear where there were none. Raises MissingData for a run that left no such
+    session."""
+    part = WARM_UP if reader.decisions(run.id, first=session, last=session, part=WARM_UP) else TEST
+    begun = reader.stretches(run.id)
+    if part not in begun:
+        raise MissingData(f"the journal {reader.path} does not say what the {part} of {run.id} began with")
+    # Who decides at a close trades at it: the books then are the ones that the session opened with.
+    same_close = rules.fill_at is FillAt.SAME_CLOSE
+    points = [
+        point
+        for point in reader.equity(run.id, part)
+        if point.session < session or (point.session == session and not same_close)
+    ]
+    portfolio = points[-1].portfolio if points else Portfolio(begun[part], money_step=rules.money_step)
+    if same_close:  # splits and dividends of the session are in its books
+        closed = points[-1].session if points else None
+        broker = SimulatedBroker(rules, portfolio, market.histories, market.actions, closed=closed)
+        broker.open_session(session)
+        portfolio = broker.portfolio
+    rows = [row for row in reader.outcomes(run.id) if row.session <= session]
+    before = [made.opinion for made in reader.decisions(run.id) if made.key.session < session]
+    orders = [one for one in reader.orders(run.id, session=session) if one.cycle == 1]
+    return RecordedTurn(
+        run=run,
+        desk=orders[0].desk if orders else desk,
+        session=session,
+        cycle=1,
+        calendar=calendar,
+        inputs=close_inputs(spec.symbols, portfolio, market, calendar, session),
+        history=TradingHistory().with_outcomes(rows).with_opinions(before),
+        orders=tuple(one.order for one in orders),
+        hindsight_until=decision_time(calendar, windows(spec, calendar)[0][-1]) if part == WARM_UP else None,
+        books=_owner_books(reader.equity(run.id, part, book=None), session),
+    )
+
+
+def desk_turn(
+    reader: JournalReader,
+    run: RunEntry,
+    session: date,
+    *,
+    cycle: int,
+    desk: str,
+    inputs: TurnInputs,
+    calendar: Calendar,
+) -> RecordedTurn:
+    """The turn of a desk's decisions of a session, with what its runs had written by then. An earlier decision's
+    outcome counts as known where a run up to this one has written it down."""
+    history = TradingHistory()
+    for earlier in reader.runs():
+        if earlier.session is not None and earlier.session <= session:
+            history = history.with_outcomes(reader.outcomes(earlier.id))
+    orders = [one for one in reader.orders(run.id, session=session) if one.cycle == cycle]
+    return RecordedTurn(
+        run=run,
+        desk=desk,
+        session=session,
+        cycle=cycle,
+        calendar=calendar,
+        inputs=inputs,
+        history=history.with_opinions(made.opinion for made in reader.decisions() if made.key.session < session),
+        orders=tuple(one.order for one in orders),
+        books=_owner_books(reader.equity(book=None), session),
+    )
+
+
+def close_inputs(
+    symbols: tuple[Symbol, ...], portfolio: Portfolio, market: Market, calendar: Calendar, session: date
+) -> TurnInputs:
+    """The inputs of a decision after a close, with the whole cash at its disposal."""
+    news_after = decision_time(calendar, previous_session(calendar, session))
+    return TurnInputs(symbols=symbols, news_after=news_after, portfolio=portfolio, market=market)
+
+
+def _owner_books(points: Iterable[EquityPoint], session: date) -> OwnerBooks:
+    return OwnerBooks({point.book: point for point in points if point.book and point.session == session})
+
+
+async def decide_again(recorded: RecordedTurn, cycle: Cycle, *, symbol: Symbol | None = None) -> CycleResult:
+    """Run the session loop on a recorded turn: for the whole batch, or for one symbol beside the orders that the
+    symbols before it in the batch had got."""
+    inputs = recorded.inputs
+    context = SessionContext(
+        run=recorded.run.id,
+        desk=recorded.desk,
+        symbols=inputs.symbols,
+        market=inputs.market,
+        calendar=recorded.calendar,
+        cycle=cycle,
+        venue=RecordedVenue.of(inputs),
+        orders=NoSubmission(),
+        recorder=Silent(),
+        clock=BacktestClock(recorded.now),
+        publish=lambda event: None,
+    )
+    moment = Moment(
+        session=recorded.session,
+        cycle=recorded.cycle,
+        now=recorded.now,
+        news_after=inputs.news_after,
+        symbols=None if symbol is None else (symbol,),
+        hindsight_until=recorded.hindsight_until,
+        prices=inputs.prices,
+        taken={} if symbol is None else _taken_before(recorded, symbol),
+    )
+    return (await run_session(context, moment, RunState(recorded.history, books=recorded.books))).result
+
+
+def _taken_before(recorded: RecordedTurn, symbol: Symbol) -> Mapping[str, Decimal]:
+    """The cash by book, in the quote currency, that buys of symbols before one in the batch had taken."""
+    inputs = recorded.inputs
+    before, as_of = inputs.symbols[: inputs.symbols.index(symbol)], inputs.market.at(recorded.now)
+    taken: dict[str, Decimal] = {}
+    for order in recorded.orders:
+        if order.symbol in before and order.side is Side.BUY:
+            price = inputs.prices[order.symbol] if order.symbol in inputs.prices else as_of.close(order.symbol)
+            taken[order.book] = taken.get(order.book, ZERO) + cost(order, price)
+    return taken
+
+
+class RecordedModel:
+    """A model that gives a run's recorded answers, failures included, where the same model was asked the same, and asks
+    the inner one otherwise. Offline rules are asked anew: they cost nothing and answer the same."""
+
+    def __init__(self, inner: LanguageModel, answers: Iterable[AnswerEntry]) -> None:
+        self.spec, self.label, self.sees = inner.spec, inner.label, inner.sees
+        self._inner = inner
+        self._recorded: dict[tuple[str, str, str, str], list[ModelResult]] = {}
+        if isinstance(inner, OfflineModel):
+            return
+        for entry in answers:
+            if entry.result.model == inner.spec:
+                key = entry.agent, entry.key.symbol, entry.key.owner, entry.prompt_hash
+                self._recorded.setdefault(key, []).append(entry.result)
+
+    async def answer(self, request: ModelRequest, on_delta: Callable[[str], None] | None = None) -> ModelResult:
+        """The answer of the run, the last one where it was asked more often than then; else the inner model's."""
+        question = prompt_hash(request.system, request.messages)
+        results = self._recorded.get((request.purpose, request.symbol, request.owner, question))
+        if not results:
+            return await self._inner.answer(request, on_delta)
+        found = results.pop(0) if len(results) > 1 else results[0]
+        return replace(found, cached=True, cost=Decimal(0), latency=0.0)
