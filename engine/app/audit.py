@@ -10,7 +10,7 @@ from datetime import date, timedelta
 from typing import Any
 
 from engine.agents.ask import AnswerRecord
-from engine.app.backtest import AgentRun, backtest_context
+from engine.app.backtest import AgentRun
 from engine.app.look_index import count_looks, spec_look
 from engine.app.market_data import load_run
 from engine.app.memory import run_memory
@@ -27,10 +27,10 @@ from engine.domain.run import LookKind, RunSpec
 from engine.errors import UsageError
 from engine.lab.audit import Certificate, Leg, OnStep, Trace, audit, venue
 from engine.lab.audit_rules import RuleSubject
-from engine.lab.backtest import Checkpoint, play_to, run_agents
+from engine.lab.backtest import Checkpoint, play_to, run_agents, windows
 from engine.lab.planting import GUIDANCE, MARKERS, MEMORY, planted_notes
 from engine.lab.watched_market import Inputs, WatchedMarket, opened_files
-from engine.lab.window import on_convention, window
+from engine.lab.window import on_convention
 from engine.market.as_of import Market
 from engine.market.trading_hours import decision_time, previous_session
 from engine.ports import Calendar, LanguageModel
@@ -76,24 +76,18 @@ class _AgentSubject:
 
     def __init__(self, run: AgentRun, memory: TradingMemory | None) -> None:
         spec, preset = run.spec, run.preset
-        known = convention(spec.convention)
         self.name = preset.name
-        self.market = _settled(on_convention(spec, run.market), known.price_basis)
+        self.market = _settled(on_convention(spec, run.market), convention(spec.convention).price_basis)
         self.calendar = run.calendar
         self.beside = (*((GUIDANCE,) if "tools" in preset.steps else ()), *(() if memory is None else (MEMORY,)))
         self.hindsight = 0
         self._run, self._spec, self._preset = run, spec, preset
         self._empty = memory
-        dropped = max(known.bars_dropped_for(symbol) for symbol in spec.symbols)
-        self._sessions = window(self.calendar, spec.first, spec.last, dropped)
-        self._warming: Sequence[date] = ()
-        if spec.warm_up_from is not None:
-            before = self._sessions[0] - timedelta(days=1)
-            self._warming = window(self.calendar, spec.warm_up_from, before, 0)
+        _, sessions = windows(spec, self.calendar)
         self._rules, _ = with_costs(spec, run.services.config)
-        read_first = previous_session(self.calendar, self._sessions[0])
         same_close = self._rules.fill_at is FillAt.SAME_CLOSE
-        self.decided: Sequence[date] = self._sessions if same_close else [read_first, *self._sessions[:-1]]
+        before = previous_session(self.calendar, sessions[0])
+        self.decided: Sequence[date] = sessions if same_close else [before, *sessions[:-1]]
 
     async def whole(self) -> tuple[Trace, Mapping[str, Inputs]]:
         """The run as a backtest plays it."""
@@ -101,10 +95,10 @@ class _AgentSubject:
         watched = WatchedMarket.of(self.market)
         memory = None if self._empty is None else self._empty.copy()
         whole = replace(self._run, market=self.market)
-        context = replace(backtest_context(whole, memory, on_answer=heard.append), market=watched)
+        context = replace(whole.context(memory, heard.append), market=watched)
         if memory is not None:
             context = replace(context, recorder=_Recollected(memory, self.calendar, watched.read))
-        result = await run_agents(self._spec, context)
+        result = await run_agents(context)
         self.hindsight = 0 if memory is None else memory.written_with_hindsight()
         warm_up = () if result.warm_up is None else result.warm_up.decisions
         return _trace((*warm_up, *result.test.decisions), heard), watched.read
@@ -125,10 +119,10 @@ class _AgentSubject:
             notes += planted_notes(self._spec.symbols, read)
         preset = self._preset.model_copy(update={"guidance": notes})
         cut = replace(self._run, market=market, models=replace(self._run.models, models=models), preset=preset)
-        context = backtest_context(cut, memory, on_answer=heard.append)
+        context = cut.context(memory, heard.append)
         now = decision_time(self.calendar, read)
         context = replace(context, histories=venue(self.market, read, now, self._rules.fill_at))
-        decisions, where = await play_to(context, self._warming, self._sessions, read, start)
+        decisions, where = await play_to(context, read, start)
         said = {source for source, word in MARKERS.items() if any(word in _text(record) for record in heard)}
         if memory is not None and MEMORY in plant:
             places = [MemoryScope(s, owner, read, step) for s in self._spec.symbols for owner in self._preset.owners]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from engine import places
-from engine.agents.ask import AnswerRecord, Asker, QuestionKey
+from engine.agents.ask import AnswerRecord
 from engine.app.look_index import count_result
 from engine.app.market_data import load_run
 from engine.app.memory import keep_run_memory, run_memory
@@ -26,14 +27,14 @@ from engine.lab.rule_backtest import run_strategy
 from engine.lab.window import desk_calendar_of, on_convention
 from engine.market.as_of import Market
 from engine.market.trading_hours import FIRST_SESSION
-from engine.messages.events import AgentSaid, Event, Noticed, Publish, RunFinished, RunStarted
+from engine.messages.events import Noticed, Publish, RunFinished
 from engine.ports import Calendar
 from engine.preset import Preset
 from engine.reports.report import Report
 from engine.reports.stored import keep
 from engine.services import Services
-from engine.session.cost_meter import CostMeter, answered
-from engine.session.recorder import JournalRecorder, Silent
+from engine.session.cost_meter import CostMeter
+from engine.session.recorder import JournalRecorder, Silent, begin_run
 
 BASELINES = ("buy-and-hold", "equal-weight", "macd", "kdj-rsi", "z-score", "random", "cash")
 """The strategies that stand beside every result."""
@@ -64,105 +65,75 @@ def run_backtest(
     preset = preset_of(spec)
     models = None if preset is None else build_models(services, preset, spec.model)
     market = asyncio.run(load_run(services, spec)) if market is None else market
-    windows(spec, desk_calendar_of(market, spec.symbols))
+    calendar = desk_calendar_of(market, spec.symbols)
+    windows(spec, calendar)
     beside: dict[str, Result] = {}
     for name in baselines:
         rule = replace(spec, preset=None, strategy=name, params=(), model=None, without=(), warm_up_from=None)
         beside[name] = run_strategy(rule, market, *with_costs(rule, services.config))
         on_baseline(name, beside[name])
-    agents = None
-    if preset is not None and models is not None:
-        agents = AgentRun(services=services, spec=spec, preset=preset, models=models, market=market)
     label = "a rule strategy" if models is None else models.label
     with JournalWriter(places.run_journal(spec.run), batched=True) as journal:
-        _begin(services, spec, market, label, () if preset is None else preset.questions, journal, publish)
+        begin_run(
+            journal,
+            publish,
+            RunEntry(
+                id=spec.run,
+                kind=RunKind.BACKTEST,
+                name=spec.preset or spec.strategy or "",
+                started=services.clock.now(),
+                label=label,
+                spec=spec,
+                symbols=spec.symbols,
+            ),
+            window=(spec.first, spec.last),
+            sessions=len(calendar.sessions(spec.warm_up_from or spec.first, spec.last)),
+            steps=() if preset is None else preset.questions,
+        )
         try:
-            if agents is None:
+            if preset is None or models is None:
                 result = run_strategy(spec, market, *with_costs(spec, services.config))
             else:
-                result = asyncio.run(_play(agents, journal, publish, stop))
+                agents = AgentRun(
+                    services=services,
+                    spec=spec,
+                    preset=preset,
+                    models=models,
+                    market=market,
+                    publish=publish,
+                    stop=stop,
+                )
+                result = asyncio.run(play(agents, journal))
         except BaseException as error:
-            _fail(services, spec, error, journal, publish)
+            outcome = RunOutcome.FAILED if isinstance(error, Exception) else RunOutcome.INTERRUPTED
+            detail = str(error) if isinstance(error, PaperdeskError) else type(error).__name__
+            journal.run_finished(spec.run, outcome, services.clock.now(), detail=detail)
+            publish(RunFinished(spec.run, services.clock.now(), outcome, None, detail))
             raise
         report = Report(result, beside, label, services.config.metrics.risk_free)
         keep(journal, report)
         journal.backtest_result(spec.run, result, services.clock.now())
-    count_result(kind, result, services.clock.now())
-    _end(services, spec, result, publish)
-    return report
-
-
-async def _play(agents: AgentRun, journal: JournalWriter, publish: Publish, stop: Stop) -> Result:
-    try:
-        return await play(agents, journal, publish=publish, stop=stop)
-    finally:
-        await agents.models.aclose()
-
-
-def _begin(
-    services: Services,
-    spec: RunSpec,
-    market: Market,
-    label: str,
-    steps: Sequence[str],
-    journal: JournalWriter,
-    publish: Publish,
-) -> None:
-    name, now = spec.preset or spec.strategy or "", services.clock.now()
-    calendar = desk_calendar_of(market, spec.symbols)
-    journal.run_started(
-        RunEntry(
-            id=spec.run,
-            kind=RunKind.BACKTEST,
-            name=name,
-            started=now,
-            label=label,
-            spec=spec,
-            symbols=spec.symbols,
-        )
-    )
-    publish(
-        RunStarted(
-            run=spec.run,
-            time=now,
-            kind=RunKind.BACKTEST,
-            name=name,
-            label=label,
-            symbols=spec.symbols,
-            first=spec.first,
-            last=spec.last,
-            sessions=len(calendar.sessions(spec.warm_up_from or spec.first, spec.last)),
-            steps=tuple(steps),
-        )
-    )
-
-
-def _fail(services: Services, spec: RunSpec, error: BaseException, journal: JournalWriter, publish: Publish) -> None:
-    now = services.clock.now()
-    outcome = RunOutcome.FAILED if isinstance(error, Exception) else RunOutcome.INTERRUPTED
-    detail = str(error) if isinstance(error, PaperdeskError) else type(error).__name__
-    journal.run_finished(spec.run, outcome, now, detail=detail)
-    publish(RunFinished(spec.run, now, outcome, None, detail))
-
-
-def _end(services: Services, spec: RunSpec, result: Result, publish: Publish) -> None:
     now, equity = services.clock.now(), result.test.equity
+    count_result(kind, result, now)
     for note in result.notes:
         publish(Noticed(spec.run, now, "info", note))
     value = equity[-1].value if equity else result.test.initial_value
     outcome = RunOutcome.INTERRUPTED if result.interrupted else RunOutcome.DONE
     publish(RunFinished(spec.run, now, outcome, value, ""))
+    return report
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentRun:
-    """Agents and what they are played on.
+    """A preset's agents with everything that they need, to be played over a market.
 
-    services: where the memory's embedder and the configured costs come from.
+    services: source of the memory's embedder and of the configured costs.
     spec: the run's description.
     preset: the agents' preset, with the run's briefing.
     models: the models that answer them.
     market: all data of the run's window, as traded.
+    publish: hears every event.
+    stop: asked before each session.
     """
 
     services: Services
@@ -170,89 +141,58 @@ class AgentRun:
     preset: Preset
     models: ModelSet
     market: Market
+    publish: Publish = lambda event: None
+    stop: Stop = lambda: False
 
     @property
     def calendar(self) -> Calendar:
         """The calendar that the run decides on."""
         return desk_calendar_of(self.market, self.spec.symbols)
 
+    def context(
+        self,
+        memory: TradingMemory | None,
+        on_answer: Callable[[AnswerRecord], None] = lambda record: None,
+        journal: JournalWriter | None = None,
+    ) -> BacktestContext:
+        """The context of the backtest; `on_answer` hears of every call of a model."""
+        spec, desk = self.spec, self.services.desk
+        clock = BacktestClock(datetime.combine(FIRST_SESSION, datetime.min.time(), tzinfo=UTC))
+        recorder = Silent() if journal is None else JournalRecorder(journal, spec.run, desk, clock)
 
-async def play(
-    run: AgentRun,
-    journal: JournalWriter | None = None,
-    *,
-    publish: Callable[[Event], None] = lambda event: None,
-    stop: Callable[[], bool] = lambda: False,
-) -> Result:
-    """Play a preset over a market. Where a journal is kept its memory is kept too, of a run that ends early as well."""
-    meter, spec = CostMeter(run.models.spec), run.spec
-    with run_memory(run.services, run.preset, run.calendar, embedder=spec.embedder, on_use=meter.add) as memory:
-        context = backtest_context(run, memory, journal, publish=publish, stop=stop, on_answer=meter.count)
-        trouble = ""
-        try:
-            result = await run_agents(spec, context)
-        finally:
-            if journal is not None:
-                trouble = keep_run_memory(memory, spec.run)
-    return replace(result, model=meter.use, notes=(*result.notes, trouble) if trouble else result.notes)
+        def record(answer: AnswerRecord) -> None:
+            on_answer(answer)
+            recorder.answered(answer)
 
-
-def backtest_context(
-    run: AgentRun,
-    memory: TradingMemory | None,
-    journal: JournalWriter | None = None,
-    *,
-    publish: Callable[[Event], None] = lambda event: None,
-    stop: Callable[[], bool] = lambda: False,
-    on_answer: Callable[[AnswerRecord], None] = lambda record: None,
-) -> BacktestContext:
-    """The context of a backtest of agents; `on_answer` hears of every call of a model."""
-    spec, desk = run.spec, run.services.desk
-    clock = BacktestClock(datetime.combine(FIRST_SESSION, datetime.min.time(), tzinfo=UTC))
-    recorder = Silent() if journal is None else JournalRecorder(journal, spec.run, desk, clock)
-
-    def heard(record: AnswerRecord) -> None:
-        on_answer(record)
-        if isinstance(recorder, JournalRecorder):
-            recorder.answered(record)
-        publish(answered(record, spec.run, clock.now()))
-
-    def said(asked: QuestionKey, text: str) -> None:
-        publish(
-            AgentSaid(
-                run=spec.run,
-                time=clock.now(),
-                session=asked.session,
-                symbol=asked.symbol,
-                owner=asked.owner,
-                step=asked.step,
-                text=text,
-            )
+        market, (rules, cash) = on_convention(spec, self.market), with_costs(spec, self.services.config)
+        asker = self.models.publishing_asker(
+            spec.run, clock, record, spec=spec, on_answered=self.publish, on_text=self.publish
+        )
+        return BacktestContext(
+            spec=spec,
+            desk=desk,
+            market=market,
+            clock=clock,
+            cycle=Cycle(self.preset, asker, market.calendars, self.publish, memory),
+            rules=replace(rules, allow_short=rules.allow_short and self.preset.sizing.allow_short),
+            cash=cash,
+            publish=self.publish,
+            recorder=recorder,
+            stop=self.stop,
+            memory=memory,
         )
 
-    models, market = run.models, on_convention(spec, run.market)
-    rules, cash = with_costs(spec, run.services.config)
-    asker = Asker(
-        models.models,
-        models.settings,
-        heard,
-        said,
-        sample=spec.sample,
-        options=spec.options,
-        insisted=models.insisted,
-    )
-    return BacktestContext(
-        run=spec.run,
-        desk=desk,
-        symbols=spec.symbols,
-        market=market,
-        calendar=run.calendar,
-        clock=clock,
-        cycle=Cycle(run.preset, asker, market.calendars, publish, memory),
-        rules=replace(rules, allow_short=rules.allow_short and run.preset.sizing.allow_short),
-        cash=cash,
-        publish=publish,
-        recorder=recorder,
-        stop=stop,
-        memory=memory,
-    )
+
+async def play(run: AgentRun, journal: JournalWriter | None = None) -> Result:
+    """Play a preset over a market, and close its models. The memory is kept beside a journal, of a run that ends early
+    as well."""
+    meter, spec = CostMeter(run.models.spec), run.spec
+    async with aclosing(run.models):
+        with run_memory(run.services, run.preset, run.calendar, embedder=spec.embedder, on_use=meter.add) as memory:
+            context, trouble = run.context(memory, meter.count, journal), ""
+            try:
+                result = await run_agents(context)
+            finally:
+                if journal is not None:
+                    trouble = keep_run_memory(memory, spec.run)
+    return replace(result, model=meter.use, notes=(*result.notes, trouble) if trouble else result.notes)

@@ -11,7 +11,7 @@ from engine import places
 from engine.account.booking import claim_account
 from engine.account.broker_venue import BrokerVenue
 from engine.account.reconciliation import BooksDisagree
-from engine.agents.ask import AnswerRecord, Asker, QuestionKey
+from engine.agents.ask import AnswerRecord, Asker
 from engine.app.desk_context import DeskAccount, DeskContext, check_calendar, refuse_bound
 from engine.app.fetch import refresh
 from engine.app.market_data import held_symbols, load_desk
@@ -29,12 +29,12 @@ from engine.journal.writer import JournalWriter
 from engine.lab.window import unread_series
 from engine.market.as_of import Market
 from engine.market.trading_hours import decision_time
-from engine.messages.events import AgentSaid, Event, Noticed, Publish, RunFinished
+from engine.messages.events import Event, Noticed, Publish, RunFinished
 from engine.ports import LanguageModel
 from engine.preset import Preset, briefed, load_preset
 from engine.reports.documents import row_json
 from engine.session.context import Quotes
-from engine.session.cost_meter import CostMeter, answered
+from engine.session.cost_meter import CostMeter
 from engine.session.desk_context import DeskRun, DeskRunResult, run_id
 from engine.session.desk_run import run_daily, run_within
 from engine.session.recorder import DeskRecorder, answer_entry
@@ -196,28 +196,15 @@ class _Run:
         )
 
     def _asker(self, through: Callable[[LanguageModel], LanguageModel]) -> Asker:
-        models, clock = self._prepared.models, self._context.clock
+        clock = self._context.clock
 
-        def heard(record: AnswerRecord) -> None:
-            if self._journal.answer(answer_entry(record, self._run, self._prepared.number, clock.now())):
-                self._meter.count(record)
-            self._tell(answered(record, self._run, clock.now()))
+        def record(answer: AnswerRecord) -> None:
+            if self._journal.answer(answer_entry(answer, self._run, self._prepared.number, clock.now())):
+                self._meter.count(answer)
 
-        def said(asked: QuestionKey, text: str) -> None:
-            self._publish(
-                AgentSaid(
-                    run=self._run,
-                    time=clock.now(),
-                    session=asked.session,
-                    symbol=asked.symbol,
-                    owner=asked.owner,
-                    step=asked.step,
-                    text=text,
-                )
-            )
-
-        asked_of = {agent: through(model) for agent, model in models.models.items()}
-        return Asker(asked_of, models.settings, heard, said, insisted=models.insisted)
+        return self._prepared.models.publishing_asker(
+            self._run, clock, record, on_answered=self._tell, on_text=self._publish, through=through
+        )
 
     def _desk_run(self, cycle: Cycle, recorder: DeskRecorder, venue: Venue) -> DeskRun:
         context, prepared = self._context, self._prepared

@@ -15,10 +15,12 @@ from engine.domain.model_price import ModelPrice, PriceTable
 from engine.domain.model_spec import ModelKind, ModelSpec, ReplayMode, parse_model_spec
 from engine.domain.run import RunSpec
 from engine.errors import ConfigError, PaperdeskError
+from engine.messages.events import AgentSaid, Publish
 from engine.offline.model import OfflineModel
-from engine.ports import LanguageModel
+from engine.ports import Clock, LanguageModel
 from engine.preset import Preset, load_preset
 from engine.services import OpenModels, Services
+from engine.session.cost_meter import answered
 from engine.settings import AgentSettings
 
 
@@ -63,6 +65,38 @@ class ModelSet:
             options=NO_OPTIONS if spec is None else spec.options,
             insisted=self.insisted,
         )
+
+    def publishing_asker(
+        self,
+        run: str,
+        clock: Clock,
+        on_answer: Callable[[AnswerRecord], None],
+        *,
+        spec: RunSpec | None = None,
+        on_answered: Publish,
+        on_text: Publish,
+        through: Callable[[LanguageModel], LanguageModel] = lambda model: model,
+    ) -> Asker:
+        """An asker whose every call is an event for `on_answered`, and whose streamed text is one for `on_text`."""
+
+        def answer(record: AnswerRecord) -> None:
+            on_answer(record)
+            on_answered(answered(record, run, clock.now()))
+
+        def text(key: QuestionKey, part: str) -> None:
+            on_text(
+                AgentSaid(
+                    run=run,
+                    time=clock.now(),
+                    session=key.session,
+                    symbol=key.symbol,
+                    owner=key.owner,
+                    step=key.step,
+                    text=part,
+                )
+            )
+
+        return self.asker(spec, answer, text, through)
 
     async def aclose(self) -> None:
         """Close connections and files; inside the event loop that asked."""

@@ -19,7 +19,7 @@ from engine.domain.portfolio import Portfolio
 from engine.domain.run import EquityPoint, Result, RunSpec, Stretch
 from engine.errors import UsageError
 from engine.execution.venue import SettledSession
-from engine.lab.window import coverage, data_notes, unread_series, window
+from engine.lab.window import coverage, data_notes, desk_calendar_of, unread_series, window
 from engine.market.as_of import Market
 from engine.market.trading_hours import decision_time, previous_session
 from engine.messages.events import Event, SessionOpened
@@ -37,28 +37,24 @@ from engine.session.simulated_venue import Awaited, SimulatedVenue
 class BacktestContext:
     """Everything that a backtest of agents needs.
 
-    run: id of the run
-    desk: whose name the orders bear
-    symbols: in the order in which they are decided
-    market: all data, on the price basis of the run
-    calendar: the sessions that are decided on
-    clock: is moved to the moment of each decision
-    cycle: the agents' round of decisions
-    rules: how orders fill, and what that costs
-    cash: what each part begins with, in the quote currency
-    publish: hears every event
-    recorder: keeps what happens
-    stop: asked before each session
+    spec: the run.
+    desk: the desk's name, which orders bear.
+    market: all data, on the price basis of the run.
+    clock: is moved to the moment of each decision.
+    cycle: the agents' round of decisions.
+    rules: how orders fill, and what that costs.
+    cash: what each part begins with, in the quote currency.
+    publish: hears every event.
+    recorder: keeps each step.
+    stop: asked before each session.
     histories: the prices that the broker trades at, where they are not the market's own: a market that is cut in the
-        middle of a coin's day has no bar of it, and fills still come
-    memory: the cycle's
+        middle of a crypto pair's day has no bar of it, and fills still come.
+    memory: the cycle's.
     """
 
-    run: str
+    spec: RunSpec
     desk: str
-    symbols: tuple[Symbol, ...]
     market: Market
-    calendar: Calendar
     clock: BacktestClock
     cycle: Cycle
     rules: ExecutionRules
@@ -70,30 +66,34 @@ class BacktestContext:
     memory: TradingMemory | None = None
 
     @property
+    def calendar(self) -> Calendar:
+        """The calendar of the sessions that are decided on."""
+        return desk_calendar_of(self.market, self.spec.symbols)
+
+    @property
     def same_close(self) -> bool:
         """True where orders fill at the close that they were decided on."""
         return self.rules.fill_at is FillAt.SAME_CLOSE
 
 
-async def run_agents(spec: RunSpec, context: BacktestContext) -> Result:
+async def run_agents(context: BacktestContext) -> Result:
     """Play the warm-up (if any) and the test. Both are simulated trading; at `spec.first` cash and positions start
     afresh, while what the desk has learned stays. Source: FinVision §4.1 [V9].
 
     Raises UsageError for an empty window; MissingData, StaleData or MalformedData where the bars do not cover it.
     """
+    spec = context.spec
     warming, sessions = windows(spec, context.calendar)
     covered = coverage(spec, context.market)
     if context.same_close and has_books(context.cycle.preset):
         raise UsageError("books of several owners need orders that fill after the close: choose another --convention")
     total, state = len(warming) + len(sessions), RunState(TradingHistory())
-    warm_up = None
-    if warming:
-        warm_up = _Part(context, "warm-up", warming, total=total)
-        state = await warm_up.play(state)
-    test = _Part(context, "test", sessions, total=total, done=0 if warm_up is None else warm_up.done)
-    if warm_up is None or not warm_up.stopped:
-        await test.play(state)
-    parts = (test,) if warm_up is None else (warm_up, test)
+    parts: list[_Part] = []
+    for name, days in (("warm-up", warming), ("test", sessions)):
+        if days:
+            parts.append(_Part(context, name, days, total=total, done=parts[-1].done if parts else 0))
+            if not any(part.stopped for part in parts):
+                state = await parts[-1].play(state)
     notes = (
         *data_notes(spec, context.market, covered),
         *unread_series(context.cycle.preset, spec.data, context.market),
@@ -101,8 +101,8 @@ async def run_agents(spec: RunSpec, context: BacktestContext) -> Result:
     )
     return Result(
         spec=spec,
-        test=test.stretch(),
-        warm_up=None if warm_up is None else warm_up.stretch(),
+        test=parts[-1].stretch(),
+        warm_up=parts[0].stretch() if warming else None,
         dropped=context.market.dropped,
         notes=notes,
         interrupted=any(part.stopped for part in parts),
@@ -130,25 +130,21 @@ class Checkpoint:
 
 
 async def play_to(
-    context: BacktestContext,
-    warming: Sequence[date],
-    sessions: Sequence[date],
-    read: date,
-    start: Checkpoint | None = None,
+    context: BacktestContext, read: date, start: Checkpoint | None = None
 ) -> tuple[tuple[Decision, ...], Checkpoint]:
     """Play as `run_agents` does, from a checkpoint (or the beginning, warm-up included) until the decision that reads
-    the session `read` has been taken, and no further: nothing is needed that comes after. `sessions` are all of the
-    test's.
+    the session `read` has been taken, and no further: nothing is needed that comes after.
 
     `context.memory` is at the checkpoint already, being a copy of its memory. Returns the decisions, in order, and the
     run's state once `read` is settled. The data is not checked.
     """
-    total, decisions = len(warming) + len(sessions), tuple[Decision, ...]()
+    warming, sessions = windows(context.spec, context.calendar)
+    total, decisions = len(warming) + len(sessions), list[Decision]()
     state = RunState(TradingHistory()) if start is None else start.state
     if start is None and warming:
         warm_up = _Part(context, "warm-up", warming, total=total)
         state = await warm_up.play(state)
-        decisions = tuple(warm_up.decisions)
+        decisions = warm_up.decisions
     test = _Part(context, "test", sessions, total=total, last=read, start=start)
     checkpoint = await test.play_to(read, state)
     return (*decisions, *test.decisions), checkpoint
@@ -196,9 +192,9 @@ class _Part:
             awaited=None if start is None else start.awaited,
         )
         self._session_context = SessionContext(
-            run=context.run,
+            run=context.spec.run,
             desk=context.desk,
-            symbols=context.symbols,
+            symbols=context.spec.symbols,
             market=context.market,
             calendar=context.calendar,
             cycle=context.cycle,
@@ -274,7 +270,7 @@ class _Part:
         self.done += 1
         context.publish(
             SessionOpened(
-                run=context.run,
+                run=context.spec.run,
                 time=now,
                 session=read,
                 index=self.done,
@@ -308,7 +304,7 @@ class _Part:
 
     def _mark(self, session: date, portfolio: Portfolio) -> EquityPoint:
         context = self._context
-        return books_as_seen(context.market, context.calendar, context.symbols, session, portfolio)
+        return books_as_seen(context.market, context.calendar, context.spec.symbols, session, portfolio)
 
     def _checkpoint(self, state: RunState) -> Checkpoint:
         memory = self._context.memory

@@ -18,13 +18,14 @@ from engine.execution.controls import Halted
 from engine.execution.submission import Submission, SubmissionResult, SubmissionTerms
 from engine.journal.entries import RunEntry
 from engine.market.trading_hours import decision_time, previous_session, session_after, session_to_decide
-from engine.messages.events import RunFinished, RunStarted
+from engine.messages.events import RunFinished
 from engine.session.context import Moment, Quotes, SessionContext, SessionResult
 from engine.session.desk_context import DeskRun, DeskRunResult
 from engine.session.desk_state import close_abandoned, decided_until, desk_state, skip_missed
 from engine.session.loop import order_filled, run_session
 from engine.session.owner_books import has_books
 from engine.session.recorded_inputs import on_recorded_inputs
+from engine.session.recorder import begin_run
 from engine.session.schedule import DAILY
 
 TAKEN = (OrderState.ACKNOWLEDGED, OrderState.PARTIALLY_FILLED, OrderState.FILLED)
@@ -149,35 +150,19 @@ def _open_until(desk: DeskRun) -> datetime:
 
 
 def _begin(desk: DeskRun) -> None:
-    """Write down, and publish, that a run has begun or goes on."""
-    now = desk.clock.now()
-    desk.journal.run_started(
-        RunEntry(
-            id=desk.run,
-            kind=desk.kind,
-            name=desk.name,
-            started=now,
-            label=desk.label,
-            spec=None,
-            symbols=desk.symbols,
-            session=desk.session,
-            cycle=desk.number,
-        )
+    entry = RunEntry(
+        id=desk.run,
+        kind=desk.kind,
+        name=desk.name,
+        started=desk.clock.now(),
+        label=desk.label,
+        spec=None,
+        symbols=desk.symbols,
+        session=desk.session,
+        cycle=desk.number,
     )
-    desk.publish(
-        RunStarted(
-            run=desk.run,
-            time=now,
-            kind=desk.kind,
-            name=desk.name,
-            label=desk.label,
-            symbols=desk.symbols,
-            first=desk.session,
-            last=desk.session,
-            sessions=1,
-            steps=desk.cycle.preset.questions,
-        )
-    )
+    window, steps = (desk.session, desk.session), desk.cycle.preset.questions
+    begin_run(desk.journal, desk.publish, entry, window=window, sessions=1, steps=steps)
 
 
 async def _book_fills(desk: DeskRun, submitted: SubmissionResult) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import date, datetime
 from decimal import Decimal
 
 from engine.agents.ask import AnswerRecord
@@ -14,10 +14,11 @@ from engine.domain.run import EquityPoint
 from engine.execution.controls import approvals
 from engine.execution.venue import SettledSession
 from engine.journal.codec import to_json
-from engine.journal.entries import AnswerEntry, OrderEntry
+from engine.journal.entries import AnswerEntry, OrderEntry, RunEntry
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
 from engine.market.as_of import Market
+from engine.messages.events import Publish, RunStarted
 from engine.ports import Clock
 from engine.session.owner_books import BookOrders, BookSettlement
 from engine.session.recorded_inputs import input_parts
@@ -129,6 +130,34 @@ class JournalRecorder:
             self.journal.outcome(self.run, row)
 
 
+def begin_run(
+    journal: JournalWriter,
+    publish: Publish,
+    entry: RunEntry,
+    *,
+    window: tuple[date, date],
+    sessions: int,
+    steps: Sequence[str],
+) -> None:
+    """Write down, and publish, that a run over a window of so many sessions has begun or goes on; `steps` are the
+    questions that its agents are asked."""
+    journal.run_started(entry)
+    publish(
+        RunStarted(
+            run=entry.id,
+            time=entry.started,
+            kind=entry.kind,
+            name=entry.name,
+            label=entry.label,
+            symbols=entry.symbols,
+            first=window[0],
+            last=window[1],
+            sessions=sessions,
+            steps=tuple(steps),
+        )
+    )
+
+
 def answer_entry(record: AnswerRecord, run: str, cycle: int, time: datetime) -> AnswerEntry:
     """A call of a model as the journal keeps it."""
     asked = record.key
@@ -161,6 +190,9 @@ class Silent:
     def new_fills(self, settled: SettledSession) -> Sequence[Fill]:
         """All fills."""
         return settled.fills
+
+    def answered(self, record: AnswerRecord) -> None:
+        """Nothing."""
 
     def began(self, part: str, initial_value: Decimal) -> None:
         """Nothing."""

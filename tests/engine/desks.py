@@ -187,13 +187,10 @@ async def play(
     kept, answering = Kept(), model or ScriptedModel(script)
     played = Played(Result(spec=spec, test=Stretch(initial_value=cash)), kept, answering)
     asker = Asker({"default": answering}, {}, played.answers.append, lambda asked, text: None)
-    shares = [c for c in (market.calendars[s] for s in chosen) if c.name != "24/7"]
-    setting = BacktestContext(
-        run="run",
+    context = BacktestContext(
+        spec=spec,
         desk="test",
-        symbols=chosen,
         market=market,
-        calendar=shares[0] if shares else AroundTheClock(),
         clock=BacktestClock(datetime(2000, 1, 1, tzinfo=UTC)),
         cycle=Cycle(preset, asker, market.calendars, played.events.append),
         rules=rules,
@@ -202,7 +199,7 @@ async def play(
         recorder=kept,
         stop=stop,
     )
-    played.result = await run_agents(spec, setting)
+    played.result = await run_agents(context)
     return played
 
 

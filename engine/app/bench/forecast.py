@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
-from engine.app.backtest import AgentRun, Stop, backtest_context
+from engine.app.backtest import AgentRun, Stop
 from engine.app.bench.jobs import Job, job_market
 from engine.app.memory import run_memory
 from engine.app.models import build_models, chosen_models
@@ -235,13 +235,21 @@ async def _play(
     preset = load_preset(job.spec.preset or "").without(job.spec.without)
     models = build_models(services, preset, OfflineModel.spec)
     models = replace(models, models={agent: model_of(agent) for agent in models.models})
-    run = AgentRun(services=services, spec=job.spec, preset=preset, models=models, market=market)
     count = 0
 
-    def heard(event: object) -> None:
+    def on_event(event: object) -> None:
         nonlocal count
         count += isinstance(event, SessionOpened)
 
+    run = AgentRun(
+        services=services,
+        spec=job.spec,
+        preset=preset,
+        models=models,
+        market=market,
+        publish=on_event,
+        stop=stop,
+    )
     with run_memory(services, preset, run.calendar) as memory:
-        await run_agents(job.spec, backtest_context(run, memory, publish=heard, stop=stop))
+        await run_agents(run.context(memory))
     return count

@@ -78,7 +78,10 @@ def play_job(services: Services, job: Job, stop: Stop) -> Played:
             )
             result = report.result
         else:
-            result = asyncio.run(_unrecorded(services, job.spec, market, stop))
+            preset = load_preset(job.spec.preset or "").without(job.spec.without)
+            models = build_models(services, preset, job.spec.model)
+            run = AgentRun(services=services, spec=job.spec, preset=preset, models=models, market=market, stop=stop)
+            result = asyncio.run(play(run))
             count_result(LookKind.BENCH, result, services.clock.now())
     except (MissingData, StaleData) as error:
         return Played(None, str(error))
@@ -88,16 +91,6 @@ def play_job(services: Services, job: Job, stop: Stop) -> Played:
 def job_market(services: Services, job: Job) -> Market:
     """The market of a job. Raises what loading raises."""
     return adjusted_market(job.table, job.spec.symbols[0], asyncio.run(load_run(services, job.spec)))
-
-
-async def _unrecorded(services: Services, spec: RunSpec, market: Market, stop: Stop) -> Result:
-    preset = load_preset(spec.preset or "").without(spec.without)
-    models = build_models(services, preset, spec.model)
-    try:
-        run = AgentRun(services=services, spec=spec, preset=preset, models=models, market=market)
-        return await play(run, stop=stop)
-    finally:
-        await models.aclose()
 
 
 def _one_by_one(services: Services, jobs: Sequence[Job], stop: Stop, on_done: OnDone) -> Mapping[int, Played]:
