@@ -1,70 +1,74 @@
-"""Account, configurations, clock, calendar and assets of the protocol."""
+"""The account in the protocol: figures, configurations, clock, calendar, assets, activities, and equity by session."""
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from connectors.sandbox.market import Listing, next_session, session_open
-from connectors.sandbox.protocol import NEW_YORK, Request, Response, invalid, new_york_time
-from connectors.sandbox.router import Api, route
-from engine.domain.decimal_text import plain
+from connectors.sandbox.exchange import Exchange
+from connectors.sandbox.market import Listing, latest_session, next_session, session_open
+from connectors.sandbox.protocol import (
+    FIXED_FIELDS,
+    NEW_YORK,
+    Request,
+    invalid,
+    moment_of,
+    new_york_time,
+    route,
+    texts,
+)
+
+_PERIODS = {"D": 1, "W": 7, "M": 31, "A": 366}
+_FIRST, _LAST = date(2000, 1, 1), date(2035, 12, 31)
+"""First and last day of the calendar."""
 
 
-class AccountApi(Api):
-    """Requests about the account and its exchange."""
+class AccountApi:
+    """Requests about the account, its history and its exchange."""
+
+    def __init__(self, exchange: Exchange) -> None:
+        self._exchange = exchange
+        self._market = exchange.market
+        self._book = exchange.book
 
     @route("GET", "/v2/account")
-    def account(self, request: Request) -> Response:
+    def account(self, request: Request) -> dict[str, Any]:
         """Cash, equity, margin, and the account's permissions."""
-        matching, facts = self._matching, self._book.facts
-        figures = matching.figures()
-        last = self._book.closes[max(self._book.closes)] if self._book.closes else self._book.initial_cash
-        blocked = matching.faults.active("account_blocked") is not None
+        exchange, book = self._exchange, self._book
+        figures = exchange.figures()
+        blocked = exchange.faults.active("account_blocked") is not None
         document = {
-            "id": facts["account"],
-            "account_number": f"PA{int(UUID(facts['account'])) % 10**9:09d}",
-            "status": "ACTIVE",
-            "crypto_status": "ACTIVE",
-            "currency": "USD",
-            "cash": plain(figures.cash),
-            "equity": plain(figures.equity),
-            "portfolio_value": plain(figures.equity),
-            "last_equity": plain(last),
-            "long_market_value": plain(figures.long),
-            "short_market_value": plain(figures.short),
-            "initial_margin": plain(figures.initial_margin),
-            "maintenance_margin": plain(figures.maintenance_margin),
-            "last_maintenance_margin": plain(figures.maintenance_margin),
-            "buying_power": plain(figures.buying_power),
-            "regt_buying_power": plain(figures.buying_power),
-            "non_marginable_buying_power": plain(figures.cash_power),
-            "options_buying_power": "0",
-            "options_approved_level": 0,
-            "options_trading_level": 0,
-            "multiplier": "2",
-            "sma": "0",
-            "accrued_fees": "0",
-            "intraday_adjustments": "0",
-            "pending_reg_taf_fees": "0",
-            "balance_asof": max(self._book.closes, default=matching.now.date()).isoformat(),
-            "created_at": facts["created"],
+            "id": book.facts["account"],
+            "account_number": f"PA{int(UUID(book.facts['account'])) % 10**9:09d}",
+            "cash": figures.cash,
+            "equity": figures.equity,
+            "portfolio_value": figures.equity,
+            "last_equity": book.closes[max(book.closes)] if book.closes else book.initial_cash,
+            "long_market_value": figures.long,
+            "short_market_value": figures.short,
+            "initial_margin": figures.initial_margin,
+            "maintenance_margin": figures.maintenance_margin,
+            "last_maintenance_margin": figures.maintenance_margin,
+            "buying_power": figures.buying_power,
+            "regt_buying_power": figures.buying_power,
+            "non_marginable_buying_power": figures.cash_power,
+            "balance_asof": max(book.closes, default=exchange.now.date()).isoformat(),
+            "created_at": book.facts["created"],
             "account_blocked": blocked,
-            "trading_blocked": blocked or matching.faults.active("trading_blocked") is not None,
-            "transfers_blocked": False,
-            "trade_suspended_by_user": self._book.configurations["suspend_trade"],
-            "shorting_enabled": not self._book.configurations["no_shorting"],
+            "trading_blocked": blocked or exchange.faults.active("trading_blocked") is not None,
+            "trade_suspended_by_user": book.configurations["suspend_trade"],
+            "shorting_enabled": not book.configurations["no_shorting"],
         }
-        return Response(200, document)
+        return FIXED_FIELDS["account"] | texts(document)
 
     @route("GET", "/v2/account/configurations")
-    def configurations(self, request: Request) -> Response:
+    def configurations(self, request: Request) -> dict[str, Any]:
         """The account's configurations."""
-        return Response(200, self._book.configurations)
+        return self._book.configurations
 
     @route("PATCH", "/v2/account/configurations")
-    def configure(self, request: Request) -> Response:
+    def configure(self, request: Request) -> dict[str, Any]:
         """Change known configurations."""
         wanted = request.json()
         for name, value in wanted.items():
@@ -74,31 +78,28 @@ class AccountApi(Api):
                 raise invalid(f"invalid {name}: {str(value)[:40]!r}")
         self._book.configurations |= wanted
         self._book.commit()
-        return Response(200, self._book.configurations)
+        return self._book.configurations
 
     @route("GET", "/v2/clock")
-    def clock(self, request: Request) -> Response:
+    def clock(self, request: Request) -> dict[str, Any]:
         """The market clock, in New York time."""
         now, calendar = self._exchange.now, self._market.exchange
         today = session_open(calendar, now)
         opens = next_session(calendar, now)
-        return Response(
-            200,
-            {
-                "timestamp": new_york_time(now),
-                "is_open": today is not None,
-                "next_open": new_york_time(calendar.opens_at(opens)),
-                "next_close": new_york_time(calendar.closes_at(today or opens)),
-            },
-        )
+        return {
+            "timestamp": new_york_time(now),
+            "is_open": today is not None,
+            "next_open": new_york_time(calendar.opens_at(opens)),
+            "next_close": new_york_time(calendar.closes_at(today or opens)),
+        }
 
     @route("GET", "/v2/calendar")
-    def calendar(self, request: Request) -> Response:
+    def calendar(self, request: Request) -> list[dict[str, Any]]:
         """Sessions with their hours in New York time."""
         calendar = self._market.exchange
-        first, last = request.day("start") or date(2000, 1, 1), request.day("end") or date(2035, 12, 31)
-        days = calendar.sessions(max(first, date(2000, 1, 1)), min(last, date(2035, 12, 31))) if first <= last else []
-        return Response(200, [self._session(day) for day in days])
+        first, last = request.day("start") or _FIRST, request.day("end") or _LAST
+        days = calendar.sessions(max(first, _FIRST), min(last, _LAST)) if first <= last else []
+        return [self._session(day) for day in days]
 
     def _session(self, day: date) -> dict[str, Any]:
         calendar = self._market.exchange
@@ -114,41 +115,102 @@ class AccountApi(Api):
         }
 
     @route("GET", "/v2/assets")
-    def assets(self, request: Request) -> Response:
+    def assets(self, request: Request) -> list[dict[str, Any]]:
         """All listings."""
-        found = [self._asset(self._market.listing(symbol)) for symbol in self._market.symbols]
+        every = [self._asset(self._market.listing(symbol)) for symbol in self._market.symbols]
         for name, key in (("status", "status"), ("asset_class", "class"), ("exchange", "exchange")):
             wanted = request.query.get(name)
             if wanted and wanted != "all":
-                found = [one for one in found if one[key] == wanted]
-        return Response(200, found)
+                every = [one for one in every if one[key] == wanted]
+        return every
 
     @route("GET", "/v2/assets/{asset}")
-    def asset(self, request: Request) -> Response:
+    def asset(self, request: Request) -> dict[str, Any]:
         """One listing, by name or id."""
-        return Response(200, self._asset(self._market.require(request.parts["asset"], "asset")))
+        return self._asset(self._market.require(request.parts["asset"], "asset"))
 
     def _asset(self, listing: Listing) -> dict[str, Any]:
         stopped = self._market.has_stopped(listing.symbol, self._exchange.now)
         shares = not listing.crypto
         document: dict[str, Any] = {
             "id": listing.asset_id,
-            "class": "us_equity" if shares else "crypto",
-            "exchange": "NASDAQ" if shares else "CRYPTO",
+            "class": listing.asset_class,
+            "exchange": listing.exchange,
             "symbol": listing.wire,
             "name": f"{listing.wire} {'Common Stock' if shares else 'pair'}",
             "status": "inactive" if stopped else "active",
-            "tradable": self._matching.is_tradable(listing.symbol),
+            "tradable": self._exchange.is_tradable(listing.symbol),
             "marginable": shares,
             "shortable": shares,
             "easy_to_borrow": shares,
             "fractionable": True,
             "attributes": [],
         }
-        if not shares:
-            document |= {
-                "min_order_size": "0.000000001",
-                "min_trade_increment": "0.000000001",
-                "price_increment": "0.01",
-            }
+        return document if shares else document | FIXED_FIELDS["crypto asset"]
+
+    @route("GET", "/v2/account/activities", "/v2/account/activities/{type}")
+    def activities(self, request: Request) -> list[dict[str, Any]]:
+        """Fills, splits and dividends; `page_token` is the id of the last entry read."""
+        kinds = set(request.values("activity_types"))
+        if "type" in request.parts:
+            kinds = {request.parts["type"]}
+        category = request.query.get("category", "")
+        if category not in ("", "trade_activity", "non_trade_activity"):
+            raise invalid(f"invalid category: {category[:40]}")
+        day, after, until = request.day("date"), request.moment("after"), request.moment("until", end_of_day=True)
+        found = [
+            one
+            for one in self._book.activities
+            if (not kinds or one["activity_type"] in kinds)
+            and (not category or (one["activity_type"] == "FILL") is (category == "trade_activity"))
+            and (day is None or _moment(one).date() == day)
+            and (after is None or _moment(one) > after)
+            and (until is None or _moment(one) < until)
+        ]
+        if request.newest_first("direction", "desc"):
+            found.reverse()
+        start, token = 0, request.query.get("page_token")
+        if token:
+            places = [n for n, one in enumerate(found) if one["id"] == token]
+            if not places:
+                raise invalid("invalid page_token")
+            start = places[0] + 1
+        return found[start : start + request.number("page_size", 100, 100)]
+
+    @route("GET", "/v2/account/portfolio/history")
+    def portfolio_history(self, request: Request) -> dict[str, Any]:
+        """Equity at each close, and now, stamped with its session's open."""
+        frame = request.query.get("timeframe") or "1D"
+        if frame != "1D":
+            raise invalid(f"the sandbox keeps equity by day: timeframe 1D, not {frame[:10]}")
+        exchange, calendar = self._exchange, self._market.exchange
+        today = latest_session(calendar, exchange.now)
+        values = dict(sorted(self._book.closes.items())) | {today: exchange.figures().equity}
+        end = request.day("end") or today
+        first = request.day("start") or _begin(request.query.get("period") or "1M", end)
+        days = [day for day in values if first <= day <= end]
+        earlier = [value for day, value in values.items() if day < first]
+        base = earlier[-1] if earlier else self._book.initial_cash
+        gains = [values[day] - base for day in days]
+        document: dict[str, Any] = {
+            "timestamp": [int(calendar.opens_at(day).timestamp()) for day in days],
+            "equity": [values[day] for day in days],
+            "profit_loss": gains,
+            "profit_loss_pct": [gain / base if base else 0 for gain in gains],
+            "base_value": base,
+            "timeframe": frame,
+        }
+        if earlier:
+            document["base_value_asof"] = max(day for day in values if day < first).isoformat()
         return document
+
+
+def _moment(activity: dict[str, Any]) -> datetime:
+    return moment_of(activity.get("transaction_time") or activity["date"], "transaction_time")
+
+
+def _begin(period: str, end: date) -> date:
+    count, unit = period[:-1], period[-1:].upper()
+    if not (count.isascii() and count.isdigit() and unit in _PERIODS and int(count) < 1000):
+        raise invalid(f"invalid period: {period[:10]}")
+    return end - timedelta(days=int(count) * _PERIODS[unit])

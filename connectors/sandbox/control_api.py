@@ -10,8 +10,7 @@ from typing import Any
 
 from connectors.sandbox.exchange import Exchange
 from connectors.sandbox.market import next_session, session_open
-from connectors.sandbox.protocol import Request, Response, invalid, moment_of, not_found, stamp
-from connectors.sandbox.router import Api, route
+from connectors.sandbox.protocol import Request, invalid, moment_of, not_found, route, stamp
 from connectors.sandbox.streams import Streams
 from engine.domain.decimal_text import plain
 from engine.domain.portfolio import CENT, ZERO
@@ -22,11 +21,11 @@ _LENGTH = re.compile(r"(\d{1,4})(s|m|h|d)")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
-class ControlApi(Api):
+class ControlApi:
     """Requests of the sandbox's operator."""
 
     def __init__(self, exchange: Exchange, streams: Streams) -> None:
-        super().__init__(exchange)
+        self._exchange = exchange
         self._streams = streams
         self.requests: Counter[str] = Counter()
         """Number of requests by method and path, since the start."""
@@ -53,35 +52,32 @@ class ControlApi(Api):
                 self.posts["unreadable"] += 1
 
     @route("GET", "/sandbox/state")
-    def state(self, request: Request) -> Response:
-        """Book, orders, faults and count, at one moment."""
+    def state(self, request: Request) -> dict[str, Any]:
+        """Books, orders, faults and counts, at one moment."""
         exchange, book = self._exchange, self._exchange.book
         last = exchange.market.last_session
-        return Response(
-            200,
-            {
-                "now": stamp(exchange.now),
-                "speed": self.speed,
-                "last_session": None if last is None else last.isoformat(),
-                "cash": plain(book.portfolio.cash),
-                "equity": plain(exchange.matching.figures().equity),
-                "positions": {s: plain(p.quantity) for s, p in sorted(book.portfolio.positions.items())},
-                "orders": [order.json(exchange.market.listing(order.symbol)) for order in book.orders],
-                "activities": book.activities,
-                "requests": dict(self.requests),
-                "posts": dict(self.posts),
-                "faults": [rule.json() for rule in exchange.matching.faults.rules],
-                "streams": dict(Counter(client.path for client in self._streams.clients)),
-            },
-        )
+        return {
+            "now": stamp(exchange.now),
+            "speed": self.speed,
+            "last_session": None if last is None else last.isoformat(),
+            "cash": plain(book.portfolio.cash),
+            "equity": plain(exchange.figures().equity),
+            "positions": {s: plain(p.quantity) for s, p in sorted(book.portfolio.positions.items())},
+            "orders": [order.json(exchange.market.listing(order.symbol)) for order in book.orders],
+            "activities": book.activities,
+            "requests": dict(self.requests),
+            "posts": dict(self.posts),
+            "faults": self.faults(request),
+            "streams": dict(Counter(client.path for client in self._streams.clients)),
+        }
 
     @route("GET", "/sandbox/clock")
-    def clock(self, request: Request) -> Response:
+    def clock(self, request: Request) -> dict[str, Any]:
         """The sandbox's time."""
-        return Response(200, {"now": stamp(self._exchange.now), "speed": self.speed})
+        return {"now": stamp(self._exchange.now), "speed": self.speed}
 
     @route("POST", "/sandbox/clock")
-    def move(self, request: Request) -> Response:
+    def move(self, request: Request) -> dict[str, Any]:
         """Move the clock to a time, or set its speed."""
         speed = request.json().get("speed")
         target = self.target(request)
@@ -98,7 +94,7 @@ class ControlApi(Api):
         return self.clock(request)
 
     @route("POST", "/sandbox/transfers")
-    def transfer(self, request: Request) -> Response:
+    def transfer(self, request: Request) -> dict[str, Any]:
         """Deposit cash, or (an amount below zero) withdraw it."""
         try:
             amount = Decimal(str(request.json().get("amount"))).quantize(CENT)
@@ -128,12 +124,12 @@ class ControlApi(Api):
         return now + timedelta(seconds=int(match[1]) * _SECONDS[match[2]])
 
     @route("GET", "/sandbox/faults")
-    def faults(self, request: Request) -> Response:
+    def faults(self, request: Request) -> list[dict[str, Any]]:
         """Active rules."""
-        return Response(200, [rule.json() for rule in self._exchange.matching.faults.rules])
+        return [rule.json() for rule in self._exchange.faults.rules]
 
     @route("POST", "/sandbox/faults")
-    def add_fault(self, request: Request) -> Response:
+    def add_fault(self, request: Request) -> dict[str, Any]:
         """Add a rule."""
         exchange, document = self._exchange, request.json()
         if document.get("kind") in ("halted", "untradable", "renamed"):
@@ -141,35 +137,34 @@ class ControlApi(Api):
             if listing is None or (listing.crypto and document["kind"] == "renamed"):
                 raise invalid(f"{str(document.get('symbol'))[:40]!r} is no symbol that this can happen to")
             document["symbol"] = listing.symbol
-        rule = exchange.matching.faults.add(document, exchange.now)
+        rule = exchange.faults.add(document, exchange.now)
         if rule.kind == "renamed" and exchange.market.find(rule.then) is not None:
-            exchange.matching.faults.remove(rule.id)
+            exchange.faults.remove(rule.id)
             raise invalid(f"{rule.then} is listed already")
         if rule.kind == "halted":
             self._streams.halted(rule.symbol, halted=True)
         self.save_faults()
-        return Response(200, rule.json())
+        return rule.json()
 
-    @route("DELETE", "/sandbox/faults", "/sandbox/faults/{fault}")
-    def remove_faults(self, request: Request) -> Response:
+    @route("DELETE", "/sandbox/faults", "/sandbox/faults/{fault}", status=204)
+    def remove_faults(self, request: Request) -> None:
         """Remove one rule, or all."""
         name = request.parts.get("fault")
         if name is not None and not (name.isascii() and name.isdigit()):
             raise not_found(f"no fault {name[:40]}")
-        halted = {rule.symbol for rule in self._exchange.matching.faults.rules if rule.kind == "halted"}
-        if not self._exchange.matching.faults.remove(None if name is None else int(name)) and name is not None:
+        halted = {rule.symbol for rule in self._exchange.faults.rules if rule.kind == "halted"}
+        if not self._exchange.faults.remove(None if name is None else int(name)) and name is not None:
             raise not_found(f"no fault {name}")
         for symbol in halted:
-            if self._exchange.matching.faults.halted_since(symbol) is None:
+            if self._exchange.faults.halted_since(symbol) is None:
                 self._streams.halted(symbol, halted=False)
         self.save_faults()
         self._exchange.resume()
-        return Response(204)
 
     def save_faults(self) -> None:
         """Write the rules with their remaining uses, and apply renamings to the market."""
         exchange = self._exchange
-        kept: list[dict[str, Any]] = [rule.json() for rule in exchange.matching.faults.rules]
-        exchange.market.renamed = exchange.matching.faults.renamed()
-        exchange.book.facts |= {"faults": kept, "next_fault": exchange.matching.faults.next_id}
+        rules: list[dict[str, Any]] = [rule.json() for rule in exchange.faults.rules]
+        exchange.market.renamed = exchange.faults.renamed()
+        exchange.book.facts |= {"faults": rules, "next_fault": exchange.faults.next_id}
         exchange.book.commit()

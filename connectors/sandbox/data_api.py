@@ -1,105 +1,117 @@
-"""Market data of the protocol: bars, quotes, trades and snapshots, up to the sandbox's clock."""
+"""Market data in the protocol: bars, quotes, trades, news and corporate actions, up to the sandbox's clock."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from datetime import UTC, datetime, time, timedelta
-from itertools import islice
+from collections.abc import Iterator, Sequence
+from datetime import UTC, date, datetime, time, timedelta
+from hashlib import blake2b
+from itertools import groupby, islice
 from typing import Any
 
-from connectors.sandbox.adjustment import ADJUSTMENTS
+from connectors.sandbox.bars import ADJUSTMENTS, Timeframe, bars
+from connectors.sandbox.exchange import Exchange
 from connectors.sandbox.market import Listing
-from connectors.sandbox.page_tokens import page_token, read_page_token
-from connectors.sandbox.protocol import NEW_YORK, Request, Response, invalid, moment_of, not_found
-from connectors.sandbox.router import Api, Router, route
-from connectors.sandbox.timeframes import Timeframe, bars
+from connectors.sandbox.protocol import (
+    INSTANT,
+    NEW_YORK,
+    Request,
+    invalid,
+    moment_of,
+    not_found,
+    page_token,
+    route,
+    stable_id,
+)
+from engine.domain.market import ActionKind, CorporateAction, NewsItem
 
-_STEP = timedelta(microseconds=1)
 _LONG_AGO = datetime(2000, 1, 3, tzinfo=UTC)
+_UNTIL_PAID = timedelta(days=14)
 _SIZE = 100
+_LATEST = {"bars": "bar", "quotes": "quote", "trades": "trade"}
+"""Kinds of latest data, with the name of a single one."""
 
-Item = Callable[[Listing], Any]
 
+class DataApi:
+    """Requests for market data and news. An unlisted symbol is left out, as the service does."""
 
-class DataApi(Api):
-    """Requests for market data. An unlisted symbol is left out, as the service does."""
-
-    def add_latest(self, router: Router) -> None:
-        """Register the latest bars, quotes and trades, each for several symbols and for one."""
-        for name, one, item in (
-            ("bars", "bar", self.minute_bar),
-            ("quotes", "quote", self.quote),
-            ("trades", "trade", self.trade),
-        ):
-            router.add("GET", f"/v2/stocks/{name}/latest", self._latest(name, item))
-            router.add("GET", f"/v1beta3/crypto/{{loc}}/latest/{name}", self._latest(name, item))
-            router.add("GET", f"/v2/stocks/{{symbol}}/{name}/latest", self._latest_one(one, item))
+    def __init__(self, exchange: Exchange) -> None:
+        self._exchange = exchange
+        self._market = exchange.market
 
     # Bars
 
     @route("GET", "/v2/stocks/bars", "/v1beta3/crypto/{loc}/bars")
-    def many_bars(self, request: Request) -> Response:
+    def many_bars(self, request: Request) -> dict[str, Any]:
         """Bars of several symbols, symbol by symbol."""
         found, token = self._bars(request, self._requested(request))
-        return Response(200, {"bars": found, "next_page_token": token})
+        return {"bars": found, "next_page_token": token}
 
     @route("GET", "/v2/stocks/{symbol}/bars")
-    def one_symbols_bars(self, request: Request) -> Response:
+    def one_symbols_bars(self, request: Request) -> dict[str, Any]:
         """Bars of one symbol."""
         name = request.parts["symbol"]
         found, token = self._bars(request, self._listed([name], crypto=False))
-        return Response(200, {"symbol": name, "bars": found.get(name, []), "next_page_token": token})
+        return {"symbol": name, "bars": found.get(name, []), "next_page_token": token}
 
     def _bars(self, request: Request, listings: Sequence[Listing]) -> tuple[dict[str, list[Any]], str | None]:
-        now = self._matching.now
+        """A page of bars by symbol, and the token of the next one."""
+        now = self._exchange.now
         frame = Timeframe.of(request.query.get("timeframe") or "")
         adjustment = request.choice("adjustment", "raw", ADJUSTMENTS)
         start = request.moment("start") or datetime.combine(now.astimezone(NEW_YORK).date(), time(0), NEW_YORK)
         end = request.moment("end", end_of_day=True) or now
-        newest_first = request.choice("sort", "asc", ("asc", "desc")) == "desc"
-        left, token = request.number("limit", 1000, 10_000), read_page_token(request)
-        found: dict[str, list[Any]] = {}
-        for listing in sorted(listings, key=lambda one: one.wire):
-            if token is not None and listing.wire < token[0]:
-                continue
-            first, last = start, end
-            if token is not None and listing.wire == token[0]:
-                passed = moment_of(token[1], "page_token")
-                first, last = (first, min(last, passed - _STEP)) if newest_first else (max(first, passed + _STEP), last)
-            moment = self._matching.horizon(listing.symbol)
-            made = bars(
-                self._market, listing.symbol, frame, start=first, end=last, moment=moment, adjustment=adjustment
-            )
-            page = list(made)[::-1][: left + 1] if newest_first else list(islice(made, left + 1))
-            if page[:left]:
-                found[listing.wire] = [one.json(listing.crypto) for one in page[:left]]
-            if len(page) > left:
-                return found, page_token(listing.wire, page[left - 1].at.isoformat()) if left else None
-            left -= len(page)
-            if not left and listing is not max(listings, key=lambda one: one.wire):
-                last_bar = page[-1].at if page else first
-                return found, page_token(listing.wire, last_bar.isoformat())
-        return found, None
+        newest_first = request.newest_first("sort", "asc")
+        limit, token = request.number("limit", 1000, 10_000), request.page_token()
+
+        def following() -> Iterator[tuple[str, dict[str, Any]]]:
+            for listing in sorted(listings, key=lambda one: one.wire):
+                if token is not None and listing.wire < token[0]:
+                    continue
+                first, last = start, end
+                if token is not None and listing.wire == token[0]:
+                    passed = moment_of(token[1], "page_token")
+                    if newest_first:
+                        last = min(last, passed - INSTANT)
+                    else:
+                        first = max(first, passed + INSTANT)
+                symbol, moment = listing.symbol, self._exchange.horizon(listing.symbol)
+                found = bars(self._market, symbol, frame, start=first, end=last, moment=moment, adjustment=adjustment)
+                yield from ((listing.wire, one) for one in (reversed(list(found)) if newest_first else found))
+
+        page = list(islice(following(), limit + 1))
+        by_symbol = groupby(page[:limit], key=lambda row: row[0])
+        found = {wire: [one for _, one in rows] for wire, rows in by_symbol}
+        if len(page) <= limit:
+            return found, None
+        wire, last_bar = page[limit - 1]
+        return found, page_token(wire, last_bar["t"].isoformat())
 
     # The latest
 
-    def _latest(self, name: str, item: Item) -> Callable[[Request], Response]:
-        def answer(request: Request) -> Response:
-            made = {listing.wire: item(listing) for listing in self._requested(request)}
-            return Response(200, {name: {wire: one for wire, one in made.items() if one is not None}})
+    @route(
+        "GET",
+        *(f"/v2/stocks/{kind}/latest" for kind in _LATEST),
+        *(f"/v1beta3/crypto/{{loc}}/latest/{kind}" for kind in _LATEST),
+    )
+    def latest(self, request: Request) -> dict[str, Any]:
+        """Latest bars, quotes or trades of several symbols."""
+        kind, listings = _kind(request), self._requested(request)
+        made = {listing.wire: self._latest(kind, listing) for listing in listings}
+        return {kind: {wire: one for wire, one in made.items() if one is not None}}
 
-        return answer
+    @route("GET", *(f"/v2/stocks/{{symbol}}/{kind}/latest" for kind in _LATEST))
+    def latest_one(self, request: Request) -> dict[str, Any]:
+        """Latest bar, quote or trade of one share."""
+        kind, listing = _kind(request), self._only(request)
+        return {"symbol": listing.wire, _LATEST[kind]: self._latest(kind, listing)}
 
-    def _latest_one(self, name: str, item: Item) -> Callable[[Request], Response]:
-        def answer(request: Request) -> Response:
-            listing = self._only(request)
-            return Response(200, {"symbol": listing.wire, name: item(listing)})
-
-        return answer
+    def _latest(self, kind: str, listing: Listing) -> dict[str, Any] | None:
+        made = {"bars": self.minute_bar, "quotes": self.quote, "trades": self.trade}
+        return made[kind](listing)
 
     def quote(self, listing: Listing) -> dict[str, Any] | None:
         """Present bid and ask."""
-        bid, ask = self._matching.quote(listing.symbol)
+        bid, ask = self._exchange.quote(listing.symbol)
         if not bid:
             return None
         figures: dict[str, Any] = {"t": self._at(listing), "bp": bid, "bs": _SIZE, "ap": ask, "as": _SIZE}
@@ -107,7 +119,7 @@ class DataApi(Api):
 
     def trade(self, listing: Listing) -> dict[str, Any] | None:
         """The last trade."""
-        price, at = self._matching.price(listing.symbol), self._at(listing)
+        price, at = self._exchange.price(listing.symbol), self._at(listing)
         if not price:
             return None
         figures: dict[str, Any] = {"t": at, "p": price, "s": _SIZE, "i": int(at.timestamp())}
@@ -115,22 +127,21 @@ class DataApi(Api):
 
     def minute_bar(self, listing: Listing) -> dict[str, Any] | None:
         """The last minute that had begun; after the close the session's last one."""
-        at = self._at(listing) - _STEP
+        at = self._at(listing) - INSTANT
         begun = at.replace(second=0, microsecond=0)
-        moment = self._matching.horizon(listing.symbol)
-        made = bars(self._market, listing.symbol, Timeframe(1, "m"), start=begun, end=at, moment=moment)
-        return next((one.json(listing.crypto) for one in made), None)
+        moment = self._exchange.horizon(listing.symbol)
+        return next(bars(self._market, listing.symbol, Timeframe(1, "m"), start=begun, end=at, moment=moment), None)
 
     def daily_bars(self, listing: Listing) -> list[dict[str, Any]]:
         """The last two daily bars, the younger one first."""
-        moment = self._matching.horizon(listing.symbol)
+        moment = self._exchange.horizon(listing.symbol)
         since = moment - timedelta(days=14)
         made = list(bars(self._market, listing.symbol, Timeframe(1, "D"), start=since, end=moment, moment=moment))
-        return [one.json(listing.crypto) for one in made[:-3:-1]]
+        return made[:-3:-1]
 
     def _at(self, listing: Listing) -> datetime:
         """Time of the symbol's last trade: now, or its last close."""
-        moment = self._matching.horizon(listing.symbol)
+        moment = self._exchange.horizon(listing.symbol)
         rows = self._market.rows(listing.symbol, moment)
         if not rows:
             return moment
@@ -149,20 +160,105 @@ class DataApi(Api):
         return {name: part for name, part in parts.items() if part is not None}
 
     @route("GET", "/v2/stocks/snapshots")
-    def snapshots(self, request: Request) -> Response:
+    def snapshots(self, request: Request) -> dict[str, Any]:
         """Latest data of several shares."""
-        return Response(200, {listing.wire: self._snapshot(listing) for listing in self._requested(request)})
+        return {listing.wire: self._snapshot(listing) for listing in self._requested(request)}
 
     @route("GET", "/v1beta3/crypto/{loc}/snapshots")
-    def crypto_snapshots(self, request: Request) -> Response:
+    def crypto_snapshots(self, request: Request) -> dict[str, Any]:
         """Latest data of several crypto pairs."""
-        return Response(200, {"snapshots": {one.wire: self._snapshot(one) for one in self._requested(request)}})
+        return {"snapshots": {one.wire: self._snapshot(one) for one in self._requested(request)}}
 
     @route("GET", "/v2/stocks/{symbol}/snapshot")
-    def snapshot(self, request: Request) -> Response:
+    def snapshot(self, request: Request) -> dict[str, Any]:
         """Latest data of one share."""
         listing = self._only(request)
-        return Response(200, {"symbol": listing.wire} | self._snapshot(listing))
+        return {"symbol": listing.wire} | self._snapshot(listing)
+
+    # News and corporate actions
+
+    @route("GET", "/v1beta1/news")
+    def news(self, request: Request) -> dict[str, Any]:
+        """News by the time of the last change, page by page."""
+        limit = request.number("limit", 10, 50)
+        start, end = request.moment("start"), request.moment("end", end_of_day=True)
+        symbols = [listing.symbol for listing in self._requested_or_all(request)]
+        until = min(end, self._exchange.now) if end is not None else self._exchange.now
+        items = self._market.news(symbols, (start or _LONG_AGO) - INSTANT, until)
+        if request.newest_first("sort", "desc"):
+            items.reverse()
+        token = request.page_token()
+        begin = 0
+        if token is not None:
+            begin = next((n + 1 for n, item in enumerate(items) if [item.symbol, item.id] == token[:2]), None) or 0
+            if not begin:
+                raise invalid("invalid page_token")
+        page = items[begin : begin + limit]
+        rest = begin + limit < len(items)
+        following = page_token(page[-1].symbol, page[-1].id) if rest else None
+        return {"news": [self.news_item(item) for item in page], "next_page_token": following}
+
+    def news_item(self, item: NewsItem) -> dict[str, Any]:
+        """An item on the wire; fields that Alpaca always has are filled from those of the data."""
+        headline = item.headline or item.summary[:120]
+        text = item.summary or headline
+        return {
+            "id": int.from_bytes(blake2b(f"{item.symbol}/{item.id}".encode(), digest_size=6).digest(), "big"),
+            "headline": headline,
+            "author": item.source or "unknown",
+            "created_at": item.published or item.available_at,
+            "updated_at": item.available_at,
+            "summary": text,
+            "content": text,
+            "url": None,
+            "images": [],
+            "symbols": [self._market.listing(item.symbol).compact],
+            "source": item.source or "unknown",
+        }
+
+    @route("GET", "/v1/corporate-actions")
+    def corporate_actions(self, request: Request) -> dict[str, Any]:
+        """Splits and cash dividends in effect, by the day of processing: a dividend is paid weeks after its ex-date."""
+        limit = request.number("limit", 100, 1000)
+        types = set(request.values("types"))
+        today = self._exchange.now.astimezone(NEW_YORK).date()
+        first, last = request.day("start") or today, request.day("end") or today
+        found = [
+            (body["process_date"], listing.wire, kind, body)
+            for listing in self._requested_or_all(request)
+            for action in self._market.actions(listing.symbol, today)
+            for kind, body in (self._action(listing, action),)
+            if first <= date.fromisoformat(body["process_date"]) <= last
+            and (not types or kind.removesuffix("s") in types)
+        ]
+        found.sort(key=lambda one: one[:3], reverse=request.newest_first("sort", "asc"))
+        token = request.page_token()
+        begin = int(token[0]) if token is not None and token[0].isdigit() else 0
+        grouped: dict[str, list[Any]] = {}
+        for _, _, kind, body in found[begin : begin + limit]:
+            grouped.setdefault(kind, []).append(body)
+        following = page_token(str(begin + limit), "") if begin + limit < len(found) else None
+        return {"corporate_actions": grouped, "next_page_token": following}
+
+    def _action(self, listing: Listing, action: CorporateAction) -> tuple[str, dict[str, Any]]:
+        day = action.ex_date.isoformat()
+        paid = (action.ex_date + _UNTIL_PAID).isoformat() if action.kind is ActionKind.DIVIDEND else day
+        number = stable_id("action", listing.symbol, action.kind, day)
+        cusip = f"{int(number[:8], 16) % 10**9:09d}"
+        head = {"id": number, "symbol": listing.wire, "process_date": paid, "ex_date": day, "payable_date": paid}
+        if action.kind is ActionKind.DIVIDEND:
+            return "cash_dividends", head | {"cusip": cusip, "rate": action.value, "special": False, "foreign": False}
+        above, below = action.value.as_integer_ratio()
+        rates = {"new_rate": above, "old_rate": below}
+        if action.value > 1:
+            return "forward_splits", head | rates | {"cusip": cusip}
+        return "reverse_splits", head | rates | {"old_cusip": cusip, "new_cusip": cusip}
+
+    def _requested_or_all(self, request: Request) -> Sequence[Listing]:
+        if not request.query.get("symbols"):
+            return [self._market.listing(symbol) for symbol in self._market.symbols]
+        listings = map(self._market.find, request.values("symbols"))
+        return [listing for listing in listings if listing is not None]
 
     # Symbols
 
@@ -177,7 +273,12 @@ class DataApi(Api):
         return [one for name, one in listings.items() if one and one.wire == name and one.crypto is crypto]
 
     def _only(self, request: Request) -> Listing:
-        found = self._listed([request.parts["symbol"]], crypto=False)
-        if not found or self.quote(found[0]) is None:
+        listings = self._listed([request.parts["symbol"]], crypto=False)
+        if not listings or self.quote(listings[0]) is None:
             raise not_found(f"no data for {request.parts['symbol'][:40]}")
-        return found[0]
+        return listings[0]
+
+
+def _kind(request: Request) -> str:
+    """Kind of latest data in a request's path."""
+    return next(part for part in reversed(request.path.split("/")) if part in _LATEST)

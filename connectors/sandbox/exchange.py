@@ -6,44 +6,46 @@ The account is on margin, as a real paper account is: cash may fall below zero.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, date, datetime, time, timedelta
-from decimal import Decimal
+from decimal import ROUND_DOWN, Decimal
 from typing import Any
 
-from connectors.sandbox.corporate_actions import apply_actions
-from connectors.sandbox.market import latest_session, next_session, session_open
+from connectors.sandbox.book import Book
+from connectors.sandbox.market import SandboxMarket, latest_session, next_session, session_open
 from connectors.sandbox.matching_engine import MatchingEngine
-from connectors.sandbox.order_checks import check_account, check_buying_power
-from connectors.sandbox.order_rules import Ticket, good_for
-from connectors.sandbox.orders import SandboxOrder
+from connectors.sandbox.orders import SandboxOrder, Ticket, good_for
 from connectors.sandbox.protocol import ApiError, forbidden, invalid, stable_id, stamp
 from engine.domain.decimal_text import plain
+from engine.domain.execution import ExecutionRules
+from engine.domain.market import ActionKind, CorporateAction, is_crypto
+from engine.domain.order import Side
+from engine.domain.portfolio import EXACT, SHARE_STEP, ZERO
+
+_MINIMUM = {False: Decimal(1), True: Decimal(10)}
+"""Smallest amount of a purchase in USD, of shares and of crypto."""
 
 
-class Exchange:
-    """Orders and time. `on_step` gets every step of the clock, after the books are on disk; all changes are written at
-    once."""
+class Exchange(MatchingEngine):
+    """A matching engine that takes orders and lets time pass.
 
-    def __init__(self, matching: MatchingEngine, *, pay_dividends: bool = False) -> None:
+    `on_step` gets every step of the clock, after the books are on disk; all changes are written at once.
+    """
+
+    def __init__(
+        self, market: SandboxMarket, book: Book, rules: ExecutionRules, now: datetime, *, pay_dividends: bool = False
+    ) -> None:
         """Open the account if the books are new."""
-        self.matching = matching
-        self.market = matching.market
-        self.book = matching.book
+        super().__init__(market, book, rules, now)
         self.on_step: Callable[[datetime, datetime], None] = lambda before, after: None
         self._pay_dividends = pay_dividends
-        if self.book.is_new:
-            self.book.facts |= {
-                "account": stable_id("account", matching.now),
-                "created": stamp(matching.now),
-                "actions_through": latest_session(self.market.exchange, matching.now).isoformat(),
+        if book.is_new:
+            book.facts |= {
+                "account": stable_id("account", now),
+                "created": stamp(now),
+                "actions_through": latest_session(market.exchange, now).isoformat(),
             }
-        matching.commit()
-
-    @property
-    def now(self) -> datetime:
-        """The sandbox's time."""
-        return self.matching.now
+        self.commit()
 
     # Orders
 
@@ -52,75 +54,124 @@ class Exchange:
 
         Raises ApiError.
         """
-        matching, listing = self.matching, ticket.listing
+        listing = self.market.listing(ticket.symbol)
         if ticket.client_order_id in self.book.by_client_id:
             raise invalid("client_order_id must be unique")
-        check_account(matching)
-        if not matching.is_tradable(listing.symbol):
+        self._check_account()
+        if not self.is_tradable(ticket.symbol):
             raise invalid(f"asset {listing.wire} is not tradable")
-        intent = check_buying_power(matching, ticket, replaces)
-        fault = matching.faults.for_order(listing.wire, ticket.side.value.lower())
+        intent = self._intent(ticket, replaces)
+        fault = self.faults.for_order(listing.wire, ticket.side.value.lower())
         if fault is not None and fault.kind == "refuse":
             raise forbidden(fault.message or "order refused")
         order = self._new_order(ticket, intent)
         if replaces is not None:
-            order.replaces = replaces.id
-            replaces.replaced_by, replaces.replaced_at = order.id, matching.now
-            matching.end(replaces, "replaced")
+            order.replaces, replaces.replaced_by = replaces.id, order.id
+            self.end(replaces, "replaced")
         if fault is not None and fault.kind == "partial_fill":
             order.part, order.rest = fault.fraction, fault.then
         self.book.add(order)
-        matching.report(order.status, order)
+        self.report(order.status, order)
         answer = order.json(listing)
         if fault is not None and fault.kind == "reject":
-            order.failed_at = matching.now
-            matching.end(order, "rejected")
-        elif matching.trades_now(order):
-            matching.match(order)
-        matching.commit()
+            self.end(order, "rejected")
+        elif self.trades_now(order):
+            self.match(order)
+        self.commit()
         return answer
 
     def cancel(self, order: SandboxOrder) -> None:
         """Cancel an order. Raises ApiError for a final one."""
         if not order.is_open:
             raise ApiError(422, 42210000, f'order is already in "{order.status}" state')
-        order.canceled_at = self.now
-        self.matching.end(order, "canceled")
-        self.matching.commit()
+        self.end(order, "canceled")
+        self.commit()
 
     def transfer(self, amount: Decimal) -> None:
         """Deposit cash, or withdraw it."""
         self.book.portfolio = replace(self.book.portfolio, cash=self.book.portfolio.cash + amount)
-        values = {"date": self.now.date().isoformat(), "net_amount": plain(amount), "status": "executed"}
-        self.book.record("CSD" if amount > 0 else "CSW", self.now, values)
-        self.matching.commit()
+        self.book.record("CSD" if amount > 0 else "CSW", self.now, {"net_amount": plain(amount)})
+        self.commit()
 
     def resume(self) -> None:
         """Match orders that a fault kept from the market."""
         self._match_waiting(opening=False)
-        self.matching.commit()
+        self.commit()
 
     def _new_order(self, ticket: Ticket, intent: str) -> SandboxOrder:
         seq = len(self.book.orders) + 1
         order_id = stable_id("order", self.book.facts["account"], seq)
-        waits = not ticket.listing.crypto and session_open(self.market.exchange, self.now) is None
+        waits = session_open(self.market.calendar(ticket.symbol), self.now) is None
+        values = asdict(ticket) | {"client_order_id": ticket.client_order_id or stable_id("client", order_id)}
         return SandboxOrder(
+            **values,
             seq=seq,
             id=order_id,
-            client_order_id=ticket.client_order_id or stable_id("client", order_id),
-            symbol=ticket.listing.symbol,
-            side=ticket.side,
-            type=ticket.type,
-            time_in_force=ticket.time_in_force,
             created_at=self.now,
             updated_at=self.now,
             status="accepted" if waits or ticket.time_in_force in ("opg", "cls") else "pending_new",
             intent=intent,
-            qty=ticket.qty,
-            notional=ticket.notional,
-            limit_price=ticket.limit_price,
             session=good_for(ticket, self.market, self.now),
         )
+
+    # Checks against the account
+
+    def _check_account(self) -> None:
+        """Raise ApiError where the account must not trade."""
+        for kind in ("account_blocked", "trading_blocked"):
+            if self.faults.active(kind):
+                raise forbidden(f"account is not allowed to trade: {kind.replace('_', ' ')}")
+        if self.book.configurations["suspend_trade"]:
+            raise forbidden("new orders are rejected by user request")
+
+    def _intent(self, ticket: Ticket, replaces: SandboxOrder | None) -> str:
+        """Check cash or shares, net of all open orders but the replaced one; return the order's intent.
+
+        Raises ApiError.
+        """
+        symbol = ticket.symbol
+        for other in self.book.open_orders(symbol):
+            if other.side is not ticket.side and other is not replaces:
+                raise forbidden(
+                    "potential wash trade detected. use complex orders",
+                    existing_order_id=other.id,
+                    reject_reason="opposite side market/stop order exists",
+                )
+        bid, ask = self.quote(symbol)
+        price = ticket.limit_price or (ask if ticket.side is Side.BUY else bid)
+        freed = ZERO if replaces is None else replaces.remaining
+        if ticket.side is Side.SELL:
+            return self._sale_intent(ticket, price, freed)
+        cost = ticket.notional or EXACT.multiply(ticket.qty or ZERO, price)
+        crypto, held = is_crypto(symbol), self.book.portfolio.quantity(symbol)
+        if cost < _MINIMUM[crypto]:
+            raise forbidden(f"cost basis must be >= minimal amount of order {_MINIMUM[crypto]}")
+        if held < 0:
+            cost = max(ZERO, cost + EXACT.multiply(held, price))
+        if replaces is not None:
+            freed = EXACT.multiply(freed, replaces.limit_price or ask)
+        account = self.figures()
+        _check_power((account.cash_power if crypto else account.buying_power) + freed, cost)
+        return "buy_to_close" if held < 0 else "buy_to_open"
+
+    def _sale_intent(self, ticket: Ticket, price: Decimal, freed: Decimal) -> str:
+        listing, held = self.market.listing(ticket.symbol), self.book.portfolio.quantity(ticket.symbol)
+        quantity = ticket.qty or EXACT.divide(ticket.notional or ZERO, price)
+        taken = self.book.held_for_orders(ticket.symbol, price) - freed
+        free = max(ZERO, max(held, ZERO) - taken)
+        if quantity <= free:
+            return "sell_to_close"
+        shorts = held <= 0 and not listing.crypto and not self.book.configurations["no_shorting"]
+        if not shorts or ticket.qty is None or quantity != quantity.to_integral_value():
+            raise forbidden(
+                f"insufficient qty available for order (requested: {plain(quantity)}, available: {plain(free)})",
+                available=plain(free),
+                existing_qty=plain(held),
+                held_for_orders=plain(taken),
+                symbol=listing.compact,
+            )
+        _check_power(self.figures().buying_power, EXACT.multiply(quantity, price))
+        return "sell_to_open"
 
     # Time
 
@@ -149,47 +200,100 @@ class Exchange:
         if today is not None:
             moments.append(calendar.closes_at(today))
         for order in self.book.open_orders():
-            if order.rest_due is not None and not self.matching.is_halted(order.symbol):
+            if order.rest_due is not None and not self.is_halted(order.symbol):
                 moments.append(max(order.rest_due, self.now))
             if self.market.listing(order.symbol).crypto:
                 moments.append(datetime.combine(self.now.date() + timedelta(days=1), time(0), UTC))
         return min(moments)
 
     def _step(self, to: datetime) -> None:
-        matching, calendar = self.matching, self.market.exchange
-        before, matching.now = matching.now, to
+        calendar = self.market.exchange
+        before, self.now = self.now, to
         for order in self.book.open_orders():
             if order.limit_price is not None and order.status in ("new", "partially_filled"):
-                matching.match_limit(order, before)
+                self.match_limit(order, before)
         for order in self.book.open_orders():
-            if order.rest_due is not None and order.rest_due <= to and not matching.is_halted(order.symbol):
+            if order.rest_due is not None and order.rest_due <= to and not self.is_halted(order.symbol):
                 order.rest_due = None
-                matching.fill(order, matching.price(order.symbol))
+                self.fill(order, self.price(order.symbol))
         session = latest_session(calendar, to)
         opening = calendar.opens_at(session) == to
         if opening:
-            apply_actions(matching, session, pay_dividends=self._pay_dividends)
+            self._apply_actions(session)
         self._match_waiting(opening=opening)
         if before < calendar.closes_at(session) <= to:
             self._close(session)
-        matching.commit()
+        self.commit()
         self.on_step(before, to)
 
     def _match_waiting(self, *, opening: bool) -> None:
         for order in self.book.open_orders():
-            if order.status in ("accepted", "pending_new") and self.matching.trades_now(order):
-                self.matching.match(order)
+            if order.status in ("accepted", "pending_new") and self.trades_now(order):
+                self.match(order)
             if opening and order.time_in_force == "opg" and order.is_open:
-                self.matching.expire(order)
+                self.end(order, "expired")
 
     def _close(self, session: date) -> None:
-        matching = self.matching
         for order in self.book.open_orders():
             if order.session != session.isoformat():
                 continue
-            trades = self.market.path(order.symbol, session) is not None and not matching.is_halted(order.symbol)
+            trades = self.market.path(order.symbol, session) is not None and not self.is_halted(order.symbol)
             if order.time_in_force == "cls" and trades:
-                matching.match(order)
+                self.match(order)
             if order.is_open:
-                matching.expire(order)
-        self.book.record_close(session, matching.figures().equity)
+                self.end(order, "expired")
+        self.book.record_close(session, self.figures().equity)
+
+    # Corporate actions
+
+    def _apply_actions(self, session: date) -> None:
+        """Apply the actions with an ex-date after the last processed session and up to this one, at its open."""
+        through = date.fromisoformat(self.book.facts["actions_through"])
+        for symbol in self.market.symbols:
+            for action in self.market.actions(symbol, session):
+                if action.ex_date > through and action.kind is ActionKind.SPLIT:
+                    self._split(action)
+                elif action.ex_date > through and self._pay_dividends:
+                    self._pay(action)
+        self.book.facts["actions_through"] = session.isoformat()
+
+    def _split(self, action: CorporateAction) -> None:
+        """Apply the ratio to positions and to open orders (FINRA rule 5330)."""
+        symbol, ratio, book = action.symbol, action.value, self.book
+        before = book.portfolio.quantity(symbol)
+        if before:
+            book.portfolio, paid = book.portfolio.split(symbol, ratio, self.price(symbol))
+            self._record_action("SPLIT", action, paid, book.portfolio.quantity(symbol) - before)
+        for order in book.open_orders(symbol):
+            if order.qty is not None:
+                order.qty = _whole(EXACT.multiply(order.qty, ratio))
+                order.filled_qty = _whole(EXACT.multiply(order.filled_qty, ratio))
+            if order.limit_price is not None:
+                order.limit_price = _whole(EXACT.divide(order.limit_price, ratio))
+            book.mark_changed(order)
+
+    def _pay(self, action: CorporateAction) -> None:
+        held = self.book.portfolio.quantity(action.symbol)
+        self.book.portfolio, paid = self.book.portfolio.dividend(action.symbol, action.value)
+        if paid:
+            self._record_action("DIV", action, paid, held)
+
+    def _record_action(self, kind: str, action: CorporateAction, amount: Decimal, quantity: Decimal) -> None:
+        values = {
+            "net_amount": plain(amount),
+            "symbol": self.market.listing(action.symbol).wire,
+            "qty": plain(quantity),
+            "description": f"{action.kind.value} of {plain(action.value)}, ex {action.ex_date}",
+        }
+        if kind == "DIV":
+            values["per_share_amount"] = plain(action.value)
+        self.book.record(kind, self.now, values)
+
+
+def _check_power(power: Decimal, cost: Decimal) -> None:
+    if cost > power:
+        raise forbidden("insufficient buying power", buying_power=plain(power), cost_basis=plain(cost))
+
+
+def _whole(number: Decimal) -> Decimal:
+    return number.quantize(SHARE_STEP, ROUND_DOWN, EXACT)

@@ -19,6 +19,7 @@ A rule of the world is active until it is deleted; any other is used up after `c
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
@@ -81,6 +82,14 @@ class Fault:
     matched: int = 0
     used: int = 0
 
+    def matches(self, values: Mapping[str, str]) -> bool:
+        """True where each value fits the pattern of its name; methods and sides in any case."""
+        patterns = {name: getattr(self, name) for name in values} | {
+            "method": self.method.upper(),
+            "side": self.side.lower(),
+        }
+        return all(fnmatchcase(value, patterns[name]) for name, value in values.items())
+
     def json(self) -> dict[str, Any]:
         """The rule as stored and shown."""
         return asdict(self) | {"fraction": str(self.fraction)}
@@ -116,15 +125,15 @@ class Faults:
 
     def for_answer(self, method: str, path: str) -> Fault | None:
         """The fault of an HTTP request."""
-        return self._hit(ANSWERS, lambda r: fnmatchcase(method, r.method.upper()) and fnmatchcase(path, r.path))
+        return self._hit(ANSWERS, method=method, path=path)
 
     def for_order(self, symbol: str, side: str) -> Fault | None:
         """The fault of a new order."""
-        return self._hit(ORDERS, lambda r: fnmatchcase(symbol, r.symbol) and fnmatchcase(side, r.side.lower()))
+        return self._hit(ORDERS, symbol=symbol, side=side)
 
     def for_event(self, path: str, event: str) -> Fault | None:
         """The fault of an event on a stream."""
-        return self._hit(STREAMS, lambda r: fnmatchcase(path, r.path) and fnmatchcase(event, r.event))
+        return self._hit(STREAMS, path=path, event=event)
 
     def active(self, kind: str, symbol: Symbol = "*") -> Fault | None:
         """The active rule of the world, for a symbol or in general."""
@@ -135,17 +144,14 @@ class Faults:
         rule = self.active("halted", symbol)
         return None if rule is None else datetime.fromisoformat(rule.since)
 
-    def untradable(self, symbol: Symbol) -> bool:
-        """True where orders in a symbol are refused."""
-        return self.active("untradable", symbol) is not None
-
     def renamed(self) -> dict[Symbol, str]:
         """New names by old ones."""
         return {rule.symbol: rule.then for rule in self.rules if rule.kind == "renamed"}
 
-    def _hit(self, kinds: tuple[str, ...], matches: Any) -> Fault | None:
+    def _hit(self, kinds: tuple[str, ...], **values: str) -> Fault | None:
+        """The first rule of some kinds whose patterns match and whose turn it is; counts the matches."""
         for n, rule in enumerate(self.rules):
-            if rule.kind not in kinds or (rule.count and rule.used >= rule.count) or not matches(rule):
+            if rule.kind not in kinds or (rule.count and rule.used >= rule.count) or not rule.matches(values):
                 continue
             number = rule.matched + 1
             hit = number > rule.skip and _draw(rule.seed, rule.id, number) < rule.probability

@@ -7,8 +7,8 @@ import socket
 import struct
 import sys
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
-from http import HTTPStatus
+from dataclasses import dataclass, field, replace
+from http.client import responses
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -49,20 +49,19 @@ class Connection:
 
     async def request(self) -> Request | None:
         """The next request with its body; None where the client is gone. Raises h11.RemoteProtocolError."""
-        head: h11.Request | None = None
-        body = b""
+        request: Request | None = None
         while True:
             event = await self._event()
             if isinstance(event, h11.Request):
-                head = event
-                if _header(head, "upgrade").lower() == "websocket":
-                    return _request(head, b"")
-            elif isinstance(event, h11.Data):
-                body += bytes(event.data)
-                if len(body) > _LARGEST_BODY:
+                request = _request(event)
+                if _is_upgrade(request):
+                    return request
+            elif isinstance(event, h11.Data) and request is not None:
+                request = replace(request, body=request.body + bytes(event.data))
+                if len(request.body) > _LARGEST_BODY:
                     raise h11.RemoteProtocolError("the body is too large", error_status_hint=413)
-            elif isinstance(event, h11.EndOfMessage) and head is not None:
-                return _request(head, body)
+            elif isinstance(event, h11.EndOfMessage):
+                return request
             else:  # the connection was closed, or a request was cut off
                 return None
 
@@ -73,27 +72,18 @@ class Connection:
             self._h11.receive_data(await self.reader.read(_PIECE))
         return event
 
-    async def deliver(self, answer: Answer, method: str) -> bool:
+    async def answer(self, answer: Answer, method: str = "GET") -> bool:
         """Carry out an answer, faults included; False where the connection ends."""
         if answer.delay:
             await asyncio.sleep(answer.delay)
         if answer.broken:
             self.reset()
             return False
-        return await self.answer(answer, method)
-
-    async def answer(self, answer: Answer, method: str) -> bool:
-        """Send an answer; False where the connection ends."""
-        headers = {
-            "content-type": answer.content_type,
-            "content-length": str(len(answer.body)),
-            **answer.headers,
-        }
-        if answer.status == 204:
-            headers = answer.headers
-        await self._send(
-            h11.Response(status_code=answer.status, headers=list(headers.items()), reason=_reason(answer.status))
-        )
+        headers = answer.headers
+        if answer.status != 204:
+            headers = {"content-type": answer.content_type, "content-length": str(len(answer.body)), **headers}
+        reason = responses.get(answer.status, "").encode()
+        await self._send(h11.Response(status_code=answer.status, headers=list(headers.items()), reason=reason))
         if answer.body and method != "HEAD":
             await self._send(h11.Data(data=answer.body))
         await self._send(h11.EndOfMessage())
@@ -111,9 +101,8 @@ class Connection:
         """Break the connection so that the other side sees a reset."""
         carrier = self.writer.get_extra_info("socket")
         if carrier is not None:
-            carrier.setsockopt(
-                socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("hh" if sys.platform == "win32" else "ii", 1, 0)
-            )
+            linger = struct.pack("hh" if sys.platform == "win32" else "ii", 1, 0)
+            carrier.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
         self.writer.transport.abort()
 
     async def _send(self, event: h11.Event) -> None:
@@ -171,41 +160,34 @@ class HttpServer:
             try:
                 request = await connection.request()
             except h11.RemoteProtocolError as error:
-                await connection.answer(
-                    Answer(status=error.error_status_hint, body=b"bad request", content_type="text/plain"), "GET"
-                )
+                await connection.answer(_text_answer(error.error_status_hint, b"bad request"))
                 return
             if request is None:
                 return
-            host = request.headers.get("host", "").rsplit(":", 1)[0]
-            if host not in _NAMES:
+            if request.headers.get("host", "").rsplit(":", 1)[0] not in _NAMES:
                 # A page in a browser must not reach this server under a name that it made to point here.
-                await connection.answer(
-                    Answer(status=403, body=b"this server answers to 127.0.0.1 only", content_type="text/plain"), "GET"
-                )
+                await connection.answer(_text_answer(403, b"this server answers to 127.0.0.1 only"))
                 return
-            if request.headers.get("upgrade", "").lower() == "websocket":
+            if _is_upgrade(request):
                 await self._upgrade(request, connection)
                 return
-            if not await connection.deliver(await self._respond(request), request.method):
+            if not await connection.answer(await self._respond(request), request.method):
                 return
 
 
-def _reason(status: int) -> bytes:
-    try:
-        return HTTPStatus(status).phrase.encode()
-    except ValueError:
-        return b""
+def _text_answer(status: int, text: bytes) -> Answer:
+    return Answer(status=status, body=text, content_type="text/plain")
 
 
-def _header(head: h11.Request, name: str) -> str:
-    return next((value.decode("latin-1") for key, value in head.headers if key == name.encode()), "")
+def _is_upgrade(request: Request) -> bool:
+    return request.headers.get("upgrade", "").lower() == "websocket"
 
 
-def _request(head: h11.Request, body: bytes) -> Request:
+def _request(head: h11.Request) -> Request:
     parts = urlsplit(head.target.decode("latin-1"))
-    query = dict(parse_qsl(parts.query, keep_blank_values=True))
-    headers = {key.decode("latin-1"): value.decode("latin-1") for key, value in head.headers}
     return Request(
-        method=head.method.decode("latin-1"), path=unquote(parts.path), query=query, headers=headers, body=body
+        method=head.method.decode("latin-1"),
+        path=unquote(parts.path),
+        query=dict(parse_qsl(parts.query, keep_blank_values=True)),
+        headers={key.decode("latin-1"): value.decode("latin-1") for key, value in head.headers},
     )

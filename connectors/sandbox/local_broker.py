@@ -11,22 +11,16 @@ from decimal import Decimal
 from typing import Any
 
 from connectors.sandbox.account_api import AccountApi
-from connectors.sandbox.book import Book
+from connectors.sandbox.book import Book, Store
 from connectors.sandbox.control_api import PREFIX, ControlApi
 from connectors.sandbox.data_api import DataApi
 from connectors.sandbox.exchange import Exchange
-from connectors.sandbox.faults import Fault, Faults
-from connectors.sandbox.history_api import HistoryApi
+from connectors.sandbox.faults import Fault
 from connectors.sandbox.http_server import Answer
 from connectors.sandbox.market import Load, SandboxMarket
-from connectors.sandbox.matching_engine import MatchingEngine
-from connectors.sandbox.news_api import NewsApi
-from connectors.sandbox.orders_api import OrdersApi
-from connectors.sandbox.positions_api import PositionsApi
-from connectors.sandbox.protocol import ApiError, Request, to_json
-from connectors.sandbox.router import Router
-from connectors.sandbox.store import Store
+from connectors.sandbox.protocol import ApiError, Request, Router, to_json
 from connectors.sandbox.streams import Streams
+from connectors.sandbox.trading_api import TradingApi
 from engine.domain.execution import ExecutionRules
 from engine.errors import PaperdeskError
 from engine.ports import Clock
@@ -35,6 +29,7 @@ _LOG = logging.getLogger("paperdesk.sandbox")
 _AHEAD = timedelta(days=30)
 _SOON = timedelta(days=7)
 _WINDOW = 60.0
+_INTERNAL = {"code": 50010000, "message": "internal server error occurred"}
 _PAGE = b"<html><head><title>502 Bad Gateway</title></head><body><h1>502 Bad Gateway</h1></body></html>"
 
 
@@ -76,7 +71,7 @@ class LocalBroker:
         self.settings = settings
         self._load = load
         self._wall = wall
-        self._router = Router()
+        self.router = Router()
         self._window = (0.0, 0)
 
     async def open(self) -> None:
@@ -89,30 +84,25 @@ class LocalBroker:
         book = Book(self._store, settings.cash)
         now = datetime.fromisoformat(book.facts.get("now", settings.start.isoformat()))
         market = SandboxMarket(await self._load((now + _AHEAD).date()))
-        faults = Faults(book.facts.get("faults", []), book.facts.get("next_fault", 1))
         if book.is_new:
             book.facts["speed"] = settings.speed
-        matching = MatchingEngine(market, book, faults, settings.rules, now)
-        market.renamed = faults.renamed()
-        self.exchange = Exchange(matching, pay_dividends=settings.pay_dividends)
-        data, news = DataApi(self.exchange), NewsApi(self.exchange)
-        self.streams = Streams(self.exchange, data, news, (settings.key, settings.secret))
-        matching.on_update, self.exchange.on_step = self.streams.on_update, self.streams.on_step
+        self.exchange = Exchange(market, book, settings.rules, now, pay_dividends=settings.pay_dividends)
+        data = DataApi(self.exchange)
+        self.streams = Streams(self.exchange, data, (settings.key, settings.secret))
+        self.exchange.on_update, self.exchange.on_step = self.streams.on_update, self.streams.on_step
         self.control = ControlApi(self.exchange, self.streams)
-        apis = (api(self.exchange) for api in (AccountApi, PositionsApi, OrdersApi, HistoryApi))
-        for api in (*apis, data, news, self.control):
-            self._router.serve(api)
-        data.add_latest(self._router)
+        for api in (AccountApi(self.exchange), TradingApi(self.exchange), data, self.control):
+            self.router.serve(api)
 
     def close(self) -> None:
         """Close the books."""
         self._store.close()
 
-    # For whoever drives it
+    # For the program that drives it
 
     def control_request(self, method: str, path: str, document: Any = None) -> Any:
         """Response document of one of the sandbox's own requests. Raises ApiError."""
-        return self._router.answer(make_request(method, path, document)).document
+        return self.router.answer(make_request(method, path, document))[1]
 
     def advance(self, to: str | datetime) -> None:
         """Move the clock: to a time, to the next `open` or `close`, or by a length such as `30m`. Raises ApiError."""
@@ -129,13 +119,8 @@ class LocalBroker:
 
     def state(self) -> dict[str, Any]:
         """Book, orders, faults and count."""
-        found: dict[str, Any] = self.control_request("GET", "/sandbox/state")
-        return found
-
-    @property
-    def patterns(self) -> list[tuple[str, str]]:
-        """All methods and paths of the protocol."""
-        return self._router.patterns
+        state: dict[str, Any] = self.control_request("GET", "/sandbox/state")
+        return state
 
     # Requests
 
@@ -151,14 +136,13 @@ class LocalBroker:
         market = self.exchange.market
         through: date | None = market.data.through
         if through is not None and moment.date() + _SOON > through:
-            market.extend(await self._load((moment + _AHEAD).date()))
+            market.data = await self._load((moment + _AHEAD).date())
 
     def answer(self, request: Request) -> Answer:
         """Answer any request, faults included."""
         try:
             if request.path.startswith(PREFIX):
-                response = self._router.answer(request)
-                return _json(response.status, response.document)
+                return _json(*self.router.answer(request))
             return self._protocol(request)
         except ApiError as error:
             return _json(error.status, error.body)
@@ -166,11 +150,11 @@ class LocalBroker:
             return _json(422, {"code": 40010001, "message": str(error)})
         except Exception:
             _LOG.exception("%s %s", request.method, request.path)
-            return _json(500, {"code": 50010000, "message": "internal server error occurred"})
+            return _json(500, _INTERNAL)
 
     def match_fault(self, request: Request) -> Fault | None:
         """The fault of a request, which uses it up."""
-        fault = self.exchange.matching.faults.for_answer(request.method, request.path)
+        fault = self.exchange.faults.for_answer(request.method, request.path)
         if fault is not None:
             self.control.save_faults()
         return fault
@@ -190,11 +174,10 @@ class LocalBroker:
     def _answered(self, request: Request, headers: Mapping[str, str], fault: Fault | None) -> Answer:
         try:
             self._check_keys(request, fault)
-            response = self._router.answer(request)
-            answer = _json(response.status, response.document)
+            answer = _json(*self.router.answer(request))
         except ApiError as error:
             answer = _json(error.status, error.body)
-        if self.exchange.matching.faults.rules:
+        if self.exchange.faults.rules:
             self.control.save_faults()  # an order may have used one up
         return replace(answer, headers=dict(headers))
 
@@ -226,17 +209,15 @@ def make_request(method: str, path: str, document: Any) -> Request:
 
 def broken_answer(fault: Fault) -> Answer:
     """The answer of a fault."""
-    if fault.kind == "html":
-        return Answer(status=fault.status, body=_PAGE, content_type="text/html")
-    if fault.kind == "reset":
-        return Answer(status=0, broken=True)
-    if fault.kind == "hang":
-        return Answer(status=0, broken=True, delay=fault.seconds)
+    if fault.kind in ("reset", "hang"):
+        return Answer(status=0, broken=True, delay=fault.seconds if fault.kind == "hang" else 0.0)
     if fault.kind == "too_many_requests":
         return replace(_too_many(fault.seconds), status=fault.status)
+    if fault.kind == "html":
+        return Answer(status=fault.status, body=_PAGE, content_type="text/html")
     if fault.kind == "gateway_timeout":
         return Answer(status=fault.status, body=b"upstream request timeout", content_type="text/plain")
-    return _json(fault.status, {"code": 50010000, "message": "internal server error occurred"})
+    return _json(fault.status, _INTERNAL)
 
 
 def _too_many(seconds: float) -> Answer:
@@ -245,8 +226,4 @@ def _too_many(seconds: float) -> Answer:
 
 
 def _json(status: int, document: Any) -> Answer:
-    return (
-        Answer(status=status, body=b"" if document is None else to_json(document))
-        if status != 204
-        else Answer(status=204)
-    )
+    return Answer(status=status, body=b"" if document is None else to_json(document))

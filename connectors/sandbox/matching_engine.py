@@ -11,12 +11,11 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from connectors.sandbox.book import Book
+from connectors.sandbox.book import Book, Figures
 from connectors.sandbox.faults import Faults
-from connectors.sandbox.margin import Figures, figures
 from connectors.sandbox.market import SandboxMarket, latest_session, session_open
 from connectors.sandbox.orders import SandboxOrder
-from connectors.sandbox.protocol import stable_id, stamp
+from connectors.sandbox.protocol import stable_id, stamp, texts
 from engine.domain.decimal_text import plain
 from engine.domain.execution import ExecutionRules
 from engine.domain.market import Symbol, from_nano
@@ -24,6 +23,13 @@ from engine.domain.order import Fill, Side
 from engine.domain.portfolio import EXACT, ZERO
 from engine.simulation.fill_models import FillModel
 
+_ENDED_AT = {
+    "canceled": "canceled_at",
+    "expired": "expired_at",
+    "rejected": "failed_at",
+    "replaced": "replaced_at",
+}
+"""Field of an order with the time of its end, by status."""
 REST_AFTER = timedelta(minutes=1)
 """Delay of the rest of an order after a partial fill."""
 
@@ -32,10 +38,12 @@ class MatchingEngine:
     """Prices and fills at the moment `now`. Changes are in memory until `commit` writes them and publishes the trade
     updates."""
 
-    def __init__(self, market: SandboxMarket, book: Book, faults: Faults, rules: ExecutionRules, now: datetime) -> None:
+    def __init__(self, market: SandboxMarket, book: Book, rules: ExecutionRules, now: datetime) -> None:
+        """Continue with the faults in the book."""
         self.market = market
         self.book = book
-        self.faults = faults
+        self.faults = Faults(book.facts.get("faults", []), book.facts.get("next_fault", 1))
+        market.renamed = self.faults.renamed()
         self.now = now
         self.on_update: Callable[[dict[str, Any]], None] = lambda update: None
         self._model = FillModel(rules)
@@ -61,11 +69,11 @@ class MatchingEngine:
     def figures(self) -> Figures:
         """Figures of the account now."""
         symbols = {*self.book.portfolio.positions, *(order.symbol for order in self.book.open_orders())}
-        return figures(self.book, {symbol: self.price(symbol) for symbol in symbols})
+        return self.book.figures({symbol: self.price(symbol) for symbol in symbols})
 
     def is_tradable(self, symbol: Symbol) -> bool:
         """True where orders in a symbol are accepted."""
-        untradable = self.faults.untradable(symbol) or self.market.has_stopped(symbol, self.now)
+        untradable = self.faults.active("untradable", symbol) or self.market.has_stopped(symbol, self.now)
         return not untradable and self.price(symbol) > 0
 
     def is_halted(self, symbol: Symbol) -> bool:
@@ -89,7 +97,6 @@ class MatchingEngine:
         if limit is None or (quoted <= limit if order.side is Side.BUY else quoted >= limit):
             self.fill(order, quoted)
         if order.is_open and order.time_in_force in ("ioc", "fok"):
-            order.canceled_at = self.now
             self.end(order, "canceled")
 
     def match_limit(self, order: SandboxOrder, before: datetime) -> None:
@@ -117,7 +124,6 @@ class MatchingEngine:
                 order.rest_due = self.now + REST_AFTER
         if not quantity:
             if not whole:
-                order.failed_at = self.now
                 self.end(order, "rejected")
             return
         shorts = order.side is Side.SELL and self.book.portfolio.quantity(order.symbol) <= 0
@@ -143,18 +149,13 @@ class MatchingEngine:
             self._charge(order.symbol, fee)
         self.report("fill" if done else "partial_fill", order, quantity, price)
         if not done and order.rest == "cancel":
-            order.canceled_at = self.now
             self.end(order, "canceled")
 
     def end(self, order: SandboxOrder, status: str) -> None:
-        """Make an order final."""
+        """Make an order final now: canceled, expired, rejected or replaced."""
+        setattr(order, _ENDED_AT[status], self.now)
         order.status, order.rest_due = status, None
         self.report(status, order)
-
-    def expire(self, order: SandboxOrder) -> None:
-        """Expire an order now."""
-        order.expired_at = self.now
-        self.end(order, "expired")
 
     def _requested(self, order: SandboxOrder, price: Decimal) -> Decimal:
         if order.qty is not None:
@@ -166,35 +167,27 @@ class MatchingEngine:
 
     def _record(self, order: SandboxOrder, quantity: Decimal, price: Decimal, side: str) -> None:
         filled = order.status == "filled"
-        self.book.record(
-            "FILL",
-            self.now,
-            {
-                "transaction_time": stamp(self.now),
-                "type": "fill" if filled else "partial_fill",
-                "price": plain(price),
-                "qty": plain(quantity),
-                "side": side,
-                "symbol": self.market.listing(order.symbol).wire,
-                "leaves_qty": plain(ZERO if filled else order.remaining),
-                "order_id": order.id,
-                "cum_qty": plain(order.filled_qty),
-                "order_status": order.status,
-            },
-        )
+        values = {
+            "transaction_time": self.now,
+            "type": "fill" if filled else "partial_fill",
+            "price": price,
+            "qty": quantity,
+            "side": side,
+            "symbol": self.market.listing(order.symbol).wire,
+            "leaves_qty": ZERO if filled else order.remaining,
+            "order_id": order.id,
+            "cum_qty": order.filled_qty,
+            "order_status": order.status,
+        }
+        self.book.record("FILL", self.now, texts(values))
 
     def _charge(self, symbol: Symbol, fee: Decimal) -> None:
         listing = self.market.listing(symbol)
-        values = {
-            "date": self.now.date().isoformat(),
-            "symbol": listing.compact,
-            "net_amount": plain(-fee),
-            "description": f"fee of a trade in {listing.wire}",
-            "status": "executed",
-        }
+        description = f"fee of a trade in {listing.wire}"
+        values = {"symbol": listing.compact, "net_amount": plain(-fee), "description": description}
         self.book.record("CFEE" if listing.crypto else "FEE", self.now, values)
 
-    # What is said
+    # Trade updates
 
     def report(
         self, event: str, order: SandboxOrder, quantity: Decimal | None = None, price: Decimal | None = None

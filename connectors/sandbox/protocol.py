@@ -1,18 +1,29 @@
-"""Building blocks of Alpaca's protocol: requests, responses, times as text, JSON, and errors with their codes."""
+"""Building blocks of Alpaca's protocol: requests and their routing, times as text, JSON, page tokens, error codes."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+import re
+from base64 import b64decode, urlsafe_b64encode
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
-from typing import Any
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any, TypeVar
 from uuid import UUID, uuid5
 from zoneinfo import ZoneInfo
 
+from engine.domain.decimal_text import plain
+
 NEW_YORK = ZoneInfo("America/New_York")
+INSTANT = timedelta(microseconds=1)
+"""The smallest step of time."""
+FIXED_FIELDS: Mapping[str, dict[str, Any]] = json.loads(files(__package__).joinpath("fixed_fields.json").read_bytes())
+"""Fields that Alpaca always sends and that never change here, and the configurations of a new account."""
+
 _NAMESPACE = UUID("6e1b7f42-6a4e-5a3b-9d5e-2f8c3a1d7b60")
-_STEP = timedelta(microseconds=1)
 
 
 class ApiError(Exception):
@@ -75,14 +86,29 @@ class Request:
 
     def choice(self, name: str, default: str, choices: tuple[str, ...]) -> str:
         """A value of the query from a list, in lower case. Raises ApiError."""
-        word = self.query.get(name) or default
-        if word.lower() not in choices:
-            raise invalid(f"invalid {name}: {word}")
-        return word.lower()
+        value = self.query.get(name) or default
+        if value.lower() not in choices:
+            raise invalid(f"invalid {name}: {value}")
+        return value.lower()
+
+    def newest_first(self, name: str, default: str) -> bool:
+        """True where a part of the query requests descending order. Raises ApiError."""
+        return self.choice(name, default, ("asc", "desc")) == "desc"
 
     def values(self, name: str) -> list[str]:
         """A list of the query, written with commas."""
-        return [word for word in self.query.get(name, "").split(",") if word]
+        return [value for value in self.query.get(name, "").split(",") if value]
+
+    def page_token(self) -> list[str] | None:
+        """The texts of the query's token, as `page_token` encoded them; None where it has none. Raises ApiError."""
+        text = self.query.get("page_token")
+        if not text:
+            return None
+        try:
+            parts = b64decode(text, altchars=b"-_", validate=True).decode().split("\x1f")
+        except ValueError:
+            raise invalid("invalid page_token") from None
+        return [*parts, ""]
 
     def moment(self, name: str, *, end_of_day: bool = False) -> datetime | None:
         """A date or time of the query, as `moment_of` reads it."""
@@ -100,12 +126,57 @@ class Request:
             raise invalid(f"invalid {name}: {text[:40]}") from None
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
-    """One HTTP response; `document` is written as JSON, None as no body at all."""
+Handler = Callable[[Request], Any]
+H = TypeVar("H", bound=Callable[..., Any])
 
-    status: int
-    document: Any = None
+
+def route(method: str, *patterns: str, status: int = 200) -> Callable[[H], H]:
+    """Mark a method as the handler of requests, whose result is the JSON document of a response with this status.
+
+    Router.serve registers it. Patterns are such as `/v2/orders/{order}`: a part in braces matches anything up to the
+    next slash, and the last one anything at all (BTC/USD).
+    """
+
+    def marked(handler: H) -> H:
+        handler.__dict__["routes"] = [(method, pattern, status) for pattern in patterns]
+        return handler
+
+    return marked
+
+
+class Router:
+    """Handlers by method and pattern; the first match answers."""
+
+    def __init__(self) -> None:
+        self.routes: list[tuple[str, str, int, Handler]] = []
+
+    def serve(self, api: object) -> None:
+        """Register the marked methods of an object."""
+        for name, member in vars(type(api)).items():
+            self.routes += [(*one, getattr(api, name)) for one in getattr(member, "routes", ())]
+
+    def answer(self, request: Request) -> tuple[int, Any]:
+        """Status and document of a request's handler. Raises ApiError."""
+        known = False
+        for method, pattern, status, handler in self.routes:
+            match = _expression(pattern).fullmatch(request.path)
+            if match is not None and method == request.method:
+                return status, handler(replace(request, parts=match.groupdict()))
+            known = known or match is not None
+        if known:
+            raise ApiError(405, 40510000, "method not allowed")
+        raise not_found("endpoint not found")
+
+
+@lru_cache
+def _expression(pattern: str) -> re.Pattern[str]:
+    text = re.sub(r"\{(\w+)\}$", r"(?P<\1>.+)", pattern)
+    return re.compile(re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]+)", text))
+
+
+def page_token(*parts: str) -> str:
+    """A token of texts, encoded so that nobody relies on its content."""
+    return urlsafe_b64encode("\x1f".join(parts).encode()).decode()
 
 
 def moment_of(text: str, name: str, *, end_of_day: bool = False) -> datetime:
@@ -114,7 +185,7 @@ def moment_of(text: str, name: str, *, end_of_day: bool = False) -> datetime:
     try:
         if len(text) == 10:
             day = datetime.combine(date.fromisoformat(text), time(0, tzinfo=UTC))
-            return day + timedelta(days=1) - _STEP if end_of_day else day
+            return day + timedelta(days=1) - INSTANT if end_of_day else day
         moment = datetime.fromisoformat(text.replace(" ", "+"))
     except ValueError:
         raise invalid(f"invalid {name}: {text[:40]}") from None
@@ -127,27 +198,35 @@ def stamp(moment: datetime) -> str:
     return f"{text.rstrip('0') if '.' in text else text}Z"
 
 
-def stamp_or_none(moment: datetime | None) -> str | None:
-    """RFC 3339 in UTC; None stays None."""
-    return None if moment is None else stamp(moment)
-
-
 def new_york_time(moment: datetime) -> str:
     """RFC 3339 with New York's offset, as of the market clock."""
     return moment.astimezone(NEW_YORK).isoformat()
 
 
+@lru_cache(4096)
 def stable_id(*names: object) -> str:
     """A UUID that is always the same for the same names."""
     return str(uuid5(_NAMESPACE, "/".join(map(str, names))))
 
 
+def texts(values: Mapping[str, Any]) -> dict[str, Any]:
+    """A part of a document with its amounts and times as text."""
+    return {name: _text(value) for name, value in values.items()}
+
+
+def _text(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return stamp(value)
+    return plain(value) if isinstance(value, Decimal) else value
+
+
 def to_json(document: Any) -> bytes:
     """A JSON document in UTF-8; times are written as by `stamp`."""
-    return json.dumps(document, default=_plain, allow_nan=False, separators=(",", ":")).encode()
+    return json.dumps(document, default=json_value, allow_nan=False, separators=(",", ":")).encode()
 
 
-def _plain(value: object) -> object:
+def json_value(value: object) -> object:
+    """An amount or a time as a value of JSON or MessagePack. Raises TypeError for anything else."""
     if isinstance(value, datetime):
         return stamp(value)
     if isinstance(value, Decimal):

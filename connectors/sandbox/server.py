@@ -57,12 +57,6 @@ class SandboxServer(LocalBroker):
             "APCA_API_SECRET_KEY": self.settings.secret,
         }
 
-    def listeners(self, path: str) -> int:
-        """Number of a websocket's clients with a subscription."""
-        return sum(
-            1 for client in list(self.streams.clients) if client.path == path and any(client.subscriptions.values())
-        )
-
     async def start(self) -> None:
         """Open books and market and start listening. Raises as `open`, and ConfigError for a port in use."""
         await self.open()
@@ -117,7 +111,7 @@ class SandboxServer(LocalBroker):
 
         async def answer() -> Any:
             await self.prepare(request)
-            return self._router.answer(request).document
+            return self.router.answer(request)[1]
 
         return asyncio.run_coroutine_threadsafe(answer(), self._loop).result()
 
@@ -131,7 +125,7 @@ class SandboxServer(LocalBroker):
         if fault is None or fault.kind == "wrong_key":
             await self.streams.serve(request, connection, keys_work=fault is None)
         else:
-            await connection.deliver(broken_answer(fault), request.method)
+            await connection.answer(broken_answer(fault), request.method)
 
     async def _run(self) -> None:
         """Advance a running clock."""

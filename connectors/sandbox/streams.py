@@ -11,13 +11,12 @@ from typing import Any
 import msgpack  # type: ignore[import-untyped]
 from websockets.exceptions import ConnectionClosed
 
+from connectors.sandbox.bars import Timeframe, bars
 from connectors.sandbox.data_api import DataApi
 from connectors.sandbox.exchange import Exchange
 from connectors.sandbox.http_server import Connection
 from connectors.sandbox.market import Listing
-from connectors.sandbox.news_api import NewsApi
-from connectors.sandbox.protocol import Request, stamp, to_json
-from connectors.sandbox.timeframes import Timeframe, bars
+from connectors.sandbox.protocol import Request, json_value, to_json
 from connectors.sandbox.websocket import Websocket
 
 TRADING = "/stream"
@@ -68,16 +67,18 @@ class Client:
             if message is None:
                 await self.websocket.close()
                 return
-            await self.websocket.send(_packed(message) if self._packed else to_json(message))
+            if self._packed:
+                await self.websocket.send(msgpack.packb(message, default=json_value, datetime=True))
+            else:
+                await self.websocket.send(to_json(message))
 
 
 class Streams:
     """All websockets. The exchange calls `on_update` and `on_step`."""
 
-    def __init__(self, exchange: Exchange, data: DataApi, news: NewsApi, keys: tuple[str, str]) -> None:
+    def __init__(self, exchange: Exchange, data: DataApi, keys: tuple[str, str]) -> None:
         self._exchange = exchange
         self._data = data
-        self._news = news
         self._keys = keys
         self.clients: list[Client] = []
 
@@ -121,27 +122,32 @@ class Streams:
         action, data = document.get("action"), document.get("data")
         given = data if isinstance(data, dict) else {}
         if action in ("authenticate", "auth"):
-            key = given.get("key_id", document.get("key")), given.get("secret_key", document.get("secret"))
-            client.authorized = self._keys_match(client, *key)
+            key, secret = given.get("key_id", document.get("key")), given.get("secret_key", document.get("secret"))
+            client.authorized = self._keys_match(client, key, secret)
             status = "authorized" if client.authorized else "unauthorized"
             client.send_later({"stream": "authorization", "data": {"status": status, "action": "authenticate"}})
             if not client.authorized:
                 client.send_later(None)
         elif action == "listen" and client.authorized:
-            asked = given.get("streams") or []
-            client.subscriptions = {"streams": {name for name in asked if name == "trade_updates"}}
-            client.send_later({"stream": "listening", "data": {"streams": sorted(client.subscriptions["streams"])}})
+            streams = [name for name in given.get("streams") or () if name == "trade_updates"][:1]
+            client.subscriptions = {"streams": set(streams)}
+            client.send_later({"stream": "listening", "data": {"streams": streams}})
         else:
             client.send_later({"stream": "listening", "data": {"error": "access key verification failed"}})
 
     def on_update(self, update: dict[str, Any]) -> None:
         """Publish a trade update."""
-        listeners = [c for c in self.clients if c.path == TRADING and c.subscriptions.get("streams")]
+        listeners = self._subscribers((TRADING,), "streams", "trade_updates")
         self._publish(listeners, update["event"], {"stream": "trade_updates", "data": update})
+
+    def _subscribers(self, paths: Iterable[str], channel: str, *names: str) -> list[Client]:
+        """Clients of some websockets that have subscribed to one of the names, or to all."""
+        wanted = {"*", *names}
+        return [c for c in self.clients if c.path in paths and c.subscriptions.get(channel, set()) & wanted]
 
     def _publish(self, clients: Iterable[Client], event: str, message: Any) -> None:
         for client in list(clients):
-            fault = self._exchange.matching.faults.for_event(client.path, event)
+            fault = self._exchange.faults.for_event(client.path, event)
             kind = None if fault is None else fault.kind
             if kind == "disconnect":
                 client.websocket.reset()
@@ -179,31 +185,23 @@ class Streams:
 
     def on_step(self, before: datetime, now: datetime) -> None:
         """Publish the data of a clock step to its subscribers."""
-        if not any(client.authorized and client.path != TRADING for client in self.clients):
-            return
-        market = self._exchange.market
-        for symbol in market.symbols:
+        market, followed = self._exchange.market, {client.path for client in self.clients if client.authorized}
+        for symbol in market.symbols if followed.intersection(SHARES + CRYPTO) else ():
             listing = market.listing(symbol)
-            paths = CRYPTO if listing.crypto else SHARES
-            clients = [c for c in self.clients if c.authorized and c.path in paths]
-            if clients and self._exchange.matching.faults.halted_since(symbol) is None:
-                self._send_symbol(clients, listing, before, now)
-        readers = [c for c in self.clients if c.authorized and c.path in NEWS]
-        for item in market.news(market.symbols, before, now) if readers else ():
-            body = self._news.news_item(item)
-            wanting = [c for c in readers if c.subscriptions.get("news", set()) & {"*", *body["symbols"]}]
-            self._publish(wanting, "n", [{"T": "n"} | {k: v for k, v in body.items() if k != "images"}])
+            if followed.intersection(_paths(listing)) and self._exchange.faults.halted_since(symbol) is None:
+                self._send_symbol(listing, before, now)
+        for item in market.news(market.symbols, before, now) if followed.intersection(NEWS) else ():
+            body = self._data.news_item(item)
+            readers = self._subscribers(NEWS, "news", *body["symbols"])
+            self._publish(readers, "n", [{"T": "n"} | {k: v for k, v in body.items() if k != "images"}])
 
     def halted(self, symbol: str, *, halted: bool) -> None:
         """Publish that trading in a symbol is halted, or resumes."""
-        listing = self._exchange.market.listing(symbol)
-        words = ("H", "Trading Halt") if halted else ("T", "Trading Resumption")
-        message = {"T": "s", "S": listing.wire, "sc": words[0], "sm": words[1], "rc": "T1", "rm": "News Pending"}
-        self._send_channel(
-            [c for c in self.clients if c.path in SHARES], "statuses", message | {"t": self._exchange.now, "z": "C"}
-        )
+        code, text = ("H", "Trading Halt") if halted else ("T", "Trading Resumption")
+        reason = {"rc": "T1", "rm": "News Pending", "t": self._exchange.now, "z": "C"}
+        self._send_channel(self._exchange.market.listing(symbol), "statuses", {"sc": code, "sm": text} | reason)
 
-    def _send_symbol(self, clients: list[Client], listing: Listing, before: datetime, now: datetime) -> None:
+    def _send_symbol(self, listing: Listing, before: datetime, now: datetime) -> None:
         market, symbol = self._exchange.market, listing.symbol
         rows = market.rows(symbol, now)
         if not rows:
@@ -213,23 +211,18 @@ class Streams:
             return  # nothing traded since
         for channel, body in (("quotes", self._data.quote(listing)), ("trades", self._data.trade(listing))):
             if body is not None:
-                self._send_channel(clients, channel, {"T": _CHANNELS[channel], "S": listing.wire} | body)
+                self._send_channel(listing, channel, body)
         minute = min(now, closes).replace(second=0, microsecond=0) - _MINUTE
         if minute + _MINUTE > before:
             for bar in bars(market, symbol, Timeframe(1, "m"), start=minute, end=minute, moment=now):
-                self._send_channel(clients, "bars", {"T": "b", "S": listing.wire} | bar.json(listing.crypto))
+                self._send_channel(listing, "bars", bar)
         for day in self._data.daily_bars(listing)[:1] if closes <= now else ():
-            self._send_channel(clients, "dailyBars", {"T": "d", "S": listing.wire} | day)
+            self._send_channel(listing, "dailyBars", day)
 
-    def _send_channel(self, clients: Iterable[Client], channel: str, message: dict[str, Any]) -> None:
-        wanting = [c for c in clients if c.subscriptions.get(channel, set()) & {"*", message["S"]}]
-        self._publish(wanting, _CHANNELS[channel], [message])
-
-
-def _packed(message: Any) -> bytes:
-    data: bytes = msgpack.packb(message, default=_number, datetime=True)
-    return data
+    def _send_channel(self, listing: Listing, channel: str, body: dict[str, Any]) -> None:
+        message = {"T": _CHANNELS[channel], "S": listing.wire} | body
+        self._publish(self._subscribers(_paths(listing), channel, listing.wire), _CHANNELS[channel], [message])
 
 
-def _number(value: Any) -> Any:
-    return float(value) if hasattr(value, "as_tuple") else stamp(value)
+def _paths(listing: Listing) -> tuple[str, ...]:
+    return CRYPTO if listing.crypto else SHARES

@@ -8,12 +8,9 @@ from decimal import Decimal
 from typing import Any
 
 from connectors.sandbox import MarketData, SandboxServer, SandboxSettings
-from connectors.sandbox.book import Book
+from connectors.sandbox.book import Book, Store
 from connectors.sandbox.exchange import Exchange
-from connectors.sandbox.faults import Faults
 from connectors.sandbox.market import SandboxMarket
-from connectors.sandbox.matching_engine import MatchingEngine
-from connectors.sandbox.store import Store
 from engine.domain.execution import ExecutionRules
 from engine.domain.market import ActionKind, Bar, CorporateAction, NewsItem, PriceHistory
 from engine.market.trading_hours import AroundTheClock, exchange_calendar
@@ -109,11 +106,8 @@ def exchange(
 ) -> Exchange:
     """The broker itself over that market, without a server."""
     book = Book(store or Store(":memory:"), Decimal(100_000))
-    faults = Faults(book.facts.get("faults", []), book.facts.get("next_fault", 1))
     now = datetime.fromisoformat(book.facts.get("now", START.isoformat()))
-    return Exchange(
-        MatchingEngine(SandboxMarket(data or market_data()), book, faults, rules, now), pay_dividends=pay_dividends
-    )
+    return Exchange(SandboxMarket(data or market_data()), book, rules, now, pay_dividends=pay_dividends)
 
 
 def order(symbol: str, side: str = "buy", **fields: Any) -> dict[str, Any]:

@@ -244,7 +244,7 @@ class Heard(list[Any]):
 def listening(server: SandboxServer, path: str) -> None:
     """Waits until a client of a stream has subscribed."""
     for _ in range(500):
-        if server.listeners(path):
+        if any(client.path == path and any(client.subscriptions.values()) for client in list(server.streams.clients)):
             return
         threading.Event().wait(0.01)
     raise AssertionError(f"nobody listens to {path}")

@@ -9,11 +9,10 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from connectors.sandbox.book import Book
+from connectors.sandbox.book import Book, Store
 from connectors.sandbox.exchange import Exchange
-from connectors.sandbox.order_rules import read_ticket
+from connectors.sandbox.orders import read_ticket
 from connectors.sandbox.protocol import ApiError
-from connectors.sandbox.store import Store
 from engine.domain.execution import ExecutionRules
 from tests.connectors.alpaca.sandbox_markets import exchange, order
 
@@ -79,8 +78,8 @@ def check(live: Exchange, store: Store, began: dict[str, dict[str, Any]]) -> Non
     cash, held = recounted(book.activities)
     assert book.portfolio.cash == cash
     assert {live.market.listing(s).wire: p.quantity for s, p in book.portfolio.positions.items()} == held
-    figures = live.matching.figures()
-    worth = sum((money(EXACT.multiply(q, live.matching.price(_ours(s)))) for s, q in held.items()), Decimal(0))
+    figures = live.figures()
+    worth = sum((money(EXACT.multiply(q, live.price(_ours(s)))) for s, q in held.items()), Decimal(0))
     assert figures.equity == cash + worth
     assert figures.buying_power >= 0 and figures.cash_power >= 0
     for one in book.orders:
@@ -132,7 +131,7 @@ def test_the_books_follow_from_what_was_done(steps: list[Any], slippage: str, pa
                 for one in live.book.open_orders()[:1]:
                     live.cancel(one)
             elif isinstance(step, dict) and "kind" in step:
-                live.matching.faults.add(step, live.now)
+                live.faults.add(step, live.now)
             else:
                 if isinstance(step, tuple):
                     step = selling(live, *step)

@@ -13,12 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from connectors.sandbox import SandboxServer
-from connectors.sandbox.adjustment import scales
+from connectors.sandbox.bars import scales
 from connectors.sandbox.data_api import DataApi
 from connectors.sandbox.exchange import Exchange
-from connectors.sandbox.news_api import NewsApi
-from connectors.sandbox.protocol import Request, to_json
-from connectors.sandbox.router import Router
+from connectors.sandbox.protocol import Request, Router, to_json
 from engine.domain.execution import ExecutionRules
 from engine.domain.market import ActionKind, Bar, CorporateAction, PriceHistory
 from engine.simulation.price_basis import adjusted_by_actions
@@ -70,20 +68,17 @@ def test_nothing_later_than_now_is_shown(minutes: int, question: tuple[str, dict
     live.advance(START + timedelta(minutes=minutes))
     router = router_of(live)
     path, query = question
-    now = router.answer(Request(method="GET", path=path, query=query)).document
+    _, now = router.answer(Request(method="GET", path=path, query=query))
     assert all(moment <= live.now for moment in stamps(now))
     without_future = exchange(data=cut_at(live.now))
     without_future.advance(live.now)
     again = router_of(without_future)
-    assert to_json(again.answer(Request(method="GET", path=path, query=query)).document) == to_json(now)
+    assert to_json(again.answer(Request(method="GET", path=path, query=query))[1]) == to_json(now)
 
 
 def router_of(live: Exchange) -> Router:
     router = Router()
-    data = DataApi(live)
-    router.serve(data)
-    data.add_latest(router)
-    router.serve(NewsApi(live))
+    router.serve(DataApi(live))
     return router
 
 

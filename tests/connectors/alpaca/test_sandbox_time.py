@@ -14,9 +14,9 @@ import httpx
 import pytest
 
 from connectors.sandbox import ApiError, SandboxServer
-from connectors.sandbox.intraday import SessionPath
-from connectors.sandbox.order_rules import read_ticket
-from connectors.sandbox.store import Store
+from connectors.sandbox.book import Store
+from connectors.sandbox.market import SessionPath
+from connectors.sandbox.orders import read_ticket
 from engine.domain.execution import ExecutionRules
 from engine.domain.order import Order, Side
 from engine.domain.portfolio import Portfolio
@@ -295,7 +295,7 @@ def test_the_path_of_a_day_stays_in_its_bar() -> None:
     day = date(2024, 2, 1)
     row = history.index(day)
     assert row is not None
-    path = SessionPath.of(history, row, calendar.opens_at(day), calendar.closes_at(day))
+    path = SessionPath.of(history, row, calendar)
     prices = [path.price(path.opens + timedelta(minutes=n)) for n in range(-10, 400)]
     assert (prices[0], prices[-1]) == (history.open[row], history.close[row])
     assert (min(prices), max(prices)) == (history.low[row], history.high[row])

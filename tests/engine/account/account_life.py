@@ -295,7 +295,7 @@ class Life:
             stood = self._stands()
         desk, witness, session = self.desk, self.witness, self.desk.session
         self.wishes, surprising, ghosts = wishes, self._surprises(stood.bound), self.ghosts
-        quiet = not (cut or happens or late or desk.local.exchange.matching.faults.rules)
+        quiet = not (cut or happens or late or desk.local.exchange.faults.rules)
         asked, orders, by_hand = len(desk.model.requests), len(witness.ours()), self._by_hand()
         witness.run_begins()
         try:
@@ -348,7 +348,7 @@ class Life:
             assert self._strangers(), "only a stranger's open order cannot be taken over"
             return
         except (TryAgainLater, NetworkError, CredentialsRefused):
-            assert self.desk.local.exchange.matching.faults.rules
+            assert self.desk.local.exchange.faults.rules
             return
         self.taken_over |= seen
         self.ghosts = False

@@ -1,0 +1,173 @@
+"""Bars of all timeframes from daily ones, adjusted as requested: raw, for splits, for dividends, or for both."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, time, timedelta
+from fractions import Fraction
+from itertools import groupby
+from typing import Any
+
+from connectors.sandbox.market import Candle, SandboxMarket
+from connectors.sandbox.protocol import NEW_YORK, invalid
+from engine.domain.market import NANO, UNKNOWN, ActionKind, CorporateAction, PriceHistory, Symbol
+
+_FRAME = re.compile(r"(\d{1,2})(Min|T|Hour|H|Day|D|Week|W|Month|M)")
+_MOST = {"m": 59, "H": 23, "D": 1, "W": 1, "M": 12}
+ADJUSTMENTS = ("raw", "split", "dividend", "all")
+
+
+@dataclass(frozen=True, slots=True)
+class Timeframe:
+    """Length of bars. `unit` is m, H, D, W or M."""
+
+    count: int
+    unit: str
+
+    @classmethod
+    def of(cls, text: str) -> Timeframe:
+        """A timeframe in Alpaca's notation: 1Min to 59Min, 1Hour to 23Hour, 1Day, 1Week, 1 to 12Month. Raises
+        ApiError."""
+        match = _FRAME.fullmatch(text)
+        if match is not None:
+            count, name = int(match[1]), match[2]
+            unit = "m" if name in ("Min", "T") else name[0]
+            if 1 <= count <= _MOST[unit]:
+                return cls(count, unit)
+        raise invalid(f"invalid timeframe: {text[:20]}")
+
+    @property
+    def length(self) -> timedelta | None:
+        """Length of a bar within a session; None for a day and more."""
+        if self.unit not in "mH":
+            return None
+        return timedelta(minutes=self.count) if self.unit == "m" else timedelta(hours=self.count)
+
+
+def bars(
+    market: SandboxMarket,
+    symbol: Symbol,
+    frame: Timeframe,
+    *,
+    start: datetime,
+    end: datetime,
+    moment: datetime,
+    adjustment: str = "raw",
+) -> Iterator[dict[str, Any]]:
+    """Bars on the wire, stamped from `start` to `end`, as known at `moment`, in order."""
+    rows = market.rows(symbol, moment)
+    history = market.history(symbol)
+    scale = scales(history, rows, market.data.actions.get(symbol), adjustment)
+    crypto = market.listing(symbol).crypto
+    if frame.length is not None:
+        for candle in market.intraday_candles(symbol, start, end, frame.length, moment):
+            yield _wire_bar(candle, crypto, scale[history.rows_through(candle.start.date()) - 1])
+        return
+    days = ((_period(history, row, frame, crypto), row) for row in range(rows))
+    within = ((at, row) for at, row in days if start <= at <= end)
+    for at, group in groupby(within, key=lambda day: day[0]):
+        candles = [_scaled(market.daily(symbol, row, moment), scale[row]) for _, row in group]
+        yield _wire_bar(_merged(at, candles), crypto, Scale())
+
+
+def _period(history: PriceHistory, row: int, frame: Timeframe, crypto: bool) -> datetime:
+    """Beginning of the period that a bar's day belongs to: midnight in New York, for crypto in UTC."""
+    day = history.session(row)
+    if frame.unit == "W":
+        day -= timedelta(days=day.weekday())
+    elif frame.unit == "M":
+        day = day.replace(month=(day.month - 1) // frame.count * frame.count + 1, day=1)
+    return datetime.combine(day, time(0), UTC if crypto else NEW_YORK).astimezone(UTC)
+
+
+def _scaled(candle: Candle, scale: Scale) -> Candle:
+    price, volume = float(scale.price), float(scale.volume)
+    if price == 1.0 and volume == 1.0:
+        return candle
+    first, high, low, last = (round(one * price) for one in (candle.open, candle.high, candle.low, candle.close))
+    return replace(candle, open=first, high=high, low=low, close=last, volume=candle.volume * volume)
+
+
+def _merged(start: datetime, candles: list[Candle]) -> Candle:
+    """Neighbouring candles as one."""
+    return Candle(
+        start=start,
+        open=candles[0].open,
+        high=max(candle.high for candle in candles),
+        low=min(candle.low for candle in candles),
+        close=candles[-1].close,
+        volume=sum(candle.volume for candle in candles),
+    )
+
+
+def _wire_bar(candle: Candle, crypto: bool, scale: Scale) -> dict[str, Any]:
+    """A candle on the wire, in floats; crypto has fractional volume."""
+    factor = float(scale.price)
+
+    def scaled(nano: int) -> float:
+        return nano / NANO if factor == 1.0 else round(nano * factor / NANO, 6)
+
+    first, high, low, last = map(scaled, (candle.open, candle.high, candle.low, candle.close))
+    volume = candle.volume * float(scale.volume)
+    return {
+        "t": candle.start,
+        "o": first,
+        "h": high,
+        "l": low,
+        "c": last,
+        "v": volume if crypto else int(volume),
+        "n": int(volume) // 100,
+        "vw": round((first + high + low + last) / 4, 6),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Factors of a bar's prices and of its volume."""
+
+    price: Fraction = Fraction(1)
+    volume: Fraction = Fraction(1)
+
+
+def scales(history: PriceHistory, rows: int, actions: Iterable[CorporateAction] | None, adjustment: str) -> list[Scale]:
+    """The scale of each of the first `rows` bars, so that the last of them is as traded.
+
+    Where corporate actions are unknown, dividends are taken from adj_close, as far back as that is known; prices then
+    have the splits already.
+    """
+    if adjustment == "raw" or not rows:
+        return [Scale()] * rows
+    if actions is None:
+        return _by_adjusted_close(history, rows) if adjustment != "split" else [Scale()] * rows
+    result = [Scale()] * rows
+    scale = Scale()
+    due: dict[int, list[CorporateAction]] = {}
+    for action in actions:
+        due.setdefault(bisect_left(history.sessions, action.ex_date.toordinal(), hi=rows), []).append(action)
+    for row in range(rows - 1, -1, -1):
+        result[row] = scale
+        for action in due.get(row, ()) if row else ():
+            scale = _before(scale, action, adjustment, Fraction(history.close[row - 1], NANO))
+    return result
+
+
+def _before(scale: Scale, action: CorporateAction, adjustment: str, close: Fraction) -> Scale:
+    """The scale before an action; `close` is the last one before it."""
+    value = Fraction(action.value)
+    if action.kind is ActionKind.SPLIT:
+        return Scale(scale.price / value, scale.volume * value) if adjustment in ("split", "all") else scale
+    return Scale(scale.price * (1 - value / close), scale.volume) if adjustment in ("dividend", "all") else scale
+
+
+def _by_adjusted_close(history: PriceHistory, rows: int) -> list[Scale]:
+    last = history.adj_close[rows - 1]
+    if last == UNKNOWN:
+        return [Scale()] * rows
+    end = Fraction(history.close[rows - 1], last)
+    return [
+        Scale() if adjusted == UNKNOWN else Scale(Fraction(adjusted, close) * end)
+        for adjusted, close in zip(history.adj_close[:rows], history.close[:rows], strict=True)
+    ]
