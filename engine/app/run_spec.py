@@ -15,10 +15,10 @@ from engine.config import Config
 from engine.conventions.catalog import convention
 from engine.domain.briefing import Briefing, ExpertNote
 from engine.domain.execution import ExecutionRules
+from engine.domain.json_text import from_json, to_json
 from engine.domain.market import Symbol
 from engine.domain.run import DataSpec, RunSpec
 from engine.errors import ConfigError, UsageError
-from engine.journal.codec import from_json, to_json
 from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter

@@ -28,18 +28,17 @@ class BookReader(RowReader):
     ) -> tuple[OrderEntry, ...]:
         """Orders in their present state, by decision session; `open_only` leaves out those that nothing can follow."""
         from engine.domain.order import OrderState, is_final
-        from engine.journal.book_rows import order_of
+        from engine.journal.entries import OrderEntry
 
-        final = [state.value for state in OrderState if is_final(state)] if open_only else []
-        still = [f"state.state NOT IN ({', '.join('?' * len(final))})"] if open_only else []
-        narrow, values = where({"run": run, "symbol": symbol, "session": session}, *still)
-        return self._all(order_of, f"{ORDERS}{narrow} ORDER BY orders.rowid", *values, *final)
+        final = ", ".join(f"'{state}'" for state in OrderState if is_final(state))
+        orders = f"{ORDERS} AND state.state NOT IN ({final})" if open_only else ORDERS
+        return self._values(OrderEntry, orders, {"run": run, "symbol": symbol, "session": session}, "orders.rowid")
 
     def order_moves(self, order_id: str) -> tuple[OrderMove, ...]:
         """The life of an order, state by state."""
-        from engine.journal.book_rows import move_of
+        from engine.journal.entries import OrderMove
 
-        return self._all(move_of, "SELECT * FROM order_states WHERE order_id = ? ORDER BY seq", order_id)
+        return self._values(OrderMove, "order_states", {"order_id": order_id})
 
     def orders_sent(self) -> frozenset[str]:
         """The ids of orders that were ever submitted, or were about to be."""
@@ -50,30 +49,27 @@ class BookReader(RowReader):
         self, run: str | None = None, order_id: str | None = None, part: str | None = None, *, book: str | None = ""
     ) -> tuple[Fill, ...]:
         """Trades of the account, or those allocated to an owner's `book`; of all of them with None."""
-        from engine.journal.book_rows import fill_of
+        from engine.domain.order import Fill
 
-        narrow, values = where({"run": run, "order_id": order_id, "part": part, "book": book})
-        return self._all(fill_of, f"SELECT * FROM fills{narrow} ORDER BY seq", *values)
+        return self._values(Fill, "fills", {"run": run, "order_id": order_id, "part": part, "book": book})
 
     def cash_flows(
         self, run: str | None = None, part: str | None = None, *, book: str | None = ""
     ) -> tuple[CashFlow, ...]:
         """Cash, or shares, that moved without a trade in the account, or in an owner's `book`; in all with None."""
-        from engine.journal.book_rows import cash_flow_of
+        from engine.domain.run import CashFlow
 
-        narrow, values = where({"run": run, "part": part, "book": book})
-        return self._all(cash_flow_of, f"SELECT * FROM cash_flows{narrow} ORDER BY seq", *values)
+        return self._values(CashFlow, "cash_flows", {"run": run, "part": part, "book": book})
 
     def equity(self, run: str | None = None, part: str | None = None, book: str | None = "") -> tuple[EquityPoint, ...]:
         """The books at each close, positions and prices included."""
-        from engine.journal.book_rows import equity_of, holding_of
+        from engine.journal.rows import equity_of
 
         narrow, values = where({"run": run, "part": part, "book": book})
         points = self._rows(f"SELECT * FROM equity{narrow} ORDER BY rowid", *values)
-        narrow, values = where({"run": run, "book": book})
         held: dict[tuple[str, str, str], list[Holding]] = {}
-        for row in self._rows(f"SELECT * FROM positions{narrow} ORDER BY rowid", *values):
-            held.setdefault((row["run"], row["session"], row["book"]), []).append(holding_of(row))
+        for holding in self.holdings(run, book=book):
+            held.setdefault((holding.run, holding.session.isoformat(), holding.book), []).append(holding)
         return tuple(equity_of(row, held.get((row["run"], row["session"], row["book"]), ())) for row in points)
 
     def holdings(
@@ -85,30 +81,26 @@ class BookReader(RowReader):
         book: str | None = "",
     ) -> tuple[Holding, ...]:
         """Every price that the books knew at closes, with the quantity held (0 where flat)."""
-        from engine.journal.book_rows import holding_of
+        from engine.journal.entries import Holding
 
-        narrow, values = where({"run": run, "symbol": symbol, "book": book, "session >=": first, "session <=": last})
-        return self._all(holding_of, f"SELECT * FROM positions{narrow} ORDER BY rowid", *values)
+        narrow = {"run": run, "symbol": symbol, "book": book, "session >=": first, "session <=": last}
+        return self._values(Holding, "positions", narrow)
 
     def positions(self, run: str | None = None, book: str = "") -> tuple[Holding, ...]:
         """The holdings at the last close."""
         narrow, values = where({"run": run, "book": book})
-        last = f"SELECT run, session FROM equity{narrow} ORDER BY session DESC, rowid DESC LIMIT 1"
-        found = self._rows(last, *values)
-        if not found:
-            return ()
-        from datetime import date
-
-        session = date.fromisoformat(found[0]["session"])
-        held = self.holdings(found[0]["run"], first=session, last=session, book=book)
+        last = self._rows(f"SELECT run, session FROM equity{narrow} ORDER BY session DESC, rowid DESC LIMIT 1", *values)
+        held = (
+            self.holdings(last[0]["run"], first=last[0]["session"], last=last[0]["session"], book=book) if last else ()
+        )
         return tuple(holding for holding in held if holding.quantity)
 
     def account(self) -> BoundAccount | None:
         """The account that the desk trades in, or None for one that never had any."""
-        from engine.journal.account_rows import bound_of
+        from engine.journal.entries import BoundAccount
 
-        found = self._all(bound_of, "SELECT * FROM accounts ORDER BY seq DESC LIMIT 1")
-        return found[0] if found else None
+        found = self._values(BoundAccount, "accounts")
+        return found[-1] if found else None
 
     def broker_orders(self) -> dict[str, str]:
         """Our ids of orders by the broker's."""
@@ -122,6 +114,6 @@ class BookReader(RowReader):
 
     def adoptions(self) -> tuple[Adoption, ...]:
         """Differences in which a person took the broker's side."""
-        from engine.journal.account_rows import adoption_of
+        from engine.domain.run import Adoption
 
-        return self._all(adoption_of, "SELECT * FROM adoptions ORDER BY seq")
+        return self._values(Adoption, "adoptions")

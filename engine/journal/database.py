@@ -1,8 +1,10 @@
-"""Open a journal's file, and turn SQLite's errors into ours; standard library only, so that it is quick."""
+"""Open a journal's file, bring an older one up to date, and turn SQLite's errors into ours; standard library only,
+so that it is quick."""
 
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from engine.errors import (
@@ -73,6 +75,31 @@ def version_of(connection: sqlite3.Connection, path: Path) -> int:
             f"the journal {path} was written by a newer Paperdesk (version {version}, this program knows "
             f"{VERSION}): upgrade the program, or use another desk"
         )
+    return version
+
+
+def older_version(path: Path, wait: float = WAIT) -> int | None:
+    """The version of a journal that an older program wrote; None for one of this program, no file, or nothing in it.
+
+    Raises MalformedData for a file that is damaged or no journal, ConfigError for one of a newer program,
+    TryAgainLater where another process holds the file.
+    """
+    try:
+        with closing(open_read_only(path, wait, older=True)) as connection:
+            version: int = connection.execute("PRAGMA user_version").fetchone()["user_version"]
+    except MissingData:
+        return None
+    return version if version < VERSION else None
+
+
+def bring_up_to_date(path: Path, wait: float = WAIT) -> int | None:
+    """Migrate what `older_version` finds, all or nothing, and returns the version that it had. The caller holds the
+    desk's lock. Raises as `older_version` does, and DataError where the disk refuses."""
+    version = older_version(path, wait)
+    if version is not None:
+        from engine.journal.writer import JournalWriter
+
+        JournalWriter(path, wait=wait).close()
     return version
 
 

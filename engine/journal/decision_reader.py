@@ -27,10 +27,10 @@ class DecisionReader(RowReader):
         part: str | None = None,
     ) -> tuple[Decision, ...]:
         """Decisions by symbol and range of decision sessions."""
-        from engine.journal.decision_rows import decision_of
+        from engine.domain.decision import Decision
 
-        narrow, values = where({"run": run, "symbol": symbol, "part": part, "session >=": first, "session <=": last})
-        return self._all(decision_of, f"SELECT * FROM decisions{narrow} ORDER BY rowid", *values)
+        narrow = {"run": run, "symbol": symbol, "part": part, "session >=": first, "session <=": last}
+        return self._values(Decision, "decisions", narrow)
 
     def opinions(
         self,
@@ -41,39 +41,38 @@ class DecisionReader(RowReader):
         part: str | None = None,
     ) -> tuple[Opinion, ...]:
         """Opinions of all owners by symbol and range of decision sessions."""
-        from engine.journal.decision_rows import opinion_of
+        from engine.domain.decision import Opinion
 
-        narrow, values = where({"run": run, "symbol": symbol, "part": part, "session >=": first, "session <=": last})
-        return self._all(opinion_of, f"SELECT * FROM opinions{narrow} ORDER BY rowid", *values)
+        narrow = {"run": run, "symbol": symbol, "part": part, "session >=": first, "session <=": last}
+        return self._values(Opinion, "opinions", narrow)
 
     def answers(self, key: DecisionKey) -> tuple[AnswerEntry, ...]:
         """Every call of a model for one opinion, with its prompts and charts."""
-        from engine.journal.answer_rows import answer_of
-        from engine.journal.decision_rows import key_row
+        from engine.journal.rows import answer_of, row_of
 
-        narrow, values = where(key_row(key))
+        narrow, values = where(row_of(key))
         rows = self._rows(
             "SELECT answers.*, prompts.text AS system_text FROM answers JOIN prompts ON prompts.hash = answers.system"
             f"{narrow} ORDER BY seq",
             *values,
         )
-        return tuple(answer_of(row, row["system_text"], self._chart) for row in rows)
+        return tuple(answer_of(row, self._chart) for row in rows)
 
     def calls(self, run: str | None = None, session: date | None = None) -> tuple[CallCost, ...]:
         """Every call of a model by its cost, without its texts."""
-        from engine.journal.answer_rows import call_of
+        from engine.journal.entries import CallCost
 
-        narrow, values = where({"run": run, "session": session})
-        columns = "agent, model, outcome, cached, input_tokens, cached_input_tokens, output_tokens, cost, latency"
-        return self._all(call_of, f"SELECT {columns} FROM answers{narrow} ORDER BY seq", *values)
+        columns = "agent, model, cached, input_tokens, cached_input_tokens, output_tokens, cost, latency"
+        select = f"SELECT {columns}, outcome = 'abstained' AS abstained FROM answers"
+        return self._values(CallCost, select, {"run": run, "session": session})
 
     def recalled(self, key: DecisionKey) -> tuple[Recalled, ...]:
         """The memories that were recalled for one opinion, layer by layer, best first."""
-        from engine.journal.decision_rows import key_row, recalled_of
+        from engine.journal.entries import Recalled
+        from engine.journal.rows import row_of
 
-        narrow, values = where(key_row(key))
-        sql = "SELECT * FROM recollections JOIN memories ON memories.id = recollections.memory"
-        return self._all(recalled_of, f"{sql}{narrow} ORDER BY recollections.rowid", *values)
+        select = "SELECT * FROM recollections JOIN memories ON memories.id = recollections.memory"
+        return self._values(Recalled, select, row_of(key), "recollections.rowid")
 
     def inputs(self, run: str, cycle: int = 1) -> dict[str, tuple[bytes, ...]]:
         """The data that a run could read in a cycle, by name, in parts; empty for a run of before that was stored.
@@ -96,13 +95,12 @@ class DecisionReader(RowReader):
         self, run: str | None = None, symbol: str | None = None, owner: str | None = None, last: date | None = None
     ) -> tuple[Outcome, ...]:
         """Outcomes of decisions, as far as they were known at the close of `last`."""
-        from engine.journal.decision_rows import outcome_of
+        from engine.domain.decision import Outcome
 
-        narrow, values = where({"run": run, "symbol": symbol, "owner": owner, "session <=": last})
-        return self._all(outcome_of, f"SELECT * FROM outcomes{narrow} ORDER BY seq", *values)
+        return self._values(Outcome, "outcomes", {"run": run, "symbol": symbol, "owner": owner, "session <=": last})
 
     def _chart(self, fingerprint: str) -> ChartSpec:
-        from engine.journal.answer_rows import chart_of
+        from engine.journal.rows import chart_of
 
         found = self._rows("SELECT json, packed FROM charts WHERE fingerprint = ?", fingerprint)
         if not found:

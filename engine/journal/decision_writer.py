@@ -7,15 +7,15 @@ import zlib
 from collections.abc import Iterable, Mapping, Sequence
 
 from engine.domain.decision import Decision, Opinion, Outcome
+from engine.domain.json_text import to_json
 from engine.domain.recollection import Recollection
-from engine.journal import answer_rows, decision_rows
-from engine.journal.codec import to_json
 from engine.journal.entries import AnswerEntry
-from engine.journal.row_writer import RowWriter
+from engine.journal.rows import answer_row, charts_in, packed, row_of
 from engine.journal.schema import DECISION_KEY
+from engine.journal.store import RowStore
 
 
-class DecisionWriter(RowWriter):
+class DecisionWriter(RowStore):
     """The tables of answers, opinions, decisions, recollections, inputs and outcomes."""
 
     def answer(self, entry: AnswerEntry) -> bool:
@@ -24,37 +24,37 @@ class DecisionWriter(RowWriter):
         if entry.result.cached and entry.result.request_hash and not self._batched:
             question = {"agent": entry.agent, "attempt": entry.attempt, "sample": entry.sample}
             question |= {"request_hash": entry.result.request_hash}
-            if self._store.find("answers", decision_rows.key_row(entry.key) | question) is not None:
+            if self._find("answers", row_of(entry.key) | question) is not None:
                 return False
         system = hashlib.sha256(entry.system.encode("utf-8", "backslashreplace")).hexdigest()
-        self._store.write_content("prompts", system, {"hash": system, "text": entry.system})
-        for fingerprint, chart in answer_rows.charts_in(entry).items():
-            if not self._store.has_content(fingerprint):
-                self._store.write_content("charts", fingerprint, answer_rows.chart_row(fingerprint, chart))
-        self._store.write(("answers", answer_rows.answer_row(entry, system)))
+        self._write_content("prompts", system, {"hash": system, "text": entry.system})
+        for fingerprint, chart in charts_in(entry).items():
+            if fingerprint not in self._contents:
+                row = {"fingerprint": fingerprint, "json": "", "packed": packed(to_json(chart))}
+                self._write_content("charts", fingerprint, row)
+        self._write(("answers", answer_row(entry, system)))
         return True
 
     def opinion(self, opinion: Opinion) -> bool:
         """An owner has an opinion, overruled or not; False where the journal has it already. Raises InvariantBroken
         for another opinion under the same key."""
-        row = decision_rows.opinion_row(opinion) | {"part": self._part(opinion.key.run)}
-        return self._store.write_once("opinions", row, DECISION_KEY)
+        return self._write_once("opinions", row_of(opinion) | {"part": self._part(opinion.key.run)}, DECISION_KEY)
 
     def decision(self, decision: Decision) -> bool:
         """A decision was made and limited; False where the journal has it already. Raises InvariantBroken for another
         decision under the same key."""
-        row = decision_rows.decision_row(decision) | {"part": self._part(decision.key.run)}
-        return self._store.write_once("decisions", row, DECISION_KEY)
+        return self._write_once("decisions", row_of(decision) | {"part": self._part(decision.key.run)}, DECISION_KEY)
 
     def recalled(self, rests: Decision | Opinion, memories: Iterable[Recollection]) -> bool:
         """Memories were recalled for an opinion, or for the decision of a single owner; False where the journal has
         them already."""
-        if self._store.find("recollections", decision_rows.key_row(rests.key)) is not None:
+        if self._find("recollections", row_of(rests.key)) is not None:
             return False
         for memory in {memory.id: memory for memory in memories}.values():
-            self._store.write_content("memories", memory.id, decision_rows.memory_row(memory))
-            row = decision_rows.recalled_row(rests.key, memory, memory.id in rests.evidence)
-            self._store.write(("recollections", row))
+            text = {"id": memory.id, "kind": memory.kind, "written": memory.session, "text": memory.text}
+            self._write_content("memories", memory.id, text)
+            figures = row_of(memory, "kind", "session", "text") | {"cited": memory.id in rests.evidence}
+            self._write(("recollections", row_of(rests.key) | figures))
         return True
 
     def inputs(self, run: str, cycle: int, seen: Mapping[str, Sequence[bytes]]) -> None:
@@ -62,13 +62,11 @@ class DecisionWriter(RowWriter):
         for name, parts in seen.items():
             hashes = [hashlib.sha256(part).hexdigest()[:32] for part in parts]
             for chunk, part in zip(hashes, parts, strict=True):
-                self._store.write_content("chunks", chunk, {"hash": chunk, "data": zlib.compress(part, 9)})
-            self._store.write(("inputs", {"run": run, "cycle": cycle, "name": name, "chunks": to_json(hashes)}))
+                self._write_content("chunks", chunk, {"hash": chunk, "data": zlib.compress(part, 9)})
+            self._write(("inputs", {"run": run, "cycle": cycle, "name": name, "chunks": hashes}))
 
     def outcome(self, run: str, outcome: Outcome) -> bool:
         """The outcome of a decision became known; `run` is the run that settled it. False where it is known
         already."""
-        row = decision_rows.outcome_row(outcome) | {"run": run}
-        return self._store.write_once(
-            "outcomes", row, ("run", "decision_session", "symbol", "owner", "cycle", "horizon")
-        )
+        key = ("run", "decision_session", "symbol", "owner", "cycle", "horizon")
+        return self._write_once("outcomes", row_of(outcome) | {"run": run}, key)

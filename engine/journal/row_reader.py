@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from engine.journal.database import WAIT, in_words, open_read_only
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from datetime import date
     from pathlib import Path
     from types import TracebackType
@@ -46,8 +46,15 @@ class RowReader:
         """Release the file."""
         self._connection.close()
 
-    def _all(self, build: Callable[[Any], T], sql: str, *values: Any) -> tuple[T, ...]:
-        return tuple(build(row) for row in self._rows(sql, *values))
+    def _values(
+        self, kind: type[T], rows: str, narrow: Mapping[str, Any] | None = None, order: str = "rowid"
+    ) -> tuple[T, ...]:
+        """The rows of a table, or of a SELECT, as values of a class: those that meet the conditions (see `where`)."""
+        from engine.journal.rows import value_of
+
+        conditions, values = where(narrow or {})
+        select = rows if " " in rows else f"SELECT * FROM {rows}"
+        return tuple(value_of(kind, row) for row in self._rows(f"{select}{conditions} ORDER BY {order}", *values))
 
     def _rows(self, sql: str, *values: Any) -> list[dict[str, Any]]:
         try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from engine.errors import MissingData
 from engine.journal.row_reader import RowReader, where
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 COUNTED = ("events", "answers", "decisions", "orders", "fills", "cash_flows", "equity", "notes")
 
 RUNS = """
-    SELECT runs.*, state.time AS state_time, state.outcome, state.value, state.detail, state.model, state.extra
+    SELECT runs.*, state.outcome, state.value, state.detail, state.model, coalesce(state.extra, '{}') AS extra,
+    CASE WHEN state.outcome IS NOT NULL THEN state.time END AS ended
     FROM runs JOIN run_states AS state ON state.seq = (SELECT max(seq) FROM run_states WHERE run = runs.id)"""
 """Every run in its present state, which is its last."""
 
@@ -39,24 +40,22 @@ class RunReader(RowReader):
 
     def runs(self, kind: RunKind | None = None) -> tuple[RunEntry, ...]:
         """Every run, the latest last."""
-        from engine.journal.run_rows import run_of
+        from engine.journal.entries import RunEntry
 
-        narrow, values = where({"kind": kind})
-        return self._all(run_of, f"{RUNS}{narrow} ORDER BY runs.rowid", *values)
+        return self._values(RunEntry, RUNS, {"kind": kind}, "runs.rowid")
 
     def latest_run(self, kind: RunKind | None = None) -> RunEntry | None:
         """The run that was started last, or None."""
-        from engine.journal.run_rows import run_of
+        from engine.journal.entries import RunEntry
 
-        narrow, values = where({"kind": kind})
-        found = self._all(run_of, f"{RUNS}{narrow} ORDER BY runs.rowid DESC LIMIT 1", *values)
+        found = self._values(RunEntry, RUNS, {"kind": kind}, "runs.rowid DESC LIMIT 1")
         return found[0] if found else None
 
     def run(self, run: str) -> RunEntry:
         """A run by its id. Raises MissingData that names the latest ones."""
-        from engine.journal.run_rows import run_of
+        from engine.journal.entries import RunEntry
 
-        found = self._all(run_of, f"{RUNS} WHERE runs.id = ?", run)
+        found = self._values(RunEntry, RUNS, {"runs.id": run}, "runs.rowid")
         if not found:
             known = [row["id"] for row in self._rows("SELECT id FROM runs ORDER BY rowid DESC LIMIT 5")]
             raise MissingData(f"no run {run} in {self.path}: the latest are {', '.join(known) or '(none)'}")
@@ -81,16 +80,13 @@ class RunReader(RowReader):
         """Items of sources that could not be used."""
         from engine.domain.market import Dropped
 
-        narrow, values = where({"run": run})
-        rows = self._rows(f"SELECT * FROM dropped{narrow} ORDER BY seq", *values)
-        return tuple(Dropped(row["source"], row["reason"], row["count"]) for row in rows)
+        return self._values(Dropped, "dropped", {"run": run})
 
     def notes(self, run: str | None = None) -> tuple[Note, ...]:
         """Remarks that a reader of a run has to know."""
-        from engine.journal.run_rows import note_of
+        from engine.journal.entries import Note
 
-        narrow, values = where({"run": run})
-        return self._all(note_of, f"SELECT * FROM notes{narrow} ORDER BY seq", *values)
+        return self._values(Note, "notes", {"run": run})
 
     def document(self, run: str, kind: str) -> str | None:
         """A run as one JSON document, as it was written; None where none of that kind was."""
@@ -121,37 +117,27 @@ class RunReader(RowReader):
         number: int | None = self._rows(ended, *[session.isoformat()] * 2)[0]["seq"]
         return number
 
-    def commands_waiting(self) -> tuple[tuple[int, datetime, Command], ...]:
-        """Commands that nobody has carried out: number, time, command."""
-        from engine.journal.run_rows import command_of
-
-        done = "SELECT command FROM command_states WHERE state = 'done'"
-        rows = self._rows(f"SELECT * FROM commands WHERE seq NOT IN ({done}) ORDER BY seq")
-        return tuple(command_of(row) for row in rows)
-
     def commands(
         self, *kinds: type[Command], about: Collection[str] | None = None
     ) -> tuple[tuple[datetime, Command], ...]:
         """Every command of the kinds, in order, each with its time; carried out or not. `about` narrows to the orders
         of these ids."""
-        from engine.journal.run_rows import command_of
-
-        narrow = "" if about is None else f" AND json_extract(json, '$.order_id') IN ({', '.join('?' * len(about))})"
-        sql = f"SELECT * FROM commands WHERE {_of_kinds(kinds)}{narrow} ORDER BY seq"
-        return tuple(command_of(row)[1:] for row in self._rows(sql, *_names(kinds), *(about or ())))
+        narrow = "" if about is None else f" AND json_extract(json, '$.order_id') IN ({_places(about)})"
+        return self._commands(kinds, f"{narrow} ORDER BY seq", *(about or ()))
 
     def last_command(self, *kinds: type[Command]) -> tuple[datetime, Command] | None:
         """The last command of the kinds with its time, or None: one quick query, whoever has written it."""
-        from engine.journal.run_rows import command_of
+        return next(iter(self._commands(kinds, " ORDER BY seq DESC LIMIT 1")), None)
 
-        last = f"SELECT * FROM commands WHERE {_of_kinds(kinds)} ORDER BY seq DESC LIMIT 1"
-        found = self._rows(last, *_names(kinds))
-        return command_of(found[0])[1:] if found else None
+    def _commands(
+        self, kinds: Collection[type[Command]], further: str, *values: str
+    ) -> tuple[tuple[datetime, Command], ...]:
+        from engine.journal.rows import command_of
+
+        names = [kind.__name__ for kind in kinds]
+        rows = self._rows(f"SELECT * FROM commands WHERE type IN ({_places(names)}){further}", *names, *values)
+        return tuple(map(command_of, rows))
 
 
-def _of_kinds(kinds: tuple[type[Command], ...]) -> str:
-    return f"type IN ({', '.join('?' * len(kinds))})"
-
-
-def _names(kinds: tuple[type[Command], ...]) -> tuple[str, ...]:
-    return tuple(kind.__name__ for kind in kinds)
+def _places(values: Collection[Any]) -> str:
+    return ", ".join("?" * len(values))

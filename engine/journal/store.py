@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 from engine.errors import DataError, InvariantBroken, TryAgainLater
-from engine.journal.codec import Row
-from engine.journal.database import in_words, version_of
+from engine.journal.database import WAIT, in_words, version_of
 from engine.journal.migrations import VERSION, migrate
-from engine.journal.schema import MARKED
+from engine.journal.rows import Row, stored
+from engine.journal.schema import LIVE, MARKED
 
 BATCH_ROWS = 2000
 BATCH_SECONDS = 0.25
@@ -39,13 +40,18 @@ class Condition:
 
 
 class RowStore:
-    """One connection that writes. Rows go in together or not at all, at once or (`batched`) some time later."""
+    """The one connection that writes a journal; a context manager that commits and closes. Rows go in together or not
+    at all, at once or (`batched`) some time later."""
 
-    def __init__(self, path: Path, *, batched: bool, wait: float) -> None:
+    def __init__(self, path: Path, *, batched: bool = False, wait: float = WAIT) -> None:
+        """Open or create a journal and bring it to this program's version; `batched` is for backtests. Raises
+        MalformedData for a file that is damaged or no journal, ConfigError for a journal of a newer program."""
         from sqlite_utils import Database
 
         self.path = path
         self._batched = batched
+        self._parts: dict[str, str] = {}
+        self._owners: dict[str, str] = {}
         self._rows: dict[str, list[Row]] = {}
         self._conditional: list[tuple[str, Row, Condition]] = []
         self._count = 0
@@ -67,6 +73,14 @@ class RowStore:
             connection.close()
             raise
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
     def close(self) -> None:
         """Commit what waits, bring it into the journal's one file even where another process still reads, and close."""
         try:
@@ -75,18 +89,6 @@ class RowStore:
                 self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         finally:
             self._db.close()
-
-    def write(self, *rows: tuple[str, Row]) -> None:
-        """Add rows (table, row), together with all that waits."""
-        for table, row in rows:
-            self._rows.setdefault(table, []).append(_storable(row))
-        self._waits(len(rows))
-
-    def write_if(self, table: str, row: Row, condition: Condition) -> None:
-        """Add a row whose condition has to hold once all rows that wait are in. The batch is refused with the complaint
-        as InvariantBroken where it does not."""
-        self._conditional.append((table, _storable(row), condition))
-        self._waits(1)
 
     @contextmanager
     def together(self) -> Iterator[None]:
@@ -102,55 +104,6 @@ class RowStore:
         finally:
             self._held = False
         self.flush()
-
-    def has_content(self, name: str) -> bool:
-        """Tell whether this store has written a row that is named by its content."""
-        return name in self._contents
-
-    def write_content(self, table: str, name: str, row: Row) -> None:
-        """Let a row that is named by its content wait, unless it was written before."""
-        if name not in self._contents:
-            self._contents.add(name)
-            self._rows.setdefault(table, []).append(_storable(row))
-
-    def write_once(self, table: str, row: Row, key: Iterable[str]) -> bool:
-        """Add a row unless the journal has it (False); raises InvariantBroken where it has another by that key."""
-        before = self.find(table, {column: row[column] for column in key})
-        if before is not None:
-            return self.same(table, row, before)
-        self.write((table, row))
-        return True
-
-    def same(self, table: str, row: Row, before: Mapping[str, Any]) -> bool:
-        """False: a row is there already, and nothing is to be written. Raises InvariantBroken where it is another."""
-        for column, value in _storable(row).items():
-            if before[column] != value:
-                raise InvariantBroken(
-                    f"the journal {self.path} has another entry under {table}: {column} is {before[column]!r} there "
-                    f"and {value!r} now"
-                )
-        return False
-
-    def find(self, table: str, key: Row, latest: str = "") -> Row | None:
-        """The committed row that has these values, or None; of several the one with the highest `latest` column."""
-        where = " AND ".join(f"{column} IS ?" for column in key)
-        order = f" ORDER BY {latest} DESC LIMIT 1" if latest else ""
-        try:
-            found = self._db.execute(f"SELECT * FROM {table} WHERE {where}{order}", list(key.values())).fetchone()
-        except sqlite3.Error as error:
-            raise in_words(error, self.path) from error
-        return None if found is None else dict(found)
-
-    def insert_numbered(self, table: str, row: Row) -> int:
-        """Add a row at once and return its number."""
-        with self._transaction():
-            self._insert(table, [_storable(row)])
-            return int(self._db.execute("SELECT last_insert_rowid()").fetchone()[0])
-
-    def insert_if(self, table: str, row: Row, condition: Condition) -> bool:
-        """Add a row at once where its condition holds; False where it does not."""
-        with self._transaction():
-            return self._insert_if(table, _storable(row), condition)
 
     def flush(self) -> None:
         """Commit all that waits: first the plain rows, then the conditional ones, in order. Inside `together` it waits
@@ -174,6 +127,67 @@ class RowStore:
                 self._rows, self._conditional = rows, conditional
             raise
         self._committed = monotonic()
+
+    def _write(self, *rows: tuple[str, Row]) -> None:
+        """Add rows (table, row), together with all that waits."""
+        for table, row in rows:
+            self._rows.setdefault(table, []).append(_stored(row))
+        self._waits(len(rows))
+
+    def _write_if(self, table: str, row: Row, condition: Condition) -> None:
+        """Add a row whose condition has to hold once all rows that wait are in. The batch is refused with the complaint
+        as InvariantBroken where it does not."""
+        self._conditional.append((table, _stored(row), condition))
+        self._waits(1)
+
+    def _write_content(self, table: str, name: str, row: Row) -> None:
+        """Let a row that is named by its content wait, unless it was written before."""
+        if name not in self._contents:
+            self._contents.add(name)
+            self._rows.setdefault(table, []).append(_stored(row))
+
+    def _write_once(self, table: str, row: Row, key: Iterable[str]) -> bool:
+        """Add a row unless the journal has it (False); raises InvariantBroken where it has another by that key."""
+        before = self._find(table, {column: row[column] for column in key})
+        if before is not None:
+            return self._same(table, row, before)
+        self._write((table, row))
+        return True
+
+    def _same(self, table: str, row: Row, before: Mapping[str, Any]) -> bool:
+        """False: a row is there already, and nothing is to be written. Raises InvariantBroken where it is another."""
+        for column, value in _stored(row).items():
+            if before[column] != value:
+                raise InvariantBroken(
+                    f"the journal {self.path} has another entry under {table}: {column} is {before[column]!r} there "
+                    f"and {value!r} now"
+                )
+        return False
+
+    def _find(self, table: str, key: Row, latest: str = "") -> Row | None:
+        """The committed row that has these values, or None; of several the one with the highest `latest` column."""
+        where = " AND ".join(f"{column} IS ?" for column in key)
+        order = f" ORDER BY {latest} DESC LIMIT 1" if latest else ""
+        try:
+            found = self._db.execute(f"SELECT * FROM {table} WHERE {where}{order}", [*_stored(key).values()]).fetchone()
+        except sqlite3.Error as error:
+            raise in_words(error, self.path) from error
+        return None if found is None else dict(found)
+
+    def _insert_numbered(self, table: str, row: Row) -> int:
+        """Add a row at once and return its number."""
+        with self._transaction():
+            self._insert(table, [_stored(row)])
+            return int(self._db.execute("SELECT last_insert_rowid()").fetchone()[0])
+
+    def _insert_now_if(self, table: str, row: Row, condition: Condition) -> bool:
+        """Add a row at once where its condition holds; False where it does not."""
+        with self._transaction():
+            return self._insert_if(table, _stored(row), condition)
+
+    def _part(self, run: str) -> str:
+        """The part of a run that its rows belong to now."""
+        return self._parts.get(run, LIVE)
 
     def _waits(self, count: int) -> None:
         self._count += count
@@ -232,12 +246,5 @@ def _places(columns: Iterable[str]) -> str:
     return ", ".join("?" for _ in columns)
 
 
-def _storable(row: Row) -> Row:
-    return {column: _storable_value(value) for column, value in row.items()}
-
-
-def _storable_value(value: Any) -> Any:
-    """Text that UTF-8 can hold: models do answer with half of a surrogate pair."""
-    if isinstance(value, str) and not value.isascii():
-        return value.encode("utf-8", "backslashreplace").decode("utf-8")
-    return value
+def _stored(row: Row) -> Row:
+    return {column: stored(value) for column, value in row.items()}

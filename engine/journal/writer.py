@@ -27,7 +27,7 @@ class JournalWriter(RunWriter, DecisionWriter, BookWriter):
         finish the run."""
         self.flush()
         for part, stretch in ((WARM_UP, result.warm_up), (TEST, result.test)):
-            if stretch is not None and not self._store.find("stretches", {"run": run, "part": part}):
+            if stretch is not None and not self._find("stretches", {"run": run, "part": part}):
                 self._stretch(run, part, stretch)
         for dropped in result.dropped:
             self.dropped(run, dropped)

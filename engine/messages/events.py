@@ -6,15 +6,13 @@ fields are those of the journals on disk.
 
 from __future__ import annotations
 
-import types
-import typing
 from collections.abc import Callable
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass, fields
 from datetime import date, datetime
 from decimal import Decimal
-from enum import StrEnum
 from typing import Any, ClassVar
 
+from engine.domain.json_text import plain_of, typed
 from engine.domain.run import RunKind, RunOutcome
 
 
@@ -180,28 +178,12 @@ class RunFinished(Event):
     detail: str
 
 
-TYPES: dict[str, type[Event]] = {
-    kind.__name__: kind
-    for kind in (
-        RunStarted,
-        SessionOpened,
-        StepStarted,
-        AgentSaid,
-        AgentAnswered,
-        OpinionFormed,
-        DecisionMade,
-        OrderMoved,
-        OrderFilled,
-        SessionSettled,
-        Noticed,
-        RunFinished,
-    )
-}
+TYPES: dict[str, type[Event]] = {kind.__name__: kind for kind in Event.__subclasses__()}
 
 
 def to_plain(event: Event) -> dict[str, Any]:
-    """An event as JSON-ready values, its class under `type`; decimals and dates become text."""
-    return {"type": type(event).__name__} | {f.name: _plain(getattr(event, f.name)) for f in fields(event)}
+    """An event in JSON's own types, its class under `type`; decimals and dates become text."""
+    return {"type": type(event).__name__, **plain_of(event)}
 
 
 def from_plain(plain: dict[str, Any]) -> Event:
@@ -210,37 +192,5 @@ def from_plain(plain: dict[str, Any]) -> Event:
     Raises KeyError for an unknown type.
     """
     kind = TYPES[plain["type"]]
-    hints = typing.get_type_hints(kind)
-    known = (f for f in fields(kind) if f.name in plain or f.default is MISSING)
-    return kind(**{f.name: _typed(plain[f.name], hints[f.name]) for f in known})
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Decimal):
-        return str(value)
-    if isinstance(value, datetime | date):
-        return value.isoformat()
-    if isinstance(value, tuple):
-        return [_plain(part) for part in value]
-    return value
-
-
-def _typed(value: Any, hint: Any) -> Any:
-    origin = typing.get_origin(hint)
-    if origin in (types.UnionType, typing.Union):
-        inner = next(a for a in typing.get_args(hint) if a is not type(None))
-        return None if value is None else _typed(value, inner)
-    if origin is tuple:
-        parts = typing.get_args(hint)
-        if len(parts) == 2 and parts[1] is ...:
-            return tuple(_typed(v, parts[0]) for v in value)
-        return tuple(_typed(v, p) for v, p in zip(value, parts, strict=True))
-    if hint is Decimal:
-        return Decimal(value)
-    if hint is datetime:
-        return datetime.fromisoformat(value)
-    if hint is date:
-        return date.fromisoformat(value)
-    if isinstance(hint, type) and issubclass(hint, StrEnum):
-        return hint(value)
-    return value
+    known = {field.name for field in fields(kind)}
+    return typed(kind, {name: value for name, value in plain.items() if name in known})

@@ -9,10 +9,10 @@ from typing import TypeVar
 
 from engine.cycle.turn import TradingHistory
 from engine.domain.decision import Decision, Opinion
+from engine.domain.json_text import from_json
 from engine.domain.order import OrderState
 from engine.domain.run import EquityPoint, RunKind, RunOutcome
 from engine.execution.venue import SettledSession
-from engine.journal.codec import from_json
 from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
 from engine.market.trading_hours import decision_time

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 from engine.cycle.recall import YEAR
 from engine.cycle.turn import Turn
+from engine.domain.json_text import from_json, to_json, typed
 from engine.domain.macro import MacroObservation, MacroSeries
 from engine.domain.market import CorporateAction, Filing, NewsItem, PriceHistory, Symbol
 from engine.domain.order import Order
@@ -23,7 +24,6 @@ from engine.domain.portfolio import ZERO, Portfolio, Position
 from engine.execution.controls import Halted
 from engine.execution.submission import SubmissionResult
 from engine.execution.venue import BuyingPower, SessionVenue, Settlement
-from engine.journal.codec import from_json, to_json
 from engine.market.as_of import Market
 from engine.market.trading_hours import decision_time
 from engine.ports import Calendar
@@ -183,7 +183,7 @@ def _one(items: Iterable[Any]) -> tuple[bytes, ...]:
 
 
 def _all(kind: type[T], parts: Sequence[bytes]) -> list[T]:
-    return [from_json(kind, json.dumps(item)) for part in parts for item in json.loads(part)]
+    return [typed(kind, item) for part in parts for item in json.loads(part)]
 
 
 def _bytes(value: Any) -> bytes:

@@ -9,11 +9,11 @@ from decimal import Decimal
 from engine.agents.ask import AnswerRecord
 from engine.cycle.turn import CycleResult, Turn
 from engine.domain.decision import DecisionKey, Outcome
+from engine.domain.json_text import to_json
 from engine.domain.order import Fill, Order, OrderState, OrderUpdate, is_final
 from engine.domain.run import EquityPoint
 from engine.execution.controls import approvals
 from engine.execution.venue import SettledSession
-from engine.journal.codec import to_json
 from engine.journal.entries import AnswerEntry, OrderEntry, RunEntry
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter

@@ -9,7 +9,7 @@ from datetime import date, datetime
 from pathlib import Path
 
 from engine.domain.run import LookKind, WindowLook
-from engine.journal.codec import unpacked
+from engine.journal.rows import unpacked
 
 
 def looks_in(index: Path) -> tuple[WindowLook, ...]:

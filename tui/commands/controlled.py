@@ -13,7 +13,7 @@ def controlled_journal(invocation: Invocation) -> Path:
     """The journal of the desk of a call, which need not be there. One of an older program is brought up to date, for
     which no run may be at work; else nobody waits for a lock. Raises UsageError for a run that was named,
     TryAgainLater, ConfigError."""
-    from engine.journal.upgrade import bring_up_to_date, older_version
+    from engine.journal.database import bring_up_to_date, older_version
 
     if invocation.run is not None:
         raise UsageError("--run names one run, and this concerns the whole desk: leave it out")

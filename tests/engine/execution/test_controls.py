@@ -22,6 +22,7 @@ from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
 from engine.market.trading_hours import AroundTheClock, exchange_calendar, session_to_decide
 from engine.messages.commands import Approve, Veto
+from tests.engine.command_reader import waiting_commands
 
 REPO = Path(__file__).parents[3]
 NOW = datetime(2025, 3, 11, 22, 0, tzinfo=UTC)
@@ -120,7 +121,7 @@ def test_the_last_word_on_an_order_counts(journal: Path) -> None:
         assert controls.approvals(reader, ["o2", "o4"]) == {"o2": controls.Approval(False, minutes(2), "too much")}
         assert controls.approvals(reader, []) == {}
         assert controls.halted(reader) is None
-        assert reader.commands_waiting() == (), "a word is never left for somebody to carry out"
+    assert waiting_commands(journal) == (), "a word is never left for somebody to carry out"
 
 
 def test_only_orders_that_were_never_handed_over_wait(journal: Path) -> None:

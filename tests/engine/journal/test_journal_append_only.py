@@ -19,6 +19,7 @@ from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
 from engine.messages.commands import Shutdown
 from engine.messages.events import Event, Noticed, OrderFilled, RunFinished, SessionSettled
+from tests.engine.command_reader import waiting_commands
 from tests.engine.journal.full_journal import DAY, NOW, write_everything
 
 runs = st.sampled_from(["a", "b"])
@@ -122,10 +123,10 @@ def test_the_database_itself_refuses_to_rewrite(table: str, full: Path) -> None:
 
 
 def test_a_command_is_carried_out_once(path: Path) -> None:
-    with JournalWriter(path) as journal, JournalReader(path) as reader:
+    with JournalWriter(path) as journal:
         seq = journal.command(Shutdown(), NOW)
-        assert [waiting[0] for waiting in reader.commands_waiting()] == [seq]
+        assert [waiting[0] for waiting in waiting_commands(path)] == [seq]
         assert journal.command_done(seq, NOW)
         assert not journal.command_done(seq, NOW)
         assert not journal.command_done(seq + 1, NOW)
-        assert reader.commands_waiting() == ()
+        assert waiting_commands(path) == ()

@@ -152,7 +152,7 @@ def test_every_table_is_strict_and_its_money_text(path: Path) -> None:
 @pytest.mark.parametrize(("batched", "level"), [(False, 2), (True, 1)])
 def test_a_desk_syncs_fully_and_both_write_ahead(path: Path, batched: bool, level: int) -> None:
     with JournalWriter(path, batched=batched) as journal:
-        connection = journal._store._db.conn
+        connection = journal._db.conn
         assert connection.execute("PRAGMA synchronous").fetchone()[0] == level
         assert connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
 

@@ -23,6 +23,7 @@ from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
 from engine.messages.commands import PauseCycle
 from engine.messages.events import Event, Noticed, RunFinished
+from tests.engine.command_reader import waiting_commands
 
 REPO = Path(__file__).parents[3]
 
@@ -94,7 +95,7 @@ def test_a_command_reaches_a_journal_that_is_being_written(path: Path, now: date
         numbers = [ours.command(PauseCycle(), now) for _ in iter(writer.stdout.readline, "")]
         assert writer.wait(30) == 0
     with JournalReader(path) as reader:
-        assert numbers == [seq for seq, _, _ in reader.commands_waiting()]
+        assert numbers == [seq for seq, _, _ in waiting_commands(path)]
         assert len(numbers) == 6
         assert reader.counts()["events"] == 301
 
@@ -143,7 +144,7 @@ def test_a_locked_journal_says_try_again_and_a_desk_writes_nothing_later(
         journal.event(Noticed("r", now, "info", "free again"))
     with JournalReader(path) as reader:
         assert reader.orders() == ()
-        assert reader.commands_waiting() == ()
+        assert waiting_commands(path) == ()
         assert reader.counts()["events"] == 1
 
 

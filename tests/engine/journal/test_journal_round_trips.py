@@ -30,6 +30,7 @@ from engine.journal.schema import LIVE, TEST, WARM_UP
 from engine.journal.writer import JournalWriter
 from engine.messages import commands
 from engine.messages.events import AgentSaid, Noticed
+from tests.engine.command_reader import waiting_commands
 
 NOW = datetime(2024, 3, 4, 21, 0, 1, tzinfo=UTC)
 SPEC = RunSpec(
@@ -366,11 +367,10 @@ COMMANDS = (
 def test_commands_wait_until_one_process_carries_them_out(path: Path) -> None:
     with JournalWriter(path) as journal, JournalWriter(path) as other:
         numbers = [journal.command(command, NOW) for command in COMMANDS]
-        with JournalReader(path) as reader:
-            assert reader.commands_waiting() == tuple((n, NOW, c) for n, c in zip(numbers, COMMANDS, strict=True))
-            assert other.command_done(numbers[0], NOW)
-            assert not journal.command_done(numbers[0], NOW)
-            assert [n for n, _, _ in reader.commands_waiting()] == numbers[1:]
+        assert waiting_commands(path) == tuple((n, NOW, c) for n, c in zip(numbers, COMMANDS, strict=True))
+        assert other.command_done(numbers[0], NOW)
+        assert not journal.command_done(numbers[0], NOW)
+        assert [n for n, _, _ in waiting_commands(path)] == numbers[1:]
 
 
 def test_runs_and_the_check_for_a_finished_one(path: Path) -> None:

@@ -15,14 +15,15 @@ from engine.domain.order import OrderState
 from engine.domain.portfolio import Portfolio, Position
 from engine.domain.run import RunKind, RunOutcome
 from engine.errors import DataError, InvariantBroken
+from engine.journal.database import bring_up_to_date
 from engine.journal.entries import RunEntry
 from engine.journal.integrity import quick_check
 from engine.journal.migrations import VERSION
 from engine.journal.reader import JournalReader
 from engine.journal.results import result, trail
-from engine.journal.upgrade import bring_up_to_date
 from engine.journal.writer import JournalWriter
 from engine.messages.commands import Approve, Halt, PauseCycle, Resume
+from tests.engine.command_reader import waiting_commands
 from tests.engine.old_journals import version_of
 
 DUMP = Path(__file__).with_name("version_7.sql")
@@ -99,7 +100,7 @@ def test_orders_and_fills_have_their_states_and_their_owner(migrated: Path) -> N
 
 def test_commands_that_were_carried_out_stay_so(migrated: Path) -> None:
     with JournalReader(migrated) as reader:
-        assert [command for _, _, command in reader.commands_waiting()] == [Approve(WAITS), PauseCycle()]
+        assert [command for _, _, command in waiting_commands(migrated)] == [Approve(WAITS), PauseCycle()]
         last = reader.last_command(Halt, Resume)
     assert last is not None and last[1] == Resume()
 

@@ -109,5 +109,5 @@ def test_an_event_of_before_a_field_was_known_is_read_without_it() -> None:
     del plain["steps"]
     assert from_plain(plain) == begun
     del plain["label"]
-    with pytest.raises(KeyError):
+    with pytest.raises(TypeError, match="label"):
         from_plain(plain)

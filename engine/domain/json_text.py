@@ -1,24 +1,22 @@
-"""Encode frozen domain values as one JSON document, and back to equal values; decimals and dates become text."""
+"""Encode frozen values as JSON, and back to equal values; decimals and dates become text.
+
+One codec for events, the journal's documents and recorded inputs: a second one would drift from what is on disk.
+"""
 
 from __future__ import annotations
 
 import json
 import types
 import typing
-import zlib
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from decimal import Decimal
 from enum import Enum
 from functools import cache
 from typing import Any, TypeVar
 
-from engine.errors import InvariantBroken
-
 T = TypeVar("T")
-Row = dict[str, Any]
-"""One row of a table, by column."""
 
 
 def to_json(value: Any) -> str:
@@ -29,35 +27,24 @@ def to_json(value: Any) -> str:
 
 def from_json(kind: type[T], text: str) -> T:
     """The value of a dataclass that `to_json` was given."""
-    built: T = _typed(json.loads(text), kind)
+    return typed(kind, json.loads(text))
+
+
+def plain_of(value: Any) -> Any:
+    """A value in JSON's own types, the fields of a dataclass in their order."""
+    return json.loads(json.dumps(value, default=_plain))
+
+
+def typed(kind: type[T], plain: Any) -> T:
+    """The value of a type that `plain_of` was given."""
+    built: T = _typed(plain, kind)
     return built
 
 
-def packed(text: str) -> bytes:
-    """A text, compressed. Prompts and answers come down to a quarter at little cost."""
-    return zlib.compress(text.encode(), 4)
-
-
-def unpacked(data: bytes) -> str:
-    """The text that `packed` was given."""
-    return zlib.decompress(data).decode()
-
-
-def moment(time: datetime) -> str:
-    """A point in time as text that sorts: UTC, microseconds always there. Raises InvariantBroken without a zone."""
-    if time.tzinfo is None:
-        raise InvariantBroken(f"the time {time} has no zone: the journal keeps aware times only")
-    return time.astimezone(UTC).isoformat(timespec="microseconds")
-
-
-def text_or_none(value: Decimal | date | None) -> str | None:
-    """A decimal or a date as text, None as NULL."""
-    return None if value is None else str(value)
-
-
-def decimal_or_none(text: str | None) -> Decimal | None:
-    """The decimal of a column that may be NULL."""
-    return None if text is None else Decimal(text)
+@cache
+def type_hints(kind: type) -> Mapping[str, Any]:
+    """The types of a dataclass's fields; resolving them takes longer than all the rest."""
+    return typing.get_type_hints(kind)
 
 
 def _plain(value: Any) -> Any:
@@ -69,7 +56,7 @@ def _plain(value: Any) -> Any:
         return value.isoformat()
     if isinstance(value, Mapping):
         return dict(value)
-    raise TypeError(f"{type(value).__name__} has no place in the journal")
+    raise TypeError(f"{type(value).__name__} has no form in JSON")
 
 
 def _typed(value: Any, hint: Any) -> Any:
@@ -84,7 +71,7 @@ def _typed(value: Any, hint: Any) -> Any:
     if not isinstance(hint, type):
         return value
     if is_dataclass(hint):
-        hints = _hints(hint)
+        hints = type_hints(hint)
         return hint(**{name: _typed(part, hints[name]) for name, part in value.items()})
     if hint in (date, datetime):
         return hint.fromisoformat(value)
@@ -100,9 +87,3 @@ def _typed_tuple(value: Any, parts: tuple[Any, ...]) -> tuple[Any, ...]:
     if parts[0] in (float, float | None, str):
         return tuple(value)
     return tuple(_typed(item, parts[0]) for item in value)
-
-
-@cache
-def _hints(kind: type) -> Mapping[str, Any]:
-    """The types of a dataclass's fields; resolving them takes longer than all the rest."""
-    return typing.get_type_hints(kind)

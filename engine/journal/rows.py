@@ -1,0 +1,245 @@
+"""Map values to rows of the journal's tables and back: a field is a column of its name, its type says how it is stored.
+
+Numbers and texts are stored as they are, decimals, dates and enums as text, every other value as one JSON document.
+The few values that are spread over several tables have functions of their own.
+"""
+
+from __future__ import annotations
+
+import json
+import types
+import typing
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import fields
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from enum import Enum
+from functools import cache, partial
+from typing import Any, TypeVar
+
+from engine.domain.chart import ChartSpec
+from engine.domain.decision import Decision, DecisionKey, Opinion, Proposal
+from engine.domain.json_text import from_json, to_json, type_hints, typed
+from engine.domain.model_call import FailureKind, Message, ModelFailure, ModelResult, Usage
+from engine.domain.order import Order
+from engine.domain.portfolio import Portfolio, Position
+from engine.domain.recollection import Recollection
+from engine.domain.run import EquityPoint
+from engine.errors import InvariantBroken
+from engine.journal.entries import AnswerEntry, Holding
+from engine.messages import commands
+
+T = TypeVar("T")
+Row = dict[str, Any]
+"""One row of a table, by column."""
+
+SPREAD = frozenset({DecisionKey, Order, Proposal, Recollection, Usage})
+"""Classes whose fields are columns of the row that such a value is a part of."""
+
+RENAMED: Mapping[type, Mapping[str, str]] = {
+    Decision: {"unresolved_figures": "unresolved"},
+    Opinion: {"unresolved_figures": "unresolved"},
+    Proposal: {
+        "action": "proposed_action",
+        "size": "proposed_size",
+        "rule": "proposed_rule",
+        "abstained_because": "abstained",
+    },
+    Recollection: {"id": "memory", "session": "written"},
+}
+"""Columns that are not named as their field, by class."""
+
+
+def row_of(value: Any, *without: str) -> Row:
+    """The fields of a value as columns, without those named."""
+    renamed = RENAMED.get(type(value), {})
+    row: Row = {}
+    for field in fields(value):
+        part = getattr(value, field.name)
+        if field.name in without:
+            continue
+        if type(part) in SPREAD:
+            row |= row_of(part)
+        else:
+            row[renamed.get(field.name, field.name)] = part
+    return row
+
+
+def value_of(kind: Callable[..., T], row: Mapping[str, Any], **given: Any) -> T:
+    """The value of a class from its columns; the fields `given` are taken as they are."""
+    read = ((name, build(row)) for name, build in _builders(kind) if name not in given)
+    return kind(**dict(read), **given)
+
+
+def stored(value: Any) -> Any:
+    """A value as a column holds it, in text that UTF-8 can hold: models do answer with half of a surrogate pair.
+    Raises InvariantBroken for a time without a zone."""
+    match value:
+        case Enum():
+            return value.value
+        case str():
+            return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode("utf-8")
+        case None | int() | float() | bytes():
+            return value
+        case Decimal():
+            return str(value)
+        case datetime():
+            return _moment(value)
+        case date():
+            return value.isoformat()
+    return to_json(value)
+
+
+def packed(text: str) -> bytes:
+    """A text, compressed. Prompts and answers come down to a quarter at little cost."""
+    return zlib.compress(text.encode(), 4)
+
+
+def unpacked(data: bytes) -> str:
+    """The text that `packed` was given."""
+    return zlib.decompress(data).decode()
+
+
+def position_rows(point: EquityPoint) -> Iterator[Row]:
+    """Holdings at a close, and every other price that was known, in the order of the prices."""
+    held = point.portfolio.positions
+    for symbol in dict.fromkeys((*point.prices, *held)):
+        yield {
+            "symbol": symbol,
+            "quantity": point.portfolio.quantity(symbol),
+            "price": point.prices.get(symbol),
+            "average_cost": held[symbol].average_cost if symbol in held else None,
+        }
+
+
+def equity_of(row: Mapping[str, Any], holdings: Iterable[Holding]) -> EquityPoint:
+    """The books at a close from their row and the holdings of that session."""
+    positions: dict[str, Position] = {}
+    prices: dict[str, Decimal] = {}
+    for holding in holdings:
+        if holding.average_cost is not None:
+            positions[holding.symbol] = Position(holding.quantity, holding.average_cost)
+        if holding.price is not None:
+            prices[holding.symbol] = holding.price
+    portfolio = Portfolio(Decimal(row["cash"]), positions, Decimal(row["money_step"]))
+    return value_of(EquityPoint, row, portfolio=portfolio, prices=prices)
+
+
+def charts_in(entry: AnswerEntry) -> dict[str, ChartSpec]:
+    """Every chart of an answer by its fingerprint, those of its question first."""
+    shown = (*entry.charts, *(chart for message in entry.messages for chart in message.charts))
+    return {chart.fingerprint(): chart for chart in shown}
+
+
+def chart_of(row: Mapping[str, Any]) -> ChartSpec:
+    """A chart from its row."""
+    return from_json(ChartSpec, row["json"] if row["packed"] is None else unpacked(row["packed"]))
+
+
+def answer_row(entry: AnswerEntry, system: str) -> Row:
+    """An answer as a row that names its system prompt by hash and its charts by fingerprint."""
+
+    def names(shown: Iterable[ChartSpec]) -> list[str]:
+        return [chart.fingerprint() for chart in shown]
+
+    result, failure = entry.result, entry.result.failure
+    texts = {
+        "messages": [[message.role, message.text, names(message.charts)] for message in entry.messages],
+        "answer": entry.answer,
+        "raw": result.answer,
+        "text": stored(result.text),
+    }
+    of_entry = row_of(entry, "result", "answer")
+    return (
+        of_entry
+        | row_of(result, "answer")
+        | {
+            "system": system,
+            "messages": "",
+            "charts": names(entry.charts),
+            "text": "",
+            "packed": packed(to_json(texts)),
+            "failure": None if failure is None else failure.kind,
+            "failure_detail": None if failure is None else failure.detail,
+        }
+    )
+
+
+def answer_of(row: Mapping[str, Any], chart: Callable[[str], ChartSpec]) -> AnswerEntry:
+    """An answer from its row joined with its system prompt; `chart` gives a chart by its fingerprint."""
+    failure, texts = row["failure"], _texts(row)
+    result = value_of(
+        ModelResult,
+        row,
+        answer=texts["raw"],
+        failure=None if failure is None else ModelFailure(FailureKind(failure), row["failure_detail"]),
+        text=texts["text"],
+    )
+    messages = (Message(role, text, tuple(map(chart, shown))) for role, text, shown in texts["messages"])
+    return value_of(
+        AnswerEntry,
+        row,
+        system=row["system_text"],
+        messages=tuple(messages),
+        result=result,
+        answer=texts["answer"],
+        charts=tuple(map(chart, json.loads(row["charts"]))),
+    )
+
+
+def command_of(row: Mapping[str, Any]) -> tuple[datetime, commands.Command]:
+    """A command from its row, with its time."""
+    kind: type[commands.Command] = getattr(commands, row["type"])
+    return datetime.fromisoformat(row["time"]), from_json(kind, row["json"])
+
+
+def _texts(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Messages, text, raw and checked answer of an answer's row, compressed or, from before version 7, plain."""
+    if row["packed"] is not None:
+        found: Mapping[str, Any] = json.loads(unpacked(row["packed"]))
+        return found
+    parsed = {name: None if row[name] is None else json.loads(row[name]) for name in ("messages", "raw", "answer")}
+    return parsed | {"text": row["text"]}
+
+
+def _moment(time: datetime) -> str:
+    """A point in time as text that sorts: UTC, microseconds always there."""
+    if time.tzinfo is None:
+        raise InvariantBroken(f"the time {time} has no zone: the journal keeps aware times only")
+    return time.astimezone(UTC).isoformat(timespec="microseconds")
+
+
+@cache
+def _builders(kind: Any) -> tuple[tuple[str, Callable[[Mapping[str, Any]], Any]], ...]:
+    """The fields of a class, each with the function that makes its value of a row."""
+    hints, renamed = type_hints(kind), RENAMED.get(kind, {})
+    return tuple(
+        (
+            field.name,
+            partial(value_of, hints[field.name])
+            if hints[field.name] in SPREAD
+            else partial(_field_of, renamed.get(field.name, field.name), _converter(hints[field.name])),
+        )
+        for field in fields(kind)
+    )
+
+
+def _field_of(column: str, convert: Callable[[Any], Any] | None, row: Mapping[str, Any]) -> Any:
+    value = row[column]
+    return value if value is None or convert is None else convert(value)
+
+
+def _converter(hint: Any) -> Callable[[Any], Any] | None:
+    """The way from a column to a value of a type; None where the column has the value itself."""
+    if typing.get_origin(hint) in (types.UnionType, typing.Union):
+        hint = next(part for part in typing.get_args(hint) if part is not type(None))
+    if hint in (str, int, float):
+        return None
+    if hint in (date, datetime):
+        read: Callable[[Any], Any] = hint.fromisoformat
+        return read
+    if hint in (bool, Decimal) or (isinstance(hint, type) and issubclass(hint, Enum)):
+        converted: Callable[[Any], Any] = hint
+        return converted
+    return lambda text: typed(hint, json.loads(text))
