@@ -19,6 +19,8 @@ import pytest
 from engine import places
 from engine.domain.portfolio import ZERO
 from engine.journal.reader import JournalReader
+from engine.session.desk_recorder import DeskRecorder
+from engine.session.owner_books import BookSettlement
 from tests.tui.commands.conftest import Run
 
 ENTRY = (sys.executable, "-c", "from tui.cli import main; main()")
@@ -147,6 +149,32 @@ def assert_the_trail_shows_every_owner(run: Run, mode: str) -> None:
     again = run("why", "ORVL", "2025-03-05", "--redecide", "--json").json
     assert again["same_throughout"]
     assert {row["owner"] for one in again["decisions"] for row in one["now"]["answers"]} == set(OWNERS)
+
+
+def test_a_run_killed_before_its_books_were_allocated_goes_on_with_them(
+    run: Run, paperdesk_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "books.toml"
+    file.write_text(PRESET.format(mode="books"))
+    monkeypatch.setenv("PAPERDESK_DESK__PRESET", str(file))
+    monkeypatch.setenv("PAPERDESK_DESK__SYMBOLS", "ORVL,BXWD")
+    journal = places.desk_journal("demo")
+
+    def killed(recorder: DeskRecorder, settlement: BookSettlement) -> None:
+        raise KeyboardInterrupt
+
+    for day in DAYS[:6]:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(DeskRecorder, "allocated", killed)
+            first = run("--daily", "--session", f"2025-03-{day:02d}", "--json")
+        assert first.code == (0 if day == DAYS[0] else 130), "the first run only opens the books"
+        assert run("--daily", "--session", f"2025-03-{day:02d}", "--json").code == 0
+    assert_books_add_up_on_a_desk(journal, "books")
+    with JournalReader(journal) as reader:
+        assert [fill for fill in reader.fills(book=None) if fill.book], "the owners traded"
+        outcomes = Counter(row.owner for row in reader.outcomes())
+    assert set(outcomes) == set(OWNERS) and set(outcomes.values()) == {2 * 5}
+    assert run("journal", "check").code == 0
 
 
 def assert_books_add_up_on_a_desk(journal: Path, mode: str) -> None:
