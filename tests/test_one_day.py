@@ -25,10 +25,9 @@ from engine.domain.order import OrderState, Side
 from engine.market.trading_hours import decision_time
 from engine.messages.events import Event
 from engine.session.context import Moment, RunState, SessionContext, SessionResult
-from engine.session.direct_submission import DirectSubmission
 from engine.session.loop import run_session
-from engine.session.recorder import Silent
-from engine.session.simulated_venue import SimulatedVenue
+from engine.session.recorder import Recorder
+from engine.session.simulated_venue import DirectSubmission, SimulatedVenue
 from tests.engine.desks import DECISION_ONLY, FREE, WEEKDAYS, ScriptedModel, bars, hold, market_of, play, trade
 from tests.engine.session.test_daily import Daily
 
@@ -45,7 +44,7 @@ def one_day() -> tuple[SessionResult, SessionResult, list[Event]]:
     """Thursday's and Friday's session by the loop itself."""
     events: list[Event] = []
     asker = _asker(ScriptedModel(buys_on_thursday))
-    venue = SimulatedVenue(FREE, MARKET.histories, MARKET.actions, calendar=WEEKDAYS, recorder=Silent(), cash=CASH)
+    venue = SimulatedVenue(FREE, MARKET.histories, MARKET.actions, calendar=WEEKDAYS, recorder=Recorder(), cash=CASH)
     context = SessionContext(
         run="run",
         desk="desk",
@@ -54,8 +53,7 @@ def one_day() -> tuple[SessionResult, SessionResult, list[Event]]:
         calendar=WEEKDAYS,
         cycle=Cycle(DECISION_ONLY, asker, MARKET.calendars, events.append),
         venue=venue,
-        orders=DirectSubmission(venue, Silent()),
-        recorder=Silent(),
+        orders=DirectSubmission(venue, Recorder()),
         clock=BacktestClock(datetime(2024, 3, 9, tzinfo=UTC)),
         publish=events.append,
     )

@@ -36,7 +36,7 @@ from engine.market.trading_hours import decision_time, previous_session
 from engine.ports import Calendar, LanguageModel
 from engine.services import Services
 from engine.session.owner_books import BookOrders
-from engine.session.recorder import Silent
+from engine.session.recorder import Recorder
 
 
 def run_audit(
@@ -130,7 +130,7 @@ class _AgentSubject:
         return Leg(_trace(decisions, heard), where, frozenset(seen | said))
 
 
-class _Recollected(Silent):
+class _Recollected(Recorder):
     """Counts what was recalled, and when it became available, among what was read."""
 
     def __init__(self, memory: TradingMemory, calendar: Calendar, read: dict[str, Inputs]) -> None:

@@ -34,7 +34,7 @@ from engine.reports.report import Report
 from engine.reports.stored import keep
 from engine.services import Services
 from engine.session.cost_meter import CostMeter
-from engine.session.recorder import JournalRecorder, Silent, begin_run
+from engine.session.recorder import JournalRecorder, Recorder, begin_run
 
 BASELINES = ("buy-and-hold", "equal-weight", "macd", "kdj-rsi", "z-score", "random", "cash")
 """The strategies that stand beside every result."""
@@ -158,7 +158,7 @@ class AgentRun:
         """The context of the backtest; `on_answer` hears of every call of a model."""
         spec, desk = self.spec, self.services.desk
         clock = BacktestClock(datetime.combine(FIRST_SESSION, datetime.min.time(), tzinfo=UTC))
-        recorder = Silent() if journal is None else JournalRecorder(journal, spec.run, desk, clock)
+        recorder = Recorder() if journal is None else JournalRecorder(journal, spec.run, desk, clock)
 
         def record(answer: AnswerRecord) -> None:
             on_answer(answer)

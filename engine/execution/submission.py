@@ -39,26 +39,6 @@ session."""
 Price = Callable[[Symbol], Decimal]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SubmissionTerms:
-    """The terms of every order of a run.
-
-    run: id of the run
-    session: the last completed session, which was decided on
-    symbols: all of the run
-    mode: auto, ask or observe, as configured
-    cash_floor: the share of the portfolio's value, as a fraction, that buys must leave in cash
-    allow_short: a sale may exceed what is held
-    """
-
-    run: str
-    session: date
-    symbols: tuple[Symbol, ...]
-    mode: TradingMode
-    cash_floor: Decimal
-    allow_short: bool
-
-
 @dataclass(frozen=True, slots=True)
 class SubmissionResult:
     """The orders in their present states; `waiting` are those that wait for approval, `halted` says that a person
@@ -85,40 +65,60 @@ class _Bounds:
     until: datetime | None
 
 
-class Submission:
-    """The route of a desk's orders to its venue: under the operator's controls, and safe against kills."""
-
-    def __init__(
-        self,
-        terms: SubmissionTerms,
-        venue: Venue,
-        *,
-        journal: JournalWriter,
-        reader: JournalReader,
-        calendar: Calendar,
-        clock: Clock,
-        pause: Pause,
-        publish: Callable[[Event], None],
-    ) -> None:
-        self._terms = terms
-        self._venue = venue
-        self._journal = journal
-        self._reader = reader
-        self._calendar = calendar
-        self._clock = clock
-        self._pause = pause
-        self._publish = publish
+class OrderRoute:
+    """The way of a run's orders to its venue. This one leads nowhere: nothing is sent, and no halt counts."""
 
     def halt(self) -> Halted | None:
-        """The halt that a person has set."""
-        return halted(self._reader)
+        """The halt that an operator has set; None where orders may be sent."""
+        return None
+
+    async def submit(self, orders: Sequence[Order], price: Price, until: datetime | None = None) -> SubmissionResult:
+        """Send every order that was not sent yet; none from `until` on. `price` is what was decided on."""
+        return SubmissionResult(tuple(orders))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Submission(OrderRoute):
+    """The route of a desk's orders to its venue: under the operator's controls, and safe against kills.
+
+    run: id of the run
+    session: the last completed session, which was decided on
+    symbols: all of the run
+    mode: auto, ask or observe, as configured
+    cash_floor: the share of the portfolio's value, as a fraction, that buys must leave in cash
+    allow_short: a sale may exceed what is held
+    venue: where orders are sent
+    journal, reader: the desk's journal, to write and to read
+    calendar: the desk's sessions
+    clock: when orders are sent, UTC
+    pause: waits so many seconds
+    publish: hears every event
+    """
+
+    run: str
+    session: date
+    symbols: tuple[Symbol, ...]
+    mode: TradingMode
+    cash_floor: Decimal
+    allow_short: bool
+    venue: Venue
+    journal: JournalWriter
+    reader: JournalReader
+    calendar: Calendar
+    clock: Clock
+    pause: Pause
+    publish: Callable[[Event], None]
+
+    def halt(self) -> Halted | None:
+        """The halt that an operator has set."""
+        return halted(self.reader)
 
     async def submit(self, orders: Sequence[Order], price: Price, until: datetime | None = None) -> SubmissionResult:
         """Send what was not sent yet. Raises TryAgainLater where it stays unknown whether an order arrived: it is
         looked up again by the next run."""
-        portfolio = self._venue.portfolio
+        portfolio = self.venue.portfolio
         value = portfolio.value({symbol: price(symbol) for symbol in portfolio.positions})
-        bounds = _Bounds(price, value * self._terms.cash_floor, until)
+        bounds = _Bounds(price, value * self.cash_floor, until)
         submitted: list[Order] = []
         waiting: list[Order] = []
         stopped: Halted | None = None
@@ -162,7 +162,7 @@ class Submission:
 
     async def _placed(self, order: Order) -> Order:
         """The order after it was sent. Who cancels the run meanwhile waits for the answer, so that it is written."""
-        sent = asyncio.ensure_future(self._venue.place(order))
+        sent = asyncio.ensure_future(self.venue.place(order))
         try:
             return self._arrived(order, await asyncio.shield(sent))
         except asyncio.CancelledError:
@@ -176,9 +176,9 @@ class Submission:
         problem = ""
         for wait in waits:
             if wait:
-                await self._pause(wait)
+                await self.pause(wait)
             try:
-                return await self._venue.lookup(order.id)
+                return await self.venue.lookup(order.id)
             except (TryAgainLater, NetworkError, DataError) as error:
                 problem = str(error)
         raise TryAgainLater(f"it is not known whether order {order.id} arrived ({problem}): run again later")
@@ -188,7 +188,7 @@ class Submission:
         order, gate = self._controls_and_time(order, bounds)
         if gate is not _Gate.OPEN:
             return order, gate
-        restriction = await self._venue.restriction(order.symbol) or await self._shortfall(order, bounds)
+        restriction = await self.venue.restriction(order.symbol) or await self._shortfall(order, bounds)
         if restriction:
             return self._ended(order, OrderState.CANCELED, restriction)
         # Asking the broker takes its time: an operator's command that came meanwhile counts, and so does a close.
@@ -196,12 +196,12 @@ class Submission:
 
     def _controls_and_time(self, order: Order, bounds: _Bounds) -> tuple[Order, _Gate]:
         """The gate by the operator's commands so far and by the time that is left."""
-        mode = self._terms.mode
+        mode = self.mode
         if self.halt() is not None:
             return order, _Gate.HALTED
         if mode is TradingMode.OBSERVE:
             return self._ended(order, OrderState.CANCELED, "the desk observes: nothing is sent")
-        approval = approvals(self._reader, [order.id]).get(order.id) if mode is TradingMode.ASK else None
+        approval = approvals(self.reader, [order.id]).get(order.id) if mode is TradingMode.ASK else None
         if approval is not None and not approval.approved:
             return self._ended(
                 order, OrderState.CANCELED, f"vetoed: {approval.reason}" if approval.reason else "vetoed"
@@ -213,7 +213,7 @@ class Submission:
 
     async def _shortfall(self, order: Order, bounds: _Bounds) -> str:
         """The cash or shares that the account lacks for an order beside what is open there; empty where nothing."""
-        power = await self._venue.refresh()
+        power = await self.venue.refresh()
         if order.side is Side.BUY:
             left = power.cash - power.reserved - cost(order, bounds.price(order.symbol))
             if left < bounds.floor:
@@ -221,21 +221,21 @@ class Submission:
             return ""
         free = power.held.get(order.symbol, ZERO) - power.queued.get(order.symbol, ZERO)
         wanted = order.quantity or ZERO
-        if self._terms.allow_short or wanted <= free:
+        if self.allow_short or wanted <= free:
             return ""
         return f"it would sell {wanted.normalize():f} shares, and {max(free, ZERO).normalize():f} are free to be sold"
 
     def _too_late(self, until: datetime | None) -> str:
         """The reason why nothing of the run can be sent any more; empty where it still can."""
-        terms, now = self._terms, self._clock.now()
-        if not self._venue.real_time:
+        now = self.clock.now()
+        if not self.venue.real_time:
             return ""
         if until is not None and now >= until:
             return f"the session in which it was decided is over since {until:%H:%M} UTC"
-        if session_to_decide(self._calendar, terms.symbols, None, now) != terms.session:
-            return f"{terms.session} is no longer the last completed session"
-        if session_to_decide(self._calendar, terms.symbols, None, now + TRANSIT) != terms.session:
-            return f"{terms.session} is the last completed session for too short a time to reach the broker"
+        if session_to_decide(self.calendar, self.symbols, None, now) != self.session:
+            return f"{self.session} is no longer the last completed session"
+        if session_to_decide(self.calendar, self.symbols, None, now + TRANSIT) != self.session:
+            return f"{self.session} is the last completed session for too short a time to reach the broker"
         return ""
 
     def _ended(self, order: Order, state: OrderState, reason: str) -> tuple[Order, _Gate]:
@@ -245,16 +245,16 @@ class Submission:
         return self._write(order.moved(update.state), filled=update.filled_quantity, detail=update.detail)
 
     def _write(self, order: Order, *, filled: Decimal = ZERO, detail: str = "") -> Order:
-        self._journal.order_moved(order, self._clock.now(), filled=filled, detail=detail)
+        self.journal.order_moved(order, self.clock.now(), filled=filled, detail=detail)
         if is_final(order.state) and detail:
             self._publish_state(order, detail)
         return order
 
     def _publish_state(self, order: Order, detail: str = "") -> None:
-        self._publish(
+        self.publish(
             OrderMoved(
-                run=self._terms.run,
-                time=self._clock.now(),
+                run=self.run,
+                time=self.clock.now(),
                 order_id=order.id,
                 session=order.session,
                 symbol=order.symbol,

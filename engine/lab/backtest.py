@@ -25,12 +25,11 @@ from engine.market.trading_hours import decision_time, previous_session
 from engine.messages.events import Event, SessionOpened
 from engine.ports import Calendar
 from engine.session.context import Moment, RunState, SessionContext, Settled
-from engine.session.direct_submission import DirectSubmission
 from engine.session.loop import run_session, settle
 from engine.session.outcomes import books_as_seen
 from engine.session.owner_books import BookSettlement, OwnerBooks, has_books
-from engine.session.recorder import JournalRecorder, Silent
-from engine.session.simulated_venue import Awaited, SimulatedVenue
+from engine.session.recorder import Recorder
+from engine.session.simulated_venue import Awaited, DirectSubmission, SimulatedVenue
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +59,7 @@ class BacktestContext:
     rules: ExecutionRules
     cash: Decimal
     publish: Callable[[Event], None] = lambda event: None
-    recorder: JournalRecorder | Silent = field(default_factory=Silent)
+    recorder: Recorder = field(default_factory=Recorder)
     stop: Callable[[], bool] = lambda: False
     histories: Mapping[Symbol, PriceHistory] | None = None
     memory: TradingMemory | None = None

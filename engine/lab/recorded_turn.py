@@ -34,8 +34,7 @@ from engine.ports import Calendar, LanguageModel
 from engine.session.context import Moment, RunState, SessionContext
 from engine.session.loop import run_session
 from engine.session.owner_books import OwnerBooks
-from engine.session.recorded_inputs import NoSubmission, RecordedVenue, TurnInputs
-from engine.session.recorder import Silent
+from engine.session.recorded_inputs import RecordedVenue, TurnInputs
 from engine.simulation.simulated_broker import SimulatedBroker
 
 
@@ -181,10 +180,7 @@ async def decide_again(recorded: RecordedTurn, cycle: Cycle, *, symbol: Symbol |
         calendar=recorded.calendar,
         cycle=cycle,
         venue=RecordedVenue.of(inputs),
-        orders=NoSubmission(),
-        recorder=Silent(),
         clock=BacktestClock(recorded.now),
-        publish=lambda event: None,
     )
     moment = Moment(
         session=recorded.session,

@@ -6,71 +6,21 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Protocol
 
 from engine.cycle.cycle import Cycle
 from engine.cycle.turn import CycleResult, TradingHistory, Turn
-from engine.domain.decision import Decision, Opinion, Outcome
+from engine.domain.decision import Decision, Opinion
 from engine.domain.market import Symbol
-from engine.domain.order import Fill, Order
-from engine.domain.run import EquityPoint
-from engine.execution.controls import Halted
-from engine.execution.submission import SubmissionResult
+from engine.execution.submission import OrderRoute, SubmissionResult
 from engine.execution.venue import SessionVenue, SettledSession
 from engine.market.as_of import Market
 from engine.messages.events import Event
 from engine.ports import Calendar, Clock
-from engine.session.owner_books import BookOrders, BookSettlement, OwnerBooks
+from engine.session.owner_books import BookSettlement, OwnerBooks
+from engine.session.recorder import Recorder
 
 Quotes = Callable[[Sequence[Symbol]], Awaitable[Mapping[Symbol, Decimal]]]
 """The prices of this moment, of those symbols that have one."""
-
-
-class Recorder(Protocol):
-    """The record of a run: what it keeps of each step, and what it kept before it was killed."""
-
-    def recorded(self) -> CycleResult | None:
-        """The result of this cycle where it was decided before; None where it has to be decided."""
-        ...
-
-    def new_fills(self, settled: SettledSession) -> Sequence[Fill]:
-        """The fills of a closed session that no earlier run has published."""
-        ...
-
-    def saw(self, turn: Turn) -> None:
-        """Keep the inputs of a cycle within a session before it decides: a killed one goes on with them."""
-        ...
-
-    def decided(self, turn: Turn, result: CycleResult, books: BookOrders | None = None) -> None:
-        """Keep a cycle's decisions and opinions, what was recalled for them, and its intended orders, as one; with the
-        orders of the owners' books that these net, where there are any."""
-        ...
-
-    def opened(self, books: EquityPoint) -> None:
-        """Keep the first books, of the account or of an owner."""
-        ...
-
-    def allocated(self, settlement: BookSettlement) -> None:
-        """Keep what a session brought the owners' books."""
-        ...
-
-    def learned(self, rows: Sequence[Outcome]) -> None:
-        """Keep outcomes that became known."""
-        ...
-
-
-class OrderRoute(Protocol):
-    """The way of a run's orders to its venue."""
-
-    def halt(self) -> Halted | None:
-        """The halt that a person has set; None where orders may be sent."""
-        ...
-
-    async def submit(
-        self, orders: Sequence[Order], price: Callable[[Symbol], Decimal], until: datetime | None
-    ) -> SubmissionResult:
-        """Send every order that was not sent yet; none from `until` on. `price` is what was decided on."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,10 +47,10 @@ class SessionContext:
     calendar: Calendar
     cycle: Cycle
     venue: SessionVenue
-    orders: OrderRoute
-    recorder: Recorder
+    orders: OrderRoute = field(default_factory=OrderRoute)
+    recorder: Recorder = field(default_factory=Recorder)
     clock: Clock
-    publish: Callable[[Event], None]
+    publish: Callable[[Event], None] = lambda event: None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
 
-from engine.cycle.cycle import Cycle
 from engine.domain.decision import Decision
-from engine.domain.market import Symbol
 from engine.domain.order import Fill, Order
 from engine.domain.run import CashFlow, EquityPoint, ModelUse, RunKind, RunOutcome, TradingMode
 from engine.execution.controls import Halted
 from engine.execution.venue import Venue
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
-from engine.market.as_of import Market
-from engine.messages.events import Event
-from engine.ports import Calendar, Clock, Pause
+from engine.ports import Pause
+from engine.session.context import SessionContext
 from engine.session.cost_meter import CostMeter
-from engine.session.recorder import DeskRecorder
 from engine.session.schedule import DAILY
 
 
@@ -31,48 +26,29 @@ def run_id(desk: str, session: date, number: int = DAILY) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DeskRun:
-    """Everything that a run of a desk needs, made once.
+class DeskRun(SessionContext):
+    """The context of one run of a desk: its one session, and what its journal and its reports need.
 
-    run: id of the run (run_id)
-    desk: name of the desk
     session: the last completed session, which is decided on
     number: the cycle's number; DAILY for the run after the close
-    symbols: in the order in which they are decided
-    market: reaches `session` and, of shares, not beyond
-    calendar: the desk's sessions
-    cycle: the agents' round of decisions
     name: name of the preset
     label: how the model that decides is introduced
     meter: counts what the models cost
     journal: the desk's journal, to write
     reader: the same journal, to read
-    recorder: keeps the run's steps
-    venue: who keeps the books and fills the orders
-    clock: when things are written, UTC; decisions are dated by the session
-    publish: hears every event
     pause: waits so many seconds
     mode: auto, ask or observe
     broker: the kind of broker, as configured
     """
 
-    run: str
-    desk: str
+    venue: Venue
     session: date
     number: int = DAILY
-    symbols: tuple[Symbol, ...]
-    market: Market
-    calendar: Calendar
-    cycle: Cycle
     name: str
     label: str
     meter: CostMeter
     journal: JournalWriter
     reader: JournalReader
-    recorder: DeskRecorder
-    venue: Venue
-    clock: Clock
-    publish: Callable[[Event], None]
     pause: Pause
     mode: TradingMode = TradingMode.AUTO
     broker: str = "simulated"

@@ -15,7 +15,7 @@ from engine.domain.order import OrderState
 from engine.domain.run import RunOutcome
 from engine.errors import ConfigError, NetworkError, StaleData, TryAgainLater, UsageError
 from engine.execution.controls import Halted
-from engine.execution.submission import Submission, SubmissionResult, SubmissionTerms
+from engine.execution.submission import Submission, SubmissionResult
 from engine.journal.entries import RunEntry
 from engine.market.trading_hours import decision_time, previous_session, session_after, session_to_decide
 from engine.messages.events import RunFinished
@@ -24,7 +24,7 @@ from engine.session.desk_context import DeskRun, DeskRunResult
 from engine.session.desk_state import close_abandoned, decided_until, desk_state, skip_missed
 from engine.session.loop import order_filled, run_session
 from engine.session.owner_books import has_books
-from engine.session.recorded_inputs import on_recorded_inputs
+from engine.session.recorded_inputs import Inputs, RecordedVenue, read_inputs
 from engine.session.recorder import begin_run
 from engine.session.schedule import DAILY
 
@@ -46,7 +46,7 @@ async def run_daily(desk: DeskRun) -> DeskRunResult:
         now=decision_time(desk.calendar, desk.session),
         news_after=decided_until(desk, previous_session(desk.calendar, desk.session)),
     )
-    done = await run_session(_context(desk), moment, desk_state(desk.reader))
+    done = await run_session(_sending(desk), moment, desk_state(desk.reader))
     return _end(desk, done, skipped)
 
 
@@ -62,7 +62,6 @@ async def run_within(desk: DeskRun, quotes: Quotes) -> DeskRunResult:
     until = _open_until(desk)
     close_abandoned(desk)
     _begin(desk)
-    context = _context(desk)
     moment = Moment(
         session=desk.session,
         cycle=desk.number,
@@ -71,10 +70,11 @@ async def run_within(desk: DeskRun, quotes: Quotes) -> DeskRunResult:
         until=until,
         quotes=quotes,
     )
+    context: SessionContext = _sending(desk)
     inputs = desk.reader.inputs(desk.run, desk.number)
     if inputs:
         # A killed cycle: the same questions have the same answers, which are paid already.
-        context, moment = on_recorded_inputs(context, moment, inputs)
+        context, moment = _on_recorded_inputs(context, moment, inputs)
     done = await run_session(context, moment, desk_state(desk.reader))
     await _book_fills(desk, done.submitted)
     fills = desk.reader.fills(run=desk.run)
@@ -83,37 +83,36 @@ async def run_within(desk: DeskRun, quotes: Quotes) -> DeskRunResult:
     return replace(_end(desk, done), fills=fills)
 
 
-def _context(desk: DeskRun) -> SessionContext:
+def _sending(desk: DeskRun) -> DeskRun:
+    """The run with the route of its orders to its venue."""
     sizing = desk.cycle.preset.sizing
-    terms = SubmissionTerms(
+    submission = Submission(
         run=desk.run,
         session=desk.session,
         symbols=desk.symbols,
         mode=desk.mode,
         cash_floor=sizing.cash_floor,
         allow_short=sizing.allow_short,
-    )
-    return SessionContext(
-        run=desk.run,
-        desk=desk.desk,
-        symbols=desk.symbols,
-        market=desk.market,
-        calendar=desk.calendar,
-        cycle=desk.cycle,
         venue=desk.venue,
-        orders=Submission(
-            terms,
-            desk.venue,
-            journal=desk.journal,
-            reader=desk.reader,
-            calendar=desk.calendar,
-            clock=desk.clock,
-            pause=desk.pause,
-            publish=desk.publish,
-        ),
-        recorder=desk.recorder,
+        journal=desk.journal,
+        reader=desk.reader,
+        calendar=desk.calendar,
         clock=desk.clock,
+        pause=desk.pause,
         publish=desk.publish,
+    )
+    return replace(desk, orders=submission)
+
+
+def _on_recorded_inputs(context: SessionContext, moment: Moment, recorded: Inputs) -> tuple[SessionContext, Moment]:
+    """The context and the moment of a killed cycle as it saw them."""
+    inputs = read_inputs(recorded, lambda symbol: context.market.calendars.get(symbol, context.calendar))
+    now = inputs.now or decision_time(context.calendar, moment.session)
+    return (
+        replace(context, market=inputs.market, venue=RecordedVenue.of(inputs, context.venue)),
+        replace(
+            moment, now=now, news_after=inputs.news_after, symbols=inputs.symbols, prices=inputs.prices, quotes=None
+        ),
     )
 
 

@@ -1,5 +1,9 @@
-"""Outcomes of decisions: what each has earned, worked out from the books as soon as its stretch is settled.
+"""Outcomes of decisions and of opinions, worked out as soon as the stretch that follows them is settled.
 
+A decision's reward is what its symbol earned in the books. An opinion that was combined moved no money of its own, so
+its reward is its direction times the size that it asked for times the move of the close: a purchase of 8 % earns 8 % of
+a rise, a sale of 8 % earns 8 % of a fall, HOLD and ABSTAIN earn nothing. Costs, dividends and limits are left out. The
+rule is the same for owners who were overruled and owners who won, so that they can be compared.
 Source: FinVision §3.4, the reward agent [V7].
 """
 
@@ -12,19 +16,26 @@ from decimal import Decimal
 from types import MappingProxyType
 
 from engine.account.time_weighted import EXTERNAL, net_deposits
-from engine.cycle.opinion_outcomes import opinion_outcomes
-from engine.domain.decision import Decision, Outcome
+from engine.domain.decision import Action, Decision, Opinion, Outcome
 from engine.domain.market import Symbol
 from engine.domain.order import Side
 from engine.domain.portfolio import ZERO, Portfolio
 from engine.domain.run import CashFlow, EquityPoint
 from engine.execution.venue import SettledSession
 from engine.market.as_of import Market
+from engine.market.point_in_time import MarketAsOf
 from engine.market.trading_hours import decision_time
 from engine.ports import Calendar
 from engine.session.context import RunState, SessionContext
 
 STEP = Decimal("0.00000001")
+HUNDRED = Decimal(100)
+DIRECTIONS = {Action.BUY: 1, Action.SELL: -1}
+LOOKBACK = 60
+"""Bars in which the last close before the opinion is looked for; a desk that rested longer than that learns nothing."""
+
+Earlier = Mapping[tuple[Symbol, str], Sequence[Outcome]]
+"""The outcomes so far by symbol and owner, oldest first: what the cumulative return goes on from."""
 
 
 def learn(context: SessionContext, state: RunState, settled: Iterable[SettledSession]) -> RunState:
@@ -39,16 +50,12 @@ def learn(context: SessionContext, state: RunState, settled: Iterable[SettledSes
             continue
         awaiting = tuple(made for made in awaiting if (made.key.session, made.book) != decided)
         opinions = tuple(made for made in opinions if (made.key.session, "") != decided)
-        seen = _as_seen(context, one)
+        begun, ended = one.before.session, one.after.session
+        horizon = context.calendar.number(ended) - context.calendar.number(begun)
+        markets = [context.market.at(decision_time(context.calendar, session)) for session in (begun, ended)]
         rows = [
-            *outcomes(due, seen, history.outcomes),
-            *opinion_outcomes(
-                combined,
-                context.market.at(decision_time(context.calendar, one.before.session)),
-                context.market.at(decision_time(context.calendar, one.after.session)),
-                one.after.session,
-                history.outcomes,
-            ),
+            *outcomes(due, _as_seen(context, one), history.outcomes, horizon),
+            *opinion_outcomes(combined, markets[0], markets[1], ended, history.outcomes, horizon=horizon),
         ]
         history = context.cycle.learn(history, rows)
         context.recorder.learned(rows)
@@ -78,34 +85,70 @@ def books_as_seen(
 
 
 def outcomes(
-    decisions: Iterable[Decision],
-    settled: SettledSession,
-    earlier: Mapping[tuple[Symbol, str], Sequence[Outcome]],
+    decisions: Iterable[Decision], settled: SettledSession, earlier: Earlier, horizon: int = 1
 ) -> list[Outcome]:
-    """One row per decision: profit of the symbol over a stretch, trades, fees and dividends included, over the
-    portfolio's value before. `earlier` gives the rows so far by symbol and owner, for the cumulative return."""
+    """One row per decision: profit of the symbol over a stretch of `horizon` sessions, trades, fees and dividends
+    included, over the portfolio's value before."""
     before, after, profit = settled.before, settled.after, _profits(settled)
     rows = []
-    for decision in decisions:
-        key = decision.key
-        past = earlier.get((key.symbol, key.owner), ())
-        reward = (profit.get(key.symbol, ZERO) / before.value).quantize(STEP) if before.value > 0 else ZERO
-        so_far = past[-1].cumulative if past else ZERO
-        rows.append(
-            Outcome(
-                decision_session=key.session,
-                session=after.session,
-                symbol=key.symbol,
-                owner=key.owner,
-                action=decision.action,
-                size=decision.size,
-                close=after.prices.get(key.symbol, before.prices.get(key.symbol, ZERO)),
-                reward=reward,
-                cumulative=((1 + so_far) * (1 + reward) - 1).quantize(STEP),
-                key_factors=decision.opinion.key_factors,
-            )
-        )
+    for made in decisions:
+        symbol = made.key.symbol
+        reward = profit.get(symbol, ZERO) / before.value if before.value > 0 else ZERO
+        close = after.prices.get(symbol, before.prices.get(symbol, ZERO))
+        rows.append(_outcome(made, earlier, session=after.session, horizon=horizon, close=close, reward=reward))
     return rows
+
+
+def opinion_outcomes(
+    opinions: Iterable[Opinion],
+    before: MarketAsOf,
+    after: MarketAsOf,
+    session: date,
+    earlier: Earlier,
+    *,
+    horizon: int = 1,
+) -> list[Outcome]:
+    """One row per opinion. `before` is the market that the opinions rest on, `after` the market as it was known once
+    `session` was closed."""
+    rows = []
+    for opinion in opinions:
+        symbol, direction = opinion.key.symbol, DIRECTIONS.get(opinion.action, 0)
+        moved = _move(before, after, symbol) if direction else ZERO
+        reward = direction * opinion.size / HUNDRED * moved
+        close = after.close(symbol) if after.count(symbol) else ZERO
+        rows.append(_outcome(opinion, earlier, session=session, horizon=horizon, close=close, reward=reward))
+    return rows
+
+
+def _outcome(
+    made: Decision | Opinion, earlier: Earlier, *, session: date, horizon: int, close: Decimal, reward: Decimal
+) -> Outcome:
+    key, opinion = made.key, made.opinion if isinstance(made, Decision) else made
+    past, reward = earlier.get((key.symbol, key.owner), ()), reward.quantize(STEP)
+    so_far = past[-1].cumulative if past else ZERO
+    return Outcome(
+        decision_session=key.session,
+        session=session,
+        symbol=key.symbol,
+        owner=key.owner,
+        action=made.action,
+        size=made.size,
+        close=close,
+        reward=reward,
+        cumulative=((1 + so_far) * (1 + reward) - 1).quantize(STEP),
+        key_factors=opinion.key_factors,
+        cycle=key.cycle,
+        horizon=horizon,
+    )
+
+
+def _move(before: MarketAsOf, after: MarketAsOf, symbol: Symbol) -> Decimal:
+    """The change of the last visible close as a fraction, splits in between undone; zero where it is not known."""
+    if not before.count(symbol):
+        return ZERO
+    bars = after.bars(symbol, LOOKBACK)
+    row = bars.index(before.last_session(symbol))
+    return ZERO if row is None else Decimal(bars.close[-1]) / Decimal(bars.close[row]) - 1
 
 
 def _profits(settled: SettledSession) -> dict[Symbol, Decimal]:

@@ -8,11 +8,12 @@ from datetime import date
 from decimal import Decimal
 
 from engine.account.books import allocate, marked, net_orders, open_books
-from engine.cycle.turn import CycleResult, Turn
+from engine.cycle.turn import CycleResult, OpenOrders, Turn
 from engine.domain.market import Symbol, from_nano
-from engine.domain.order import Fill, Order, order_id
-from engine.domain.portfolio import Portfolio
+from engine.domain.order import Fill, Order, Side, order_id
+from engine.domain.portfolio import ZERO, Portfolio
 from engine.domain.run import CashFlow, EquityPoint
+from engine.execution.limits import cost
 from engine.execution.venue import SettledSession
 from engine.market.as_of import Market
 from engine.preset import Preset
@@ -48,6 +49,12 @@ class OwnerBooks:
         """Cash and positions by owner."""
         return {owner: point.portfolio for owner, point in self.points.items()}
 
+    @property
+    def open_orders(self) -> Mapping[str, OpenOrders]:
+        """The claims of the orders that wait, on the book of each owner."""
+        waiting = self.waiting
+        return {} if waiting is None else {owner: _claims(waiting, owner) for owner in self.points}
+
 
 @dataclass(frozen=True, slots=True)
 class BookSettlement:
@@ -57,6 +64,16 @@ class BookSettlement:
     fills: tuple[Fill, ...] = ()
     cash_flows: tuple[CashFlow, ...] = ()
     stretches: tuple[SettledSession, ...] = ()
+
+
+def _claims(waiting: BookOrders, owner: str) -> OpenOrders:
+    cash, shares = ZERO, dict[Symbol, Decimal]()
+    for order in waiting.orders:
+        if order.book == owner and order.side is Side.BUY:
+            cash += cost(order, waiting.prices[order.symbol])
+        elif order.book == owner:
+            shares[order.symbol] = shares.get(order.symbol, ZERO) + (order.quantity or ZERO)
+    return OpenOrders(cash, shares)
 
 
 def has_books(preset: Preset) -> bool:

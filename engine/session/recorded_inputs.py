@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from itertools import groupby
@@ -19,15 +19,10 @@ from engine.cycle.turn import Turn
 from engine.domain.json_text import from_json, to_json, typed
 from engine.domain.macro import MacroObservation, MacroSeries
 from engine.domain.market import CorporateAction, Filing, NewsItem, PriceHistory, Symbol
-from engine.domain.order import Order
 from engine.domain.portfolio import ZERO, Portfolio, Position
-from engine.execution.controls import Halted
-from engine.execution.submission import SubmissionResult
 from engine.execution.venue import BuyingPower, SessionVenue, Settlement
 from engine.market.as_of import Market
-from engine.market.trading_hours import decision_time
 from engine.ports import Calendar
-from engine.session.context import Moment, SessionContext
 
 T = TypeVar("T")
 Inputs = Mapping[str, Sequence[bytes]]
@@ -218,29 +213,3 @@ class RecordedVenue:
     async def whole_shares(self, symbols: Iterable[Symbol]) -> frozenset[Symbol]:
         """The symbols that were traded in whole shares."""
         return self.whole
-
-
-class NoSubmission:
-    """The route of orders that are only looked at: none is sent, and no halt counts."""
-
-    def halt(self) -> Halted | None:
-        """None."""
-        return None
-
-    async def submit(
-        self, orders: Sequence[Order], price: Callable[[Symbol], Decimal], until: datetime | None
-    ) -> SubmissionResult:
-        """The orders as they are."""
-        return SubmissionResult(tuple(orders))
-
-
-def on_recorded_inputs(context: SessionContext, moment: Moment, recorded: Inputs) -> tuple[SessionContext, Moment]:
-    """The context and the moment of a killed cycle as it saw them."""
-    inputs = read_inputs(recorded, lambda symbol: context.market.calendars.get(symbol, context.calendar))
-    now = inputs.now or decision_time(context.calendar, moment.session)
-    return (
-        replace(context, market=inputs.market, venue=RecordedVenue.of(inputs, context.venue)),
-        replace(
-            moment, now=now, news_after=inputs.news_after, symbols=inputs.symbols, prices=inputs.prices, quotes=None
-        ),
-    )

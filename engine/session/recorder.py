@@ -28,7 +28,48 @@ BOOK_ORDERS = "book orders"
 """The kind of the document that keeps the orders of owners' books, with the session that they were decided on."""
 
 
-class JournalRecorder:
+class Recorder:
+    """The record of a run: what it keeps of each step, and what it kept before it was killed. This one keeps nothing,
+    which is enough for audits and forecasts."""
+
+    def recorded(self) -> CycleResult | None:
+        """The result of this cycle where it was decided before; None where it has to be decided."""
+        return None
+
+    def new_fills(self, settled: SettledSession) -> Sequence[Fill]:
+        """The fills of a closed session that no earlier run has published."""
+        return settled.fills
+
+    def answered(self, record: AnswerRecord, cycle: int = 1) -> None:
+        """Keep a call of a model."""
+
+    def began(self, part: str, initial_value: Decimal) -> None:
+        """Keep that a part of the run (warm-up or test) starts with fresh books."""
+
+    def opened(self, books: EquityPoint) -> None:
+        """Keep the first books, of the account or of an owner, where `began` has not."""
+
+    def saw(self, turn: Turn) -> None:
+        """Keep the inputs of a cycle within a session before it decides: a killed one goes on with them."""
+
+    def decided(self, turn: Turn, result: CycleResult, books: BookOrders | None = None) -> None:
+        """Keep the opinions of all owners with the memories that they were given, the cycle's decisions, and its
+        intended orders; with the orders of the owners' books that these net, where there are any."""
+
+    def ordered(self, update: OrderUpdate) -> None:
+        """Keep the state of an order that the broker reported."""
+
+    def settled(self, books: EquityPoint, activities: Sequence[MarketActivity]) -> None:
+        """Keep a closed session: what was filled and paid in it, and its books."""
+
+    def allocated(self, settlement: BookSettlement) -> None:
+        """Keep what a session brought the owners' books."""
+
+    def learned(self, rows: Sequence[Outcome]) -> None:
+        """Keep outcomes that became known."""
+
+
+class JournalRecorder(Recorder):
     """The record of one run in a journal; `clock` gives the times that are written. Orders go through every state that
     the broker reported."""
 
@@ -43,23 +84,9 @@ class JournalRecorder:
         """Keep a call of a model."""
         self.journal.answer(answer_entry(record, self.run, cycle, self.clock.now()))
 
-    def recorded(self) -> CycleResult | None:
-        """None: a run whose journal is new decides everything."""
-        return None
-
-    def new_fills(self, settled: SettledSession) -> Sequence[Fill]:
-        """All fills: no other run trades in these books."""
-        return settled.fills
-
     def began(self, part: str, initial_value: Decimal) -> None:
         """Keep that a part of the run (warm-up or test) starts with fresh books."""
         self.journal.stretch_started(self.run, part, initial_value)
-
-    def opened(self, books: EquityPoint) -> None:
-        """Nothing: what a part begins with is kept by `began`."""
-
-    def saw(self, turn: Turn) -> None:
-        """Nothing: a backtest has its inputs at hand."""
 
     def decided(self, turn: Turn, result: CycleResult, books: BookOrders | None = None) -> None:
         """Keep the opinions of all owners with the memories that they were given, the cycle's decisions, and its
@@ -178,45 +205,6 @@ def answer_entry(record: AnswerRecord, run: str, cycle: int, time: datetime) -> 
         sample=asked.sample,
         view=record.view_summary,
     )
-
-
-class Silent:
-    """A record of nothing: for audits and forecasts."""
-
-    def recorded(self) -> CycleResult | None:
-        """None."""
-        return None
-
-    def new_fills(self, settled: SettledSession) -> Sequence[Fill]:
-        """All fills."""
-        return settled.fills
-
-    def answered(self, record: AnswerRecord) -> None:
-        """Nothing."""
-
-    def began(self, part: str, initial_value: Decimal) -> None:
-        """Nothing."""
-
-    def opened(self, books: EquityPoint) -> None:
-        """Nothing."""
-
-    def saw(self, turn: Turn) -> None:
-        """Nothing."""
-
-    def decided(self, turn: Turn, result: CycleResult, books: BookOrders | None = None) -> None:
-        """Nothing."""
-
-    def allocated(self, settlement: BookSettlement) -> None:
-        """Nothing."""
-
-    def ordered(self, update: OrderUpdate) -> None:
-        """Nothing."""
-
-    def settled(self, books: EquityPoint, activities: Sequence[MarketActivity]) -> None:
-        """Nothing."""
-
-    def learned(self, rows: Sequence[Outcome]) -> None:
-        """Nothing."""
 
 
 class DeskRecorder(JournalRecorder):

@@ -8,35 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from decimal import Decimal
-from typing import Protocol
 
 from engine.domain.execution import ExecutionRules, FillAt
 from engine.domain.market import PriceHistory, Symbol
 from engine.domain.order import Fill, Order, OrderState, OrderUpdate, Side
 from engine.domain.portfolio import ZERO, Portfolio
 from engine.domain.run import EquityPoint
+from engine.execution.submission import OrderRoute, Price, SubmissionResult
 from engine.execution.venue import BuyingPower, SettledSession, Settlement
 from engine.journal.reader import JournalReader
 from engine.ports import Calendar
-from engine.session.recorder import DeskRecorder
+from engine.session.recorder import DeskRecorder, Recorder
 from engine.simulation.simulated_broker import Actions, MarketActivity, SimulatedBroker
 
 Awaited = tuple[EquityPoint, tuple[Fill, ...]]
 """The mark before orders filled at the close that they were decided on, and those fills."""
-
-
-class VenueRecorder(Protocol):
-    """A record of the sessions of a simulated venue."""
-
-    def opened(self, books: EquityPoint) -> None:
-        """Keep the first books."""
-        ...
-
-    def settled(self, books: EquityPoint, activities: Sequence[MarketActivity]) -> None:
-        """Keep a closed session."""
-        ...
 
 
 class SimulatedVenue:
@@ -52,7 +40,7 @@ class SimulatedVenue:
         actions: Actions,
         *,
         calendar: Calendar,
-        recorder: VenueRecorder,
+        recorder: Recorder,
         cash: Decimal,
         books: EquityPoint | None = None,
         last: date | None = None,
@@ -241,3 +229,17 @@ class DeskVenue(SimulatedVenue):
             elif order.state is OrderState.ACKNOWLEDGED:
                 found.append(order)
         return found
+
+
+class DirectSubmission(OrderRoute):
+    """The route of a backtest's orders: the simulated market takes every order at once, and its answer is kept."""
+
+    def __init__(self, venue: SimulatedVenue, recorder: Recorder) -> None:
+        self._venue = venue
+        self._recorder = recorder
+
+    async def submit(self, orders: Sequence[Order], price: Price, until: datetime | None = None) -> SubmissionResult:
+        """Place every order."""
+        for order in orders:
+            self._recorder.ordered(await self._venue.place(order))
+        return SubmissionResult(tuple(orders))

@@ -36,6 +36,7 @@ async def build_turn(context: SessionContext, moment: Moment, state: RunState) -
         reserved=power.reserved,
         queued=power.queued,
         books=state.books.portfolios,
+        open_orders=state.books.open_orders,
         step=step_at(context.calendar, moment.session, now)
         if within_session
         else context.calendar.number(moment.session),

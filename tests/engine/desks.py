@@ -25,7 +25,7 @@ from engine.market.trading_hours import AroundTheClock, ExchangeCalendar
 from engine.messages.events import Event
 from engine.ports import Calendar
 from engine.preset import Preset, load_preset
-from engine.session.recorder import Silent
+from engine.session.recorder import Recorder
 
 EXAMPLE_CASH = Decimal(100_000)
 FREE = ExecutionRules(slippage_bp=Decimal(0))
@@ -135,7 +135,7 @@ def hold(request: ModelRequest) -> dict[str, Any]:
     return trade(request, "HOLD", 0, "uncertainty")
 
 
-class Kept(Silent):
+class Kept(Recorder):
     """A recorder that keeps what it was told."""
 
     def __init__(self) -> None:

@@ -157,6 +157,7 @@ def test_cycles_of_a_session_trade_at_the_prices_of_the_moment_and_one_reward_fo
         assert {fill.order_id for fill in reader.fills()} == set(ids)
         outcomes = [row for row in reader.outcomes() if row.decision_session == T]
         assert sorted(row.symbol for row in outcomes) == sorted(SYMBOLS)
+        assert {(row.cycle, row.horizon) for row in outcomes} == {(3, 1)}, "the last cycle's decisions count"
         made = reader.decisions(symbol="ORVL", first=T, last=T)
         assert [one.key.cycle for one in made] == [1, 2, 3]
         assert [trail(reader, one.key).outcome is not None for one in made] == [False, False, True]

@@ -12,7 +12,6 @@ import pytest
 
 from engine.agents.ask import Asker
 from engine.cycle.cycle import Cycle
-from engine.cycle.opinion_outcomes import opinion_outcomes
 from engine.cycle.recall import TradingMemory
 from engine.cycle.turn import CycleResult, OpenOrders, TradingHistory, Turn
 from engine.domain.decision import Action, DecisionKey, Opinion, Outcome
@@ -23,6 +22,7 @@ from engine.market.as_of import Market
 from engine.market.trading_hours import decision_time
 from engine.messages.events import DecisionMade, Event, OpinionFormed
 from engine.preset import Preset, load_preset
+from engine.session.outcomes import opinion_outcomes
 from memory.embedders import HashEmbedder
 from memory.in_memory_store import InMemoryStore
 from memory.recall import LayeredMemory

@@ -184,6 +184,7 @@ def test_days_in_a_row_come_to_what_a_backtest_comes_to(journal: Path) -> None:
         (p.session, p.value, p.portfolio) for p in test.equity
     ]
     assert list(kept["outcomes"]) == beside.kept.outcomes
+    assert {(row.cycle, row.horizon) for row in kept["outcomes"]} == {(1, 1)}
     assert [r[2] for r in kept["runs"]] == ["done"] * 6
 
 

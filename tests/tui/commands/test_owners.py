@@ -19,8 +19,8 @@ import pytest
 from engine import places
 from engine.domain.portfolio import ZERO
 from engine.journal.reader import JournalReader
-from engine.session.desk_recorder import DeskRecorder
 from engine.session.owner_books import BookSettlement
+from engine.session.recorder import DeskRecorder
 from tests.tui.commands.conftest import Run
 
 ENTRY = (sys.executable, "-c", "from tui.cli import main; main()")

@@ -8,10 +8,10 @@ from decimal import Decimal
 
 import pytest
 
-from engine.cycle.opinion_outcomes import opinion_outcomes
 from engine.domain.decision import Action, DecisionKey, Opinion, Outcome, SizingRule
 from engine.market.as_of import Market
 from engine.market.trading_hours import decision_time
+from engine.session.outcomes import opinion_outcomes
 from tests.engine.desks import WEEKDAYS, bars, market_of, split
 
 DAYS = WEEKDAYS.sessions(date(2024, 3, 4), date(2024, 3, 8))
