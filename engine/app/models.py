@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import date
+from decimal import Decimal
 
 from engine.agents.agent import Reads
-from engine.agents.ask import AnswerRecord, Asker, QuestionKey
+from engine.agents.ask import AnswerRecord, Asker, QuestionKey, prompt_hash
 from engine.agents.registry import waits_for
 from engine.config import Config
-from engine.domain.model_call import NO_OPTIONS, Capabilities, ModelRequest, ModelResult
+from engine.domain.model_call import NO_OPTIONS, Capabilities, FailureKind, ModelRequest, ModelResult
 from engine.domain.model_price import ModelPrice, PriceTable
 from engine.domain.model_spec import ModelKind, ModelSpec, ReplayMode, parse_model_spec
 from engine.domain.run import RunSpec
@@ -119,6 +122,9 @@ def build_models(
     opened = {text: _model(text, config, source) for text in dict.fromkeys(specs.values())}
     if "vision" not in preset.steps:
         opened = {text: _Unseeing(model) for text, model in opened.items()}
+    if len(preset.owners) > 1:
+        rules = OfflineModel.spec
+        opened = {text: model if model.spec == rules else _AskedOnce(model) for text, model in opened.items()}
     return ModelSet(
         spec=", ".join(dict.fromkeys(model.spec for model in opened.values())),
         models={agent: opened[text] for agent, text in specs.items()},
@@ -173,6 +179,40 @@ class _Unseeing:
     async def answer(self, request: ModelRequest, on_delta: Callable[[str], None] | None = None) -> ModelResult:
         """The model's own answer."""
         return await self._model.answer(request, on_delta)
+
+
+class _AskedOnce:
+    """A model that is asked once where several owners put the same question on a session: those who come second get the
+    answer of the first, as one that is paid for already. A service's failure is nobody else's answer."""
+
+    def __init__(self, model: LanguageModel) -> None:
+        self.spec, self.label, self.sees = model.spec, model.label, model.sees
+        self._model = model
+        self._session = date.min
+        self._first: dict[tuple[str, str], tuple[set[str], asyncio.Future[ModelResult | None]]] = {}
+
+    async def answer(self, request: ModelRequest, on_delta: Callable[[str], None] | None = None) -> ModelResult:
+        """The model's answer, or another owner's from the same batch."""
+        if request.session != self._session:
+            self._session, self._first = request.session, {}
+        question = request.purpose, prompt_hash(request.system, request.messages)
+        owners, first = self._first.get(question, (set[str](), None))
+        if first is not None and request.owner not in owners:
+            owners.add(request.owner)
+            result = await asyncio.shield(first)
+            if result is not None:
+                if on_delta is not None:
+                    on_delta(result.text)
+                return replace(result, cached=True, cost=Decimal(0), latency=0.0)
+        first = asyncio.get_running_loop().create_future()
+        self._first[question] = {request.owner}, first
+        result = None
+        try:
+            result = await self._model.answer(request, on_delta)
+            return result
+        finally:
+            replied = result is not None and (result.failure is None or result.failure.kind is FailureKind.MALFORMED)
+            first.set_result(result if replied else None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
