@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
-from contextlib import suppress
+from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from connectors.alpaca.failures import HttpRefusal, NoAnswer, code_and_message, query_refused, query_unanswered
@@ -77,11 +77,11 @@ class AsyncTradingClient:
                         f"{url} asks to wait {refusal.wait:.0f} s (HTTP {refusal.status}): try again then"
                     ) from None
                 if refusal.status not in PASSING or attempt == self._attempts:
-                    raise query_refused(settings, url, what, refusal.status, refusal.text) from None
+                    raise query_refused(settings, what, refusal.status, refusal.text) from None
                 pause = pause if refusal.wait is None else refusal.wait
             except NoAnswer as fault:
                 if attempt == self._attempts:
-                    raise query_unanswered(settings, url, what, fault.problem) from None
+                    raise query_unanswered(settings, what, fault.problem) from None
             await asyncio.sleep(pause)
         raise AssertionError("unreachable")  # pragma: no cover
 
@@ -104,26 +104,14 @@ async def _in_thread(work: Callable[[], T]) -> T:
     The thread is a daemon: one that hangs does not keep the process alive, as a thread of the loop's own executor
     would.
     """
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[T] = loop.create_future()
-
-    def settle(result: T | None, error: BaseException | None) -> None:
-        if done.done():
-            return
-        if error is not None:
-            done.set_exception(error)
-        else:
-            done.set_result(result)  # type: ignore[arg-type]
+    result: Future[T] = Future()
+    result.set_running_or_notify_cancel()  # a caller that no longer waits does not cancel what runs
 
     def run() -> None:
-        result: T | None = None
-        problem: BaseException | None = None
         try:
-            result = work()
+            result.set_result(work())
         except BaseException as error:
-            problem = error
-        with suppress(RuntimeError):  # the loop is closed: nobody waits
-            loop.call_soon_threadsafe(settle, result, problem)
+            result.set_exception(error)
 
     threading.Thread(target=run, name="alpaca", daemon=True).start()
-    return await done
+    return await asyncio.wrap_future(result)

@@ -12,8 +12,7 @@ from decimal import Decimal
 from typing import Any
 from urllib.parse import quote
 
-from connectors.alpaca.accounts import broker_account
-from connectors.alpaca.activities import activity
+from connectors.alpaca.account import asset, broker_account, broker_clock, equity_by_session, session_hours
 from connectors.alpaca.async_client import AsyncTradingClient
 from connectors.alpaca.failures import (
     HttpRefusal,
@@ -24,11 +23,9 @@ from connectors.alpaca.failures import (
     query_refused,
     refuses_keys,
 )
-from connectors.alpaca.json_fields import Raw, json_object, json_objects, number, parse_json, text_of
-from connectors.alpaca.market_facts import asset, broker_clock, equity_by_session, session_hours
-from connectors.alpaca.orders import broker_order, order_body, update_of
+from connectors.alpaca.json_fields import Raw, json_object, json_objects, number, parse_json, text_of, to_wire
+from connectors.alpaca.orders import activity, broker_order, order_body, update_of
 from connectors.alpaca.settings import AlpacaSettings
-from connectors.alpaca.symbols import to_wire
 from connectors.rate_limited_http import HttpError, RateLimitedClient
 from engine.domain.brokerage import Activity, Asset, BrokerAccount, BrokerClock, BrokerOrder, SessionHours
 from engine.domain.market import Symbol
@@ -147,7 +144,8 @@ class AlpacaBroker:
         found: dict[str, BrokerOrder] = {}
         query: dict[str, Any] = {"status": "open", "direction": "asc", "limit": _ORDERS_A_PAGE}
         while True:
-            page = json_objects(await self._query("open orders", "/orders", query), "the broker's open orders")
+            document = await self._trading.query("open orders", lambda client: client.get("/orders", query))
+            page = json_objects(document, "the broker's open orders")
             fresh = [one for one in map(broker_order, page) if one.broker_id not in found]
             found |= {one.broker_id: one for one in fresh}
             if len(page) < _ORDERS_A_PAGE:
@@ -165,7 +163,7 @@ class AlpacaBroker:
             await self._trading.send(lambda client: client.cancel_order_by_id(order.broker_id))
         except HttpRefusal as refusal:
             if refuses_keys(refusal.status, refusal.text):
-                raise credentials_refused(self.settings, self.settings.trading_url, refusal.status) from None
+                raise credentials_refused(self.settings, refusal.status) from None
             if refusal.status not in (404, 422):
                 raise outcome_unknown(self.settings, order_id, f"canceling it was answered with {refusal}") from None
         except NoAnswer as fault:
@@ -188,21 +186,17 @@ class AlpacaBroker:
         found = await self._get(f"/v2/assets/{quote(to_wire(symbol), safe='')}", may_miss=True)
         return None if found is None else asset(json_object(found, f"the broker's instrument {symbol}"))
 
-    # How it is asked
+    # Requests
 
     async def _account(self) -> Raw:
-        return json_object(
-            await self._trading.query("account", lambda client: client.get_account()), "the broker's account"
-        )
-
-    async def _query(self, what: str, path: str, query: dict[str, Any]) -> Any:
-        return await self._trading.query(what, lambda client: client.get(path, query))
+        document = await self._trading.query("account", lambda client: client.get_account())
+        return json_object(document, "the broker's account")
 
     async def _refused(self, order_id: str, refusal: HttpRefusal) -> OrderUpdate:
         """Result of an error status for an order: refused, placed before, or unknown."""
         status, text = refusal.status, refusal.text
         if refuses_keys(status, text):
-            raise credentials_refused(self.settings, self.settings.trading_url, status)
+            raise credentials_refused(self.settings, status)
         code, message = code_and_message(text)
         if status not in _NOT_TAKEN or code is None or not message:
             raise outcome_unknown(self.settings, order_id, str(refusal))
@@ -227,9 +221,9 @@ class AlpacaBroker:
         try:
             found = await self._http.get(f"{settings.trading_url}{path}", self._readable, params=query)
         except HttpError as refused:
-            raise query_refused(settings, settings.trading_url, path, refused.status, refused.text) from None
+            raise query_refused(settings, path, refused.status, refused.text) from None
         if found is None and not may_miss:
-            raise query_refused(settings, settings.trading_url, path, 404, "")
+            raise query_refused(settings, path, 404, "")
         return found
 
     async def _pages(self, path: str, query: Mapping[str, str]) -> AsyncIterator[Raw]:

@@ -54,17 +54,19 @@ def refuses_keys(status: int, text: str) -> bool:
     return "<" not in text if code is None else str(code).startswith("401")
 
 
-def credentials_refused(settings: AlpacaSettings, url: str, status: int) -> CredentialsRefused:
+def credentials_refused(settings: AlpacaSettings, status: int) -> CredentialsRefused:
     """Error for keys that the service does not know."""
     return CredentialsRefused(
-        f"{KEY_ID} and {SECRET_KEY} were refused by {url} (HTTP {status}): check that both belong to this paper account"
+        f"{KEY_ID} and {SECRET_KEY} were refused by {settings.trading_url} (HTTP {status}): check that both belong to "
+        "this paper account"
     )
 
 
-def query_refused(settings: AlpacaSettings, url: str, what: str, status: int, text: str) -> PaperdeskError:
+def query_refused(settings: AlpacaSettings, what: str, status: int, text: str) -> PaperdeskError:
     """Error for a query (never an order) with an error status that waiting did not change."""
     if refuses_keys(status, text):
-        return credentials_refused(settings, url, status)
+        return credentials_refused(settings, status)
+    url = settings.trading_url
     message = settings.without_keys(code_and_message(text)[1])
     detail = f"HTTP {status}" + (f": {message}" if message else "")
     if status == 429:
@@ -76,11 +78,10 @@ def query_refused(settings: AlpacaSettings, url: str, what: str, status: int, te
     return NetworkError(f"{url} refuses the question ({what}, {detail}): check the address, {BASE_URL}")
 
 
-def query_unanswered(settings: AlpacaSettings, url: str, what: str, problem: str) -> NetworkError:
+def query_unanswered(settings: AlpacaSettings, what: str, problem: str) -> NetworkError:
     """Error for a query without a readable answer."""
-    return NetworkError(
-        f"{url}: {settings.without_keys(problem)} ({what}): check the connection and the address, then try again"
-    )
+    detail = f"{settings.trading_url}: {settings.without_keys(problem)} ({what})"
+    return NetworkError(f"{detail}: check the connection and the address, then try again")
 
 
 def outcome_unknown(settings: AlpacaSettings, order_id: str, problem: str) -> TryAgainLater:

@@ -1,16 +1,26 @@
-"""Fields of the broker's JSON: those that money depends on are required, others may be missing or new."""
+"""Fields of Alpaca's JSON: those that money depends on are required, others may be missing or new.
+
+Symbols have three notations: BTC-USD at the desk, BTC/USD in Alpaca's orders and prices, BTCUSD in its positions and
+news; shares are alike.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
+from engine.domain.market import Symbol, is_crypto
 from engine.errors import MalformedData
 
 Raw = Mapping[str, Any]
+
+_ADVICE = "the broker answered something else than it describes: look at the account there before trading goes on"
+_QUOTES = ("USDT", "USDC", "USD")
+_LONGEST_TICKER = 5
+"""Letters of the longest ticker of a share: a longer name that ends in a currency is a pair."""
 
 
 def parse_json(body: bytes) -> Any:
@@ -90,7 +100,59 @@ def moment_or_none(raw: Raw, name: str) -> datetime | None:
     return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
 
 
-_ADVICE = "the broker answered something else than it describes: look at the account there before trading goes on"
+def exact(value: object) -> Decimal:
+    """A number of a JSON document. Raises TypeError for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | Decimal):
+        raise TypeError(f"{str(value)[:40]!r} is no number")
+    return Decimal(value)
+
+
+def positive(value: object) -> Decimal:
+    """A price or a rate of a JSON document. Raises TypeError, ValueError for anything but a number above zero."""
+    number = exact(value)
+    if not number > 0:
+        raise ValueError(f"{number} is not above zero")
+    return number
+
+
+def utc(text: str) -> datetime:
+    """A time with its offset, as UTC. Raises ValueError, TypeError for anything else."""
+    found = datetime.fromisoformat(text)
+    if found.tzinfo is None:
+        raise ValueError(f"{text[:40]} has no time zone")
+    return found.astimezone(UTC)
+
+
+def utc_text(time: datetime, timespec: str = "auto") -> str:
+    """A time in the notation of a query, with as many decimals of a second as `timespec` says."""
+    return f"{time.astimezone(UTC).replace(tzinfo=None).isoformat(timespec=timespec)}Z"
+
+
+def to_wire(symbol: Symbol) -> str:
+    """A symbol in the notation of Alpaca's orders."""
+    return symbol.replace("-", "/") if is_crypto(symbol) else symbol
+
+
+def from_wire(name: str, asset_class: str = "") -> Symbol:
+    """A symbol of Alpaca's in the desk's notation; `asset_class` is its class where given. An unknown name stays as it
+    is."""
+    if "/" in name:
+        return name.replace("/", "-")
+    if asset_class == "crypto" or (not asset_class and name.isalpha() and len(name) > _LONGEST_TICKER):
+        quote = next((q for q in _QUOTES if name.endswith(q) and len(name) > len(q)), None)
+        if quote is not None:
+            return f"{name.removesuffix(quote)}-{quote}"
+    return name
+
+
+def compact(symbol: Symbol) -> str:
+    """A symbol in the notation of news."""
+    return to_wire(symbol).replace("/", "")
+
+
+def by_wire(symbols: Iterable[Symbol]) -> dict[str, Symbol]:
+    """Our symbols by each of Alpaca's notations."""
+    return {name: symbol for symbol in symbols for name in (to_wire(symbol), compact(symbol))}
 
 
 def _shown(value: Any) -> str:

@@ -11,10 +11,12 @@ from engine.broker_registration import BrokerRegistration
 
 if TYPE_CHECKING:
     from connectors.alpaca.broker import AlpacaBroker
-    from connectors.alpaca.data import AlpacaData
-    from connectors.alpaca.live import AlpacaLive
+    from connectors.alpaca.live_feed import AlpacaLive
+    from connectors.alpaca.market_data import AlpacaData
     from engine.config import BrokerConfig
     from engine.ports import Clock
+
+_CLOCK = "/v2/clock"
 
 
 def _settings(config: BrokerConfig, environ: Mapping[str, str]) -> AlpacaSettings:
@@ -36,21 +38,41 @@ def _open_broker(settings: AlpacaSettings, attempts: int | None) -> AlpacaBroker
 
 
 def _open_feed(settings: AlpacaSettings, clock: Clock) -> AlpacaLive:
-    from connectors.alpaca.live import AlpacaLive
+    from connectors.alpaca.live_feed import AlpacaLive
 
     return AlpacaLive(settings, clock)
 
 
 def _open_data(settings: AlpacaSettings) -> AlpacaData:
-    from connectors.alpaca.data import AlpacaData
+    from connectors.alpaca.market_data import AlpacaData
 
     return AlpacaData(settings)
 
 
 def _now(settings: AlpacaSettings) -> datetime:
-    from connectors.alpaca.broker_time import broker_now
+    """The broker's time by one plain request, without alpaca-py: for a daily run that may have nothing to do.
 
-    return broker_now(settings)
+    Raises NetworkError, TryAgainLater, CredentialsRefused, MalformedData.
+    """
+    import httpx
+
+    from connectors.alpaca.account import broker_clock
+    from connectors.alpaca.failures import query_refused, query_unanswered
+    from connectors.alpaca.json_fields import json_object, parse_json
+
+    url = f"{settings.trading_url}{_CLOCK}"
+    try:
+        response = httpx.get(url, headers=settings.headers, timeout=settings.timeout, trust_env=not settings.is_local)
+    except (httpx.TransportError, httpx.DecodingError) as error:
+        problem = "no answer in time" if isinstance(error, httpx.TimeoutException) else type(error).__name__
+        raise query_unanswered(settings, _CLOCK, problem) from None
+    if response.status_code != 200:
+        raise query_refused(settings, _CLOCK, response.status_code, response.text)
+    try:
+        document = parse_json(response.content)
+    except ValueError:
+        raise query_unanswered(settings, _CLOCK, "HTTP 200 with an answer that is not JSON") from None
+    return broker_clock(json_object(document, "the broker's clock")).now
 
 
 BROKER = BrokerRegistration(

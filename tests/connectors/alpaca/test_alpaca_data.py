@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from connectors.alpaca.data import AlpacaData
-from connectors.alpaca.data.news import plain
+from connectors.alpaca.market_data import AlpacaData, plain
 from connectors.alpaca.settings import AlpacaSettings
 from engine.domain.market import ActionKind, Bar
 from engine.errors import ConfigError, CredentialsRefused, MissingData, NetworkError, TryAgainLater

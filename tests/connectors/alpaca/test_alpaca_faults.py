@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from connectors.alpaca.broker import AlpacaBroker
-from connectors.alpaca.broker_time import broker_now
+from connectors.alpaca.registration import BROKER
 from connectors.alpaca.settings import AlpacaSettings
 from connectors.sandbox import SandboxServer
 from engine.domain.order import OrderState
@@ -166,7 +166,7 @@ async def test_a_broker_that_is_not_there() -> None:
         with pytest.raises(NetworkError):
             await broker.cancel("desk-1")
     with pytest.raises(NetworkError, match=url):
-        broker_now(AlpacaSettings(key=KEY, secret=SECRET, trading_url=url, data_url=url))
+        BROKER.now(AlpacaSettings(key=KEY, secret=SECRET, trading_url=url, data_url=url))
 
 
 # Orders
@@ -329,7 +329,7 @@ async def test_a_process_does_not_wait_for_a_request_that_hangs(broker: SandboxS
 def test_a_clock_that_does_not_tell(page: Page, error: type[PaperdeskError]) -> None:
     timeout = 1.0 if page.slow else 60.0
     with fake_web(lambda asked: page) as web, pytest.raises(error):
-        broker_now(AlpacaSettings(key=KEY, secret=SECRET, trading_url=web.url, data_url=web.url, timeout=timeout))
+        BROKER.now(AlpacaSettings(key=KEY, secret=SECRET, trading_url=web.url, data_url=web.url, timeout=timeout))
     assert web.paths() == ["/v2/clock"], "asked once"
 
 

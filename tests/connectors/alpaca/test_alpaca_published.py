@@ -12,10 +12,8 @@ from openapi_schema_validator import OAS30Validator
 from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT4
 
-from connectors.alpaca.accounts import broker_account
-from connectors.alpaca.activities import activity
-from connectors.alpaca.market_facts import asset, equity_by_session
-from connectors.alpaca.orders import broker_order, order_body
+from connectors.alpaca.account import asset, broker_account, equity_by_session
+from connectors.alpaca.orders import activity, broker_order, order_body
 from engine.domain.brokerage import ActivityKind
 from engine.domain.order import Side
 from tests.connectors.alpaca.alpaca_accounts import ACCOUNT, DIVIDEND, FILL, ORDER, a_buy, a_sale

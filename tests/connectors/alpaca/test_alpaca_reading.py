@@ -8,11 +8,9 @@ from typing import Any
 
 import pytest
 
-from connectors.alpaca.accounts import broker_account
-from connectors.alpaca.activities import activity, kind_of
-from connectors.alpaca.market_facts import asset, broker_clock, equity_by_session, session_hours
-from connectors.alpaca.orders import broker_order, order_body
-from connectors.alpaca.symbols import from_wire, to_wire
+from connectors.alpaca.account import asset, broker_account, broker_clock, equity_by_session, session_hours
+from connectors.alpaca.json_fields import from_wire, to_wire
+from connectors.alpaca.orders import activity, broker_order, kind_of, order_body
 from engine.domain.brokerage import ActivityKind
 from engine.domain.order import Order, OrderState, Side
 from engine.domain.portfolio import Position

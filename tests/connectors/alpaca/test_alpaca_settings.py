@@ -133,13 +133,13 @@ def test_settings_are_shown_without_keys() -> None:
 
 HYGIENE = """
 import sys
-import connectors.alpaca.broker_time, connectors.wiring.broker
+import connectors.alpaca.registration, connectors.wiring.broker
 heavy = {"alpaca", "requests", "pandas", "httpx", "websockets", "numpy"} & set(sys.modules)
 assert not heavy, heavy
 broker = connectors.wiring.broker.ConfiguredBroker(
     __import__("engine.config").config.Config(broker={"kind": "alpaca"})
 ).open()
-print(connectors.alpaca.broker_time.broker_now(broker.settings).isoformat())
+print(connectors.alpaca.registration.BROKER.now(broker.settings).isoformat())
 assert not {"alpaca", "requests", "pandas"} & set(sys.modules)
 """
 

@@ -15,7 +15,7 @@ from openapi_schema_validator import OAS30Validator, oas30_format_checker
 from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT4
 
-from connectors.alpaca.data import AlpacaData
+from connectors.alpaca.market_data import AlpacaData
 from connectors.alpaca.settings import AlpacaSettings
 from connectors.sandbox import SandboxServer
 

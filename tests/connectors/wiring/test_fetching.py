@@ -68,7 +68,7 @@ def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
         return server
 
     # Pauses between attempts are the HTTP client's test; here they would only take time.
-    monkeypatch.setattr("connectors.alpaca.data.pages.SECONDS_BETWEEN", 0.0005)
+    monkeypatch.setattr("connectors.alpaca.data_pages.SECONDS_BETWEEN", 0.0005)
     yield started
     for server in running:
         server.__exit__(None, None, None)
@@ -183,7 +183,7 @@ async def test_earlier_bars_that_stop_on_the_way_leave_no_gap(
     start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     start()
-    monkeypatch.setattr("connectors.alpaca.data.bars._PAGE", "6")
+    monkeypatch.setattr("connectors.alpaca.market_data.BARS_PER_PAGE", 6)
     await fetch(tmp_path, since=date(2024, 2, 20))
     before = {path: path.read_bytes() for path in tmp_path.rglob("prices/*.csv")}
     for stops_after in range(3, 14, 2):
@@ -344,7 +344,7 @@ async def test_wrong_keys_unknown_symbols_and_silence(
     with pytest.raises(CredentialsRefused, match="APCA_API_SECRET_KEY"):
         await fetch(tmp_path, symbols=("BBB",))
     monkeypatch.setenv("APCA_API_SECRET_KEY", server.settings.secret)
-    monkeypatch.setattr("connectors.alpaca.data.source.AlpacaData.__init__", hasty)
+    monkeypatch.setattr("connectors.alpaca.market_data.AlpacaData.__init__", hasty)
     server.fault("html", path="/v2/stocks/*", count=0)
     with pytest.raises(NetworkError, match="4 times over"):
         await fetch(tmp_path, symbols=("BBB",))
@@ -354,7 +354,7 @@ async def test_wrong_keys_unknown_symbols_and_silence(
 
 
 def _hasty() -> Callable[..., None]:
-    from connectors.alpaca.data.source import AlpacaData
+    from connectors.alpaca.market_data import AlpacaData
 
     made = AlpacaData.__init__
 
@@ -420,7 +420,7 @@ async def test_news_that_fails_is_a_warning_and_bars_that_fail_an_error(
     start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = start()
-    monkeypatch.setattr("connectors.alpaca.data.source.AlpacaData.__init__", hasty)
+    monkeypatch.setattr("connectors.alpaca.market_data.AlpacaData.__init__", hasty)
     server.fault("server_error", path="/v1beta1/news", count=0)
     warnings, _ = await refreshed(tmp_path, LATER)
     assert [text for text in warnings if "news was not fetched" in text] == warnings

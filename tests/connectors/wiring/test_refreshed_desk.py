@@ -34,12 +34,12 @@ def sandbox(monkeypatch: pytest.MonkeyPatch) -> Iterator[SandboxServer]:
         for name, value in running.environment.items():
             monkeypatch.setenv(name, value)
         # Pauses between attempts are the HTTP client's test; here they would only take time.
-        monkeypatch.setattr("connectors.alpaca.data.source.AlpacaData.__init__", hasty)
+        monkeypatch.setattr("connectors.alpaca.market_data.AlpacaData.__init__", hasty)
         yield running
 
 
 def _hasty() -> Callable[..., None]:
-    from connectors.alpaca.data import AlpacaData
+    from connectors.alpaca.market_data import AlpacaData
 
     made = AlpacaData.__init__
 

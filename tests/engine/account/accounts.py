@@ -12,10 +12,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from connectors.alpaca.accounts import broker_account
-from connectors.alpaca.activities import activity
-from connectors.alpaca.market_facts import asset, broker_clock, session_hours
-from connectors.alpaca.orders import broker_order, order_body, update_of
+from connectors.alpaca.account import asset, broker_account, broker_clock, session_hours
+from connectors.alpaca.orders import activity, broker_order, order_body, update_of
 from connectors.sandbox.local_broker import LocalBroker, SandboxSettings
 from connectors.sandbox.market import MarketData
 from connectors.sandbox.protocol import Request, to_json

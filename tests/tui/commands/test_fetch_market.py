@@ -118,7 +118,7 @@ def test_what_goes_wrong_is_one_line_and_a_code(
     code: int,
     said: str,
 ) -> None:
-    monkeypatch.setattr("connectors.alpaca.data.source.AlpacaData.__init__", _hasty())
+    monkeypatch.setattr("connectors.alpaca.market_data.AlpacaData.__init__", _hasty())
     monkeypatch.setenv("PAPERDESK_BROKER__CLOCK", "machine")
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
@@ -129,7 +129,7 @@ def test_what_goes_wrong_is_one_line_and_a_code(
 
 
 def _hasty() -> Callable[..., None]:
-    from connectors.alpaca.data.source import AlpacaData
+    from connectors.alpaca.market_data import AlpacaData
 
     made = AlpacaData.__init__
 

@@ -22,13 +22,7 @@ MOST_PAGES = 20_000
 class AlpacaPages:
     """GET requests with an account's keys. One instance belongs to one event loop; close it with `aclose`."""
 
-    def __init__(
-        self,
-        settings: AlpacaSettings,
-        *,
-        first_pause: float = 0.5,
-        longest_wait: float = 90.0,
-    ) -> None:
+    def __init__(self, settings: AlpacaSettings, *, first_pause: float = 0.5, longest_wait: float = 90.0) -> None:
         """Set the pauses, which are those of a RateLimitedClient."""
         self._address = settings.data_url
         self._hide_keys = settings.without_keys
@@ -54,7 +48,6 @@ class AlpacaPages:
         `read` raises ValueError, KeyError or TypeError for a page of another shape, which is then requested again.
         Raises CredentialsRefused, ConfigError, MissingData, NetworkError, TryAgainLater.
         """
-
         token: str | None = None
         seen: set[str] = set()
         while True:

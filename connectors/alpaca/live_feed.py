@@ -1,0 +1,121 @@
+"""The live feed of a desk: one websocket per kind, and polling while one is down."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from functools import partial
+
+from connectors.alpaca.live_streams import AlpacaStream, DataStream, OnMessage, Sleep, TradingStream
+from connectors.alpaca.market_data import AlpacaData
+from connectors.alpaca.settings import AlpacaSettings
+from engine.domain.live import Delivery, FeedMessage, FeedState
+from engine.domain.market import Symbol, is_crypto
+from engine.errors import CredentialsRefused, PaperdeskError
+from engine.ports import Clock
+
+POLL_EVERY = 15.0
+"""Seconds between two requests in place of a stream."""
+
+
+class AlpacaLive:
+    """The LiveFeed port. News and orders missed by a broken stream are requested by the next cycle."""
+
+    def __init__(self, settings: AlpacaSettings, clock: Clock, *, sleep: Sleep = asyncio.sleep) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._sleep = sleep
+
+    async def follow(self, symbols: Sequence[Symbol], on_message: OnMessage) -> None:
+        """Implement the port."""
+        settings, prices = self._settings, _by_feed(symbols)
+        streams: list[AlpacaStream] = [TradingStream(settings), DataStream(settings, "news", symbols)]
+        streams += [DataStream(settings, feed, some) for feed, some in prices.items()]
+        states = _FeedStates(self._clock, on_message)
+        data = AlpacaData(settings)
+        tasks = [
+            asyncio.create_task(
+                stream.stay_connected(on_message, partial(states.stream_changed, stream.feed), self._sleep)
+            )
+            for stream in streams
+        ]
+        tasks += [asyncio.create_task(self._poll(feed, some, states, data)) for feed, some in prices.items()]
+        try:
+            await asyncio.gather(*tasks)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            await data.aclose()
+
+    async def latest(self, symbols: Sequence[Symbol]) -> Sequence[FeedMessage]:
+        """The latest quotes and trades, requested now."""
+        data = AlpacaData(self._settings)
+        try:
+            return [message for some in _by_feed(symbols).values() for message in await data.latest(some)]
+        finally:
+            await data.aclose()
+
+    async def _poll(self, feed: str, symbols: Sequence[Symbol], states: _FeedStates, data: AlpacaData) -> None:
+        while True:
+            await self._sleep(POLL_EVERY)
+            if feed in states.streaming:
+                continue
+            try:
+                messages = await data.latest(symbols)
+            except CredentialsRefused:
+                raise
+            except PaperdeskError as error:
+                states.poll_changed(feed, str(error))
+                continue
+            if feed in states.streaming:
+                continue  # the stream came back during the request
+            states.poll_changed(feed, "")
+            for message in messages:
+                states.on_message(message)
+
+
+def _by_feed(symbols: Sequence[Symbol]) -> dict[str, Sequence[Symbol]]:
+    """Symbols by price feed; feeds without symbols are left out."""
+    crypto = tuple(symbol for symbol in symbols if is_crypto(symbol))
+    shares = tuple(symbol for symbol in symbols if not is_crypto(symbol))
+    return {feed: some for feed, some in (("shares", shares), ("coins", crypto)) if some}
+
+
+class _FeedStates:
+    """Delivery of every feed: by its stream, else by polling, else down. A change is reported once."""
+
+    def __init__(self, clock: Clock, on_message: OnMessage) -> None:
+        self.on_message = on_message
+        self.streaming: set[str] = set()
+        """Feeds whose stream is up."""
+        self._clock = clock
+        self._answered: set[str] = set()
+        self._reported: dict[str, Delivery] = {}
+
+    def stream_changed(self, feed: str, delivery: Delivery, detail: str) -> None:
+        """Note that a feed's stream is up, which ends its polling, or down."""
+        if delivery is Delivery.STREAM:
+            self.streaming.add(feed)
+            self._answered.discard(feed)
+        else:
+            self.streaming.discard(feed)
+        self._report(feed, detail)
+
+    def poll_changed(self, feed: str, detail: str) -> None:
+        """Note that a polling request was answered, or, with a reason, was not."""
+        if detail:
+            self._answered.discard(feed)
+        else:
+            self._answered.add(feed)
+        self._report(feed, detail or "the stream is down: asked for instead")
+
+    def _report(self, feed: str, detail: str) -> None:
+        delivery = Delivery.DOWN
+        if feed in self.streaming:
+            delivery, detail = Delivery.STREAM, ""
+        elif feed in self._answered:
+            delivery = Delivery.POLLING
+        if self._reported.get(feed) is not delivery:
+            self._reported[feed] = delivery
+            self.on_message(FeedState(feed, delivery, self._clock.now(), detail))
