@@ -200,7 +200,7 @@ class _Again:
                 outcome=None,
                 closes=(),
                 recalled=tuple(
-                    Recalled(memory, memory.id in one.evidence, "" if one.key == made.key else one.key.owner)
+                    Recalled(memory, memory.id in one.evidence, one.key.owner)
                     for one in made.based_on(opinions)
                     for memory in {m.id: m for m in given.get(one.key, ())}.values()
                 ),

@@ -159,12 +159,11 @@ class Holding:
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """A memory that was recalled for an opinion; `cited` where the opinion says that it rests on it. `owner` is whose
-    opinion it is, in the trail of a decision that several were combined into, else empty."""
+    """A memory that was recalled for the opinion of `owner`; `cited` where the opinion says that it rests on it."""
 
     memory: Recollection
     cited: bool
-    owner: str = ""
+    owner: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 
@@ -86,11 +85,7 @@ def trail(reader: JournalReader, key: DecisionKey) -> Trail:
         fills=tuple(fill for order in orders for fill in reader.fills(order_id=order.order.id)),
         outcome=outcomes[-1] if outcomes else None,
         closes=tuple(sorted(closes.items())),
-        recalled=tuple(
-            one if owner == key else replace(one, owner=owner.owner)
-            for owner in owners
-            for one in reader.recalled(owner)
-        ),
+        recalled=tuple(one for owner in owners for one in reader.recalled(owner)),
         opinions=opinions,
     )
 

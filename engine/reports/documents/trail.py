@@ -89,7 +89,7 @@ def trail_row(shown: Trail) -> Row:
         ],
         "unresolved_figures": list(made.unresolved_figures),
         "evidence": list(made.evidence),
-        "recollections": [_recollection(one, made.key.owner) for one in shown.recalled],
+        "recollections": [_recollection(one) for one in shown.recalled],
         "answers": [_answer(answer) for answer in shown.answers],
         "orders": [_order(entry, shown) for entry in shown.orders],
         "outcome": _outcome(shown.outcome),
@@ -122,10 +122,10 @@ def _closes(shown: Trail) -> tuple[float | None, list[tuple[int, date, float]]]:
     return base, [(n, *later[n - 1]) for n in HORIZONS if n <= len(later)]
 
 
-def _recollection(one: Recalled, owner: str) -> Row:
+def _recollection(one: Recalled) -> Row:
     names = ("id", "handle", "kind", "layer", "session", "recency", "relevancy", "importance", "score", "rank", "types")
     return {
-        "owner": one.owner or owner,
+        "owner": one.owner,
         **row_json.fields(one.memory, *names),
         "cited": one.cited,
         "text": one.memory.text,

@@ -59,8 +59,8 @@ def test_memories_are_read_as_they_were_written_and_say_what_was_cited(
             # A run that was killed and goes on says the same again.
             assert not journal.recalled(decision, memories)
     with JournalReader(path) as reader:
-        assert trail(reader, made.key).recalled == (Recalled(NEWS, False), Recalled(REPORT, True))
-        assert trail(reader, later.key).recalled == (Recalled(faded, False),)
+        assert trail(reader, made.key).recalled == (Recalled(NEWS, False, "default"), Recalled(REPORT, True, "default"))
+        assert trail(reader, later.key).recalled == (Recalled(faded, False, "default"),)
     kept = sqlite3.connect(path)
     assert kept.execute("SELECT count(*) FROM memories").fetchone() == (2,)
     for table in ("memories", "recollections"):
@@ -81,4 +81,4 @@ def test_decisions_from_before_there_were_recollections_have_none(
     with JournalWriter(path) as journal:
         assert journal.recalled(a_decision(), (NEWS,))
     with JournalReader(path) as reader:
-        assert trail(reader, a_decision().key).recalled == (Recalled(NEWS, False),)
+        assert trail(reader, a_decision().key).recalled == (Recalled(NEWS, False, "default"),)
