@@ -5,13 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Protocol
 
-from connectors.files.prices import rows_of
-from connectors.files.write import actions_text, filing_line, news_line, prices_text, write_text
+from connectors.files.prices import BarRow, actions_text, prices_text
+from connectors.files.rows import write_text
+from connectors.files.texts import filing_line, news_line
+from engine.domain.market import PriceHistory
 from engine.ports import BarSource, FilingSource, NewsSource
 
 
 class MarketData(BarSource, NewsSource, FilingSource, Protocol):
     """Bars, actions, news and filings of a market."""
+
+
+def rows_of(history: PriceHistory) -> list[BarRow]:
+    """Rows of a history as a price file has them."""
+    prices = (history.open, history.high, history.low, history.close, history.adj_close)
+    return list(zip(history.sessions, *prices, history.volume, strict=True))
 
 
 async def write_folder(market: MarketData, folder: Path) -> None:

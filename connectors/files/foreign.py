@@ -5,66 +5,20 @@ from __future__ import annotations
 import importlib
 import json
 import re
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from importlib.resources import files
 from math import isnan
 from pathlib import Path
 from typing import Any
 
 from connectors.files.rows import byte_lines, csv_rows, json_object, malformed
-from engine.domain.market import Symbol
 from engine.errors import MalformedData, MissingData, UsageError
 
-_DAY = ("date", "day", "session", "t", "timestamp", "datetime", "time", "index_level_0")
-_SYMBOL = ("symbol", "ticker")
-
-PRICE_NAMES: dict[str, Sequence[str]] = {
-    "date": _DAY,
-    "open": ("open", "o"),
-    "high": ("high", "h"),
-    "low": ("low", "l"),
-    "close": ("close", "c"),
-    "adj_close": ("adj_close", "adjclose", "adjusted_close", "close_adjusted"),
-    "volume": ("volume", "v", "vol"),
-    "symbol": _SYMBOL,
-}
-ACTION_NAMES: dict[str, Sequence[str]] = {
-    "ex_date": ("ex_date", "exdate", *_DAY),
-    "kind": ("kind", "type", "action"),
-    "value": ("value", "amount", "ratio"),
-    "dividend": ("dividend", "dividends", "cash_amount"),
-    "split": ("split", "splits", "stock_splits", "split_ratio"),
-    "symbol": _SYMBOL,
-}
-NEWS_NAMES: dict[str, Sequence[str]] = {
-    "date": ("date", "day"),
-    "time": ("time",),
-    "created": (
-        "created",
-        "created_at",
-        "published",
-        "published_at",
-        "timestamp",
-        "datetime",
-        "time_published",
-    ),
-    "updated": ("updated", "updated_at"),
-    "headline": ("headline", "title"),
-    "summary": ("summary", "description", "body", "content", "text"),
-    "source": ("source", "publisher", "author", "site"),
-    "sentiment": ("sentiment", "label"),
-    "symbol": _SYMBOL,
-}
-FILING_NAMES: dict[str, Sequence[str]] = {
-    "date": ("date", "filing_date", "filed", "filed_at"),
-    "time": ("time",),
-    "accepted": ("accepted", "accepted_at", "acceptance", "acceptance_date_time"),
-    "form": ("form", "form_type", "type"),
-    "summary": ("summary", "text", "content", "description"),
-    "symbol": _SYMBOL,
-}
-
+Names = Mapping[str, Sequence[str]]
+"""Our names of columns, each with the alternatives in foreign files."""
 
 _AS_WRITTEN = ("headline", "summary")  # texts are kept to the letter
 
@@ -77,7 +31,13 @@ class Row:
     values: Mapping[str, str | None]
 
 
-def foreign_rows(path: Path, names: Mapping[str, Sequence[str]], bad: list[MalformedData]) -> Iterator[Row]:
+def column_names(kind: str) -> Names:
+    """The names of a kind of data: prices, actions, news or filings."""
+    names: dict[str, Names] = tomllib.loads((files(__package__) / "foreign_columns.toml").read_text(encoding="utf-8"))
+    return names[kind]
+
+
+def foreign_rows(path: Path, names: Names, bad: list[MalformedData]) -> Iterator[Row]:
     """All rows of a file under our names, the keys of `names`.
 
     Of a name's alternatives the first existing column counts, in any case and punctuation. Rows that cannot be parsed
@@ -97,7 +57,7 @@ def foreign_rows(path: Path, names: Mapping[str, Sequence[str]], bad: list[Malfo
         raise UsageError(f"{path} is neither .csv, .jsonl nor .parquet; convert it to one of them")
 
 
-def _csv(path: Path, names: Mapping[str, Sequence[str]], bad: list[MalformedData]) -> Iterator[Row]:
+def _csv(path: Path, names: Names, bad: list[MalformedData]) -> Iterator[Row]:
     rows = csv_rows(path)
     first = next(rows, None)
     if first is None:
@@ -111,7 +71,7 @@ def _csv(path: Path, names: Mapping[str, Sequence[str]], bad: list[MalformedData
         yield Row(line, {ours: _text(ours, cells[place]) for ours, place in places.items()})
 
 
-def _jsonl(path: Path, names: Mapping[str, Sequence[str]], bad: list[MalformedData]) -> Iterator[Row]:
+def _jsonl(path: Path, names: Names, bad: list[MalformedData]) -> Iterator[Row]:
     # Numbers stay the text that stands in the file: a price loses no digit on its way.
     decoder = json.JSONDecoder(parse_float=str, parse_int=str)
     for line, raw in byte_lines(path):
@@ -126,7 +86,7 @@ def _jsonl(path: Path, names: Mapping[str, Sequence[str]], bad: list[MalformedDa
         )
 
 
-def _parquet(path: Path, names: Mapping[str, Sequence[str]]) -> Iterator[Row]:
+def _parquet(path: Path, names: Names) -> Iterator[Row]:
     try:
         parquet = importlib.import_module("pyarrow.parquet")
     except ImportError:
@@ -140,7 +100,7 @@ def _parquet(path: Path, names: Mapping[str, Sequence[str]]) -> Iterator[Row]:
         yield Row(number, {ours: _text(ours, record[theirs]) for ours, theirs in columns.items()})
 
 
-def _columns(theirs: Sequence[str], names: Mapping[str, Sequence[str]]) -> dict[str, str]:
+def _columns(theirs: Sequence[str], names: Names) -> dict[str, str]:
     known = {_plain(name): name for name in reversed(theirs)}
     found = {ours: [known[name] for name in alternatives if name in known] for ours, alternatives in names.items()}
     return {ours: columns[0] for ours, columns in found.items() if columns}
@@ -164,9 +124,3 @@ def _text(ours: str, value: object) -> str | None:
 def day_of(text: str) -> str:
     """The date of a date or timestamp as written: vendors stamp a session at local midnight."""
     return text[:10] if len(text) > 10 and text[10] in "T " else text
-
-
-def is_for(row: Row, symbol: Symbol) -> bool:
-    """True for a row of the symbol: files may hold several, told apart by a column."""
-    named = row.values.get("symbol")
-    return named is None or named.upper().replace("/", "-") == symbol

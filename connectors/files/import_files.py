@@ -7,25 +7,22 @@ replaced. Importing a file a second time changes nothing.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import date
 from pathlib import Path
 
-from connectors.files.actions import action_row, read_actions
-from connectors.files.foreign import (
-    ACTION_NAMES,
-    FILING_NAMES,
-    NEWS_NAMES,
-    PRICE_NAMES,
-    Row,
-    day_of,
-    foreign_rows,
-    is_for,
+from connectors.files.foreign import Row, column_names, day_of, foreign_rows
+from connectors.files.prices import (
+    BarRow,
+    action_row,
+    actions_text,
+    bar_row,
+    prices_text,
+    read_actions,
+    read_bars,
 )
-from connectors.files.prices import BarRow, bar_row, number, read_prices, rows_of
-from connectors.files.rows import malformed
-from connectors.files.texts import filing_dates, form_of, news_dates, unusable
-from connectors.files.write import actions_text, json_line, prices_text, write_text
+from connectors.files.rows import append_lines, json_line, malformed, number, write_text
+from connectors.files.texts import FILINGS, NEWS, TextKind, form_of
 from engine.domain.fetched import Imported
 from engine.domain.market import ActionKind, CorporateAction, Dropped, Symbol, parse_symbol
 from engine.errors import MalformedData, MissingData
@@ -35,9 +32,8 @@ _SHOWN = 3  # how many bad rows the one line of an error lists
 
 def import_prices(source: Path, folder: Path, symbol: Symbol) -> Imported:
     """Merge daily bars; rows may be in any order. Raises MalformedData over all bad rows."""
-    symbol = parse_symbol(symbol)
-    path = folder / "prices" / f"{symbol}.csv"
-    foreign = _ForeignFile(source, PRICE_NAMES, symbol)
+    foreign = _ForeignFile(source, "prices", symbol)
+    path = folder / "prices" / f"{foreign.symbol}.csv"
     new: dict[int, BarRow] = {}
 
     def add(row: Row) -> None:
@@ -46,7 +42,7 @@ def import_prices(source: Path, folder: Path, symbol: Symbol) -> Imported:
             raise ValueError(f"{date.fromordinal(bar[0])} stands twice; keep one row per date")
 
     foreign.each(add)
-    old = {bar[0]: bar for bar in rows_of(read_prices(path, symbol))} if path.exists() else {}
+    old = {bar[0]: bar for bar in read_bars(path)}
     merged = old | new
     # Two bars are the same if they would be written the same: an unknown volume equals itself.
     same = sum(prices_text([bar]) == prices_text([old[day]]) for day, bar in new.items() if day in old)
@@ -61,18 +57,17 @@ def import_actions(source: Path, folder: Path, symbol: Symbol) -> Imported:
 
     Rows have ex_date, kind and value, or the dividend and split columns of a price file.
     """
-    symbol = parse_symbol(symbol)
-    path = folder / "actions" / f"{symbol}.csv"
-    foreign = _ForeignFile(source, ACTION_NAMES, symbol)
+    foreign = _ForeignFile(source, "actions", symbol)
+    path = folder / "actions" / f"{foreign.symbol}.csv"
     new: dict[tuple[date, ActionKind], CorporateAction] = {}
 
     def add(row: Row) -> None:
-        for action in _actions_in(row, symbol):
+        for action in _actions_in(row, foreign.symbol):
             if new.setdefault((action.ex_date, action.kind), action) is not action:
                 raise ValueError(f"a second {action.kind} on {action.ex_date}; keep one row")
 
     foreign.each(add)
-    old = {(act.ex_date, act.kind): act for act in read_actions(path, symbol)} if path.exists() else {}
+    old = {(act.ex_date, act.kind): act for act in read_actions(path, foreign.symbol)}
     same = sum(old.get(key) == action for key, action in new.items())
     # A file without a single action still says something: that there were none.
     if same < len(new) or not path.exists():
@@ -83,30 +78,14 @@ def import_actions(source: Path, folder: Path, symbol: Symbol) -> Imported:
 
 def import_news(source: Path, folder: Path, symbol: Symbol) -> Imported:
     """Add new news. An item without a date or text is dropped and counted. Raises MalformedData over all bad rows."""
-
-    def check(record: Mapping[str, str | None]) -> str | None:
-        why = unusable(record, ("headline", "summary"), ("created", "updated"))
-        if why is None:
-            news_dates(record)
-        return why
-
     always = ("date", "time", "headline", "summary", "source", "sentiment")
-    return _import_texts(source, folder, symbol, "news", names=NEWS_NAMES, always=always, check=check)
+    return _import_texts(_ForeignFile(source, "news", symbol), folder / "news", NEWS, always)
 
 
 def import_filings(source: Path, folder: Path, symbol: Symbol) -> Imported:
     """Add new filings; drops and raises as `import_news`."""
-
-    def check(record: Mapping[str, str | None]) -> str | None:
-        why = unusable(record, ("summary",), ("accepted",))
-        if why is None:
-            filing_dates(record)
-            form_of(record)
-        return why
-
-    return _import_texts(
-        source, folder, symbol, "filings", names=FILING_NAMES, always=("date", "form", "summary"), check=check
-    )
+    always = ("date", "form", "summary")
+    return _import_texts(_ForeignFile(source, "filings", symbol), folder / "filings", FILINGS, always)
 
 
 IMPORTERS: dict[str, Callable[[Path, Path, Symbol], Imported]] = {
@@ -123,10 +102,10 @@ _PRICE_CELLS = ("open", "high", "low", "close", "adj_close", "volume")
 class _ForeignFile:
     """Rows of one foreign file: good rows are passed on, bad ones collected, dropped ones counted."""
 
-    def __init__(self, source: Path, names: Mapping[str, Sequence[str]], symbol: Symbol) -> None:
+    def __init__(self, source: Path, kind: str, symbol: Symbol) -> None:
+        self.names = column_names(kind)
+        self.symbol = parse_symbol(symbol)
         self._source = source
-        self._names = names
-        self._symbol = symbol
         self._counts: Counter[str] = Counter()
 
     def each(self, take: Callable[[Row], str | None]) -> None:
@@ -137,8 +116,10 @@ class _ForeignFile:
         """
         bad: list[MalformedData] = []
         rows = 0
-        for row in foreign_rows(self._source, self._names, bad):
-            if not is_for(row, self._symbol):
+        for row in foreign_rows(self._source, self.names, bad):
+            # Files may hold several symbols, told apart by a column.
+            named = row.values.get("symbol")
+            if named is not None and named.upper().replace("/", "-") != self.symbol:
                 self._counts["another symbol"] += 1
                 continue
             rows += 1
@@ -158,62 +139,45 @@ class _ForeignFile:
                 f"{self._source}: {len(bad)} bad rows, nothing was imported: {'; '.join(details)}{more}"
             )
         if not rows:
-            raise MissingData(f"{self._source} has no row for {self._symbol}; check the file and --symbol")
+            raise MissingData(f"{self._source} has no row for {self.symbol}; check the file and --symbol")
 
     def dropped(self) -> tuple[Dropped, ...]:
         """Dropped rows by reason."""
         return tuple(Dropped(self._source.name, why, count) for why, count in sorted(self._counts.items()))
 
 
-def _import_texts(
-    source: Path,
-    folder: Path,
-    symbol: Symbol,
-    kind: str,
-    *,
-    names: Mapping[str, Sequence[str]],
-    always: Sequence[str],
-    check: Callable[[Mapping[str, str | None]], str | None],
-) -> Imported:
-    symbol = parse_symbol(symbol)
-    path = folder / kind / f"{symbol}.jsonl"
-    existing = Counter(_content(row, names) for row in _existing(path, names))
-    foreign = _ForeignFile(source, names, symbol)
+def _import_texts(foreign: _ForeignFile, folder: Path, kind: TextKind, always: Sequence[str]) -> Imported:
+    """Add records of a kind that are new; names in `always` are written where they are blank too."""
+    path = folder / f"{foreign.symbol}.jsonl"
+    names = [name for name in foreign.names if name != "symbol"]
+    bad: list[MalformedData] = []
+    stored = foreign_rows(path, foreign.names, bad) if path.exists() else ()
+    existing = Counter(tuple(row.values.get(name) for name in names) for row in stored)
+    if bad:
+        raise bad[0]
     lines: list[str] = []
     same = 0
 
     def add(row: Row) -> str | None:
         nonlocal same
-        why = check(row.values)
-        if why is not None:
-            return why
-        content = _content(row, names)
+        if reason := kind.unusable(row.values):
+            return reason
+        kind.dates(row.values)
+        if kind is FILINGS:
+            form_of(row.values)
+        content = tuple(row.values.get(name) for name in names)
         if existing[content] > 0:
             # One old item answers for one new one: a file that says a thing twice is kept as it is.
             existing[content] -= 1
             same += 1
         else:
-            known = {name: row.values.get(name) for name in names if name != "symbol"}
-            lines.append(json_line({name: text for name, text in known.items() if text or name in always}))
+            known = zip(names, content, strict=True)
+            lines.append(json_line({name: text for name, text in known if text or name in always}))
         return None
 
     foreign.each(add)
-    if lines:
-        old = path.read_text(encoding="utf-8-sig") if path.exists() else ""
-        write_text(path, old + ("\n" if old and not old.endswith("\n") else "") + "".join(lines))
+    append_lines(path, lines)
     return Imported(path, len(lines), 0, same, foreign.dropped())
-
-
-def _existing(path: Path, names: Mapping[str, Sequence[str]]) -> Iterator[Row]:
-    if path.exists():
-        bad: list[MalformedData] = []
-        yield from foreign_rows(path, names, bad)
-        if bad:
-            raise bad[0]
-
-
-def _content(row: Row, names: Mapping[str, Sequence[str]]) -> tuple[str | None, ...]:
-    return tuple(row.values.get(name) for name in names if name != "symbol")
 
 
 def _cell(row: Row, name: str) -> str:

@@ -1,17 +1,18 @@
-"""Reader and writer of macro/NAME.csv: macro figures with the day or time from which each was known."""
+"""Reader, writer and fetch of macro/NAME.csv: macro figures with the day or time from which each was known."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
 from pathlib import Path
 
-from connectors.files.availability import parse_stamp
-from connectors.files.prices import iso_date, number
-from connectors.files.rows import check_header, csv_rows, malformed
-from connectors.files.write import write_text
+from connectors.files.rows import csv_items, iso_date, number, parse_stamp, write_text
+from engine.domain.fetched import Fetched
 from engine.domain.macro import MacroObservation, MacroSeries, end_of_vintage
 from engine.errors import MalformedData, MissingData
+from engine.ports import MacroSource
+from engine.services import FetchOptions
 
 MACRO_COLUMNS = ("date", "value", "known_from")
 
@@ -45,19 +46,7 @@ class FilesMacro:
 
 def read_macro(path: Path, name: str) -> MacroSeries:
     """All vintages of a file; its rows may be in any order. Raises MalformedData at the first bad row."""
-    rows = csv_rows(path)
-    check_header(path, next(rows, None), MACRO_COLUMNS)
-    observations: list[MacroObservation] = []
-    for line, cells in rows:
-        try:
-            if len(cells) != len(MACRO_COLUMNS):
-                raise ValueError(f"{len(cells)} cells where {len(MACRO_COLUMNS)} belong")
-            day, value, known = cells
-            stamp = parse_stamp(known)
-            known_from = stamp if isinstance(stamp, datetime) else end_of_vintage(stamp)
-            observations.append(MacroObservation(iso_date(day), number("value", value), known_from))
-        except (ValueError, OverflowError) as problem:
-            raise malformed(path, line, str(problem)) from None
+    observations = [item for _, item in csv_items(path, MACRO_COLUMNS, _observation)]
     try:
         return MacroSeries.of(name, observations)
     except ValueError as problem:
@@ -70,13 +59,38 @@ def write_macro(path: Path, series: MacroSeries) -> int:
     Stored values stay, unless `series` has another one known from the same time.
     """
     old = read_macro(path, series.name).observations if path.exists() else ()
-    kept = {(item.date, item.known_from): item for item in (*old, *series.observations)}
-    merged = MacroSeries.of(series.name, kept.values())
+    newest = {(item.date, item.known_from): item for item in (*old, *series.observations)}
+    merged = MacroSeries.of(series.name, newest.values())
     added = len(set(merged.observations) - set(old))
     if merged.observations != old or not path.exists():
         rows = (f"{item.date},{item.value:f},{_known(item.known_from)}" for item in merged.observations)
         write_text(path, "\n".join((",".join(MACRO_COLUMNS), *rows)) + "\n")
     return added
+
+
+async def fetch_macro(source: MacroSource, options: FetchOptions, names: Sequence[str]) -> list[Fetched]:
+    """Merge series of a service into macro/NAME.csv; what was written before an error stays. Raises as the source
+    does."""
+    done: list[Fetched] = []
+    for at, name in enumerate(names):
+        if options.stop():
+            break
+        options.progress(name, at, len(names))
+        series = await source.series(name)
+        path = options.folder / "macro" / f"{name}.csv"
+        added = write_macro(path, series)
+        done.append(Fetched(name=name, path=path, added=added, unchanged=len(series.observations) - added))
+    options.progress("", len(done), len(names))
+    return done
+
+
+def _observation(cells: Sequence[str]) -> MacroObservation:
+    if len(cells) != len(MACRO_COLUMNS):
+        raise ValueError(f"{len(cells)} cells where {len(MACRO_COLUMNS)} belong")
+    day, value, known = cells
+    stamp = parse_stamp(known)
+    known_from = stamp if isinstance(stamp, datetime) else end_of_vintage(stamp)
+    return MacroObservation(iso_date(day), number("value", value), known_from)
 
 
 def _known(moment: datetime) -> str:

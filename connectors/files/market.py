@@ -6,9 +6,7 @@ from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
-from connectors.files.actions import read_actions
-from connectors.files.availability import Availability
-from connectors.files.prices import read_prices
+from connectors.files.prices import read_actions, read_prices
 from connectors.files.texts import read_filings, read_news
 from engine.domain.market import CorporateAction, FilingBatch, NewsBatch, PriceHistory, Symbol
 from engine.errors import MissingData
@@ -58,16 +56,13 @@ class FilesMarket:
         """All news of a symbol in order of availability, and the dropped items."""
         if symbol not in self._stems("news", ".jsonl"):
             return NewsBatch()
-        return read_news(self._folder / "news" / f"{symbol}.jsonl", symbol, self._availability(symbol))
+        return read_news(self._folder / "news" / f"{symbol}.jsonl", symbol, self._calendar_for(symbol))
 
     async def filings(self, symbol: Symbol) -> FilingBatch:
         """All filings of a symbol in order of availability, and the dropped ones."""
         if symbol not in self._stems("filings", ".jsonl"):
             return FilingBatch()
-        return read_filings(self._folder / "filings" / f"{symbol}.jsonl", symbol, self._availability(symbol))
-
-    def _availability(self, symbol: Symbol) -> Availability:
-        return Availability(symbol, self._calendar_for(symbol))
+        return read_filings(self._folder / "filings" / f"{symbol}.jsonl", symbol, self._calendar_for(symbol))
 
     def _stems(self, kind: str, suffix: str) -> set[str]:
         # Only names that are listed are opened, so that no symbol can lead out of the folder.

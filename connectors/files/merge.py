@@ -1,62 +1,30 @@
-"""Merge of a service's rows into prices/SYMBOL.csv and actions/SYMBOL.csv: new rows are added, stored ones stay."""
+"""Merge of a service's rows into prices/SYMBOL.csv and actions/SYMBOL.csv: new rows are added, stored ones stay.
+
+Adjusted closes are computed from closes as traded and corporate actions: the last bar unchanged, earlier ones scaled.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from array import array
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
-from decimal import Decimal
+from decimal import ROUND_HALF_EVEN, Context, Decimal
 from math import isnan
 from pathlib import Path
 
-from connectors.files.actions import read_actions
-from connectors.files.adjusted_closes import adjusted_closes, extended_closes
-from connectors.files.prices import BarRow, bar_row, read_prices, rows_of
-from connectors.files.write import actions_text, prices_text, write_text
-from engine.domain.market import UNKNOWN, Bar, CorporateAction, Symbol
-from engine.errors import MalformedData, MissingData
+from connectors.files.prices import BarRow, actions_text, bar_row, prices_text, read_actions, read_bars
+from connectors.files.rows import write_text
+from engine.domain.market import NANO, UNKNOWN, ActionKind, Bar, CorporateAction, Symbol
+from engine.errors import MalformedData
 
+Counts = Counter[str]
+"""Rows of a merge: `added` are new, `unchanged` were stored already. Of rows that differ from stored ones, `replaced`
+took their place and `differing` did not. They are the fields of engine.domain.fetched.Fetched."""
 
-@dataclass(frozen=True, slots=True)
-class Merged:
-    """Counts of a merge, in rows.
-
-    `added` are new, `unchanged` were stored already. Of rows that differ from stored ones, `replaced` took their place
-    and `differing` did not.
-    """
-
-    added: int = 0
-    replaced: int = 0
-    differing: int = 0
-    unchanged: int = 0
-
-    @classmethod
-    def of(cls, new: int, shared: int, differing: int, *, replace: bool) -> Merged:
-        """Counts of `new` rows, of which `shared` were stored and `differing` of those differ."""
-        replaced = differing if replace else 0
-        return cls(new - shared, replaced, differing - replaced, shared - differing)
-
-    def plus(self, more: Merged) -> Merged:
-        """The sum of both."""
-        return Merged(
-            self.added + more.added,
-            self.replaced + more.replaced,
-            self.differing + more.differing,
-            self.unchanged + more.unchanged,
-        )
-
-
-def stored_bars(path: Path, symbol: Symbol) -> list[BarRow]:
-    """Rows of a price file; none where it is missing or empty. Raises MalformedData."""
-    try:
-        return rows_of(read_prices(path, symbol)) if path.exists() else []
-    except MissingData:
-        return []
-
-
-def stored_actions(path: Path, symbol: Symbol) -> tuple[CorporateAction, ...]:
-    """Actions of a file; none where it is missing. Raises MalformedData."""
-    return read_actions(path, symbol) if path.exists() else ()
+_WIDE = Context(prec=40, rounding=ROUND_HALF_EVEN)
+_ONE = Decimal(1)
 
 
 def checked_row(symbol: Symbol, bar: Bar) -> BarRow:
@@ -71,55 +39,107 @@ def checked_row(symbol: Symbol, bar: Bar) -> BarRow:
 
 def merge_bars(
     path: Path,
-    symbol: Symbol,
     rows: Iterable[BarRow],
-    actions: Sequence[CorporateAction],
-    unsupported: Sequence[date],
+    actions: Iterable[CorporateAction],
+    unsupported: Iterable[date],
     *,
     replace: bool,
     keep_adjusted: bool,
-) -> Merged:
+) -> Counts:
     """Merge raw bars into a price file in a single step, with adj_close computed from the actions. Raises
     MalformedData.
 
     adj_close is computed for the whole file, or with `keep_adjusted` for the added rows alone, as an extension of the
     stored ones.
     """
-    old = {row[0]: row for row in stored_bars(path, symbol)}
+    old = {row[0]: row for row in read_bars(path)}
     new = {row[0]: row for row in rows}
     differing = sum(not _same(row, old[day]) for day, row in new.items() if day in old)
     raw = old | new if replace else new | old
     days = sorted(raw)
-    closes = [raw[day][4] for day in days]
-    adjusted = adjusted_closes(days, closes, actions, unsupported)
+    adjusted = adjusted_closes(days, [raw[day][4] for day in days], actions, unsupported)
     if keep_adjusted and old:
         adjusted = extended_closes({at: old[day][5] for at, day in enumerate(days) if day in old}, adjusted)
-    merged = [(*raw[day][:5], nano, raw[day][6]) for day, nano in zip(days, adjusted, strict=True)]
-    text = prices_text(merged) if merged else ""
-    if text and (not path.exists() or text != prices_text(old[day] for day in sorted(old))):
+    text = prices_text((*raw[day][:5], nano, raw[day][6]) for day, nano in zip(days, adjusted, strict=True))
+    if raw and (not path.exists() or text != prices_text(old.values())):
         write_text(path, text)
-    return Merged.of(len(new), len(new.keys() & old.keys()), differing, replace=replace)
+    return _counted(len(new), len(new.keys() & old.keys()), differing, replace=replace)
 
 
 def merge_actions(
-    path: Path, symbol: Symbol, actions: Sequence[CorporateAction], *, replace: bool, write: bool = True
-) -> tuple[Sequence[CorporateAction], Merged]:
+    path: Path, symbol: Symbol, actions: Iterable[CorporateAction], *, replace: bool, write: bool = True
+) -> tuple[Sequence[CorporateAction], Counts]:
     """Merge actions into a file in a single step; with `write` off only return the result. Raises MalformedData.
 
     A file without a single action is written too: it says that there were none.
     """
-    old = {(one.ex_date, one.kind): one for one in stored_actions(path, symbol)}
+    old = {(one.ex_date, one.kind): one for one in read_actions(path, symbol)}
     new = {(one.ex_date, one.kind): one for one in actions}
     differing = sum(one != old[key] for key, one in new.items() if key in old)
     merged = old | new if replace else new | old
     if write and (merged != old or not path.exists()):
         write_text(path, actions_text(merged.values()))
-    return tuple(merged.values()), Merged.of(len(new), len(new.keys() & old.keys()), differing, replace=replace)
+    return tuple(merged.values()), _counted(len(new), len(new.keys() & old.keys()), differing, replace=replace)
 
 
-def has_adjusted(rows: Iterable[BarRow]) -> bool:
-    """True where any row has an adj_close."""
-    return any(row[5] != UNKNOWN for row in rows)
+def adjusted_closes(
+    sessions: Sequence[int], closes: Sequence[int], actions: Iterable[CorporateAction], unsupported: Iterable[date] = ()
+) -> array[int]:
+    """Adjusted closes in nano-units for session ordinals and their closes.
+
+    Before a split closes are divided by its ratio, before a dividend multiplied by 1 - dividend / previous close: so
+    their ratios are the gains of a holder who reinvests dividends. `unsupported` are ex-dates of actions that are
+    neither: everything before the last of them is UNKNOWN.
+    """
+    due: dict[int, list[CorporateAction]] = {}
+    for action in sorted(actions, key=lambda one: one.kind):  # a dividend counts per share of before the split
+        due.setdefault(bisect_left(sessions, action.ex_date.toordinal()), []).append(action)
+    breaks = (bisect_left(sessions, day.toordinal()) for day in unsupported)
+    unknown_before = max((row for row in breaks if row < len(sessions)), default=0)
+    result = array("q", [UNKNOWN]) * len(sessions)
+    factor = _ONE
+    for row in range(len(sessions) - 1, unknown_before - 1, -1):
+        result[row] = _scaled(closes[row], factor, _ONE)
+        if row == 0:
+            break
+        for action in due.get(row, ()):
+            if action.kind is ActionKind.SPLIT:
+                factor = _WIDE.divide(factor, action.value)
+            else:
+                paid = _WIDE.divide(_WIDE.multiply(action.value, Decimal(NANO)), Decimal(closes[row - 1]))
+                factor = _WIDE.multiply(factor, _ONE - paid)
+        if factor <= 0:
+            break  # more was paid than the share was worth: what is before has no adjusted price
+    return result
+
+
+def extended_closes(stored: Mapping[int, int], computed: Sequence[int]) -> array[int]:
+    """Stored adjusted closes (by row) extended with computed ones.
+
+    A row without a stored value has the computed ratio to the nearest stored row before it, or, without one, after it.
+    """
+    result = array("q")
+    anchor = min(stored)
+    for row, nano in enumerate(computed):
+        if row in stored:
+            anchor = row
+            result.append(stored[row])
+        elif UNKNOWN in (nano, stored[anchor], computed[anchor]):
+            result.append(UNKNOWN)
+        else:
+            result.append(_scaled(nano, Decimal(stored[anchor]), Decimal(computed[anchor])))
+    return result
+
+
+def _scaled(nano: int, by: Decimal, per: Decimal) -> int:
+    scaled = _WIDE.divide(_WIDE.multiply(Decimal(nano), by), per)
+    return max(1, int(scaled.to_integral_value(ROUND_HALF_EVEN)))
+
+
+def _counted(new: int, shared: int, differing: int, *, replace: bool) -> Counts:
+    """Counts of `new` rows, of which `shared` were stored and `differing` of those differ."""
+    changed = {"replaced" if replace else "differing": differing}
+    return Counter({"added": new - shared, "unchanged": shared - differing, **changed})
 
 
 def _same(one: BarRow, other: BarRow) -> bool:

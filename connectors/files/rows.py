@@ -1,14 +1,23 @@
-"""Rows of CSV and JSONL files, and the error for a bad one: one line with file, line number and remedy."""
+"""Rows of the data folder's files: read with their line numbers, checked, and written in a single step.
+
+A bad row is one error with file, line number and remedy.
+"""
 
 from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, date, datetime
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import Any
+from tempfile import NamedTemporaryFile
+from typing import Any, TypeVar
 
 from engine.errors import MalformedData
+
+Item = TypeVar("Item")
 
 
 def malformed(path: Path, line: int, problem: str) -> MalformedData:
@@ -35,25 +44,40 @@ def csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
         raise malformed(path, line, f"this is no CSV row ({error}); correct its quotes") from None
 
 
-def check_header(path: Path, header: tuple[int, list[str]] | None, columns: Sequence[str]) -> None:
-    """Raise MalformedData unless a file starts with exactly these columns."""
-    wanted = ",".join(columns)
-    if header is None:
-        raise malformed(path, 1, f"the file is empty; its first line has to be {wanted}")
-    line, cells = header
-    if cells != list(columns):
-        problem = f"the columns are {','.join(cells)[:120]}, not {wanted}; `paperdesk import` maps them"
-        raise malformed(path, line, problem)
+def csv_items(path: Path, columns: Sequence[str], parse: Callable[[list[str]], Item]) -> Iterator[tuple[int, Item]]:
+    """Items that `parse` makes of a CSV file's rows, with their line numbers; it raises ValueError for a bad row.
 
-
-def json_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Objects of a JSONL file with their line numbers; blank lines are skipped.
-
-    Raises MalformedData at a line without a JSON object.
+    Raises MalformedData at the first bad row, and unless the file starts with exactly these columns.
     """
-    decoder = json.JSONDecoder()
-    for line, raw in byte_lines(path):
-        yield line, json_object(path, line, raw, decoder)
+    rows = csv_rows(path)
+    wanted = ",".join(columns)
+    line, header = next(rows, (1, None))
+    if header is None:
+        raise malformed(path, line, f"the file is empty; its first line has to be {wanted}")
+    if header != list(columns):
+        problem = f"the columns are {','.join(header)[:120]}, not {wanted}; `paperdesk import` maps them"
+        raise malformed(path, line, problem)
+    yield from _parsed(path, rows, parse)
+
+
+def json_items(path: Path, parse: Callable[[dict[str, Any]], Item]) -> Iterator[tuple[int, Item]]:
+    """Items that `parse` makes of a JSONL file's objects, with their line numbers; none where the file is missing.
+
+    Raises MalformedData at the first line without a JSON object or with a bad one.
+    """
+    if path.exists():
+        decoder = json.JSONDecoder()
+        objects = ((line, json_object(path, line, raw, decoder)) for line, raw in byte_lines(path))
+        yield from _parsed(path, objects, parse)
+
+
+def _parsed(path: Path, rows: Iterable[tuple[int, Any]], parse: Callable[[Any], Item]) -> Iterator[tuple[int, Item]]:
+    for line, row in rows:
+        try:
+            item = parse(row)
+        except (ValueError, OverflowError) as problem:
+            raise malformed(path, line, str(problem)) from None
+        yield line, item
 
 
 def byte_lines(path: Path) -> Iterator[tuple[int, bytes]]:
@@ -88,3 +112,86 @@ def _encodable(value: object) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def iso_date(text: str) -> date:
+    """A date written YYYY-MM-DD. Raises ValueError saying so."""
+    try:
+        if len(text) != 10 or text[4] != "-" or text[7] != "-":
+            raise ValueError
+        return date.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"{text[:40]!r} is no date; write it as YYYY-MM-DD") from None
+
+
+def parse_stamp(text: str) -> date | datetime:
+    """A date (YYYY-MM-DD), or a time (ISO 8601; UTC without an offset) converted to UTC. Raises ValueError with the
+    remedy."""
+    try:
+        if len(text) < 10 or text[4] != "-" or text[7] != "-":
+            raise ValueError
+        return date.fromisoformat(text) if len(text) == 10 else in_utc(datetime.fromisoformat(text))
+    except (ValueError, OverflowError):
+        raise ValueError(f"{text[:40]!r} is no date; write YYYY-MM-DD or YYYY-MM-DDTHH:MM:SSZ") from None
+
+
+def in_utc(moment: datetime) -> datetime:
+    """A time in UTC, which one without an offset is taken for."""
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+def number(column: str, text: str) -> Decimal:
+    """A finite decimal number. Raises ValueError naming its column."""
+    try:
+        value = Decimal(text)
+    except InvalidOperation:
+        value = Decimal("NaN")
+    if not value.is_finite() or "_" in text:
+        raise ValueError(f"{column} {text[:40]!r} is no number; correct the row")
+    return value
+
+
+def write_text(path: Path, text: str) -> None:
+    """Replace a file atomically: a reader, or a crash, sees the old file or the new one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = None
+    try:
+        with NamedTemporaryFile(
+            "w", dir=path.parent, prefix=f".{path.name}.", encoding="utf-8", newline="", delete=False
+        ) as file:
+            temporary = Path(file.name)
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        # A temporary file is the owner's alone; the data folder's files are as readable as any.
+        temporary.chmod(0o644)
+        temporary.replace(path)
+    except BaseException:
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
+        raise
+    _sync_folder(path.parent)
+
+
+def append_lines(path: Path, lines: Sequence[str]) -> None:
+    """Append whole lines in a single step; without any the file stays untouched."""
+    if lines:
+        old = path.read_text(encoding="utf-8-sig") if path.exists() else ""
+        write_text(path, old + ("\n" if old and not old.endswith("\n") else "") + "".join(lines))
+
+
+def json_line(record: dict[str, str | None]) -> str:
+    """One object on one line."""
+    return json.dumps(record, ensure_ascii=False) + "\n"
+
+
+def _sync_folder(folder: Path) -> None:
+    # The rename itself has to survive a power cut; where a folder cannot be opened (Windows) it may not.
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,18 +1,18 @@
-"""Reader of news/SYMBOL.jsonl and filings/SYMBOL.jsonl: dated texts, in order of availability."""
+"""Reader and writer of news/SYMBOL.jsonl and filings/SYMBOL.jsonl: dated texts, in order of availability."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, time, timedelta
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, TypeVar
 
-from connectors.files.availability import Availability, parse_stamp, parse_time
-from connectors.files.rows import json_rows, malformed
-from engine.domain.market import Dropped, Filing, FilingBatch, NewsBatch, NewsItem, Symbol
+from connectors.files.rows import append_lines, in_utc, json_items, json_line, parse_stamp
+from engine.domain.market import Dropped, Filing, FilingBatch, NewsBatch, NewsItem, Symbol, is_crypto
+from engine.ports import Calendar
 
 Record = Mapping[str, Any]
 Item = TypeVar("Item", NewsItem, Filing)
@@ -20,9 +20,7 @@ Item = TypeVar("Item", NewsItem, Filing)
 NO_DATE = "no date"
 NO_TEXT = "no text"
 
-_CREATED = ("created", "created_at")
-_UPDATED = ("updated", "updated_at")
-_ACCEPTED = ("accepted", "accepted_at", "acceptance")
+_END_OF_DAY = time(23, 59, 59, 999_000, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,26 +32,96 @@ class Dates:
     first: date | datetime
     last: date | datetime | None
 
-    def available(self, availability: Availability) -> datetime:
-        """The later of publication and change."""
-        first = availability.of(self.first)
-        return first if self.last is None else max(first, availability.of(self.last))
+
+@dataclass(frozen=True, slots=True)
+class TextKind:
+    """Keys of one kind of record: its texts, its publication, its last change; of each group the first counts."""
+
+    texts: tuple[str, ...]
+    first: tuple[str, ...]
+    last: tuple[str, ...] = ()
+
+    def unusable(self, record: Record) -> str | None:
+        """Reason why a record cannot be used (NO_DATE, NO_TEXT), or None."""
+        if not any(text_of(record, key) for key in ("date", *self.first, *self.last)):
+            return NO_DATE
+        if not any((text_of(record, key) or "").strip() for key in self.texts):
+            return NO_TEXT
+        return None
+
+    def dates(self, record: Record) -> Dates:
+        """Dates of a record. Raises ValueError where a date or time cannot be read."""
+        given, first, last = (_stamp(record, keys) for keys in (("date",), self.first, self.last))
+        clock = text_of(record, "time")
+        if given is not None and clock:
+            # A whole moment may stand under `time`, as some feeds have it; else it is a time of day on the date.
+            whole = len(clock) > 10 and clock[4] == "-"
+            first = parse_stamp(clock) if whole else _time_of_day(_day(given), clock)
+        first = first or given or last
+        if first is None:
+            raise ValueError("there is no date; write one as YYYY-MM-DD")
+        return Dates(_day(given or first), first, last)
 
 
-def read_news(path: Path, symbol: Symbol, availability: Availability) -> NewsBatch:
+NEWS = TextKind(("headline", "summary"), ("created", "created_at"), ("updated", "updated_at"))
+FILINGS = TextKind(("summary",), ("accepted", "accepted_at", "acceptance"))
+
+
+class _SymbolFile:
+    """One symbol's records: availability by its calendar, ids that are unique in the file."""
+
+    def __init__(self, symbol: Symbol, calendar: Calendar) -> None:
+        self._symbol = symbol
+        self._calendar = calendar
+        self._ends: dict[date, datetime] = {}
+        self._ids: Counter[str] = Counter()
+
+    def available(self, dates: Dates) -> datetime:
+        """The later of publication and change (UTC).
+
+        A date counts from the close of its session, on a day without one from the day's end, for crypto from the next
+        midnight: so a dated item reaches the next decision.
+        """
+        stamps = [dates.first] if dates.last is None else [dates.first, dates.last]
+        return max(stamp if isinstance(stamp, datetime) else self._end_of(stamp) for stamp in stamps)
+
+    def id(self, record: Record, keys: Sequence[str]) -> str:
+        """The record's own id, else a hash of its content under `keys`; repeats get a number."""
+        name = text_of(record, "id")
+        if not name:
+            texts = (self._symbol, *(text_of(record, key) or "" for key in keys))
+            name = blake2b("\x1f".join(texts).encode(), digest_size=8).hexdigest()
+        self._ids[name] += 1
+        return name if self._ids[name] == 1 else f"{name}-{self._ids[name]}"
+
+    def _end_of(self, day: date) -> datetime:
+        if day not in self._ends:
+            if is_crypto(self._symbol):
+                end = datetime.combine(day, time(0, tzinfo=UTC)) + timedelta(days=1)
+            elif self._calendar.sessions(day, day):
+                end = self._calendar.closes_at(day)
+            else:
+                end = datetime.combine(day, _END_OF_DAY)
+            self._ends[day] = end
+        return self._ends[day]
+
+
+def read_news(path: Path, symbol: Symbol, calendar: Calendar) -> NewsBatch:
     """All news of a symbol's file. An item without a date or without any text is dropped and counted.
 
     Raises MalformedData at a line that cannot be read.
     """
-    ids = Ids(symbol)
+    file = _SymbolFile(symbol, calendar)
 
-    def item(record: Record) -> NewsItem:
-        dates = news_dates(record)
+    def item(record: Record) -> NewsItem | str:
+        if reason := NEWS.unusable(record):
+            return reason
+        dates = NEWS.dates(record)
         return NewsItem(
-            id=ids.of(record, ("date", "time", *_CREATED, *_UPDATED, "headline", "summary", "source")),
+            id=file.id(record, ("date", "time", *NEWS.first, *NEWS.last, *NEWS.texts, "source")),
             symbol=symbol,
             date=dates.day,
-            available_at=dates.available(availability),
+            available_at=file.available(dates),
             summary=text_of(record, "summary") or "",
             headline=text_of(record, "headline"),
             published=dates.first if isinstance(dates.first, datetime) else None,
@@ -62,71 +130,49 @@ def read_news(path: Path, symbol: Symbol, availability: Availability) -> NewsBat
             url=text_of(record, "url"),
         )
 
-    return NewsBatch(*_read(path, item, ("headline", "summary"), _CREATED + _UPDATED))
+    return NewsBatch(*_read(path, item))
 
 
-def read_filings(path: Path, symbol: Symbol, availability: Availability) -> FilingBatch:
-    """All filings of a file, available from their acceptance, or from the close of their date where only that is given.
+def read_filings(path: Path, symbol: Symbol, calendar: Calendar) -> FilingBatch:
+    """All filings of a symbol's file, available from their acceptance, or from the close of their date where only that
+    is given.
 
     Drops and raises as `read_news`.
     """
-    ids = Ids(symbol)
+    file = _SymbolFile(symbol, calendar)
 
-    def item(record: Record) -> Filing:
-        dates = filing_dates(record)
+    def item(record: Record) -> Filing | str:
+        if reason := FILINGS.unusable(record):
+            return reason
+        dates = FILINGS.dates(record)
         return Filing(
-            id=ids.of(record, ("date", "time", *_ACCEPTED, "form", "summary")),
+            id=file.id(record, ("date", "time", *FILINGS.first, "form", "summary")),
             symbol=symbol,
             form=form_of(record),
             date=dates.day,
-            available_at=dates.available(availability),
+            available_at=file.available(dates),
             summary=text_of(record, "summary") or "",
         )
 
-    return FilingBatch(*_read(path, item, ("summary",), _ACCEPTED))
+    return FilingBatch(*_read(path, item))
 
 
-def _read(
-    path: Path, item: Callable[[Record], Item], texts: Sequence[str], stamps: Sequence[str]
-) -> tuple[tuple[Item, ...], tuple[Dropped, ...]]:
-    """Items of a file's usable records in order of availability, and the dropped ones."""
+def _read(path: Path, parse: Callable[[Record], Item | str]) -> tuple[tuple[Item, ...], tuple[Dropped, ...]]:
+    """Items of a file's usable records in order of availability, and the dropped ones by the reason parsed instead."""
     items: list[Item] = []
     dropped: Counter[str] = Counter()
-    for line, record in json_rows(path):
-        try:
-            reason = unusable(record, texts, stamps)
-            if reason is None:
-                items.append(item(record))
-            else:
-                dropped[reason] += 1
-        except ValueError as problem:
-            raise malformed(path, line, str(problem)) from None
+    for _, item in json_items(path, parse):
+        if isinstance(item, str):
+            dropped[item] += 1
+        else:
+            items.append(item)
     items.sort(key=lambda one: one.available_at)
     source = f"{path.parent.name}/{path.name}"
     return tuple(items), tuple(Dropped(source, reason, count) for reason, count in sorted(dropped.items()))
 
 
-def unusable(record: Record, texts: Sequence[str], stamps: Sequence[str]) -> str | None:
-    """Reason why a record cannot be used (NO_DATE, NO_TEXT), or None."""
-    if not any(text_of(record, key) for key in ("date", *stamps)):
-        return NO_DATE
-    if not any((text_of(record, key) or "").strip() for key in texts):
-        return NO_TEXT
-    return None
-
-
-def news_dates(record: Record) -> Dates:
-    """Dates of a news record. Raises ValueError where a date or time cannot be read."""
-    return _dates(record, _CREATED, _UPDATED)
-
-
-def filing_dates(record: Record) -> Dates:
-    """Dates of a filing's record. Raises ValueError where a date or time cannot be read."""
-    return _dates(record, _ACCEPTED, ())
-
-
 def form_of(record: Record) -> str:
-    """The form of a filing, such as 10-Q. Raises ValueError where it is missing."""
+    """The form of a filing, such as 10-K. Raises ValueError where it is missing."""
     form = text_of(record, "form")
     if not form:
         raise ValueError("the filing has no form; write 10-Q, 10-K, 8-K or another")
@@ -141,47 +187,101 @@ def text_of(record: Record, key: str) -> str | None:
     raise ValueError(f"{key} is {str(value)[:40]}, which is no text; put it in quotes or write null")
 
 
-def _dates(record: Record, first_keys: Sequence[str], last_keys: Sequence[str]) -> Dates:
-    given = _stamp(record, ("date",))
-    created = _stamp(record, first_keys)
-    last = _stamp(record, last_keys)
-    time = text_of(record, "time")
-    if given is not None and time:
-        # A whole moment may stand under `time`, as some feeds have it; else it is a time of day on the date.
-        created = parse_stamp(time) if len(time) > 10 and time[4] == "-" else parse_time(_day(given), time)
-    first = created or given or last
-    if first is None:
-        raise ValueError("there is no date; write one as YYYY-MM-DD")
-    return Dates(_day(given or first), first, last)
+def stored_filings(path: Path) -> Container[str | tuple[str, date]]:
+    """Filings of a file by id, those without one by form and day. Raises MalformedData naming file and line."""
+
+    def key(record: Record) -> str | tuple[str, date] | None:
+        if id := text_of(record, "id"):
+            return id
+        return (form_of(record), FILINGS.dates(record).day) if text_of(record, "date") else None
+
+    return {found for _, found in json_items(path, key) if found is not None}
+
+
+def append_filings(path: Path, filings: Iterable[Filing]) -> int:
+    """Append new filings in a single step; return their number."""
+    stored = stored_filings(path)
+    new = {one.id: one for one in filings if one.id not in stored and (one.form, one.date) not in stored}
+    append_lines(path, [filing_line(one) for one in new.values()])
+    return len(new)
+
+
+def append_news(path: Path, items: Iterable[NewsItem]) -> tuple[int, int]:
+    """Append new news in a single step; return the numbers of added and of unchanged items.
+
+    A changed item is a further line with the same id, available from its change; the earlier line stays, since it was
+    the known version until then. A change outside headline and summary adds nothing. Raises MalformedData naming file
+    and line.
+    """
+
+    def version(record: Record) -> tuple[str | None, tuple[str, str]]:
+        return text_of(record, "id"), (text_of(record, "headline") or "", text_of(record, "summary") or "")
+
+    last = dict(found for _, found in json_items(path, version))
+    lines: list[str] = []
+    unchanged = 0
+    for item in items:
+        texts = item.headline or "", item.summary
+        if last.get(item.id) == texts:
+            unchanged += 1
+        else:
+            last[item.id] = texts
+            lines.append(news_line(item))
+    append_lines(path, lines)
+    return len(lines), unchanged
+
+
+def news_line(item: NewsItem) -> str:
+    """One line of a news file: the time of publication, and `updated` where the item became available later."""
+    record: dict[str, str | None] = {
+        "date": item.date.isoformat(),
+        "time": None,
+        "headline": item.headline,
+        "summary": item.summary,
+        "source": item.source,
+        "sentiment": item.sentiment,
+        "id": item.id,
+    }
+    if item.published is not None:
+        on_its_date = item.published.astimezone(UTC).date() == item.date
+        record["time" if on_its_date else "created"] = _moment(item.published, only_time=on_its_date)
+        if item.available_at > item.published:
+            record["updated"] = _moment(item.available_at)
+    if item.url:
+        record["url"] = item.url
+    return json_line(record)
+
+
+def filing_line(filing: Filing) -> str:
+    """One line of a filing file, with the time of acceptance."""
+    return json_line(
+        {
+            "date": filing.date.isoformat(),
+            "accepted": _moment(filing.available_at),
+            "symbol": filing.symbol,
+            "form": filing.form,
+            "summary": filing.summary,
+            "id": filing.id,
+        }
+    )
+
+
+def _moment(moment: datetime, *, only_time: bool = False) -> str:
+    utc = moment.astimezone(UTC).replace(tzinfo=None)
+    return f"{utc.time().isoformat() if only_time else utc.isoformat()}Z"
 
 
 def _stamp(record: Record, keys: Sequence[str]) -> date | datetime | None:
-    for key in keys:
-        text = text_of(record, key)
-        if text:
-            return parse_stamp(text)
-    return None
+    text = next(filter(None, (text_of(record, key) for key in keys)), None)
+    return None if text is None else parse_stamp(text)
+
+
+def _time_of_day(day: date, text: str) -> datetime:
+    try:
+        return in_utc(datetime.combine(day, time.fromisoformat(text)))
+    except (ValueError, OverflowError):
+        raise ValueError(f"{text[:40]!r} is no time of day; write HH:MM:SS, or null") from None
 
 
 def _day(stamp: date | datetime) -> date:
     return stamp.astimezone(UTC).date() if isinstance(stamp, datetime) else stamp
-
-
-class Ids:
-    """Ids of one file's records: the record's own, else a hash of its content; repeats get a number."""
-
-    def __init__(self, symbol: Symbol) -> None:
-        self._symbol = symbol
-        self._seen: Counter[str] = Counter()
-
-    def of(self, record: Record, keys: Sequence[str]) -> str:
-        """Id of the next record; `keys` make up its content."""
-        name = text_of(record, "id") or content_hash(self._symbol, *(text_of(record, key) for key in keys))
-        self._seen[name] += 1
-        return name if self._seen[name] == 1 else f"{name}-{self._seen[name]}"
-
-
-def content_hash(*texts: str | None) -> str:
-    """Sixteen hexadecimal digits, the same for the same texts."""
-    joined = "\x1f".join("" if text is None else text for text in texts)
-    return blake2b(joined.encode(), digest_size=8).hexdigest()

@@ -1,9 +1,8 @@
-"""SEC EDGAR as a FilingSource: annual and quarterly reports with the time of their acceptance."""
+"""SEC EDGAR as a service of filings: annual and quarterly reports with the time of their acceptance."""
 
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
 from pathlib import Path
@@ -22,10 +21,9 @@ from connectors.filings.submissions import (
 )
 from connectors.rate_limited_http import HttpError, RateLimitedClient, json_object
 from connectors.response_cache import ResponseCache
-from engine.domain.market import Dropped, Filing, FilingBatch, Symbol, is_crypto
+from engine.domain.market import Filing, Symbol
 from engine.errors import ConfigError, NetworkError, TryAgainLater
 
-UNKNOWN_SYMBOL = "symbol unknown to EDGAR"
 NO_DOCUMENT = "no main document"
 NO_TEXT = "no text in the main document"
 
@@ -37,13 +35,15 @@ _Read = TypeVar("_Read")
 
 
 class EdgarFilings:
-    """FilingSource over EDGAR's company tickers, submissions, documents and company facts.
+    """FilingService over EDGAR's company tickers, submissions, documents and company facts.
 
     A filing's `summary` is its key figures and its main sections, in plain text of at most `characters`; a shorter
     summary is an agent's work. It is available from the acceptance time in its own header. Amendments (10-K/A) come
     with the form that they amend, under their own name. Raw responses are cached in `cache_folder`. One instance
     belongs to one event loop. Source: InvestorBench [I1, I5], TradingGPT [G2] (10-Q and 10-K as sources of insights).
     """
+
+    name = "EDGAR"
 
     def __init__(
         self,
@@ -59,12 +59,11 @@ class EdgarFilings:
         www: str = WWW,
         data: str = DATA,
         first_pause: float = 0.5,
-        longest_wait: float = 60.0,
     ) -> None:
         """Set the forms and limits. Raises ConfigError without a User-Agent that names a contact.
 
-        `numbers` gives the CIK of symbols that EDGAR's list lacks; `since` excludes earlier filings; `first_pause` and
-        `longest_wait` are the client's.
+        `numbers` gives the CIK of symbols that EDGAR's list lacks; `since` excludes earlier filings; `first_pause` is
+        the client's.
         """
         self._forms = frozenset(forms)
         self._since = since
@@ -79,7 +78,6 @@ class EdgarFilings:
             headers={"user-agent": contact(user_agent), "accept-encoding": "gzip, deflate"},
             cache=ResponseCache(cache_folder),
             first_pause=first_pause,
-            longest_wait=longest_wait,
         )
         self._companies: dict[str, int] | None = None
         self._facts: dict[int, Mapping[str, Any]] = {}
@@ -88,63 +86,37 @@ class EdgarFilings:
         """Close connections."""
         await self._client.aclose()
 
-    async def filings(self, symbol: Symbol) -> FilingBatch:
-        """All filings of a symbol in order of availability, and the dropped ones.
-
-        Empty for crypto; an unknown symbol is a reason among the dropped. Raises NetworkError, TryAgainLater and
-        ConfigError.
-        """
-        number = await self.number(symbol)
-        if number is None:
-            return FilingBatch() if is_crypto(symbol) else FilingBatch((), (self.unknown(symbol),))
-        items: list[Filing] = []
-        reasons: Counter[str] = Counter()
-        for listed in await self.listed(number):
-            read = await self.read(symbol, number, listed)
-            if isinstance(read, Filing):
-                items.append(read)
-            else:
-                reasons[read] += 1
-        items.sort(key=lambda item: (item.available_at, item.id))
-        return FilingBatch(tuple(items), tuple(self.dropped(symbol, why, n) for why, n in sorted(reasons.items())))
-
-    def unknown(self, symbol: Symbol) -> Dropped:
-        """The dropped item for a symbol that EDGAR does not know."""
-        return self.dropped(symbol, UNKNOWN_SYMBOL)
-
-    @staticmethod
-    def dropped(symbol: Symbol, reason: str, count: int = 1) -> Dropped:
-        """Dropped items under this source's name."""
-        return Dropped(f"EDGAR/{symbol}", reason, count)
-
     async def number(self, symbol: Symbol) -> int | None:
-        """The company's CIK, or None for crypto and for a symbol that EDGAR does not know."""
-        if is_crypto(symbol):
-            return None
+        """The company's CIK, or None for a symbol that EDGAR does not know."""
         if symbol.upper() in self._numbers:
             return self._numbers[symbol.upper()]
         if self._companies is None:
             self._companies = await self._get(f"{self._www}/files/company_tickers.json", _companies) or {}
         return self._companies.get(edgar_ticker(symbol))
 
-    async def listed(self, number: int) -> Sequence[ListedFiling]:
-        """The company's filings of the configured forms, oldest first."""
+    async def listed(self, symbol: Symbol) -> Sequence[ListedFiling] | None:
+        """The company's filings of the configured forms, oldest first; None for a symbol that EDGAR does not know."""
+        number = await self.number(symbol)
+        if number is None:
+            return None
         first = await self._get(f"{self._data}/submissions/CIK{number:010d}.json", _checked_submissions)
         if first is None:
             return ()
         found = list(filings_in(first["filings"]["recent"]))
-        for older in older_files(first):
-            if self._since is None or older.last >= self._since:
-                found += await self._get(f"{self._data}/submissions/{older.name}", _checked_columns) or ()
+        for name, last in older_files(first):
+            if self._since is None or last >= self._since:
+                found += await self._get(f"{self._data}/submissions/{name}", _checked_columns) or ()
         # A filing may stand in two lists while EDGAR moves it from one to the other.
         wanted = {f.accession: f for f in found if self._wants(f)}
         return sorted(wanted.values(), key=lambda f: (f.date, f.accession))
 
-    async def read(self, symbol: Symbol, number: int, listed: ListedFiling) -> Filing | str:
+    async def read(self, symbol: Symbol, listed: ListedFiling) -> Filing | str:
         """One filing with its text, or the reason why it cannot be used."""
         if not listed.document.lower().endswith(READABLE):
             return NO_DOCUMENT
-        folder = f"{self._www}/Archives/edgar/data/{number}/{listed.folder}"
+        number = await self.number(symbol)
+        assert number is not None
+        folder = f"{self._www}/Archives/edgar/data/{number}/{listed.accession.replace('-', '')}"
         page = await self._get(f"{folder}/{listed.document}", _document, immutable=True)
         if page is None:
             return NO_DOCUMENT

@@ -31,20 +31,6 @@ class ListedFiling:
     accepted_by: datetime
     document: str
 
-    @property
-    def folder(self) -> str:
-        """The accession number as in EDGAR's paths."""
-        return self.accession.replace("-", "")
-
-
-@dataclass(frozen=True, slots=True)
-class OlderFilings:
-    """A further file of a company's list and its first and last day."""
-
-    name: str
-    first: date
-    last: date
-
 
 def edgar_ticker(symbol: Symbol) -> str:
     """A symbol in EDGAR's notation: share classes with a dash (BRK-B)."""
@@ -81,13 +67,13 @@ def filings_in(columns: Mapping[str, Any]) -> Iterator[ListedFiling]:
         raise ValueError(f"the list of filings has another shape ({error})") from None
 
 
-def older_files(submissions: Mapping[str, Any]) -> Iterator[OlderFilings]:
-    """The further files of a list. Raises ValueError for another shape."""
+def older_files(submissions: Mapping[str, Any]) -> Iterator[tuple[str, date]]:
+    """The further files of a list by name, each with its last day. Raises ValueError for another shape."""
     try:
         for row in submissions["filings"]["files"]:
             if not re.fullmatch(r"CIK\d{10}-submissions-\d+\.json", row["name"]):
                 raise ValueError(f"{row['name'][:80]!r} is no list of filings")
-            yield OlderFilings(row["name"], date.fromisoformat(row["filingFrom"]), date.fromisoformat(row["filingTo"]))
+            yield row["name"], date.fromisoformat(row["filingTo"])
     except (TypeError, KeyError) as error:
         raise ValueError(f"the list of older filings has another shape ({error})") from None
 

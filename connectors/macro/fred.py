@@ -41,7 +41,6 @@ class FredMacro:
         seconds_between: float = _SECONDS_BETWEEN,
         vintages_per_request: int = _MOST_VINTAGES,
         first_pause: float = 0.5,
-        longest_wait: float = 60.0,
     ) -> None:
         """Raise CredentialsRefused without a key."""
         key = (api_key or "").strip()
@@ -59,7 +58,6 @@ class FredMacro:
             seconds_between=seconds_between,
             timeout=timeout,
             first_pause=first_pause,
-            longest_wait=longest_wait,
         )
         self._hidden = _HideKey(key)
         logging.getLogger("httpx").addFilter(self._hidden)

@@ -53,7 +53,7 @@ class ConfiguredFetch:
 
     async def macro(self, options: FetchOptions) -> list[Fetched]:
         """Merge the configured series from FRED."""
-        from connectors.files.fetch.macro import fetch_macro
+        from connectors.files.macro import fetch_macro
 
         source = fred_macro(self.config)
         try:

@@ -1,4 +1,4 @@
-"""What every FilingSource keeps, whichever adapter it is: the demo market, a data folder, SEC EDGAR."""
+"""The contract of every FilingSource: the demo market, and data folders, one of them filled from SEC EDGAR."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ import pytest
 
 from connectors.demo import DEFAULT_WATCHLIST, DemoMarket
 from connectors.files import FilesMarket
-from connectors.files.append import append_filings
+from connectors.files.fetch.filings import fetch_filings
 from connectors.filings import EdgarFilings
 from engine.domain.market import Symbol
 from engine.ports import FilingSource
+from engine.services import FetchOptions
 from tests.connectors.weekdays import calendar_for
 from tests.data_folders import write_folder
 from tests.servers.fake_edgar import AGENT, SYMBOL, fake_edgar
@@ -39,7 +40,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(params=["demo", "files", "real files", "edgar", "fetched"])
+@pytest.fixture(params=["demo", "files", "real files", "fetched"])
 def kind(request: pytest.FixtureRequest) -> tuple[str, Path | None]:
     """Which source, and the folder of one that stands in files."""
     fixture = {"files": "written", "real files": "real_data"}.get(request.param)
@@ -49,14 +50,11 @@ def kind(request: pytest.FixtureRequest) -> tuple[str, Path | None]:
 @pytest.fixture
 async def case(kind: tuple[str, Path | None], tmp_path: Path) -> AsyncIterator[Case]:
     name, folder = kind
-    if name in ("edgar", "fetched"):
+    if name == "fetched":
         with fake_edgar() as web:
             source = EdgarFilings(AGENT, tmp_path / "cache", requests_per_second=1000, www=web.url, data=web.url)
-            if name == "edgar":
-                yield Case(source, (SYMBOL,), True)
-            else:
-                append_filings(tmp_path / "filings" / f"{SYMBOL}.jsonl", (await source.filings(SYMBOL)).items)
-                yield Case(FilesMarket(tmp_path, calendar_for), (SYMBOL,), True)
+            await fetch_filings(source, FetchOptions(folder=tmp_path), [SYMBOL])
+            yield Case(FilesMarket(tmp_path, calendar_for), (SYMBOL,), True)
             await source.aclose()
     elif folder is None:
         yield Case(DemoMarket(5, calendar_for, THROUGH), DEFAULT_WATCHLIST)

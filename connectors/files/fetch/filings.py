@@ -1,4 +1,4 @@
-"""Filings from a service into a data folder; what is there stays."""
+"""Filings from a service into a data folder; stored ones stay."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import date
 from typing import Protocol, TypeVar
 
-from connectors.files.append import append_filings, stored_filings
+from connectors.files.texts import append_filings, stored_filings
 from engine.domain.fetched import Fetched
 from engine.domain.market import Dropped, Filing, Symbol, is_crypto, parse_symbol
 from engine.services import FetchOptions
@@ -16,57 +16,40 @@ _AT_ONCE = 8  # filings that are written together: what a crash may cost
 
 
 class Listed(Protocol):
-    """A filing on a company's list."""
+    """A filing on a company's list: its id, its form such as 10-K, the day on which it was filed."""
 
     @property
-    def accession(self) -> str:
-        """Its id."""
-        ...
-
+    def accession(self) -> str: ...
     @property
-    def form(self) -> str:
-        """Its form, such as 10-K."""
-        ...
-
+    def form(self) -> str: ...
     @property
-    def date(self) -> date:
-        """The day on which it was filed."""
-        ...
+    def date(self) -> date: ...
 
 
 ListedT = TypeVar("ListedT", bound=Listed)
 
 
 class FilingService(Protocol[ListedT]):
-    """A service that lists a company's filings and reads each. Every question raises ConfigError, NetworkError and
+    """A service that lists a company's filings and reads each. Every request raises ConfigError, NetworkError and
     TryAgainLater."""
 
-    async def number(self, symbol: Symbol) -> int | None:
-        """The company's number, or None for crypto and for a symbol that is not known."""
+    name: str
+    """The service's name, under which unusable filings are counted."""
+
+    async def listed(self, symbol: Symbol) -> Sequence[ListedT] | None:
+        """The company's filings, oldest first; None for a symbol that is not known."""
         ...
 
-    async def listed(self, number: int) -> Sequence[ListedT]:
-        """The company's filings, oldest first."""
-        ...
-
-    async def read(self, symbol: Symbol, number: int, listed: ListedT) -> Filing | str:
+    async def read(self, symbol: Symbol, listed: ListedT) -> Filing | str:
         """One filing with its text, or the reason why it cannot be used."""
-        ...
-
-    def unknown(self, symbol: Symbol) -> Dropped:
-        """The note of a symbol that is not known."""
-        ...
-
-    def dropped(self, symbol: Symbol, reason: str, count: int = 1) -> Dropped:
-        """Filings that cannot be used, under the service's name."""
         ...
 
 
 async def fetch_filings(
     source: FilingService[ListedT], options: FetchOptions, symbols: Sequence[Symbol]
 ) -> list[Fetched]:
-    """Add the filings of symbols to filings/SYMBOL.jsonl, a few at a time; what was written before an error stays.
-    Raises as the service does, and MalformedData."""
+    """Add the filings of symbols to filings/SYMBOL.jsonl, a few at a time; crypto has none. What was written before an
+    error stays. Raises as the service does, and MalformedData."""
     done: list[Fetched] = []
     for symbol in map(parse_symbol, symbols):
         done.append(await _of_symbol(source, options, symbol))
@@ -77,20 +60,19 @@ async def fetch_filings(
 
 async def _of_symbol(source: FilingService[ListedT], options: FetchOptions, symbol: Symbol) -> Fetched:
     path = options.folder / "filings" / f"{symbol}.jsonl"
-    number = await source.number(symbol)
-    if number is None:
-        reasons = () if is_crypto(symbol) else (source.unknown(symbol),)
-        return Fetched(name=symbol, path=path, added=0, unchanged=0, dropped=reasons)
-    listed, there = await source.listed(number), stored_filings(path)
-    wanted = [one for one in listed if not there.contains(one.accession, one.form, one.date)]
-    added, unusable, waiting, stopped = 0, Counter[str](), list[Filing](), False
+    stored, added, unusable, waiting, stopped = stored_filings(path), 0, Counter[str](), list[Filing](), False
+    listed = () if is_crypto(symbol) else await source.listed(symbol)
+    if listed is None:
+        unusable[f"symbol unknown to {source.name}"] += 1
+        listed = ()
+    wanted = [one for one in listed if one.accession not in stored and (one.form, one.date) not in stored]
     try:
         for at, one in enumerate(wanted):
             options.progress(f"{symbol} {one.form} {one.date}", at, len(wanted))
             stopped = options.stop()
             if stopped:
                 break
-            read = await source.read(symbol, number, one)
+            read = await source.read(symbol, one)
             if isinstance(read, Filing):
                 waiting.append(read)
             else:
@@ -106,6 +88,6 @@ async def _of_symbol(source: FilingService[ListedT], options: FetchOptions, symb
         path=path,
         added=added,
         unchanged=len(listed) - len(wanted),
-        dropped=tuple(source.dropped(symbol, why, count) for why, count in sorted(unusable.items())),
+        dropped=tuple(Dropped(f"{source.name}/{symbol}", why, count) for why, count in sorted(unusable.items())),
         complete=not stopped,
     )

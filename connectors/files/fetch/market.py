@@ -8,11 +8,10 @@ from contextlib import asynccontextmanager
 from datetime import date
 from pathlib import Path
 
-from connectors.files.fetch.bars import fetch_actions, fetch_bars
-from connectors.files.fetch.job import FetchJob
-from connectors.files.fetch.log import FetchLog
+from connectors.files.fetch.bars import BarsFetch
+from connectors.files.fetch.job import FetchJob, FetchLog
 from connectors.files.fetch.news import fetch_news
-from connectors.files.merge import stored_bars
+from connectors.files.prices import read_bars
 from engine.domain.fetched import Fetched
 from engine.domain.market import Symbol
 from engine.errors import TryAgainLater
@@ -33,23 +32,23 @@ class FolderFetch:
 
     async def bars(self, symbols: Sequence[Symbol], since: date | None = None) -> list[Fetched]:
         """Add bars, and the actions that adj_close is computed from."""
-        return await fetch_bars(self._job, symbols, since)
+        return await BarsFetch(self._job, since).bars(symbols)
 
     async def actions(self, symbols: Sequence[Symbol], since: date | None = None) -> list[Fetched]:
         """Merge corporate actions."""
-        return await fetch_actions(self._job, symbols, since)
+        return await BarsFetch(self._job, since).actions(symbols)
 
     async def news(self, symbols: Sequence[Symbol], since: date | None = None) -> list[Fetched]:
         """Add news."""
         return await fetch_news(self._job, symbols, since)
 
     def late(self, symbols: Sequence[Symbol], session: date) -> list[Symbol]:
-        """Symbols whose bars do not reach a session. A coin's day may end later than the session does."""
+        """Symbols whose bars do not reach a session. A crypto pair's day may end later than the session."""
         late = []
         for symbol in symbols:
-            kept = stored_bars(self._job.file("prices", symbol), symbol)
+            stored = read_bars(self._job.file("prices", symbol))
             needed = min(session, self._job.last_session(symbol))
-            if not kept or date.fromordinal(kept[-1][0]) < needed:
+            if not stored or date.fromordinal(stored[-1][0]) < needed:
                 late.append(symbol)
         return late
 
@@ -67,8 +66,8 @@ class FolderFetch:
 async def open_folder_fetch(
     source: MarketDataService, options: FetchOptions, calendar_for: Callable[[Symbol], Calendar], clock: Clock
 ) -> AsyncIterator[FolderFetch]:
-    """A fetch into a folder that nobody else fills until the block ends. Raises TryAgainLater where another fetch does
-    not end."""
+    """A fetch into a folder that no other process fills until the block ends. Raises TryAgainLater where another
+    fetch does not end."""
     async with _alone(options.folder):
         log = FetchLog(options.folder)
         job = FetchJob(source=source, options=options, log=log, calendar_for=calendar_for, clock=clock)

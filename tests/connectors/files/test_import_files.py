@@ -16,7 +16,7 @@ from connectors.files.import_files import (
     import_news,
     import_prices,
 )
-from connectors.files.write import write_text
+from connectors.files.rows import write_text
 from engine.domain.market import parse_symbol
 from engine.errors import MalformedData, MissingData, UsageError
 from tests.connectors.weekdays import calendar_for
@@ -129,7 +129,7 @@ def test_a_crash_while_writing_leaves_the_old_file(tmp_path: Path, monkeypatch: 
     def full(_: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("connectors.files.write.os.fsync", full)
+    monkeypatch.setattr("connectors.files.rows.os.fsync", full)
     rows = "date,open,high,low,close\n2024-03-06,11,12,11,12\n"
     with pytest.raises(OSError, match="No space"):
         import_prices(source(tmp_path, "more.csv", rows), tmp_path / "data", "ABC")

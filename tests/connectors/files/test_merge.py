@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from math import nan
@@ -11,11 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connectors.files.adjusted_closes import adjusted_closes, extended_closes
-from connectors.files.append import append_news
-from connectors.files.fetch.log import Asked, FetchLog
-from connectors.files.merge import Merged, checked_row, merge_actions, merge_bars, stored_bars
-from connectors.files.prices import BarRow
+from connectors.files.fetch.job import FetchLog, SymbolRequests
+from connectors.files.merge import adjusted_closes, checked_row, extended_closes, merge_actions, merge_bars
+from connectors.files.prices import BarRow, read_bars
+from connectors.files.texts import append_news
 from engine.domain.market import NANO, UNKNOWN, ActionKind, Bar, CorporateAction, NewsItem
 from engine.errors import MalformedData
 
@@ -92,30 +92,30 @@ def row(n: int, close: int, volume: float = 5.0) -> BarRow:
 def test_a_merge_counts_and_keeps_unless_told_otherwise(tmp_path: Path) -> None:
     path = tmp_path / "prices" / "AAA.csv"
 
-    def merge(*rows: BarRow, replace: bool = False) -> Merged:
-        return merge_bars(path, "AAA", rows, (), (), replace=replace, keep_adjusted=False)
+    def merge(*rows: BarRow, replace: bool = False) -> Counter[str]:
+        return merge_bars(path, rows, (), (), replace=replace, keep_adjusted=False)
 
-    assert merge() == Merged()
+    assert merge() == Counter()
     assert not path.exists()
-    assert merge(row(1, 11), row(0, 10, nan)) == Merged(added=2)
+    assert merge(row(1, 11), row(0, 10, nan)) == Counter(added=2)
     before = path.stat().st_mtime_ns
-    assert merge(row(0, 10, nan)) == Merged(unchanged=1)
+    assert merge(row(0, 10, nan)) == Counter(unchanged=1)
     assert path.stat().st_mtime_ns == before
-    assert merge(row(1, 12), row(2, 13)) == Merged(added=1, differing=1)
-    assert [bar[4] // NANO for bar in stored_bars(path, "AAA")] == [10, 11, 13]
-    assert merge(row(1, 12), replace=True) == Merged(replaced=1)
-    assert [bar[4] // NANO for bar in stored_bars(path, "AAA")] == [10, 12, 13]
+    assert merge(row(1, 12), row(2, 13)) == Counter(added=1, differing=1)
+    assert [bar[4] // NANO for bar in read_bars(path)] == [10, 11, 13]
+    assert merge(row(1, 12), replace=True) == Counter(replaced=1)
+    assert [bar[4] // NANO for bar in read_bars(path)] == [10, 12, 13]
 
 
 def test_actions_are_merged_and_none_at_all_is_written_down(tmp_path: Path) -> None:
     path = tmp_path / "actions" / "AAA.csv"
-    assert merge_actions(path, "AAA", (), replace=False) == ((), Merged())
+    assert merge_actions(path, "AAA", (), replace=False) == ((), Counter())
     assert path.read_text() == "ex_date,kind,value\n"
     merge_actions(path, "AAA", [act(1, DIVIDEND, "0.5")], replace=False)
     known, merged = merge_actions(path, "AAA", [act(1, DIVIDEND, "0.6"), act(2, SPLIT, "2")], replace=False)
-    assert merged == Merged(added=1, differing=1)
+    assert merged == Counter(added=1, differing=1)
     assert [one.value for one in known] == [Decimal("0.5"), Decimal(2)]
-    assert merge_actions(path, "AAA", [act(1, DIVIDEND, "0.6")], replace=True)[1] == Merged(replaced=1)
+    assert merge_actions(path, "AAA", [act(1, DIVIDEND, "0.6")], replace=True)[1] == Counter(replaced=1)
 
 
 def test_a_bar_that_cannot_be_is_refused_with_its_day() -> None:
@@ -135,13 +135,13 @@ def test_a_bar_that_cannot_be_is_refused_with_its_day() -> None:
 def test_a_log_that_is_damaged_or_of_a_later_program_is_no_obstacle(tmp_path: Path) -> None:
     log = FetchLog(tmp_path)
     log.note("AAA", feed="iex", computed=True)
-    assert FetchLog(tmp_path).of("AAA") == Asked(feed="iex", computed=True)
+    assert FetchLog(tmp_path).of("AAA") == SymbolRequests(feed="iex", computed=True)
     text = (tmp_path / "fetched.json").read_text()
     (tmp_path / "fetched.json").write_text(text.replace('"feed"', '"later": 1, "feed"'))
     assert FetchLog(tmp_path).of("AAA").computed
     for damage in ("", "[]", text.replace("true", '"yes"'), "\x00"):
         (tmp_path / "fetched.json").write_text(damage)
-        assert FetchLog(tmp_path).of("AAA") == Asked()
+        assert FetchLog(tmp_path).of("AAA") == SymbolRequests()
 
 
 def test_news_of_other_hands_stays_to_the_letter(tmp_path: Path) -> None:

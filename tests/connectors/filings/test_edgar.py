@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
@@ -12,8 +14,8 @@ from typing import Any
 import pytest
 
 from connectors.filings import EdgarFilings
-from connectors.filings.edgar import NO_DOCUMENT, NO_TEXT, UNKNOWN_SYMBOL
-from engine.domain.market import Dropped, Filing, FilingBatch
+from connectors.filings.edgar import NO_DOCUMENT, NO_TEXT
+from engine.domain.market import Filing
 from engine.errors import ConfigError, MalformedData, NetworkError, TryAgainLater
 from tests.servers.fake_edgar import AGENT, CIK, SYMBOL, TOO_MANY, UNDECLARED, fake_edgar
 from tests.servers.fake_web import FakeWeb, Page
@@ -41,36 +43,57 @@ async def edgar(web: FakeWeb, tmp_path: Path) -> AsyncIterator[Open]:
         await one.aclose()
 
 
+@dataclass
+class Batch:
+    """Filings in order of availability, and the reasons why others cannot be used."""
+
+    items: list[Filing] = field(default_factory=list)
+    reasons: Counter[str] = field(default_factory=Counter)
+
+
+async def filings_of(source: EdgarFilings, symbol: str) -> Batch:
+    """Everything that is listed of a company, read."""
+    batch = Batch()
+    for listed in await source.listed(symbol) or ():
+        read = await source.read(symbol, listed)
+        if isinstance(read, Filing):
+            batch.items.append(read)
+        else:
+            batch.reasons[read] += 1
+    batch.items.sort(key=lambda one: (one.available_at, one.id))
+    return batch
+
+
 async def by_form(source: EdgarFilings, form: str) -> Filing:
-    return next(one for one in (await source.filings(SYMBOL)).items if one.form == form)
+    return next(one for one in (await filings_of(source, SYMBOL)).items if one.form == form)
 
 
 async def test_a_filing_is_known_from_the_acceptance_in_its_own_header(edgar: Open) -> None:
     """The list writes one of these in UTC and the other in New York's time, both with a Z."""
     source = edgar()
-    known = {one.id: one.available_at for one in (await source.filings(SYMBOL)).items}
+    known = {one.id: one.available_at for one in (await filings_of(source, SYMBOL)).items}
     assert known["0001900001-23-000010"] == datetime(2023, 2, 16, 21, 30, 15, tzinfo=UTC)
     assert known["0001900001-23-000021"] == datetime(2023, 5, 4, 11, 5, tzinfo=UTC)
 
 
 async def test_without_a_header_the_later_reading_of_the_list_counts(edgar: Open) -> None:
-    oldest = (await edgar().filings(SYMBOL)).items[0]
+    oldest = (await filings_of(edgar(), SYMBOL)).items[0]
     assert oldest.date == date(2016, 2, 12)
     assert oldest.available_at == datetime(2016, 2, 12, 16, tzinfo=UTC)
 
 
 async def test_amendments_come_under_their_own_name_and_other_forms_only_when_wanted(edgar: Open) -> None:
-    forms = [one.form for one in (await edgar().filings(SYMBOL)).items]
+    forms = [one.form for one in (await filings_of(edgar(), SYMBOL)).items]
     assert forms == ["10-K", "10-K", "10-K/A", "10-Q"]
     amended = await by_form(edgar(), "10-K/A")
     assert (amended.date, amended.available_at.date()) == (date(2023, 4, 3), date(2023, 3, 31))
-    only = (await edgar(forms=("8-K",)).filings(SYMBOL)).items
+    only = (await filings_of(edgar(forms=("8-K",)), SYMBOL)).items
     assert [(one.form, one.summary) for one in only] == [("8-K", "Item 2.02 Results of Operations\nWe opened a plant.")]
 
 
 async def test_what_cannot_be_read_is_counted_with_its_reason(edgar: Open) -> None:
-    batch = await edgar().filings(SYMBOL)
-    assert set(batch.dropped) == {Dropped("EDGAR/QLMP", NO_DOCUMENT, 2), Dropped("EDGAR/QLMP", NO_TEXT, 1)}
+    batch = await filings_of(edgar(), SYMBOL)
+    assert batch.reasons == Counter({NO_DOCUMENT: 2, NO_TEXT: 1})
 
 
 async def test_the_text_is_the_sections_that_matter_and_nothing_hidden(edgar: Open) -> None:
@@ -106,21 +129,18 @@ async def test_key_figures_are_those_that_the_filing_itself_reported(edgar: Open
 
 @pytest.mark.parametrize("characters", [500, 1200, 2500])
 async def test_the_text_is_cut_to_the_configured_length(edgar: Open, characters: int) -> None:
-    for one in (await edgar(characters=characters).filings(SYMBOL)).items:
+    for one in (await filings_of(edgar(characters=characters), SYMBOL)).items:
         assert 0 < len(one.summary) <= characters
 
 
 async def test_since_leaves_out_older_filings_and_does_not_ask_for_them(edgar: Open, web: FakeWeb) -> None:
-    items = (await edgar(since=date(2023, 4, 1)).filings(SYMBOL)).items
+    items = (await filings_of(edgar(since=date(2023, 4, 1)), SYMBOL)).items
     assert [one.form for one in items] == ["10-K/A", "10-Q"]
     assert not [path for path in web.paths() if "submissions-001" in path or "qlmp-20221231" in path]
 
 
-async def test_an_unknown_symbol_is_a_reason_and_crypto_is_nothing(edgar: Open, web: FakeWeb) -> None:
-    assert await edgar().filings("NOSUCH") == FilingBatch((), (Dropped("EDGAR/NOSUCH", UNKNOWN_SYMBOL, 1),))
-    web.asked.clear()
-    assert await edgar().filings("BTC-USD") == FilingBatch()
-    assert not web.asked
+async def test_an_unknown_symbol_has_no_list(edgar: Open) -> None:
+    assert await edgar().listed("NOSUCH") is None
 
 
 async def test_share_classes_and_configured_numbers_are_found(edgar: Open) -> None:
@@ -129,10 +149,10 @@ async def test_share_classes_and_configured_numbers_are_found(edgar: Open) -> No
 
 
 async def test_what_does_not_change_is_asked_for_once(edgar: Open, web: FakeWeb) -> None:
-    first = await edgar().filings(SYMBOL)
+    first = await filings_of(edgar(), SYMBOL)
     asked = len(web.asked)
     web.asked.clear()
-    assert await edgar().filings(SYMBOL) == first
+    assert await filings_of(edgar(), SYMBOL) == first
     kept = [one for one in web.asked if one.path.startswith("/Archives") and one.path.endswith("qlmp-20221231.htm")]
     assert not kept
     assert len(web.asked) < asked
@@ -142,12 +162,12 @@ async def test_what_does_not_change_is_asked_for_once(edgar: Open, web: FakeWeb)
 
 
 async def test_a_damaged_cache_is_asked_for_anew(edgar: Open, tmp_path: Path) -> None:
-    first = await edgar().filings(SYMBOL)
+    first = await filings_of(edgar(), SYMBOL)
     files = list((tmp_path / "cache").rglob("*.gz"))
     assert files
     for at, path in enumerate(files):
         path.write_bytes(path.read_bytes()[: 20 if at % 2 else 0])
-    assert await edgar().filings(SYMBOL) == first
+    assert await filings_of(edgar(), SYMBOL) == first
 
 
 @pytest.mark.parametrize(
@@ -164,7 +184,7 @@ async def test_a_damaged_cache_is_asked_for_anew(edgar: Open, tmp_path: Path) ->
 )
 async def test_a_passing_fault_is_borne(edgar: Open, web: FakeWeb, fault: Page) -> None:
     web.fail(fault, fault, at=f"/submissions/CIK{CIK:010d}.json")
-    assert len((await edgar().filings(SYMBOL)).items) == 4
+    assert len((await filings_of(edgar(), SYMBOL)).items) == 4
     assert web.paths().count(f"/submissions/CIK{CIK:010d}.json") == 3
 
 
@@ -210,7 +230,7 @@ async def test_a_lasting_fault_is_one_clear_line(
     web.fail(*[fault] * 8)
     source = edgar(timeout=0.05 if fault.slow else 5.0)
     with pytest.raises(error, match=said) as caught:
-        await source.filings(SYMBOL)
+        await filings_of(source, SYMBOL)
     assert "\n" not in str(caught.value)
     assert "EDGAR" in str(caught.value)
 
@@ -219,14 +239,14 @@ async def test_facts_of_another_shape_are_malformed(edgar: Open, web: FakeWeb) -
     facts = b'{"facts": {"us-gaap": {"Revenues": {"units": {"USD": [{"accn": "0001900001-23-000010"}]}}}}}'
     web.fail(Page(body=facts), at=f"companyfacts/CIK{CIK:010d}.json")
     with pytest.raises(MalformedData, match="Revenues"):
-        await edgar(since=date(2020, 1, 1)).filings(SYMBOL)
+        await filings_of(edgar(since=date(2020, 1, 1)), SYMBOL)
 
 
 async def test_nobody_at_the_address_is_a_network_error(edgar: Open) -> None:
     with pytest.raises(NetworkError, match="ConnectError"):
-        await edgar(www="http://127.0.0.1:9").filings(SYMBOL)
+        await filings_of(edgar(www="http://127.0.0.1:9"), SYMBOL)
     with pytest.raises(ConfigError, match="no http"):
-        await edgar(www="sec.gov").filings(SYMBOL)
+        await filings_of(edgar(www="sec.gov"), SYMBOL)
 
 
 @pytest.mark.parametrize("agent", [None, "", "  ", "curl/8.0", "jane@example.com", "Jane\nDoe jane@example.com"])
@@ -238,7 +258,7 @@ def test_without_a_contact_nothing_is_asked(edgar: Open, web: FakeWeb, agent: st
 
 async def test_every_request_says_who_asks_and_keeps_the_pace(edgar: Open, web: FakeWeb) -> None:
     started = time.monotonic()
-    await edgar(requests_per_second=50.0).filings(SYMBOL)
+    await filings_of(edgar(requests_per_second=50.0), SYMBOL)
     assert time.monotonic() - started >= (len(web.asked) - 1) / 50 * 0.9
     assert {one.headers["user-agent"] for one in web.asked} == {AGENT}
 
@@ -249,5 +269,5 @@ async def test_an_address_out_of_a_list_cannot_lead_elsewhere(edgar: Open, web: 
     body = json.dumps({"filings": {"recent": columns, "files": []}}).encode()
     web.fail(*[Page(body=body)] * 4, at=f"/submissions/CIK{CIK:010d}.json")
     with pytest.raises(NetworkError, match="is no filing"):
-        await edgar().filings(SYMBOL)
+        await filings_of(edgar(), SYMBOL)
     assert not [path for path in web.paths() if "evil" in path]
