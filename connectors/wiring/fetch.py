@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING
@@ -34,36 +34,29 @@ class ConfiguredFetch:
         """A fetch of market data until the block ends: from the desk's broker, or from Alpaca where it brings none."""
         from connectors.files.fetch.market import open_folder_fetch
 
-        source = open_data(self.config)
-        try:
-            async with open_folder_fetch(source, options, calendars(), clock) as fetch:
-                yield fetch
-        finally:
-            await source.aclose()
+        async with (
+            aclosing(open_data(self.config)) as source,
+            open_folder_fetch(source, options, calendars(), clock) as fetch,
+        ):
+            yield fetch
 
     async def filings(self, options: FetchOptions, symbols: Sequence[Symbol], since: date | None) -> list[Fetched]:
         """Add filings from EDGAR."""
         from connectors.files.fetch.filings import fetch_filings
 
-        source = edgar_filings(self.config, since)
-        try:
+        async with aclosing(edgar_filings(self.config, since)) as source:
             return await fetch_filings(source, options, symbols)
-        finally:
-            await source.aclose()
 
     async def macro(self, options: FetchOptions) -> list[Fetched]:
         """Merge the configured series from FRED."""
         from connectors.files.macro import fetch_macro
 
-        source = fred_macro(self.config)
-        try:
+        async with aclosing(fred_macro(self.config)) as source:
             return await fetch_macro(source, options, self.config.macro.series)
-        finally:
-            await source.aclose()
 
     @property
     def has_macro_key(self) -> bool:
-        """Whether FRED's key is there."""
+        """True where FRED's key is set."""
         from connectors.macro.fred import KEY_VARIABLE
 
         return bool(os.environ.get(KEY_VARIABLE))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import aclosing, closing, contextmanager
 from dataclasses import dataclass
 
 from engine import places
@@ -60,8 +60,5 @@ class ConfiguredModels:
         from connectors.llm.probe import probe
         from connectors.wiring.remote_models import RemoteModels
 
-        model = RemoteModels(self.config, ReplayMode.LIVE).live(spec)
-        try:
+        async with aclosing(RemoteModels(self.config, ReplayMode.LIVE).live(spec)) as model:
             return await probe(model)
-        finally:
-            await model.aclose()

@@ -76,22 +76,24 @@ def build_sandbox(
 
 
 def desk_environment(server: SandboxServer, config: Config, data: DataSpec) -> Mapping[str, str]:
-    """The variables with which a desk trades at a sandbox over `data`: where it is, whose clock counts, and, where
-    none are configured, symbols. A desk that reads the sandbox's own data folder need not fetch from it."""
-    found = {**server.environment, "PAPERDESK_BROKER__KIND": "alpaca", "PAPERDESK_BROKER__CLOCK": "broker"}
+    """The environment variables of a desk at a sandbox over `data`: address, clock, and, where none are configured,
+    symbols. A desk that reads the sandbox's own data folder need not fetch from it."""
+    variables = {**server.environment, "PAPERDESK_BROKER__KIND": "alpaca", "PAPERDESK_BROKER__CLOCK": "broker"}
     if not config.desk.symbols:
         from connectors.demo import DEFAULT_WATCHLIST
 
         symbols = DEFAULT_WATCHLIST if data.folder is None else server.exchange.market.symbols[:FEW]
-        found["PAPERDESK_DESK__SYMBOLS"] = ",".join(symbols)
+        variables["PAPERDESK_DESK__SYMBOLS"] = ",".join(symbols)
     if data.folder is not None and data.folder == config.data.folder:
-        found["PAPERDESK_DATA__REFRESH"] = "false"
-    return found
+        variables["PAPERDESK_DATA__REFRESH"] = "false"
+    return variables
 
 
 def ready(symbols: Sequence[Symbol], session: date) -> datetime:
-    """When a desk can decide for a session: five minutes after its close, and after its UTC day where a coin is among
-    the symbols."""
+    """The time at which a desk can decide for a session.
+
+    It is five minutes after the close, and after the UTC day where crypto is among the symbols.
+    """
     closes = _exchange().closes_at(session)
     if any(is_crypto(symbol) for symbol in symbols):
         closes = max(closes, AroundTheClock().closes_at(session))
@@ -99,18 +101,18 @@ def ready(symbols: Sequence[Symbol], session: date) -> datetime:
 
 
 def ready_by(symbols: Sequence[Symbol], now: datetime) -> datetime:
-    """When the session that was the last to close by a moment is ready; the moment itself, where it is."""
+    """The time at which the session that was the last to close by a moment is ready; the moment itself, where it is."""
     return max(now, ready(symbols, _exchange().last_closed(now)))
 
 
 def next_ready(symbols: Sequence[Symbol], now: datetime) -> datetime:
-    """When the next session is ready that is not by a moment."""
+    """The time at which the next session is ready that is not by a moment."""
     days = _exchange().sessions(now.date() - timedelta(days=1), now.date() + _REST)
     return next(moment for moment in (ready(symbols, day) for day in days) if moment > now)
 
 
 def sessions_before(symbols: Sequence[Symbol], count: int, now: datetime) -> datetime:
-    """When the first of so many sessions is ready of which the last is the last completed one."""
+    """The time at which the first of so many sessions is ready of which the last is the last completed one."""
     calendar = desk_calendar(symbols, places.session_table())
     last = session_to_decide(calendar, symbols, None, now)
     days = _exchange().sessions(last - timedelta(days=2 * count + 14), last)
@@ -118,9 +120,11 @@ def sessions_before(symbols: Sequence[Symbol], count: int, now: datetime) -> dat
 
 
 async def start_of(data: DataSpec, session: date | None) -> datetime:
-    """When a sandbox begins: five minutes after a session's close. Without one it is now on the demo market, which
-    never ends, and LEFT sessions before most histories of a data folder end. Raises UsageError for a day without a
-    session, MissingData for one before the first bar or after the last."""
+    """The time at which a sandbox begins: five minutes after a session's close.
+
+    Without one it is now on the demo market, which never ends, and LEFT sessions before most histories of a data folder
+    end. Raises UsageError for a day without a session, MissingData for one before the first bar or after the last.
+    """
     exchange = _exchange()
     if session is None and data.folder is None:
         return LiveClock().now()

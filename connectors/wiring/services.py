@@ -81,12 +81,12 @@ def open_notifiers(config: Config) -> Sequence[Notifier]:
     """Receivers of notifications. Raises ConfigError for a program or an address that is none."""
     from connectors.notify import CommandNotifier, WebhookNotifier
 
-    found: list[Notifier] = []
+    notifiers: list[Notifier] = []
     if config.notify.command:
-        found.append(CommandNotifier(config.notify.command))
+        notifiers.append(CommandNotifier(config.notify.command))
     if config.notify.webhook is not None:
-        found.append(WebhookNotifier(config.notify.webhook))
-    return found
+        notifiers.append(WebhookNotifier(config.notify.webhook))
+    return notifiers
 
 
 def open_painter() -> ChartPainter:
