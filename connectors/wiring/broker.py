@@ -89,7 +89,7 @@ class ConfiguredBroker:
 def open_data(config: Config) -> MarketDataService:
     """The data service of the desk's broker, or of DATA_VENDOR for a desk whose broker brings none.
 
-    Nothing is requested yet. Raises ConfigError for an address that is not paper, CredentialsRefused for a key that is missing.
+    Nothing is requested yet. Raises ConfigError for an address that is not paper, CredentialsRefused for a missing key.
     """
     own = broker_of(config)
     vendor = own if own is not None and own.open_data is not None else _registration(DATA_VENDOR)
