@@ -34,28 +34,26 @@ class _Section(BaseModel):
 class DeskConfig(_Section):
     """The desk: symbols, preset, cash and briefing."""
 
-    name: str = Field("demo", description="Name of the desk: its journal and its orders carry it.")
-    symbols: tuple[str, ...] = Field(
-        (), description="Symbols in the order in which they are decided; empty: the demo desk's."
-    )
-    preset: str = Field("desk", description="Which preset of the cycle runs: a name or a path to a TOML file.")
-    cash: Decimal = Field(Decimal(100_000), gt=0, description="Paper money that a desk or a backtest starts with.")
-    seed: int = Field(0, description="Seed of everything that draws: random trader, intervals.")
-    risk: Literal["momentum", "risk-seeking", "risk-neutral", "risk-averse"] | None = Field(
-        None, description="Risk character: momentum (it follows the price), risk-seeking, ...; none: the preset's."
-    )
-    preference: Literal["aggressive", "moderate", "conservative"] | None = Field(
-        None, description="How the trader trades: aggressive, moderate or conservative; none: the preset's."
-    )
-    tools: tuple[str, ...] | None = Field(
-        None, description="Rule strategies whose signals the decision reads; none: the preset's."
-    )
-    instruction: str | None = Field(
-        None, description="A standing instruction for the decisions of presets with memory; sizing rules outrank it."
-    )
-    profile: dict[str, str] = Field(
-        {}, description="What agents are told of an asset and its sector, by symbol: a text, or a .txt or .md file."
-    )
+    name: str = "demo"
+    """Name of the desk: its journal and its orders carry it."""
+    symbols: tuple[str, ...] = ()
+    """Symbols in the order in which they are decided; empty: the demo desk's."""
+    preset: str = "desk"
+    """Preset of the cycle: a name, or a path to a TOML file."""
+    cash: Decimal = Field(Decimal(100_000), gt=0)
+    """Paper money that a desk or a backtest starts with."""
+    seed: int = 0
+    """Seed of everything that draws: random trader, intervals."""
+    risk: Literal["momentum", "risk-seeking", "risk-neutral", "risk-averse"] | None = None
+    """Risk character: momentum (it follows the price), risk-seeking, ...; none: the preset's."""
+    preference: Literal["aggressive", "moderate", "conservative"] | None = None
+    """Manner of trading: aggressive, moderate or conservative; none: the preset's."""
+    tools: tuple[str, ...] | None = None
+    """Rule strategies whose signals the decision reads; none: the preset's."""
+    instruction: str | None = None
+    """A standing instruction for the decisions of presets with memory; sizing rules outrank it."""
+    profile: dict[str, str] = {}
+    """Descriptions of assets and their sectors for the agents, by symbol: a text, or a .txt or .md file."""
 
     @field_validator("profile")
     @classmethod
@@ -73,52 +71,44 @@ class DeskConfig(_Section):
 class DataConfig(_Section):
     """Sources of market data."""
 
-    folder: str | None = Field(
-        None,
-        description="Data folder with prices/, actions/, news/, filings/; none: the generated demo market.",
-    )
-    demo_seed: int = Field(7, ge=0, description="Seed of the demo market.")
-    guidance: str | None = Field(
-        None, description="File of experts' notes (JSONL or CSV: date, symbol, text); each is shown from the day after."
-    )
-    refresh: bool = Field(
-        True, description="Whether a daily run on Alpaca first fetches new bars, actions and news into the folder."
-    )
+    folder: str | None = None
+    """Data folder with prices/, actions/, news/, filings/; none: the generated demo market."""
+    demo_seed: int = Field(7, ge=0)
+    """Seed of the demo market."""
+    guidance: str | None = None
+    """File of experts' notes (JSONL or CSV: date, symbol, text); each is shown from the day after."""
+    refresh: bool = True
+    """Fetching of new bars, actions and news into the folder before a daily run on Alpaca."""
 
 
 class BrokerConfig(_Section):
     """The venue of orders: the simulated market, or an account at a broker."""
 
-    kind: str = Field(
-        "simulated",
-        pattern="^[a-z][a-z0-9_]*$",
-        description="simulated: books in the journal; alpaca: a paper account, or the sandbox.",
-    )
-    mode: TradingMode = Field(
-        TradingMode.AUTO, description="auto: orders are sent; ask: they wait for approval; observe: nothing is sent."
-    )
-    clock: Literal["machine", "broker"] = Field(
-        "machine", description="Whose time it is; broker: for a sandbox with a clock of its own."
-    )
-    trading_url: str = Field(
-        "https://paper-api.alpaca.markets",
-        description="Address of the account: the paper host or loopback only (APCA_API_BASE_URL overrides it).",
-    )
-    data_url: str = Field(
-        "https://data.alpaca.markets", description="Address of market data (APCA_API_DATA_URL overrides it)."
-    )
-    feed: str = Field("iex", description="Which feed of stock prices the account may read: iex or sip.")
-    timeout: float = Field(15.0, gt=0, le=120, description="Seconds after which a request is given up.")
+    kind: str = Field("simulated", pattern="^[a-z][a-z0-9_]*$")
+    """simulated: books in the journal; alpaca: a paper account, or the sandbox."""
+    mode: TradingMode = TradingMode.AUTO
+    """auto: orders are sent; ask: they wait for approval; observe: nothing is sent."""
+    clock: Literal["machine", "broker"] = "machine"
+    """Clock of the desk: this machine's, or the broker's where a sandbox has one of its own."""
+    trading_url: str = "https://paper-api.alpaca.markets"
+    """Address of the account: the paper host or loopback only (APCA_API_BASE_URL overrides it)."""
+    data_url: str = "https://data.alpaca.markets"
+    """Address of market data (APCA_API_DATA_URL overrides it)."""
+    feed: str = "iex"
+    """Feed of stock prices that the account may read: iex or sip."""
+    timeout: float = Field(15.0, gt=0, le=120)
+    """Seconds after which a request is given up."""
 
 
 class WatchConfig(_Section):
     """Schedule of a desk that watches."""
 
-    after_close: int = Field(20, ge=1, le=600, description="Minutes after a close at which its session is decided.")
-    every: int = Field(
-        0, ge=0, le=390, description="Minutes between two cycles within a session, at a broker; 0: once a day."
-    )
-    in_app: bool = Field(False, description="Whether the open app watches too, instead of waiting for a key.")
+    after_close: int = Field(20, ge=1, le=600)
+    """Minutes after a close at which its session is decided."""
+    every: int = Field(0, ge=0, le=390)
+    """Minutes between two cycles within a session, at a broker; 0: once a day."""
+    in_app: bool = False
+    """Watching by the open app too, in place of waiting for a key."""
 
     @field_validator("every")
     @classmethod
@@ -131,76 +121,75 @@ class WatchConfig(_Section):
 class NotifyConfig(_Section):
     """Notifications of ended runs."""
 
-    command: tuple[str, ...] = Field(
-        (), description="Program with its arguments that gets the run's summary (JSON) on standard input."
-    )
-    webhook: str | None = Field(None, description="Address that the summary (JSON) is posted to.")
+    command: tuple[str, ...] = ()
+    """Program with its arguments that gets the run's summary (JSON) on standard input."""
+    webhook: str | None = None
+    """Address that the summary (JSON) is posted to."""
 
 
 class ExecutionConfig(_Section):
     """Costs of the simulated market; a paper's convention sets its own."""
 
-    slippage_bp: Decimal = Field(Decimal(5), ge=0, description="Slippage against the trader, in basis points.")
-    commission: Decimal = Field(Decimal(0), ge=0, description="Commission as a fraction of each trade's amount.")
-    commission_per_order: Decimal = Field(Decimal(0), ge=0, description="Commission per order, in dollars.")
-    commission_per_share: Decimal = Field(Decimal(0), ge=0, description="Commission per share, in dollars.")
-    volume_cap: Decimal | None = Field(
-        None,
-        gt=0,
-        le=1,
-        description="Largest fraction of a bar's volume that one order may take; none: no cap.",
-    )
-    fractional: bool = Field(True, description="Whether parts of a share may be bought.")
+    slippage_bp: Decimal = Field(Decimal(5), ge=0)
+    """Slippage against the trader, in basis points."""
+    commission: Decimal = Field(Decimal(0), ge=0)
+    """Commission as a fraction of each trade's amount."""
+    commission_per_order: Decimal = Field(Decimal(0), ge=0)
+    """Commission per order, in dollars."""
+    commission_per_share: Decimal = Field(Decimal(0), ge=0)
+    """Commission per share, in dollars."""
+    volume_cap: Decimal | None = Field(None, gt=0, le=1)
+    """Largest fraction of a bar's volume that one order may take; none: no cap."""
+    fractional: bool = True
+    """Permission to buy parts of a share."""
 
 
 class MetricsConfig(_Section):
     """Metrics of results."""
 
-    convention: str = Field("desk", description="Set of formulas: desk, or a paper's name.")
-    risk_free: float = Field(0.0, description="Risk-free rate per year of the desk convention (0.02 is 2 %).")
+    convention: str = "desk"
+    """Set of formulas: desk, or a paper's name."""
+    risk_free: float = 0.0
+    """Risk-free rate per year of the desk convention (0.02 is 2 %)."""
 
 
 class ModelsConfig(_Section):
     """Models by agent."""
 
-    default: str = Field(
-        "offline",
-        description="Model of every agent without its own: offline, openai:MODEL, anthropic:MODEL, NAME:MODEL.",
-    )
-    replay: str = Field(
-        "read-through",
-        pattern="^(live|read-through|replay-only)$",
-        description="How recorded answers are used.",
-    )
-    agents: dict[str, AgentSettings] = Field(
-        {},
-        description="Per agent (news, chart, performance-reflection, signal-reflection, decision): model, ...",
-    )
+    default: str = "offline"
+    """Model of every agent without its own: offline, openai:MODEL, anthropic:MODEL, NAME:MODEL."""
+    replay: str = Field("read-through", pattern="^(live|read-through|replay-only)$")
+    """Use of recorded answers."""
+    agents: dict[str, AgentSettings] = {}
+    """Per agent (news, chart, performance-reflection, signal-reflection, decision): model, ..."""
 
 
 class FilingsConfig(_Section):
     """Requests to SEC EDGAR for filings."""
 
-    user_agent: str | None = Field(
-        None, description="Your name and e-mail address, which the SEC demands of whoever asks; none: no fetching."
-    )
-    forms: tuple[str, ...] = Field(
-        ("10-K", "10-Q"), description="Forms that are read, each with its amendments; 8-K is possible as well."
-    )
-    characters: int = Field(24_000, ge=500, description="Longest text that is kept of a filing, in characters.")
-    requests_per_second: float = Field(5.0, gt=0, le=10, description="Requests a second; the SEC allows 10.")
-    ciks: dict[str, int] = Field({}, description="EDGAR's number by symbol, for those that its list does not have.")
-    www: str = Field("https://www.sec.gov", description="Address of the SEC's documents.")
-    data: str = Field("https://data.sec.gov", description="Address of the SEC's lists.")
+    user_agent: str | None = None
+    """Your name and e-mail address, which the SEC demands of whoever asks; none: no fetching."""
+    forms: tuple[str, ...] = ("10-K", "10-Q")
+    """Forms that are read, each with its amendments; 8-K is possible as well."""
+    characters: int = Field(24_000, ge=500)
+    """Longest text that is kept of a filing, in characters."""
+    requests_per_second: float = Field(5.0, gt=0, le=10)
+    """Requests a second; the SEC allows 10."""
+    ciks: dict[str, int] = {}
+    """EDGAR's number by symbol, for those that its list does not have."""
+    www: str = "https://www.sec.gov"
+    """Address of the SEC's documents."""
+    data: str = "https://data.sec.gov"
+    """Address of the SEC's lists."""
 
 
 class MacroConfig(_Section):
     """Requests to FRED for macro series."""
 
-    series: tuple[str, ...] = Field(
-        ("ICSA", "AWHMAN"), description="Series by FRED id: initial claims, weekly hours in manufacturing, ..."
-    )
-    address: str = Field("https://api.stlouisfed.org/fred", description="Address of FRED; its key is FRED_API_KEY.")
+    series: tuple[str, ...] = ("ICSA", "AWHMAN")
+    """Series by FRED id: initial claims, weekly hours in manufacturing, ..."""
+    address: str = "https://api.stlouisfed.org/fred"
+    """Address of FRED; its key is FRED_API_KEY."""
 
     @field_validator("series")
     @classmethod
@@ -214,20 +203,23 @@ class MacroConfig(_Section):
 class MemoryConfig(_Section):
     """Settings of the layered memory."""
 
-    embedder: str = Field(
-        "hash-384",
-        description="What turns texts to vectors: hash-384: words; minilm:FOLDER, openai:MODEL or NAME:MODEL: meaning.",
-    )
+    embedder: str = "hash-384"
+    """Embedder of texts: hash-384 by words; minilm:FOLDER, openai:MODEL or NAME:MODEL by meaning."""
 
 
 class EndpointConfig(_Section):
     """An OpenAI-compatible server."""
 
-    base_url: str = Field(description="Address of the server, such as http://localhost:11434/v1.")
-    key_env: str | None = Field(None, description="Environment variable that holds its key; none: no key.")
-    vision: bool = Field(False, description="Whether its models see pictures.")
-    concurrency: int = Field(4, ge=1, description="Calls at the same time.")
-    requests_per_minute: int = Field(60, ge=1, description="Calls a minute.")
+    base_url: str
+    """Address of the server, such as http://localhost:11434/v1."""
+    key_env: str | None = None
+    """Environment variable that holds its key; none: no key."""
+    vision: bool = False
+    """Vision: its models are shown charts as images."""
+    concurrency: int = Field(4, ge=1)
+    """Calls at the same time."""
+    requests_per_minute: int = Field(60, ge=1)
+    """Calls a minute."""
 
 
 class Config(_Section):
@@ -244,7 +236,8 @@ class Config(_Section):
     filings: FilingsConfig = FilingsConfig()
     macro: MacroConfig = MacroConfig()
     memory: MemoryConfig = MemoryConfig()
-    endpoints: dict[str, EndpointConfig] = Field({}, description="OpenAI-compatible servers by name.")
+    endpoints: dict[str, EndpointConfig] = {}
+    """OpenAI-compatible servers by name."""
 
 
 @dataclass(frozen=True, slots=True)

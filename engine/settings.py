@@ -14,7 +14,7 @@ from engine.domain.decision import SizingRule
 class Frozen(BaseModel):
     """Settings that cannot change and know no other keys."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class Band(Frozen):

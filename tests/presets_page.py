@@ -21,6 +21,7 @@ from engine.domain.briefing import ExpertNote
 from engine.domain.five_level import TradeValues
 from engine.preset import Preset, Windows, load_preset, preset_names
 from engine.settings import AgentSettings, Band, Owner, Sizing
+from tests.attribute_docs import attribute_docs
 
 PAGE = Path(__file__).parents[1] / "docs" / "presets.md"
 
@@ -129,14 +130,15 @@ def _combining() -> str:
 def described(kind: type) -> dict[str, str]:
     """What is said of each key of a table; nothing of the keys of a plain dataclass, whose docstring says it."""
     if issubclass(kind, BaseModel):
-        return {name: field.description or "" for name, field in kind.model_fields.items()}
+        return attribute_docs(kind)
     return {}
 
 
 def _fields(kind: type) -> Iterator[str]:
     if issubclass(kind, BaseModel):
+        docs = attribute_docs(kind)
         rows = [
-            (f"`{name}`", _type(field.annotation, field), _default(field), " ".join((field.description or "").split()))
+            (f"`{name}`", _type(field.annotation, field), _default(field), docs[name])
             for name, field in kind.model_fields.items()
         ]
         return _table(("key", "value", "default", "meaning"), rows)

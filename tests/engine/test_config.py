@@ -13,12 +13,9 @@ from pydantic import BaseModel
 from engine.config import Config, EndpointConfig, load_config
 from engine.errors import ConfigError
 from engine.settings import AgentSettings
+from tests.attribute_docs import attribute_docs
 
 EXAMPLE = Path(__file__).parents[2] / "config.example.toml"
-
-
-def explained(model: type[BaseModel]) -> dict[str, str]:
-    return {name: field.description or "" for name, field in model.model_fields.items()}
 
 
 def sections_of_example() -> dict[str, dict[str, tuple[str, str, bool]]]:
@@ -46,10 +43,10 @@ def test_example_explains_every_key_with_the_words_of_the_models() -> None:
     for name, field in Config.model_fields.items():
         kind = field.annotation
         if isinstance(kind, type) and issubclass(kind, BaseModel):
-            described = {k: v for k, v in explained(kind).items() if k != "agents"}
+            described = {k: v for k, v in attribute_docs(kind).items() if k != "agents"}
             assert {k: comment for k, (comment, _, _) in shown[name].items()} == described
-    assert {k: c for k, (c, _, _) in shown["endpoints.local"].items()} == explained(EndpointConfig)
-    assert set(shown["models.agents.decision"]) == set(explained(AgentSettings))
+    assert {k: c for k, (c, _, _) in shown["endpoints.local"].items()} == attribute_docs(EndpointConfig)
+    assert set(shown["models.agents.decision"]) == set(attribute_docs(AgentSettings))
 
 
 def test_commented_keys_of_the_example_are_valid_when_switched_on(tmp_path: Path) -> None:

@@ -1,0 +1,20 @@
+"""The docstrings of a class's attributes, read from its source: settings are explained there and nowhere else."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from itertools import pairwise
+from textwrap import dedent
+
+
+def attribute_docs(kind: type) -> dict[str, str]:
+    """The docstring below each annotated attribute, on one line; empty where there is none."""
+    (definition,) = ast.parse(dedent(inspect.getsource(kind))).body
+    assert isinstance(definition, ast.ClassDef)
+    docs = {}
+    for node, after in pairwise([*definition.body, ast.Pass()]):
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            text = after.value.value if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant) else ""
+            docs[node.target.id] = " ".join(str(text).split())
+    return docs
