@@ -5,6 +5,7 @@ An account serves one desk, which a file of the account's own names."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from datetime import date, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -60,50 +61,48 @@ NEVER_SEEN = "the broker says that it has never seen it"
 NEVER_ARRIVED = "it never arrived at the broker, and its session has passed"
 
 
+@dataclass(frozen=True, slots=True)
 class Booking:
-    """Writes one run's findings. `market` values positions at raw closes."""
+    """The writer of one run's reconciliation.
 
-    def __init__(
-        self,
-        journal: JournalWriter,
-        reader: JournalReader,
-        *,
-        run: str,
-        kind: str,
-        market: Market,
-        calendar: Calendar,
-        clock: Clock,
-    ) -> None:
-        """`reader` reads the same journal; `kind` is the broker's."""
-        self._journal = journal
-        self._reader = reader
-        self._run = run
-        self._kind = kind
-        self._market = market
-        self._calendar = calendar
-        self._clock = clock
+    journal, reader: the desk's journal, to write and to read
+    run: id of the run
+    kind: the broker's
+    market: values positions at raw closes
+    calendar: the desk's sessions
+    clock: when things are written, UTC
+    """
+
+    journal: JournalWriter
+    reader: JournalReader
+    _: KW_ONLY
+    run: str
+    kind: str
+    market: Market
+    calendar: Calendar
+    clock: Clock
 
     def orders(self, report: ReconciliationReport, session: date) -> None:
         """Writes how our orders stand; one that never arrived expires once its session is not the latest."""
         for order, theirs in report.order_states:
-            with self._journal.together():
+            with self.journal.together():
                 if theirs is not None:
-                    self._journal.broker_order(order.id, theirs.broker_id)
+                    self.journal.broker_order(order.id, theirs.broker_id)
                     self._move(order, report)
                 elif order.state in (OrderState.SUBMITTING, OrderState.UNKNOWN) and order.session < session:
                     expired = order.moved(OrderState.EXPIRED)
-                    self._journal.order_moved(expired, self._clock.now(), detail=NEVER_ARRIVED)
+                    self.journal.order_moved(expired, self.clock.now(), detail=NEVER_ARRIVED)
 
     def lost(self, report: ReconciliationReport) -> None:
         """Ends orders that the journal has as taken and the broker says it never saw."""
         for order, theirs in report.order_states:
             if theirs is None and order.state in (OrderState.ACKNOWLEDGED, OrderState.PARTIALLY_FILLED):
-                self._journal.order_moved(order.moved(OrderState.EXPIRED), self._clock.now(), detail=NEVER_SEEN)
+                self.journal.order_moved(order.moved(OrderState.EXPIRED), self.clock.now(), detail=NEVER_SEEN)
 
     def opened(self, report: ReconciliationReport, session: date, adopted: str = "") -> tuple[Adoption, ...]:
         """Opens the desk's books with what the broker has: cash alone, or positions too that a person has `adopted`,
         giving a reason. What the account's history holds by now lies before them."""
-        account, now = report.account, self._clock.now()
+        account, now = report.account, self.clock.now()
         portfolio = Portfolio(report.account.cash.quantize(CENT), dict(account.positions))
         point = self._point(session, portfolio)
         taken = tuple(
@@ -117,47 +116,47 @@ class Booking:
             )
             for symbol, held in sorted(account.positions.items())
         )
-        with self._journal.together():
-            self._journal.account_bound(BoundAccount(self._kind, account.id, now))
+        with self.journal.together():
+            self.journal.account_bound(BoundAccount(self.kind, account.id, now))
             for line in report.activity.all:
-                self._journal.activity(self._run, line.activity, booked=False)
+                self.journal.activity(self.run, line.activity, booked=False)
             for one in taken:
-                self._journal.adopted(self._run, one, now)
-            self._journal.session_settled(self._run, point)
+                self.journal.adopted(self.run, one, now)
+            self.journal.session_settled(self.run, point)
         return taken
 
     def lines(self, report: ReconciliationReport, adoptions: Sequence[Adoption] = ()) -> None:
         """Books what is new, with the rest that rounding left and what a person has adopted."""
-        now, journal = self._clock.now(), self._journal
+        now, journal = self.clock.now(), self.journal
         with journal.together():
             for line in report.activity.all:
-                journal.activity(self._run, line.activity, booked=line.entry is not None)
+                journal.activity(self.run, line.activity, booked=line.entry is not None)
                 if isinstance(line.entry, Fill):
-                    journal.fill(self._run, line.entry, line.activity.id)
+                    journal.fill(self.run, line.entry, line.activity.id)
                 elif line.entry is not None:
-                    journal.cash_flow(self._run, line.entry, line.activity.id)
+                    journal.cash_flow(self.run, line.entry, line.activity.id)
             if report.rounding:
                 session = max(line.entry.session for line in report.activity.all if line.entry is not None)
                 description = "parts of a cent that the broker counts and the journal does not"
                 journal.cash_flow(
-                    self._run,
+                    self.run,
                     CashFlow(
                         session=session, symbol="", kind=ROUNDING, amount=report.rounding, description=description
                     ),
                 )
             for adopted in adoptions:
-                journal.adopted(self._run, adopted, now)
+                journal.adopted(self.run, adopted, now)
 
     def closed(self, books: EquityPoint, session: date) -> list[SettledSession]:
         """Closes the books of every session after the last closed one, out of what the journal holds."""
-        snapshot, played = journal_snapshot(self._reader), list[SettledSession]()
-        for day in self._calendar.sessions(books.session + timedelta(days=1), session):
+        snapshot, played = journal_snapshot(self.reader), list[SettledSession]()
+        for day in self.calendar.sessions(books.session + timedelta(days=1), session):
             before = books
             fills = tuple(f for f in snapshot.fills if before.session < f.session <= day)
             flows = tuple(f for f in snapshot.flows if before.session < f.session <= day)
             adoptions = [a for a in snapshot.adoptions if before.session < a.session <= day]
             books = self._point(day, carried_forward(before.portfolio, fills, flows, adoptions))
-            self._journal.session_settled(self._run, books)
+            self.journal.session_settled(self.run, books)
             played.append(SettledSession(before, books, fills, flows, tuple(adoptions)))
         return played
 
@@ -166,13 +165,13 @@ class Booking:
         moved, update = order_as(order, theirs)
         if update is None:
             return
-        booked = self._reader.order_moves(order.id)[-1].filled_quantity
+        booked = self.reader.order_moves(order.id)[-1].filled_quantity
         if update.state is order.state and update.filled_quantity == booked:
             return
-        self._journal.order_moved(moved, self._clock.now(), filled=update.filled_quantity, detail=update.detail)
+        self.journal.order_moved(moved, self.clock.now(), filled=update.filled_quantity, detail=update.detail)
 
     def _point(self, session: date, portfolio: Portfolio) -> EquityPoint:
-        prices = closes(self._market, session, portfolio)
+        prices = closes(self.market, session, portfolio)
         return EquityPoint(session, portfolio.value(prices), portfolio, prices)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import date
 from decimal import Decimal
 
@@ -23,44 +23,43 @@ from engine.journal.writer import JournalWriter
 from engine.ports import Broker
 
 
+@dataclass(eq=False)
 class BrokerVenue:
-    """A desk's market behind a Broker (Venue). `claim` is told the account's id before anything rests on it, and
-    raises ConfigError where another desk has it."""
+    """A desk's market behind a Broker (Venue).
+
+    broker: the account, its orders and its exchange
+    reconciler: compares it with the journal
+    booking: writes what it finds
+    journal, reader: the desk's journal, to write and to read
+    prices: the last closes that the desk decides on, in the quote currency
+    claim: receives the account's id before anything rests on it; raises ConfigError where another desk has it
+    desk: name of the desk
+    """
 
     real_time = True
 
-    def __init__(
-        self,
-        broker: Broker,
-        reconciler: Reconciler,
-        booking: Booking,
-        *,
-        journal: JournalWriter,
-        reader: JournalReader,
-        prices: Callable[[Symbol], Decimal],
-        claim: Callable[[str], None],
-        desk: str,
-    ) -> None:
-        """`prices` are the last closes that the desk decides on."""
-        self._broker = broker
-        self._reconciler = reconciler
-        self._booking = booking
-        self._journal = journal
-        self._reader = reader
-        self._prices = prices
-        self._claim = claim
-        self._desk = desk
-        self._assets: dict[Symbol, Asset | None] = {}
-        self.books: EquityPoint | None = journal_snapshot(reader).books
-        self.account: BrokerAccount | None = None
-        """The account as it was last seen."""
+    broker: Broker
+    reconciler: Reconciler
+    booking: Booking
+    _: KW_ONLY
+    journal: JournalWriter
+    reader: JournalReader
+    prices: Callable[[Symbol], Decimal]
+    claim: Callable[[str], None]
+    desk: str
+    books: EquityPoint | None = field(init=False)
+    buying_power: BuyingPower = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.books = journal_snapshot(self.reader).books
         self.buying_power = BuyingPower(ZERO)
+        self._assets: dict[Symbol, Asset | None] = {}
 
     @property
     def portfolio(self) -> Portfolio:
         """The books with everything later, but for shares that a split has changed since: decisions rest on the
         prices of the books' session."""
-        snapshot = journal_snapshot(self._reader)
+        snapshot = journal_snapshot(self.reader)
         if snapshot.books is None:
             return Portfolio(ZERO)
         flows = [replace(flow, quantity=ZERO) for flow in snapshot.flows]
@@ -69,18 +68,18 @@ class BrokerVenue:
     async def settle(self, session: date) -> Settlement:
         """Reconciles the account with the journal and closes the books. Raises BooksDisagree where they do not agree,
         CredentialsRefused for an account that may not trade, ConfigError for another desk's or another account."""
-        report = await self._reconciler.reconcile()
+        report = await self.reconciler.reconcile()
         self._seen(report.account, report.open_orders)
         if report.account.blocked:
             raise CredentialsRefused(
                 f"the broker's account {report.account.id} cannot trade: {report.account.blocked}; ask the broker"
             )
-        self._claim(report.account.id)
-        self._booking.orders(report, session)
+        self.claim(report.account.id)
+        self.booking.orders(report, session)
         if report.differences:
-            raise disagreement(self._desk, report.differences)
+            raise disagreement(self.desk, report.differences)
         played = self._book(report, session)
-        self.books = played[-1].after if played else journal_snapshot(self._reader).books
+        self.books = played[-1].after if played else journal_snapshot(self.reader).books
         return Settlement.of(played)
 
     async def whole_shares(self, symbols: Iterable[Symbol]) -> frozenset[Symbol]:
@@ -97,31 +96,31 @@ class BrokerVenue:
 
     async def refresh(self) -> BuyingPower:
         """The account's buying power at this moment."""
-        self._seen(await self._broker.account(), await self._broker.open_orders())
+        self._seen(await self.broker.account(), await self.broker.open_orders())
         return self.buying_power
 
     async def place(self, order: Order) -> OrderUpdate:
         """Hands over an order, once."""
-        return await self._broker.place(order)
+        return await self.broker.place(order)
 
     async def lookup(self, order_id: str) -> OrderUpdate | None:
         """The state of an order at the broker."""
-        theirs = await self._broker.lookup(order_id)
+        theirs = await self.broker.lookup(order_id)
         if theirs is None:
             return None
-        self._journal.broker_order(order_id, theirs.broker_id)
+        self.journal.broker_order(order_id, theirs.broker_id)
         return OrderUpdate(order_id, theirs.state, theirs.filled_quantity, theirs.detail)
 
     def _book(self, report: ReconciliationReport, session: date) -> Sequence[SettledSession]:
         if report.journal.books is None:
-            self._booking.opened(report, session)
+            self.booking.opened(report, session)
             return ()
-        self._booking.lines(report)
-        return self._booking.closed(report.journal.books, session)
+        self.booking.lines(report)
+        return self.booking.closed(report.journal.books, session)
 
     async def _asset(self, symbol: Symbol) -> Asset | None:
         if symbol not in self._assets:
-            self._assets[symbol] = await self._broker.asset(symbol)
+            self._assets[symbol] = await self.broker.asset(symbol)
         return self._assets[symbol]
 
     def _seen(self, account: BrokerAccount, open_orders: Iterable[BrokerOrder]) -> None:
@@ -132,11 +131,11 @@ class BrokerVenue:
             elif order.quantity is not None:
                 queued[order.symbol] = queued.get(order.symbol, ZERO) + order.quantity - order.filled_quantity
         held = {symbol: position.quantity for symbol, position in account.positions.items()}
-        self.account, self.buying_power = account, BuyingPower(account.cash, reserved, held, queued)
+        self.buying_power = BuyingPower(account.cash, reserved, held, queued)
 
     def _may_take(self, order: BrokerOrder) -> Decimal:
         """Cash that the rest of an open buy may still take."""
         if order.notional is not None:
             spent = EXACT.multiply(order.filled_quantity, order.filled_average_price or ZERO)
             return max(order.notional - spent, ZERO)
-        return whole_share_cost((order.quantity or ZERO) - order.filled_quantity, self._prices(order.symbol))
+        return whole_share_cost((order.quantity or ZERO) - order.filled_quantity, self.prices(order.symbol))

@@ -5,7 +5,7 @@ Nothing is written here: the report is a value, which booking.py writes."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Protocol
@@ -164,26 +164,25 @@ def journal_snapshot(reader: JournalReader | None) -> JournalSnapshot:
     )
 
 
+@dataclass(frozen=True, slots=True)
 class Reconciler:
-    """Compares a desk's journal with its account at the broker, as often as it takes."""
+    """Comparison of a desk's journal with its account at the broker, as often as it takes.
 
-    def __init__(
-        self,
-        broker: AccountReader,
-        journal: JournalReader | None,
-        *,
-        desk: str,
-        calendar: Calendar,
-        clock: Clock,
-        pause: Pause,
-    ) -> None:
-        """`journal` is None for a desk that never ran."""
-        self._broker = broker
-        self._journal = journal
-        self._desk = desk
-        self._calendar = calendar
-        self._clock = clock
-        self._pause = pause
+    broker: the account and its orders
+    journal: None for a desk that never ran
+    desk: name of the desk
+    calendar: the desk's sessions
+    clock: the time, UTC
+    pause: waits so many seconds
+    """
+
+    broker: AccountReader
+    journal: JournalReader | None
+    _: KW_ONLY
+    desk: str
+    calendar: Calendar
+    clock: Clock
+    pause: Pause
 
     async def reconcile(self) -> ReconciliationReport:
         """Compare both sides. Raises ConfigError for an account that is not the journal's, and what the broker's ports
@@ -193,12 +192,12 @@ class Reconciler:
             report, still = await self._once()
             if (still and not report.differences) or wait is None:
                 break
-            await self._pause(wait)
+            await self.pause(wait)
         assert report is not None
         return report
 
     async def _once(self) -> tuple[ReconciliationReport, bool]:
-        snapshot, broker = journal_snapshot(self._journal), self._broker
+        snapshot, broker = journal_snapshot(self.journal), self.broker
         before = await broker.account()
         self._check_account(snapshot, before)
         states = [(order, await broker.lookup(order.id)) for order in _sent(snapshot)]
@@ -210,7 +209,7 @@ class Reconciler:
         def order_of(broker_id: str) -> Order | None:
             return snapshot.orders.get(ids.get(broker_id, ""))
 
-        activity = read_lines(activities, order_of, snapshot.entries, self._calendar, snapshot.first_open)
+        activity = read_lines(activities, order_of, snapshot.entries, self.calendar, snapshot.first_open)
         now = dict(snapshot.orders) | {order.id: order_as(order, theirs)[0] for order, theirs in states}
         foreign = [*foreign_orders(open_orders, now), *_lost(states)]
         if snapshot.bound is None:
@@ -234,18 +233,18 @@ class Reconciler:
     def _check_account(self, snapshot: JournalSnapshot, account: BrokerAccount) -> None:
         if snapshot.bound is None and snapshot.books is not None:
             raise ConfigError(
-                f"the desk {self._desk} has books of the simulated market: give the account at the broker a desk of "
+                f"the desk {self.desk} has books of the simulated market: give the account at the broker a desk of "
                 "its own (desk.name)"
             )
         if snapshot.bound is not None and snapshot.bound.account != account.id:
             raise ConfigError(
-                f"the desk {self._desk} trades in the account {snapshot.bound.account} and the keys are those of "
+                f"the desk {self.desk} trades in the account {snapshot.bound.account} and the keys are those of "
                 f"{account.id}: use the keys of its own account, or another desk.name"
             )
 
     def _since(self, snapshot: JournalSnapshot) -> datetime:
         """The time from which the history is read: never before the desk's first run."""
-        begun = self._clock.now() if snapshot.bound is None else snapshot.bound.time
+        begun = self.clock.now() if snapshot.bound is None else snapshot.bound.time
         return (begun if snapshot.bound is None else max((begun, *snapshot.entries.values()))) - OVERLAP
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from datetime import date
 from functools import cache
 from typing import Any, Generic, Literal
@@ -97,34 +97,31 @@ class Reply(Generic[A]):
     inputs: str
 
 
+@dataclass(frozen=True, slots=True)
 class Asker:
-    """The way from agents to their models, one per run. It keeps nothing between questions."""
+    """The way from agents to their models, one per run. It keeps nothing between questions.
 
-    def __init__(
-        self,
-        models: Mapping[str, LanguageModel],
-        settings: Mapping[str, AgentSettings],
-        on_answer: Callable[[AnswerRecord], None],
-        on_delta: Callable[[QuestionKey, str], None],
-        *,
-        sample: int = 0,
-        options: AnswerOptions = NO_OPTIONS,
-        insisted: frozenset[str] = frozenset(),
-    ) -> None:
-        """Keep models and settings by agent, `default` for the rest. `on_answer` receives every call, `on_delta` text
-        as it streams. `insisted` are the agents whose temperature the user set: where a model refuses it that is a
-        ConfigError; a preset's temperature is dropped."""
-        self._models = models
-        self._settings = settings
-        self._on_answer = on_answer
-        self._on_delta = on_delta
-        self._sample = sample
-        self._options = options
-        self._insisted = insisted
+    models, settings: by agent, `default` for the rest
+    on_answer: receives every call
+    on_delta: receives text as it streams
+    sample: number of the repeat of a run, from 0
+    options: go with every question
+    insisted: agents whose temperature the user set: where a model refuses it that is a ConfigError; a preset's
+        temperature is dropped
+    """
+
+    models: Mapping[str, LanguageModel]
+    settings: Mapping[str, AgentSettings]
+    on_answer: Callable[[AnswerRecord], None]
+    on_delta: Callable[[QuestionKey, str], None]
+    _: KW_ONLY
+    sample: int = 0
+    options: AnswerOptions = NO_OPTIONS
+    insisted: frozenset[str] = frozenset()
 
     def model_of(self, agent: str) -> LanguageModel:
         """The model that an agent asks. Raises ConfigError where there is none."""
-        model = self._models.get(agent) or self._models.get(DEFAULT)
+        model = self.models.get(agent) or self.models.get(DEFAULT)
         if model is None:
             raise ConfigError(f"no model for the agent {agent}; name one in its settings or a default")
         return model
@@ -139,18 +136,18 @@ class Asker:
             symbol=view.symbol,
             session=view.session,
             owner=view.owner,
-            sample=self._sample,
+            sample=self.sample,
         )
         question = render(agent.prompt, view, answer, model.sees)
         messages = question.messages
         for attempt in (1, 2):
             request = self._request(key, question.system, messages, agent, view)
-            result = await model.answer(request, lambda text: self._on_delta(key, text))
+            result = await model.answer(request, lambda text: self.on_delta(key, text))
             checked, complaint = _checked(result, answer, view)
             retry = checked is None and attempt == 1 and _may_be_repaired(result)
             outcome: Literal["answered", "sent back", "abstained"]
             outcome = "answered" if checked is not None else "sent back" if retry else "abstained"
-            self._on_answer(
+            self.on_answer(
                 AnswerRecord(
                     key=key,
                     attempt=attempt,
@@ -175,7 +172,7 @@ class Asker:
         self, key: QuestionKey, system: str, messages: tuple[Message, ...], agent: Agent[V, A], view: V
     ) -> ModelRequest:
         answer = agent.expects(view)
-        wish = self._settings.get(key.agent) or self._settings.get(DEFAULT) or AgentSettings()
+        wish = self.settings.get(key.agent) or self.settings.get(DEFAULT) or AgentSettings()
         return ModelRequest(
             purpose=key.agent,
             symbol=key.symbol,
@@ -186,8 +183,8 @@ class Asker:
             view=view,
             schema_name=answer.__name__,
             schema=_schema(answer),
-            settings=ModelSettings(wish.temperature, wish.max_output_tokens, wish.timeout, key.agent in self._insisted),
-            options=self._options,
+            settings=ModelSettings(wish.temperature, wish.max_output_tokens, wish.timeout, key.agent in self.insisted),
+            options=self.options,
             sample=key.sample,
             rule=agent.rule,
         )

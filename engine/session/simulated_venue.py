@@ -7,7 +7,7 @@ open orders wait in the journal between one run and the next.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 
@@ -27,41 +27,39 @@ Awaited = tuple[EquityPoint, tuple[Fill, ...]]
 """The mark before orders filled at the close that they were decided on, and those fills."""
 
 
+@dataclass(eq=False)
 class SimulatedVenue:
     """The simulated market behind the sessions of a run (Venue). Its market is history: whatever session is asked for
-    can still be traded."""
+    can still be traded.
+
+    rules: how orders fill, and what that costs
+    histories, actions: prices and corporate actions by symbol
+    calendar: the sessions that are played
+    recorder: keeps each closed session
+    cash: what the books open with where there are none, in the quote currency
+    books: the last closed ones, None before the first
+    last: the last session of a backtest's window, where symbols whose bars end earlier stop trading
+    mark: values the books at the prices that can be seen when a session's decision is taken; only rules that fill at
+        the same close need it
+    awaited: as a part of a run that goes on was left
+    """
 
     real_time = False
 
-    def __init__(
-        self,
-        rules: ExecutionRules,
-        histories: Mapping[Symbol, PriceHistory],
-        actions: Actions,
-        *,
-        calendar: Calendar,
-        recorder: Recorder,
-        cash: Decimal,
-        books: EquityPoint | None = None,
-        last: date | None = None,
-        mark: Callable[[date, Portfolio], EquityPoint] | None = None,
-        awaited: Awaited | None = None,
-    ) -> None:
-        """`cash` is what the books open with where there are none; `last` is the last session of a backtest's window,
-        where symbols whose bars end earlier stop trading. `mark` values the books at the prices that can be seen when a
-        session's decision is taken: only rules that fill at the same close need it."""
-        self._rules = rules
-        self._histories = histories
-        self._actions = actions
-        self._calendar = calendar
-        self._recorder = recorder
-        self._cash = cash
-        self._last = last
-        self._mark = mark
-        self._same_close = rules.fill_at is FillAt.SAME_CLOSE
-        self.books = books
-        self.awaited = awaited
-        self._broker = None if books is None else self._market(books.portfolio, books.session)
+    rules: ExecutionRules
+    histories: Mapping[Symbol, PriceHistory]
+    actions: Actions
+    _: KW_ONLY
+    calendar: Calendar
+    recorder: Recorder
+    cash: Decimal
+    books: EquityPoint | None = None
+    last: date | None = None
+    mark: Callable[[date, Portfolio], EquityPoint] | None = None
+    awaited: Awaited | None = None
+
+    def __post_init__(self) -> None:
+        self._broker = None if self.books is None else self._market(self.books.portfolio, self.books.session)
         self._open: tuple[EquityPoint, MarketActivity] | None = None
         self._placed: dict[str, Order] = {}
 
@@ -70,7 +68,7 @@ class SimulatedVenue:
         """Cash and positions by now."""
         if self._broker is not None:
             return self._broker.portfolio
-        return Portfolio(self._cash, money_step=self._rules.money_step)
+        return Portfolio(self.cash, money_step=self.rules.money_step)
 
     @property
     def buying_power(self) -> BuyingPower:
@@ -108,15 +106,15 @@ class SimulatedVenue:
         """Play every session after the last closed one up to `session`; where orders fill at the same close, up to the
         open of `session`."""
         self._placed = {}
-        if self._same_close:
+        if self.rules.fill_at is FillAt.SAME_CLOSE:
             return self._to_the_close_of(session)
         if self.books is None:
-            self.books = EquityPoint(session, self._cash, self.portfolio, {})
+            self.books = EquityPoint(session, self.cash, self.portfolio, {})
             self._broker = self._market(self.books.portfolio, session)
-            self._recorder.opened(self.books)
+            self.recorder.opened(self.books)
             return Settlement()
         first = self.books.session + timedelta(days=1)
-        return Settlement.of([self._play(day) for day in self._calendar.sessions(first, session)])
+        return Settlement.of([self._play(day) for day in self.calendar.sessions(first, session)])
 
     async def place(self, order: Order) -> OrderUpdate:
         """Take an order."""
@@ -137,7 +135,7 @@ class SimulatedVenue:
                 self._placed[order.id] = order
 
     def _market(self, portfolio: Portfolio, closed: date | None) -> SimulatedBroker:
-        return SimulatedBroker(self._rules, portfolio, self._histories, self._actions, closed=closed, last=self._last)
+        return SimulatedBroker(self.rules, portfolio, self.histories, self.actions, closed=closed, last=self.last)
 
     def _play(self, session: date) -> SettledSession:
         """One session from its open to its close."""
@@ -149,18 +147,18 @@ class SimulatedVenue:
     def _close(self, session: date, before: EquityPoint, opened: MarketActivity) -> SettledSession:
         assert self._broker is not None
         books, closed = self._broker.close_session(session)
-        self._recorder.settled(books, (opened, closed))
+        self.recorder.settled(books, (opened, closed))
         self.books = books
         return SettledSession(before, books, opened.fills + closed.fills, opened.cash_flows + closed.cash_flows)
 
     def _to_the_close_of(self, session: date) -> Settlement:
         """Close the session that is open, open the next one, and mark the books before its orders fill."""
-        assert self._mark is not None  # rules that fill at the same close come with it
+        assert self.mark is not None  # rules that fill at the same close come with it
         ended = self.finish().sessions
         if self._broker is None:
             self._broker = self._market(self.portfolio, None)
         opened = self._broker.open_session(session)
-        now = self._mark(session, self._broker.portfolio)
+        now = self.mark(session, self._broker.portfolio)
         self._open = (now, opened)
         if self.awaited is None:
             return Settlement(ended)
@@ -175,33 +173,17 @@ class SimulatedVenue:
         return ended
 
 
+@dataclass(eq=False)
 class DeskVenue(SimulatedVenue):
-    """The simulated market behind a desk's runs, each of which goes on from the books and orders of the journal."""
+    """The simulated market behind a desk's runs, each of which goes on from the books and orders of the journal that
+    `reader` reads. `cash` is what the desk begins with where its journal has no books yet."""
 
-    def __init__(
-        self,
-        rules: ExecutionRules,
-        histories: Mapping[Symbol, PriceHistory],
-        actions: Actions,
-        *,
-        calendar: Calendar,
-        recorder: DeskRecorder,
-        reader: JournalReader,
-        cash: Decimal,
-    ) -> None:
-        """`cash` is what the desk begins with where its journal has no books yet."""
-        points = reader.equity()
-        self._reader = reader
-        self._desk_recorder = recorder
-        super().__init__(
-            rules,
-            histories,
-            actions,
-            calendar=calendar,
-            recorder=recorder,
-            cash=cash,
-            books=points[-1] if points else None,
-        )
+    recorder: DeskRecorder
+    reader: JournalReader
+
+    def __post_init__(self) -> None:
+        self.books = next(reversed(self.reader.equity()), None)
+        super().__post_init__()
 
     async def settle(self, session: date) -> Settlement:
         """Play every session after the last closed one up to `session`, with the orders that wait in the journal. The
@@ -209,7 +191,7 @@ class DeskVenue(SimulatedVenue):
         waiting = [] if self.books is None else self._waiting(session)
         due = [order for order in waiting if order.session < session]
         for order in due:
-            self._desk_recorder.resumed(order)
+            self.recorder.resumed(order)
         if due:
             self.take_over(due, session)
         settlement = await super().settle(session)
@@ -222,10 +204,10 @@ class DeskVenue(SimulatedVenue):
         """Orders that the market has taken and not filled; what was cut short on its way there in an earlier session
         expires."""
         found = []
-        for entry in self._reader.orders(open_only=True):
+        for entry in self.reader.orders(open_only=True):
             order = entry.order
             if order.state is OrderState.SUBMITTING and order.session < session:
-                self._desk_recorder.expire(order, "its handing over was cut short")
+                self.recorder.expire(order, "its handing over was cut short")
             elif order.state is OrderState.ACKNOWLEDGED:
                 found.append(order)
         return found
