@@ -1,9 +1,10 @@
-"""The app: which screens there are, one look at the engine a few times a second, and a quick way out."""
+"""The app: its screens and themes, a refresh from the engine a few times a second, and a quick end."""
 
 from __future__ import annotations
 
 import asyncio
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -21,10 +22,10 @@ if TYPE_CHECKING:
 
     from textual.screen import Screen
 
-    from tui.backtest_process import Target
+    from tui.backtest_run import Target
 
-LOOKS_PER_SECOND = 10
-"""How often the screen looks at the engine: streaming text comes in pieces of a tenth of a second."""
+REFRESHES_PER_SECOND = 10
+"""Streaming text comes in pieces of a tenth of a second."""
 
 LEAVE_WITHIN = 1.8
 """Seconds that quitting waits for the engine."""
@@ -52,6 +53,8 @@ THEME = Theme(
         "scrollbar-corner-color": "#0f1317",
     },
 )
+COLOUR_BLIND = replace(THEME, name="paperdesk-colour-blind", success="#4aa8ff", error="#f28e2b")
+"""Blue and orange instead of green and red."""
 
 
 def _decisions() -> Screen[None]:
@@ -67,9 +70,10 @@ def _backtest() -> Screen[None]:
 
 
 class PaperdeskApp(App[str]):
-    """Paperdesk in a terminal. Ends with what was still at work, as a line, where something was."""
+    """Paperdesk in a terminal. Its return value is a line about what was still at work, empty for nothing."""
 
     TITLE = "Paperdesk"
+    CSS_PATH = "app.tcss"
     DEFAULT_MODE = DESK
     # Screens that are not seen at once are imported when they are.
     MODES: ClassVar[dict[str, str | Callable[[], Screen[None]]]] = {
@@ -77,51 +81,46 @@ class PaperdeskApp(App[str]):
         DECISIONS: _decisions,
         BACKTEST: _backtest,
     }
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("q", "quit", "Quit", show=False, id="go.quit"),
-        Binding("ctrl+q", "quit", "Quit", show=False, priority=True),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+q", "quit", "Quit", show=False, priority=True)]
 
-    def __init__(
-        self, open_desk: OpenDesk, backtest: Target, *, plain: bool = False, pictures: Path | None = None
-    ) -> None:
-        """`plain` keeps to ASCII; `pictures` is where screenshots go (default: the folder of now)."""
+    def __init__(self, open_desk: OpenDesk, backtest: Target, *, images: Path, plain: bool = False) -> None:
+        """`images` is the folder for screenshots; `plain` keeps to ASCII."""
         self.bridge = Bridge(open_desk, backtest)
-        self.plain = plain
-        self._pictures = pictures or Path()
+        self._images = images
         super().__init__()
         self.animation_level = "none"
         self.register_theme(THEME)
+        self.register_theme(COLOUR_BLIND)
         self.theme = THEME.name
         self.set_class(plain, "-plain")
 
     def on_mount(self) -> None:
-        """The engine begins once the desk has been painted."""
+        """Start the engine once the desk has been painted."""
         self.call_after_refresh(self._begin)
 
     def _begin(self) -> None:
         self.bridge.start()
-        self.set_interval(1 / LOOKS_PER_SECOND, self._look)
+        self.set_interval(1 / REFRESHES_PER_SECOND, self._refresh_screen)
 
-    def _look(self) -> None:
+    def _refresh_screen(self) -> None:
         stack = self.screen_stack  # what lies under a page that is being read goes on; empty while closing
         if stack and isinstance(stack[0], FramedScreen):
             stack[0].show_view(self.bridge.snapshot())
 
     async def action_quit(self) -> None:
-        """Ends what runs, within two seconds."""
+        """End what runs, within two seconds."""
         self.bridge.stop()
         ended = await asyncio.to_thread(self.bridge.wait, LEAVE_WITHIN)
         self.exit("" if ended else "the desk was still at work and was left; its journal holds what was done")
 
-    def save_picture(self) -> None:
-        """Saves the screen as SVG and says where."""
+    def action_save_image(self) -> None:
+        """Save the screen as SVG and notify the path."""
         try:
-            self._pictures.mkdir(parents=True, exist_ok=True)
-            taken = [int(n) for f in self._pictures.glob("paperdesk-*.svg") if (n := re.sub(r"\D", "", f.stem))]
-            path = self._pictures / f"paperdesk-{max(taken, default=0) + 1:03}.svg"
+            self._images.mkdir(parents=True, exist_ok=True)
+            taken = [int(n) for f in self._images.glob("paperdesk-*.svg") if (n := re.sub(r"\D", "", f.stem))]
+            path = self._images / f"paperdesk-{max(taken, default=0) + 1:03}.svg"
             path.write_text(self.export_screenshot(title="Paperdesk"), encoding="utf-8")
         except OSError as error:
-            self.notify(f"no picture: {error.strerror}", severity="error", markup=False)
+            self.notify(f"no image: {error.strerror}", severity="error", markup=False)
             return
         self.notify(f"saved {path}", markup=False)

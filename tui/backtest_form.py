@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal, InvalidOperation
@@ -37,6 +37,14 @@ class Filled:
 
     spec: RunSpec | None
     complaints: Mapping[str, str]
+
+
+def deciders() -> tuple[Sequence[str], Sequence[str]]:
+    """The names of all presets and of all strategies; loads the strategies."""
+    from engine.preset import preset_names
+    from engine.strategies.catalog import strategy_names
+
+    return preset_names(), strategy_names()
 
 
 def values_of(spec: RunSpec) -> dict[str, str]:

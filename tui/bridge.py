@@ -1,8 +1,7 @@
-"""Between the screen and the desk: the engine lives in a thread of its own; commands go in, one snapshot comes out.
+"""Between the screen and the desk: the engine has a thread of its own; commands go in, one snapshot comes out.
 
-The screen never waits for the engine: it looks at `snapshot()` a few times a second, which hands over immutable values
-that the engine's thread has put there. What goes wrong on the other side is `trouble`, a line to show, never an
-exception here.
+The screen never waits for the engine: it takes `snapshot()` a few times a second, immutable values that the engine's
+thread has put there. What goes wrong on the other side is `trouble`, a line to show, never an exception here.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import date, datetime
+from functools import partial
 from threading import Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -24,14 +23,11 @@ from engine.messages.bus import Bus, Subscription
 from engine.messages.commands import Approve, Command, Shutdown, StartBacktest, StopBacktest, Veto
 from engine.messages.events import Event, Noticed, OrderMoved, RunFinished, RunStarted
 from engine.reports.documents.control_state import ControlState
-from tui.backtest_process import BacktestProcess, Target
-from tui.backtest_state import RUNNING, BacktestState
-from tui.greeting import greeting
-from tui.live import LiveBoard, LiveView
-from tui.live_words import live_line
+from tui.backtest_run import RUNNING, BacktestProcess, BacktestState, Target
+from tui.live import LiveBoard, LiveView, live_line
 from tui.market_view import MarketView, market_view
 from tui.plain_text import one_line
-from tui.state import DeskState, after, with_line
+from tui.state import DeskState, after, opening_state, with_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -47,17 +43,17 @@ T = TypeVar("T")
 OpenDesk = Callable[[], "DeskServices"]
 
 SWITCH_SECONDS = 0.001
-"""How long Python lets one thread keep the interpreter while another wants it: a key passes about seven times through
-the loop, and the usual 5 ms would be felt while a cycle runs."""
+"""Seconds that Python lets one thread keep the interpreter while another wants it: a key passes about seven times
+through the loop, and the usual 5 ms would be felt while a cycle runs."""
 
-LOOK_AFTER = 1.0
-"""Seconds after which the journal is looked at for what another process may have said."""
+POLL_SECONDS = 1.0
+"""Seconds between two readings of the journal for commands of other processes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A journal to read decisions from: the desk's, or with `run` a backtest's of this sitting. `version` grows
-    whenever there may be something new."""
+    """A journal to read decisions from: the desk's, or with `run` a backtest's. `version` grows whenever there may be
+    something new."""
 
     name: str
     journal: Path
@@ -67,14 +63,25 @@ class Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """Everything that screens show, at one moment. `services` is None until the desk is open; `cycle_seconds` counts
-    since the running cycle began."""
+    """Everything that screens show, at one moment.
+
+    desk: the latest run, the books and the log.
+    controls: the halt and the open orders.
+    market: None until the desk is open.
+    live: the feed; None where there is none.
+    services: None until the desk is open.
+    busy: True while a cycle is under way, paused or not.
+    paused: True while the next question to a model waits.
+    trouble: an error to show; empty for none.
+    cycle_seconds: since the running cycle began; None without one.
+    backtests: those of this session of the app, oldest first.
+    sources: the desk's journal, once it is open, and those of finished backtests.
+    """
 
     desk: DeskState = field(default_factory=DeskState)
     controls: ControlState = field(default_factory=ControlState)
     market: MarketView | None = None
     live: LiveView | None = None
-    """What the feed tells; None where there is none."""
     services: DeskServices | None = None
     busy: bool = False
     paused: bool = False
@@ -82,17 +89,16 @@ class Snapshot:
     cycle_seconds: float | None = None
     backtests: tuple[BacktestState, ...] = ()
     sources: tuple[Source, ...] = ()
-    """The desk's journal, once it is open, and those of finished backtests."""
 
 
 class Bridge:
-    """Opens the desk in a thread, passes commands on, runs backtests in processes, and knows how all of it stands."""
+    """Opens the desk in a thread, passes commands on, runs backtests in processes, and has a snapshot of all of it."""
 
     def __init__(self, open_desk: OpenDesk, backtest: Target) -> None:
         self._open_desk = open_desk
         self._backtest = backtest
         self._thread: Thread | None = None
-        self._assistant: DeskRunner | None = None
+        self._runner: DeskRunner | None = None
         self._services: DeskServices | None = None
         self._desk = DeskState()
         self._controls = ControlState()
@@ -110,35 +116,36 @@ class Bridge:
         self._backtests: dict[str, BacktestProcess] = {}
 
     def start(self) -> None:
-        """Opens the desk in a thread; after a failure, tries again."""
+        """Open the desk in a thread; after a failure, try again."""
         if self._thread is not None and self._thread.is_alive():
             return
         sys.setswitchinterval(SWITCH_SECONDS)
         self._trouble = self._dismissed = ""
-        self._thread = Thread(target=self._live, name="desk", daemon=True)
+        self._thread = Thread(target=self._run, name="desk", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """Asks everything to end; returns at once. `wait` says when it has."""
+        """Ask everything to end; returns at once, and `wait` waits for the end."""
         self._stopped = True
-        if self._assistant is not None:
-            self._assistant.send(Shutdown())
-        for process in self._backtests.values():
-            if process.running:
-                process.stop()
+        if self._runner is not None:
+            self._runner.send(Shutdown())
+        for process in self._running():
+            process.stop()
 
     def wait(self, seconds: float) -> bool:
-        """Waits for the desk to end and ends what is left of the backtests; whether all of it has ended in time."""
+        """Wait for the desk to end and end what is left of the backtests; false where it took longer."""
         until = time.monotonic() + seconds
-        for process in self._backtests.values():
-            if process.running:
-                process.kill()
+        for process in self._running():
+            process.kill()
         if self._thread is not None:
             self._thread.join(max(0.0, until - time.monotonic()))
         return self._thread is None or not self._thread.is_alive()
 
+    def _running(self) -> list[BacktestProcess]:
+        return [process for process in self._backtests.values() if process.running]
+
     def send(self, command: Command) -> str:
-        """Passes a command on; returns why it cannot be, or an empty text."""
+        """Pass a command on; return the reason why it cannot be, or an empty text."""
         match command:
             case StartBacktest(spec):
                 return self._start_backtest(spec)
@@ -147,51 +154,57 @@ class Bridge:
                 if process is None or not process.running:
                     return "no backtest is running"
                 process.stop()
-                return ""
-            case _ if self._assistant is None and self._trouble:
-                return "the desk could not be opened"
-            case _ if self._assistant is None:
-                self._early.append(command)
-                return "the desk is opening: it will do so at once when it is open"
-            case _:
+            case _ if self._runner is not None:
                 if isinstance(command, Approve | Veto):
                     self._answers[command.order_id] = isinstance(command, Approve)
-                self._assistant.send(command)
-                return ""
+                self._runner.send(command)
+            case _ if self._trouble:
+                return "the desk could not be opened"
+            case _:
+                self._early.append(command)
+                return "the desk is opening: this is done as soon as it is open"
+        return ""
+
+    def _start_backtest(self, spec: RunSpec) -> str:
+        if self._running():
+            return "a backtest is running: stop it with x first"
+        name = f"{spec.preset or spec.strategy} {len(self._backtests) + 1}"
+        self._backtests[spec.run] = BacktestProcess(name, spec, self._backtest)
+        self._backtests[spec.run].start()
+        return ""
 
     def dismiss(self) -> None:
-        """The trouble has been read."""
+        """Hide the trouble, which has been read."""
         self._dismissed = self._trouble or self._desk.error
 
     def forget_trouble(self) -> None:
-        """What went wrong is being tried again."""
+        """Drop the trouble: what failed is being tried again."""
         self._trouble = ""
         self.dismiss()
 
     def snapshot(self) -> Snapshot:
-        """How everything stands now; cheap."""
-        assistant = self._assistant
-        desk = self._desk
+        """The state of everything now; cheap."""
+        runner, services, board, desk = self._runner, self._services, self._board, self._desk
         trouble = self._trouble or desk.error
+        live = None
+        if board is not None and services is not None:
+            live = board.view(tuple(services.symbols), services.clock.now())
         return Snapshot(
             desk=desk,
             # At once, whatever the desk's thread is busy with: nobody is asked about an order twice.
             controls=self._controls.after(self._answers),
             market=self._market,
-            live=self._live_view(),
-            services=self._services,
-            busy=assistant is not None and assistant.busy,
-            paused=assistant is not None and assistant.paused,
+            live=live,
+            services=services,
+            busy=runner is not None and runner.busy,
+            paused=runner is not None and runner.paused,
             trouble="" if trouble == self._dismissed else trouble,
             cycle_seconds=None if self._began is None else time.monotonic() - self._began,
             backtests=tuple(process.state for process in self._backtests.values()),
-            sources=self._sources(),
+            sources=() if services is None else self._sources(services),
         )
 
-    def _sources(self) -> tuple[Source, ...]:
-        services = self._services
-        if services is None:
-            return ()
+    def _sources(self, services: DeskServices) -> tuple[Source, ...]:
         from engine import places
 
         runs = (process.state for process in self._backtests.values())
@@ -209,111 +222,88 @@ class Bridge:
         from engine.reports.documents.decisions import followed_decisions
 
         known = None if self._market is None else self._market.known
-        return await self._read(source, lambda records: followed_decisions(records, known))
+        return await asyncio.to_thread(_read, source, lambda records: followed_decisions(records, known))
 
     async def why(self, source: Source, wanted: Decision | str) -> Mapping[str, Any]:
         """The trail of a decision, or of the latest for a symbol, read beside the screen. Raises MissingData where
         there is none."""
         from engine.reports.documents.trail import latest, why_document
 
-        def read(records: Records) -> Mapping[str, Any]:
+        def document(records: Records) -> Mapping[str, Any]:
             return why_document(records, latest(records, wanted) if isinstance(wanted, str) else [wanted])
 
-        return await self._read(source, read)
-
-    async def _read(self, source: Source, document: Callable[[Records], T]) -> T:
-        from engine.reports.documents.records import records_in
-
-        def read() -> T:
-            with records_in(source.journal, source.name, source.run) as records:
-                return document(records)
-
-        return await asyncio.to_thread(read)
-
-    def _live_view(self) -> LiveView | None:
-        live, services = self._board, self._services
-        if live is None or services is None:
-            return None
-        return live.view(tuple(services.symbols), services.clock.now())
-
-    def _start_backtest(self, spec: RunSpec) -> str:
-        if any(process.running for process in self._backtests.values()):
-            return "a backtest is running: stop it with x first"
-        name = f"{spec.preset or spec.strategy} {len(self._backtests) + 1}"
-        self._backtests[spec.run] = BacktestProcess(name, spec, self._backtest)
-        self._backtests[spec.run].start()
-        return ""
+        return await asyncio.to_thread(_read, source, document)
 
     # In the desk's thread
 
-    def _live(self) -> None:
+    def _run(self) -> None:
         try:
             # Outside the loop: opening reads configuration and data, and may use a loop of its own.
             asyncio.run(self._serve(self._open_desk()))
         except PaperdeskError as error:
             self._trouble = one_line(str(error))
-        except Exception as error:  # whatever it is, it belongs on the strip and not over the screen
+        except Exception as error:  # whatever it is, it belongs on the error bar and not over the screen
             self._trouble = one_line(f"a bug: {type(error).__name__}: {error}")
         finally:
-            self._assistant = None
+            self._runner = None
 
     async def _serve(self, services: DeskServices) -> None:
         from engine.app.desk_runner import DeskRunner
 
-        await self._look(services)
+        await self._read_desk(services)
         self._touched = asyncio.Event()
         await self._read_controls(services)
         self._services = services
         bus = Bus()
-        # The subscription first: what the first cycle says must not pass unheard.
-        listening = asyncio.create_task(self._listen(bus.subscribe(), services))
-        watching = asyncio.create_task(self._watch(services))
-        assistant = DeskRunner(bus, services.run_cycle, services.clock, services.journal, services.hand_over)
-        self._assistant = assistant
+        # The subscription first: no event of the first cycle must be missed.
+        tasks = [
+            asyncio.create_task(self._fold(bus.subscribe(), services)),
+            asyncio.create_task(self._poll_controls(services, self._touched)),
+        ]
+        runner = DeskRunner(bus, services.run_cycle, services.clock, services.journal, services.hand_over)
+        self._runner = runner
         while self._early:
-            assistant.send(self._early.pop(0))
+            runner.send(self._early.pop(0))
         if self._stopped:
             return
-        following = asyncio.create_task(self._follow(services, assistant, bus))
+        tasks.append(asyncio.create_task(self._follow(services, runner, bus)))
         try:
-            await assistant.serve()
+            await runner.serve()
         finally:
-            for task in (listening, watching, following):
+            for task in tasks:
                 task.cancel()
 
-    async def _follow(self, services: DeskServices, assistant: DeskRunner, bus: Bus) -> None:
-        """Listens to the feed and, where that is configured, has cycles run when they are due."""
+    async def _follow(self, services: DeskServices, runner: DeskRunner, bus: Bus) -> None:
+        """Follow the feed and, where that is configured, have cycles run when they are due."""
         if services.feed is not None:
             self._board = LiveBoard()
         try:
             if services.watches:
-                await services.watch(bus.publish, self._hear, assistant.take_turn)
+                await services.watch(bus.publish, self._on_message, runner.take_turn)
             elif services.feed is not None:
-                await services.feed.follow(services.symbols, self._hear)
+                await services.feed.follow(services.symbols, self._on_message)
         except PaperdeskError as error:
             self._board = None
-            what = "the desk watches no more" if services.watches else "no live prices and news"
+            what = "scheduled cycles do not run any more" if services.watches else "no live prices and news"
             bus.publish(Noticed("", services.clock.now(), "error", f"{what}: {error}"))
 
-    def _hear(self, heard: FeedMessage) -> None:
+    def _on_message(self, message: FeedMessage) -> None:
         if self._board is not None:
-            self._board.hear(heard)
-        line = live_line(heard)
+            self._board.on_message(message)
+        line = live_line(message)
         if line is not None:
             self._desk = with_line(self._desk, line)
-        if isinstance(heard, OrderHint) and self._touched is not None:
+        if isinstance(message, OrderHint) and self._touched is not None:
             self._touched.set()
 
-    async def _look(self, services: DeskServices) -> None:
-        """Journal and market, read anew; what the running cycle has said meanwhile stays."""
+    async def _read_desk(self, services: DeskServices) -> None:
+        """Read journal and market anew; what the running cycle has answered meanwhile stays."""
         from engine.reports.documents.opening import Opening, opening_of
-        from engine.reports.documents.records import records_in
 
         opening, stored = Opening(), self._desk
         try:
-            with records_in(services.journal, services.desk) as records:
-                opening = opening_of(records)
-            stored = greeting(opening)
+            opening = _read(Source(services.desk, services.journal), opening_of)
+            stored = opening_state(opening)
         except PaperdeskError as error:  # the market can be shown all the same
             self._trouble = one_line(str(error))
         if self._desk.run:
@@ -325,14 +315,13 @@ class Bridge:
         self._market = market_view(market, services.symbols, services.clock.now(), opening.fills)
         self._version += 1
 
-    async def _watch(self, services: DeskServices) -> None:
-        """Looks at halts and open orders as the journal has them, whoever wrote them: at once where this desk did
-        something, else after LOOK_AFTER seconds."""
-        assert self._touched is not None
+    async def _poll_controls(self, services: DeskServices, touched: asyncio.Event) -> None:
+        """Read halts and open orders from the journal, whoever wrote them: at once where this desk did something,
+        else after POLL_SECONDS."""
         while True:
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._touched.wait(), LOOK_AFTER)
-            self._touched.clear()
+                await asyncio.wait_for(touched.wait(), POLL_SECONDS)
+            touched.clear()
             await self._read_controls(services)
 
     async def _read_controls(self, services: DeskServices) -> None:
@@ -341,29 +330,24 @@ class Bridge:
             from engine.market.trading_hours import AroundTheClock
             from engine.reports.documents.controls import control_state
 
-            market = self._market
-            calendar = (market and market.calendar) or AroundTheClock()
-
-            def until(session: date) -> datetime:
-                return stays_until(calendar, services.symbols, session)
-
+            calendar = (self._market and self._market.calendar) or AroundTheClock()
             return control_state(
                 services.journal,
                 asks=services.mode is TradingMode.ASK,
-                stays_until=until,
+                stays_until=partial(stays_until, calendar, services.symbols),
                 now=services.clock.now(),
             )
 
-        with suppress(PaperdeskError):  # what is wrong with a journal is said where it is read whole
+        with suppress(PaperdeskError):  # what is wrong with a journal is reported where it is read whole
             self._controls = await asyncio.to_thread(read)
 
-    async def _listen(self, subscription: Subscription, services: DeskServices) -> None:
+    async def _fold(self, subscription: Subscription, services: DeskServices) -> None:
         async for event in subscription:
             if self._desk.error != (desk := after(self._desk, event)).error or _is_error(event):
-                self._dismissed = ""  # the same words again are news again
+                self._dismissed = ""  # the same error again is news again
             self._desk = desk
             if _is_error(event):
-                self._answers.clear()  # it may not have been written: what the journal says holds
+                self._answers.clear()  # it may not have been written: what the journal has holds
             if self._touched is not None and isinstance(event, Noticed | OrderMoved | RunStarted | RunFinished):
                 self._touched.set()
             if isinstance(event, RunStarted):
@@ -371,10 +355,18 @@ class Bridge:
             elif isinstance(event, RunFinished):
                 self._began = None
                 try:
-                    await self._look(services)
+                    await self._read_desk(services)
                 except PaperdeskError as error:
                     self._trouble = one_line(str(error))
 
 
 def _is_error(event: Event) -> bool:
     return isinstance(event, Noticed) and event.level == "error"
+
+
+def _read(source: Source, document: Callable[[Records], T]) -> T:
+    """A document of a journal, which is closed again."""
+    from engine.reports.documents.records import records_in
+
+    with records_in(source.journal, source.name, source.run) as records:
+        return document(records)

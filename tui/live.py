@@ -1,6 +1,7 @@
-"""What a live feed has told, for screens: the desk's thread writes it down, a screen looks a few times a second.
+"""The live feed on screens: its prices and state at a moment, and its messages as lines of the log.
 
-A message costs a look-up in a dict, whoever looks pays for the arithmetic, and never more than so often.
+The desk's thread writes messages down at the cost of a look-up; a view is made for the screen at most four times a
+second.
 """
 
 from __future__ import annotations
@@ -11,15 +12,19 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 
-from engine.domain.live import Delivery, FeedMessage, FeedState
+from engine.domain.live import Delivery, FeedMessage, FeedState, Headline, OrderHint
 from engine.market.live_prices import LivePrices
+from tui.plain_text import one_line
+from tui.state import Line
 
 PRICES = frozenset({"shares", "coins"})
 """The feeds without which prices stand still."""
 AT_MOST = 0.25
-"""Seconds between two views: what came meanwhile is one change."""
+"""Seconds between two views: the messages in between are one change."""
 STALE = 20.0
 """Seconds without any message after which a feed is called stale while the market is open."""
+HINTS = frozenset({"fill", "partial_fill", "canceled", "expired", "rejected", "replaced", "done_for_day"})
+"""The broker's events of an order that are lines of the log; the desk itself logs what it sends."""
 _WORST = (Delivery.DOWN, Delivery.POLLING, Delivery.STREAM)
 
 
@@ -35,7 +40,7 @@ class LiveView:
 
 
 class LiveBoard:
-    """Takes in what a feed tells, and says how it stands."""
+    """The latest messages of a feed: written in the desk's thread, viewed in the screen's."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -44,41 +49,63 @@ class LiveBoard:
         self._last: float | None = None
         self._seen: tuple[float, LiveView] | None = None
 
-    def hear(self, heard: FeedMessage) -> None:
-        """The feed told something; in the desk's thread."""
-        if isinstance(heard, FeedState):
-            self._states[heard.feed] = heard
+    def on_message(self, message: FeedMessage) -> None:
+        """Store a message."""
+        if isinstance(message, FeedState):
+            self._states[message.feed] = message
         else:
             self._last = self._clock()
-            self._prices.update(heard)
+            self._prices.update(message)
 
     def view(self, symbols: tuple[str, ...], now: datetime) -> LiveView:
-        """How the feed stands; in the screen's thread. `now` is the desk's time."""
+        """The feed at this moment; `now` is the desk's time."""
         at = self._clock()
-        age = None if self._last is None else max(0.0, at - self._last)
         if self._seen is not None and at - self._seen[0] < AT_MOST:
             return self._seen[1]
-        states = dict(self._states)
-        how = {state.delivery for feed, state in states.items() if feed in PRICES}
-        down = tuple(f for f, state in sorted(states.items()) if f not in PRICES and state.delivery is Delivery.DOWN)
-        delivery = next((one for one in _WORST if one in how), None)
+        age = None if self._last is None else max(0.0, at - self._last)
+        states = sorted(dict(self._states).items())
+        deliveries = {state.delivery for feed, state in states if feed in PRICES}
+        down = tuple(feed for feed, state in states if feed not in PRICES and state.delivery is Delivery.DOWN)
+        delivery = next((one for one in _WORST if one in deliveries), None)
         view = LiveView(dict(self._prices.prices(symbols, now)), age, delivery, down)
         self._seen = at, view
         return view
 
 
-def feed_words(live: LiveView, is_open: bool) -> tuple[str, str]:
-    """How the feed is said in a word or two, and the ink: `0.4s`, `STALE 45s`, `POLLING 3s`, `DOWN`."""
+def feed_text(live: LiveView, is_open: bool) -> tuple[str, str]:
+    """The state of the feed in a word or two, and its ink: `0.4s`, `STALE 45s`, `POLLING 3s`, `DOWN`."""
     missing = f", no {' and '.join(live.down)}" if live.down else ""
     if live.delivery is None:
         return f"connecting{missing}", "warn"
     if live.delivery is Delivery.DOWN:
         return "DOWN", "warn"
-    age = "" if live.age is None else f"{live.age:.1f}s" if live.age < 10 else f"{live.age:.0f}s"
-    if live.age is not None and live.age >= 100:
-        age = f"{live.age / 60:.0f}m"
+    age = _age(live.age)
     if live.delivery is Delivery.POLLING:
         return f"POLLING {age}".strip() + missing, "warn"
     if is_open and live.age is not None and live.age >= STALE:
         return f"STALE {age}{missing}", "warn"
     return (age or "up") + missing, "warn" if missing else "value"
+
+
+def _age(seconds: float | None) -> str:
+    if seconds is None:
+        return ""
+    if seconds >= 100:
+        return f"{seconds / 60:.0f}m"
+    return f"{seconds:.{0 if seconds >= 10 else 1}f}s"
+
+
+def live_line(message: FeedMessage) -> Line | None:
+    """A line for the log; None for what is no news to a person, such as a price."""
+    match message:
+        case Headline(symbols, headline, source, at):
+            about = f"{' '.join(symbols)}: " if symbols else ""
+            return Line(at, "info", one_line(f"{about}{headline}{f' ({source})' if source else ''}"))
+        case OrderHint(order, event, at) if event in HINTS:
+            return Line(at, "trade", one_line(f"the broker says {event.replace('_', ' ')}: {order}"))
+        case FeedState(feed, delivery, since, detail):
+            state = "is up" if delivery is Delivery.STREAM else delivery.name
+            level = "info" if delivery is Delivery.STREAM else "warning"
+            return Line(since, level, one_line(f"feed of {feed} {state}{f': {detail}' if detail else ''}"))
+        case _:
+            return None

@@ -1,4 +1,4 @@
-"""What the Desk shows of the market: last prices for the watchlist and a chart per symbol, made beside the screen."""
+"""The market as the Desk shows it: last prices for the watchlist and a chart per symbol, made beside the screen."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from engine.domain.chart import Line, Marker
+from engine.domain.market import is_crypto
 from engine.ports import Calendar
 from tui.widgets.chart_data import ChartData
 
@@ -33,7 +34,7 @@ class Quote:
     session: date | None = None
 
     def at(self, price: Decimal | None, opened: date) -> Quote:
-        """The quote at a live price while a session is open that is later than the last close, else as it is."""
+        """The quote at a live price, where the session `opened` is later than the last close, else as it is."""
         if price is None or self.last is None or self.session is None or opened <= self.session:
             return self
         return Quote(self.symbol, price, float(price / self.last - 1), opened)
@@ -41,23 +42,29 @@ class Quote:
 
 @dataclass(frozen=True, slots=True)
 class MarketView:
-    """The market at a moment, ready to be shown; `calendar` is the exchange's where any symbol trades on one."""
+    """The market at a moment, for screens; `calendar` is the exchange's where any symbol trades on one."""
 
-    at: datetime
     quotes: tuple[Quote, ...] = ()
     charts: Mapping[str, ChartData] = field(default_factory=dict)
     calendar: Calendar | None = None
     known: MarketAsOf | None = None
-    """The market itself, for those who look further."""
+    """The market itself, for the changes after a decision."""
 
 
-def market_view(market: Market, symbols: Sequence[Symbol], now: datetime, fills: Iterable[Fill] = ()) -> MarketView:
+def quotes_at(view: MarketView, prices: Mapping[Symbol, Decimal], now: datetime) -> tuple[Quote, ...]:
+    """The quotes at live prices, as far as these belong to a session after the last close."""
+    from engine.market.as_of import last_opened
+
+    exchange = now.date() if view.calendar is None else last_opened(view.calendar, now)
+    return tuple(
+        quote.at(prices.get(quote.symbol), now.date() if is_crypto(quote.symbol) else exchange) for quote in view.quotes
+    )
+
+
+def market_view(market: Market, symbols: Sequence[Symbol], now: datetime, fills: Sequence[Fill] = ()) -> MarketView:
     """Quotes and charts of what is known at `now` (UTC); fills become marks on the charts. Takes tens of
     milliseconds: never on a screen's loop."""
     known = market.at(now)
-    traded: dict[str, list[Fill]] = {}
-    for fill in fills:
-        traded.setdefault(fill.symbol, []).append(fill)
     quotes: list[Quote] = []
     charts: dict[str, ChartData] = {}
     for symbol in symbols:
@@ -68,10 +75,11 @@ def market_view(market: Market, symbols: Sequence[Symbol], now: datetime, fills:
         bars = known.bars(symbol, CHART_BARS)
         change = bars.close[-1] / bars.close[-2] - 1 if len(bars) > 1 else None
         quotes.append(Quote(symbol, known.close(symbol), change, bars.session(-1)))
-        charts[symbol] = ChartData.of_history(bars, lines=_lines(bars), markers=_marks(bars, traded.get(symbol, ())))
+        markers = _markers(bars, (fill for fill in fills if fill.symbol == symbol))
+        charts[symbol] = ChartData.of_history(bars, lines=_lines(bars), markers=markers)
     calendars = [market.calendars[symbol] for symbol in symbols if symbol in market.calendars]
     exchange = next((c for c in calendars if c.name != "24/7"), calendars[0] if calendars else None)
-    return MarketView(now, tuple(quotes), charts, exchange, known)
+    return MarketView(tuple(quotes), charts, exchange, known)
 
 
 def _lines(bars: PriceHistory) -> tuple[Line, ...]:
@@ -92,6 +100,6 @@ def _lines(bars: PriceHistory) -> tuple[Line, ...]:
     )
 
 
-def _marks(bars: PriceHistory, fills: Iterable[Fill]) -> tuple[Marker, ...]:
+def _markers(bars: PriceHistory, fills: Iterable[Fill]) -> tuple[Marker, ...]:
     placed = ((bars.index(fill.session), fill) for fill in fills)
     return tuple(Marker(row, fill.side.value, float(fill.price)) for row, fill in placed if row is not None)

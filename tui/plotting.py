@@ -53,15 +53,6 @@ def equity_plot(
     return _framed([legend, *body.rstrip("\n").split("\n")], width, height)
 
 
-def drawdown(values: Sequence[float]) -> list[float]:
-    """How far each value stands below the highest before it, in percent (0 or negative); highs must be positive."""
-    highest, falls = float("-inf"), []
-    for value in values:
-        highest = max(highest, value)
-        falls.append((value / highest - 1) * 100 if highest > 0 else 0.0)
-    return falls
-
-
 def _points(values: Sequence[float | None]) -> tuple[list[int], list[float]]:
     """Places and values that can be drawn."""
     points = [(place, float(value)) for place, value in enumerate(values) if value is not None and is_drawable(value)]

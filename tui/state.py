@@ -1,37 +1,33 @@
-"""What the Desk screen shows, as a value, and how each event changes it: `(state, event) -> state`, no screen in it."""
+"""The Desk screen's content as a value, and its change by each event: `(state, event) -> state`, no screen in it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from decimal import Decimal
 from enum import StrEnum
+from typing import TYPE_CHECKING, Any
 
 from engine.domain.run import RunKind, RunOutcome
-from engine.messages.events import (
-    AgentAnswered,
-    AgentSaid,
-    DecisionMade,
-    Event,
-    Noticed,
-    OrderFilled,
-    OrderMoved,
-    RunFinished,
-    RunStarted,
-    SessionOpened,
-    SessionSettled,
-    StepStarted,
-)
+from engine.messages import events
+from engine.messages.events import AgentAnswered, AgentSaid, DecisionMade, Event, OpinionFormed, RunStarted, StepStarted
+from tui import amounts
 from tui.plain_text import one_line, printable
 
-LINES_KEPT = 400
-TEXT_KEPT = 20_000
-"""Characters of one answer that are kept for the screen."""
+if TYPE_CHECKING:
+    from engine.domain.decision import Decision
+    from engine.reports.documents.opening import Opening
+
+LOG_LINES = 400
+ANSWER_CHARACTERS = 20_000
+"""Characters of one answer that a screen shows."""
+COMBINED = "combined"
+"""The name of the pane with the opinions of several owners and the decision on them."""
 
 
 class Progress(StrEnum):
-    """How far a step of the cycle is."""
+    """The progress of a step of the cycle."""
 
     WAITING = "waiting"
     THINKING = "thinking"
@@ -42,33 +38,49 @@ class Progress(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pane:
-    """One agent's word on one symbol; cost in USD, None where not known (`asked` tells it from not yet known)."""
+    """One agent's answer about one symbol; `owner` is empty on a desk with one owner, `answer` None before its end."""
 
     step: str
+    owner: str = ""
     progress: Progress = Progress.WAITING
     text: str = ""
-    model: str = ""
-    cached: bool = False
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost: Decimal | None = None
-    seconds: float = 0.0
+    answer: AgentAnswered | None = None
+
+    @property
+    def name(self) -> str:
+        """The step, after its owner where the desk has several."""
+        return f"{self.owner}: {self.step}" if self.owner else self.step
 
     @property
     def over(self) -> bool:
-        """Whether nothing more will come."""
-        return self.progress in (Progress.ANSWERED, Progress.ABSTAINED, Progress.LEFT_OUT)
+        """True where nothing more will come."""
+        return self.progress not in (Progress.WAITING, Progress.THINKING)
 
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """The latest decision for a symbol, after the limits; `size` in percent of the portfolio."""
+    """A decision after the limits, or an owner's opinion before them; `size` in percent of the portfolio, `cut` the
+    changes by the limits."""
 
     session: date
     action: str
     size: Decimal
     reason: str
-    cut: str
+    cut: str = ""
+
+    @classmethod
+    def of(cls, session: date, made: Decision | DecisionMade | OpinionFormed) -> Signal:
+        """Take a decision or an opinion, its texts made safe to show."""
+        cut = "" if isinstance(made, OpinionFormed) else one_line(made.cut)
+        return cls(session, str(made.action), made.size, printable(made.reason).strip(), cut)
+
+    @property
+    def terms(self) -> str:
+        """Action and size: `BUY 7 %`, `HOLD`."""
+        return f"{self.action} {amounts.size(self.size)} %" if self.size else self.action
+
+
+BySymbolAndOwner = Mapping[str, Mapping[str, Signal]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +95,16 @@ class Held:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Books:
-    """The desk's books at a close, with the value a session before and the highest one ever, where known: both carried
-    over to the money of today, as if what was brought in or taken out since had been there then or not."""
+    """The desk's books at a close, in the quote currency.
+
+    session: the session of the close.
+    value: cash and positions.
+    cash: not negative.
+    held: the positions.
+    before: the value a session before, None where not known.
+    peak: the highest value so far, None where not known. Deposits and withdrawals since count as if they had been made
+        before both.
+    """
 
     session: date
     value: Decimal
@@ -105,173 +125,216 @@ class Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeskState:
-    """Everything that happened on the desk, as far as a screen needs it."""
+    """The latest run of a desk, its books and its log, as far as screens show them.
+
+    run: id of the run; empty before the first.
+    running: True until the run ends.
+    symbols: those of the run, in its order.
+    steps: the questions about each symbol in order, the decision last; one that does not come is shown as left out.
+    session: the session that is being decided.
+    at: the symbol whose step began last.
+    panes: answers by symbol and owner, in the order of the steps.
+    opinions: those of this run that were combined with others, by symbol and owner.
+    signals: the latest decisions, by symbol and owner.
+    books: at the last close.
+    lines: the log, oldest first.
+    error: the last error that was not followed by another start; one line.
+    cost: of the run's models so far, in USD, as far as prices are known.
+    """
 
     run: str = ""
-    label: str = ""
     running: bool = False
-    outcome: str = ""
     symbols: tuple[str, ...] = ()
     steps: tuple[str, ...] = ("decision",)
-    """The questions about each symbol in order, the decision last; one that does not come is shown as left out."""
     session: date | None = None
-    at: tuple[str, str] | None = None
-    """Symbol and step that began last."""
-    panes: Mapping[str, tuple[Pane, ...]] = field(default_factory=dict)
-    signals: Mapping[str, Signal] = field(default_factory=dict)
+    at: str = ""
+    panes: Mapping[str, Mapping[str, tuple[Pane, ...]]] = field(default_factory=dict)
+    opinions: BySymbolAndOwner = field(default_factory=dict)
+    signals: BySymbolAndOwner = field(default_factory=dict)
     books: Books | None = None
     lines: tuple[Line, ...] = ()
     error: str = ""
-    """The last error of the cycle that was not followed by another start; one line."""
     cost: Decimal = Decimal(0)
-    """What the run's models cost so far, in USD, as far as prices are known."""
-    tokens: int = 0
 
     def panes_of(self, symbol: str) -> tuple[Pane, ...]:
-        """The symbol's steps in order; before a cycle all of them wait."""
-        return self.panes.get(symbol) or tuple(Pane(step=step) for step in self.steps)
+        """The symbol's steps in order; before a cycle all of them wait. With several owners: each owner's, then the
+        opinions with the decision on them."""
+        owners = self.panes.get(symbol, {})
+        if len(owners) < 2:
+            return next(iter(owners.values()), self._waiting())
+        panes = [replace(pane, owner=owner) for owner, steps in owners.items() for pane in steps]
+        return (*panes, self._combined(symbol))
+
+    def signal(self, symbol: str) -> Signal | None:
+        """The latest decision for a symbol; None where there is none, or several owners decided each for itself."""
+        made = self.signals.get(symbol, {})
+        return next(iter(made.values())) if len(made) == 1 else None
 
     @property
     def decided(self) -> int:
-        """How many symbols of the run have heard all their agents."""
-        return sum(1 for symbol in self.symbols if self.panes_of(symbol)[-1].over)
+        """The number of symbols of the run about which all agents have answered."""
+        return sum(
+            all(panes[-1].over for panes in owners.values())
+            for symbol in self.symbols
+            if (owners := self.panes.get(symbol))
+        )
+
+    def steps_of(self, symbol: str, owner: str) -> tuple[Pane, ...]:
+        """An owner's panes of a symbol."""
+        return self.panes.get(symbol, {}).get(owner) or self._waiting()
+
+    def _waiting(self) -> tuple[Pane, ...]:
+        return tuple(Pane(step=step) for step in self.steps)
+
+    def _combined(self, symbol: str) -> Pane:
+        opinions, decisions = self.opinions.get(symbol, {}), self.signals.get(symbol, {})
+        made = {
+            "decision" if opinions else owner: one for owner, one in decisions.items() if one.session == self.session
+        }
+        text = "\n".join(f"{name}: {one.terms}" for name, one in (*opinions.items(), *made.items()))
+        return Pane(step=COMBINED, progress=Progress.ANSWERED if made else Progress.WAITING, text=text)
+
+
+def opening_state(opening: Opening) -> DeskState:
+    """The desk as its journal has it: the last run's events, the books, the latest decisions on each symbol."""
+    state = DeskState()
+    for made in opening.decisions:
+        state = _with_signal(state, made.key.symbol, made.key.owner, Signal.of(made.key.session, made))
+    for event in opening.events:
+        state = after(state, event)
+    return replace(state, running=False, error="", books=_opening_books(opening))
+
+
+def _opening_books(opening: Opening) -> Books | None:
+    last = opening.books
+    if last is None:
+        return None
+    held = tuple(
+        Held(symbol, position.quantity, last.prices.get(symbol), position.average_cost)
+        for symbol, position in last.portfolio.positions.items()
+    )
+    change = opening.change
+    return Books(
+        session=last.session,
+        value=last.value,
+        cash=last.portfolio.cash,
+        held=held,
+        before=None if change is None or change <= -1 else last.value / (1 + change),
+        peak=last.value / (1 + opening.fall) if opening.fall > -1 else None,
+    )
 
 
 def after(state: DeskState, event: Event) -> DeskState:
-    """The state once an event has happened. Texts are made safe to show here, once."""
-    match event:
-        case RunStarted() if event.run == state.run:  # it goes on: what was said in it stands
-            goes_on = _logged(state, event, "info", f"{_kind(event)} of {_listed(event.symbols)} goes on")
-            return replace(goes_on, running=True, outcome="", symbols=event.symbols, at=None, error="")
-        case RunStarted():
-            return replace(
-                _logged(state, event, "info", f"{_kind(event)} of {_listed(event.symbols)} begins"),
-                run=event.run,
-                label=one_line(event.label),
-                running=True,
-                outcome="",
-                symbols=event.symbols,
-                steps=event.steps or state.steps,
-                session=event.last,
-                at=None,
-                panes={},
-                error="",
-                cost=Decimal(0),
-                tokens=0,
-            )
-        case SessionOpened():
-            return replace(state, session=event.session)
-        case StepStarted():
-            return replace(_begun(state, event), at=(event.symbol, event.step))
-        case AgentSaid():
-            return _said(state, event)
-        case AgentAnswered():
-            return _answered(state, event)
-        case DecisionMade():
-            return _decided(state, event)
-        case OrderMoved():
-            words = f"{event.symbol} {event.side} order {event.state}{_because(event.detail)}"
-            return _logged(state, event, "trade", words)
-        case OrderFilled():
-            words = f"{event.symbol} {event.side} {event.quantity.normalize():f} at {event.price:,.2f}"
-            return _logged(state, event, "trade", words)
-        case SessionSettled():
-            return _settled(state, event)
-        case Noticed():
-            state = _logged(state, event, event.level, event.text)
-            return replace(state, error=one_line(event.text)) if event.level == "error" else state
-        case RunFinished():
-            level = "error" if event.outcome is RunOutcome.FAILED else "info"
-            ended = _logged(state, event, level, f"run {event.outcome}{_because(event.detail)}")
-            error = one_line(event.detail) if event.outcome is RunOutcome.FAILED else state.error
-            return replace(ended, running=False, outcome=event.outcome, at=None, error=error)
-        case _:
-            return state
+    """The state after an event. Texts are made safe to show here, once."""
+    change = _CHANGES.get(type(event))
+    return state if change is None else change(state, event)
 
 
-def _kind(event: RunStarted) -> str:
-    return "cycle within the session" if event.kind is RunKind.INTRADAY else f"{event.kind} run"
-
-
-def _listed(symbols: tuple[str, ...]) -> str:
-    return ", ".join(symbols[:4]) + (f" and {len(symbols) - 4} more" if len(symbols) > 4 else "")
-
-
-def _because(detail: str) -> str:
-    return f": {detail}" if detail else ""
+def with_line(state: DeskState, line: Line) -> DeskState:
+    """The state with one more line of the log."""
+    return replace(state, lines=(*state.lines[-LOG_LINES + 1 :], line))
 
 
 def _logged(state: DeskState, event: Event, level: str, text: str) -> DeskState:
     return with_line(state, Line(event.time, level, one_line(text)))
 
 
-def with_line(state: DeskState, line: Line) -> DeskState:
-    """The state with one more line of the log."""
-    return replace(state, lines=(*state.lines[-LINES_KEPT + 1 :], line))
+def _because(detail: str) -> str:
+    return f": {detail}" if detail else ""
 
 
-def _changed(state: DeskState, symbol: str, step: str, **changes: object) -> DeskState:
-    panes = state.panes_of(symbol)
-    place = next((n for n, pane in enumerate(panes) if pane.step == step), None)
-    if place is None:  # a step that this screen has never heard of stands where it came
-        panes, place = (*panes[:-1], Pane(step=step), panes[-1]), len(panes) - 1
-    pane = replace(panes[place], **changes)  # type: ignore[arg-type]
-    return replace(state, panes={**state.panes, symbol: (*panes[:place], pane, *panes[place + 1 :])})
-
-
-def _begun(state: DeskState, event: StepStarted) -> DeskState:
-    """The step thinks; steps before it that never began were left out."""
-    state = _changed(state, event.symbol, event.step, progress=Progress.THINKING, text="")
-    panes = list(state.panes[event.symbol])
-    for n, pane in enumerate(panes):
-        if pane.step == event.step:
-            break
-        if pane.progress is Progress.WAITING:
-            panes[n] = replace(pane, progress=Progress.LEFT_OUT)
-    return replace(state, panes={**state.panes, event.symbol: tuple(panes)})
-
-
-def _said(state: DeskState, event: AgentSaid) -> DeskState:
-    pane = next((p for p in state.panes_of(event.symbol) if p.step == event.step), Pane(step=event.step))
-    # An answer that was sent back is followed by a second attempt: it begins on an empty pane.
-    text = ("" if pane.over else pane.text) + printable(event.text)
-    return _changed(state, event.symbol, event.step, progress=Progress.THINKING, text=text[:TEXT_KEPT])
-
-
-def _answered(state: DeskState, event: AgentAnswered) -> DeskState:
-    state = _changed(
-        state,
-        event.symbol,
-        event.step,
-        progress=Progress.ABSTAINED if event.abstained else Progress.ANSWERED,
-        text=printable(event.text).strip()[:TEXT_KEPT],
-        model=one_line(event.model),
-        cached=event.cached,
-        input_tokens=event.input_tokens,
-        output_tokens=event.output_tokens,
-        cost=event.cost,
-        seconds=event.seconds,
-    )
-    if event.abstained:
-        words = f"{event.symbol} {event.step} abstained{_because(event.text)}"
-        state = _logged(state, event, "warning", words)
+def _run_started(state: DeskState, event: RunStarted) -> DeskState:
+    """A run that goes on keeps its answers; another one begins anew."""
+    goes_on = event.run == state.run
+    kind = "cycle within the session" if event.kind is RunKind.INTRADAY else f"{event.kind} run"
+    more = f" and {len(event.symbols) - 4} more" if len(event.symbols) > 4 else ""
+    text = f"{kind} of {', '.join(event.symbols[:4])}{more} {'goes on' if goes_on else 'begins'}"
+    state = replace(_logged(state, event, "info", text), running=True, symbols=event.symbols, at="", error="")
+    if goes_on:
+        return state
     return replace(
         state,
-        cost=state.cost + (event.cost or 0),
-        tokens=state.tokens + event.input_tokens + event.output_tokens,
+        run=event.run,
+        steps=event.steps or state.steps,
+        session=event.last,
+        panes={},
+        opinions={},
+        cost=Decimal(0),
     )
 
 
-def _decided(state: DeskState, event: DecisionMade) -> DeskState:
-    signal = Signal(event.session, event.action, event.size, printable(event.reason).strip(), one_line(event.cut))
-    size = f" {event.size.normalize():f} %" if event.size else ""
-    words = f"{event.symbol} {event.action}{size}{f' (cut: {event.cut})' if event.cut else ''}"
-    state = _logged(state, event, "decision", words)
-    return replace(state, signals={**state.signals, event.symbol: signal})
+def _with_pane(state: DeskState, event: StepStarted | AgentSaid | AgentAnswered, **changes: Any) -> DeskState:
+    """The state with the pane of an event changed."""
+    panes = list(state.steps_of(event.symbol, event.owner))
+    place = next((n for n, pane in enumerate(panes) if pane.step == event.step), None)
+    if place is None:  # a step that the run did not name comes before the decision
+        place = len(panes) - 1
+        panes.insert(place, Pane(step=event.step))
+    panes[place] = replace(panes[place], **changes)
+    if isinstance(event, StepStarted):  # steps before it that never began were left out
+        for n, pane in enumerate(panes[:place]):
+            if pane.progress is Progress.WAITING:
+                panes[n] = replace(pane, progress=Progress.LEFT_OUT)
+    owners = {**state.panes.get(event.symbol, {}), event.owner: tuple(panes)}
+    return replace(state, panes={**state.panes, event.symbol: owners})
 
 
-def _settled(state: DeskState, event: SessionSettled) -> DeskState:
-    """The books of a close; what a position cost is kept from before where the shares have not changed."""
+def _step_started(state: DeskState, event: StepStarted) -> DeskState:
+    return replace(_with_pane(state, event, progress=Progress.THINKING, text=""), at=event.symbol)
+
+
+def _agent_said(state: DeskState, event: AgentSaid) -> DeskState:
+    own = (pane for pane in state.steps_of(event.symbol, event.owner) if pane.step == event.step)
+    pane = next(own, Pane(step=event.step))
+    # An answer that was sent back is followed by a second attempt: it begins on an empty pane.
+    text = ("" if pane.over else pane.text) + printable(event.text)
+    return _with_pane(state, event, progress=Progress.THINKING, text=text[:ANSWER_CHARACTERS])
+
+
+def _agent_answered(state: DeskState, event: AgentAnswered) -> DeskState:
+    progress = Progress.ABSTAINED if event.abstained else Progress.ANSWERED
+    text = printable(event.text).strip()[:ANSWER_CHARACTERS]
+    state = _with_pane(state, event, progress=progress, text=text, answer=event)
+    if event.abstained:
+        text = f"{event.symbol} {event.step} abstained{_because(event.text)}"
+        state = _logged(state, event, "warning", text)
+    return replace(state, cost=state.cost + (event.cost or 0))
+
+
+def _opinion_formed(state: DeskState, event: OpinionFormed) -> DeskState:
+    opinion = Signal.of(event.session, event)
+    owners = {**state.opinions.get(event.symbol, {}), event.owner: opinion}
+    state = replace(state, opinions={**state.opinions, event.symbol: owners})
+    return _logged(state, event, "info", f"{event.symbol} {event.owner}: {opinion.terms}")
+
+
+def _decision_made(state: DeskState, event: DecisionMade) -> DeskState:
+    signal = Signal.of(event.session, event)
+    alone = len(state.panes.get(event.symbol, {})) < 2 or event.symbol in state.opinions
+    owner = "" if alone else f" for {event.owner}"
+    cut = f" (cut: {event.cut})" if event.cut else ""
+    state = _logged(state, event, "decision", f"{event.symbol} {signal.terms}{owner}{cut}")
+    return _with_signal(state, event.symbol, event.owner, signal)
+
+
+def _with_signal(state: DeskState, symbol: str, owner: str, signal: Signal) -> DeskState:
+    """The state with a decision, beside those of other owners in the same session."""
+    beside = {name: one for name, one in state.signals.get(symbol, {}).items() if one.session == signal.session}
+    return replace(state, signals={**state.signals, symbol: {**beside, owner: signal}})
+
+
+def _order_moved(state: DeskState, event: events.OrderMoved) -> DeskState:
+    text = f"{event.symbol} {event.side} order {event.state}{_because(event.detail)}"
+    return _logged(state, event, "trade", text)
+
+
+def _order_filled(state: DeskState, event: events.OrderFilled) -> DeskState:
+    text = f"{event.symbol} {event.side} {event.quantity.normalize():f} at {event.price:,.2f}"
+    return _logged(state, event, "trade", text)
+
+
+def _session_settled(state: DeskState, event: events.SessionSettled) -> DeskState:
+    """The books of a close; the cost of a position stays where its shares have not changed."""
     old = state.books
     costs = {held.symbol: (held.quantity, held.cost) for held in old.held} if old else {}
     held = tuple(
@@ -288,3 +351,31 @@ def _settled(state: DeskState, event: SessionSettled) -> DeskState:
         state,
         books=Books(session=event.session, value=event.value, cash=event.cash, held=held, before=before, peak=peak),
     )
+
+
+def _noticed(state: DeskState, event: events.Noticed) -> DeskState:
+    state = _logged(state, event, event.level, event.text)
+    return replace(state, error=one_line(event.text)) if event.level == "error" else state
+
+
+def _run_finished(state: DeskState, event: events.RunFinished) -> DeskState:
+    failed = event.outcome is RunOutcome.FAILED
+    ended = _logged(state, event, "error" if failed else "info", f"run {event.outcome}{_because(event.detail)}")
+    error = one_line(event.detail) if failed else state.error
+    return replace(ended, running=False, at="", error=error)
+
+
+_CHANGES: Mapping[type[Event], Callable[[DeskState, Any], DeskState]] = {
+    RunStarted: _run_started,
+    events.SessionOpened: lambda state, event: replace(state, session=event.session),
+    StepStarted: _step_started,
+    AgentSaid: _agent_said,
+    AgentAnswered: _agent_answered,
+    OpinionFormed: _opinion_formed,
+    DecisionMade: _decision_made,
+    events.OrderMoved: _order_moved,
+    events.OrderFilled: _order_filled,
+    events.SessionSettled: _session_settled,
+    events.Noticed: _noticed,
+    events.RunFinished: _run_finished,
+}

@@ -76,7 +76,7 @@ async def measure(per_second: int) -> tuple[float, int]:
     with tempfile.TemporaryDirectory() as folder:
         desk, feed = FakeDesk(Path(folder), symbols=SYMBOLS), Ticker(per_second)
         desk.feed = feed
-        app = PaperdeskApp(lambda: desk, short)
+        app = PaperdeskApp(lambda: desk, short, images=Path())
         async with app.run_test(size=(120, 60)) as pilot:
             while app.bridge.snapshot().market is None:
                 await pilot.pause(0.05)

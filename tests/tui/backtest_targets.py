@@ -11,7 +11,7 @@ from multiprocessing.connection import Connection
 from engine.domain.run import RunKind, RunOutcome, RunSpec
 from engine.errors import StaleData
 from engine.messages.events import DecisionMade, RunFinished, RunStarted, SessionOpened, SessionSettled, to_plain
-from tui.backtest_process import stop_wanted
+from tui.backtest_run import stop_wanted
 
 START = date(2024, 1, 2)
 

@@ -61,7 +61,7 @@ def running(tmp_path: Path) -> Running:
     ) -> AsyncIterator[Pilot[Any]]:
         given = desk or FakeDesk(tmp_path)
         app = PaperdeskApp(
-            open_desk or opens(given), target or backtest_targets.short, plain=plain, pictures=tmp_path / "pictures"
+            open_desk or opens(given), target or backtest_targets.short, plain=plain, images=tmp_path / "images"
         )
         async with app.run_test(size=size) as pilot:
             if open_desk is None:

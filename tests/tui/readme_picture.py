@@ -24,7 +24,7 @@ async def draw() -> None:
     config = Config()
     for session in SESSIONS:
         await run_daily(services(config), session)
-    app = PaperdeskApp(lambda: OpenDesk(services(config)), lambda spec, connection: None)
+    app = PaperdeskApp(lambda: OpenDesk(services(config)), lambda spec, connection: None, images=Path())
     async with app.run_test(size=(132, 40)) as pilot:
         await pilot.pause(4)
         await pilot.press("r")

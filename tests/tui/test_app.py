@@ -16,16 +16,13 @@ from textual.widgets import Input, Static
 from engine.errors import ConfigError
 from tui.bridge import Snapshot
 from tui.keys import KEYS
-from tui.layout import Layout
 from tui.screens.desk import DeskScreen
-from tui.screens.frame import FramedScreen
-from tui.screens.help import HelpScreen
+from tui.screens.frame import FramedScreen, Layout
 from tui.screens.reading import ReadingScreen
 from tui.state import Progress
 from tui.widgets.agent_panes import AgentPane
 from tui.widgets.candle_chart import CandleChart
-from tui.widgets.screen_bars import ErrorBar
-from tui.widgets.status_bar import PAPER
+from tui.widgets.screen_bars import PAPER, ErrorBar
 from tui.widgets.table import Table
 
 
@@ -274,8 +271,8 @@ async def test_decisions_of_a_desk_that_never_ran_say_how_to_begin(running: Runn
 async def test_help_lists_every_key_and_log_opens(running: Running) -> None:
     async with running((120, 60)) as pilot:
         await pilot.press("question_mark")
-        assert isinstance(pilot.app.screen, HelpScreen)
-        page = pilot.app.screen._text.plain
+        assert isinstance(pilot.app.screen, ReadingScreen)
+        page = pilot.app.screen.text.plain
         assert all(key.meaning in page and key.shown in page for key in KEYS)
         await pilot.press("escape", "grave_accent")
         assert isinstance(pilot.app.screen, ReadingScreen)
@@ -284,7 +281,7 @@ async def test_help_lists_every_key_and_log_opens(running: Running) -> None:
 async def test_a_picture_is_saved(running: Running, tmp_path: Path) -> None:
     async with running() as pilot:
         await pilot.press("f8")
-        picture = tmp_path / "pictures" / "paperdesk-001.svg"
+        picture = tmp_path / "images" / "paperdesk-001.svg"
         assert picture.is_file() and "PAPER" in picture.read_text(encoding="utf-8")
 
 
@@ -304,7 +301,7 @@ async def test_quitting_waits_neither_for_a_cycle_nor_for_a_backtest(
     from tui.app import PaperdeskApp
 
     monkeypatch.setattr("tui.app.LEAVE_WITHIN", 60)
-    app = PaperdeskApp(opens(FakeDesk(tmp_path, pause=3600)), backtest_targets.deaf)
+    app = PaperdeskApp(opens(FakeDesk(tmp_path, pause=3600)), backtest_targets.deaf, images=tmp_path)
     async with app.run_test() as pilot:
         await until(pilot, lambda: app.bridge.snapshot().services is not None)
         await pilot.press("r", "7", "ctrl+r")

@@ -12,8 +12,7 @@ from types import ModuleType
 import pytest
 
 from engine.domain.run import RunSpec
-from tui.backtest_process import BacktestProcess, Target
-from tui.backtest_state import DONE, FAILED, STOPPED
+from tui.backtest_run import DONE, FAILED, STOPPED, BacktestProcess, Target
 
 
 @pytest.fixture(scope="module")

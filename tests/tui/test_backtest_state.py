@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from engine.domain.run import RunKind, RunOutcome, RunSpec
 from engine.messages.events import DecisionMade, Event, RunFinished, RunStarted, SessionOpened, SessionSettled
-from tui.backtest_state import DONE, FAILED, STOPPED, BacktestState, after_event, with_baseline, with_result
+from tui.backtest_run import DONE, FAILED, STOPPED, BacktestState, after_event, after_message
 
 NOW = datetime(2024, 3, 1, tzinfo=UTC)
 DAY = date(2024, 3, 1)
@@ -83,8 +83,9 @@ def test_a_run_ends_done_stopped_or_failed() -> None:
 
 
 def test_baseline_and_result_stand_beside_the_curve() -> None:
-    state = with_baseline(_fold(_opened(1), _settled(1, 100)), "buy-and-hold", [["2024-03-01", "100.5"]])
+    baseline = {"type": "baseline", "name": "buy-and-hold", "equity": [["2024-03-01", "100.5"]]}
+    state = after_message(_fold(_opened(1), _settled(1, 100)), baseline)
     assert state.baseline == {DAY: 100.5}
     document = {"equity": [{"session": "2024-03-01", "value": "101"}], "metrics": {}}
-    state = with_result(state, document)
+    state = after_message(state, {"type": "result", "document": document})
     assert (state.status, state.curve) == (DONE, ((DAY, 101.0),))

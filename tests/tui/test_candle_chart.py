@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from datetime import date, timedelta
+from pathlib import Path
 
 import pytest
 from textual.app import App, ComposeResult
 
+from tui import app as app_module
+from tui.app import COLOUR_BLIND
 from tui.widgets.candle_chart import CandleChart
 from tui.widgets.chart_data import ChartData
 
@@ -27,19 +30,19 @@ def data(count: int) -> ChartData:
 
 
 class Desk(App[None]):
+    CSS_PATH = Path(app_module.__file__).with_suffix(".tcss")
+
     def __init__(self, chart: ChartData) -> None:
         super().__init__()
         self.chart = chart
-        self.rows: list[int | None] = []
 
     def compose(self) -> ComposeResult:
-        yield CandleChart(self.chart)
+        yield CandleChart(id="alone")
 
     def on_mount(self) -> None:
-        self.query_one(CandleChart).focus()
-
-    def on_candle_chart_cursor_moved(self, message: CandleChart.CursorMoved) -> None:
-        self.rows.append(message.row)
+        chart = self.query_one(CandleChart)
+        chart.show(self.chart)
+        chart.focus()
 
 
 @pytest.fixture(autouse=True)
@@ -73,9 +76,10 @@ async def test_the_cursor_moves_and_the_chart_follows() -> None:
     app = Desk(data(400))
     async with app.run_test(size=(120, 40)) as pilot:
         chart = app.query_one(CandleChart)
-        await pilot.press("left", "left")
-        await pilot.pause()
-        assert app.rows == [399, 398]
+        await pilot.press("left")
+        assert chart.shown_view.cursor == 399
+        await pilot.press("left")
+        assert chart.shown_view.cursor == 398
         assert "2025-02-02" in title(chart)
         for _ in range(60):
             await pilot.press("left")
@@ -107,7 +111,7 @@ async def test_rows_are_drawn_once_until_something_changes() -> None:
         assert chart.render_line(5) is not before
 
 
-async def test_colours_follow_the_theme_and_the_colour_blind_palette() -> None:
+async def test_colours_follow_the_theme_and_there_is_one_for_the_colour_blind() -> None:
     app = Desk(data(50))
     async with app.run_test(size=(80, 24)) as pilot:
         chart = app.query_one(CandleChart)
@@ -116,13 +120,12 @@ async def test_colours_follow_the_theme_and_the_colour_blind_palette() -> None:
             rows = [chart.render_line(y) for y in range(24)]
             return {s.style.color.name for row in rows for s in row if s.style and s.style.color}
 
-        usual = colours()
-        chart.colour_blind = True
+        blue = COLOUR_BLIND.success
+        assert blue not in colours()
+        app.register_theme(COLOUR_BLIND)
+        app.theme = COLOUR_BLIND.name
         await pilot.pause()
-        blind = colours()
-        assert "#4aa8ff" in blind
-        assert "#4aa8ff" not in usual
-        chart.colour_blind = False
+        assert blue in colours()
         app.theme = "ansi-dark"
         await pilot.pause()
         bright_red, bright_green = "color(9)", "color(10)"
@@ -146,6 +149,5 @@ async def test_any_size_and_any_number_of_bars(size: tuple[int, int], count: int
     async with app.run_test(size=size) as pilot:
         chart = app.query_one(CandleChart)
         await pilot.press("left", "right", "minus", "pageup", "pagedown", "home", "plus", "end")
-        chart.fit()
         await pilot.pause()
         assert {chart.render_line(y).cell_length for y in range(size[1])} == {size[0]}

@@ -21,7 +21,7 @@ from engine.journal.writer import JournalWriter
 from engine.reports.documents.control_state import Waiting
 from engine.reports.documents.controls import control_state
 from tui.screens.confirm import ConfirmScreen
-from tui.widgets.status_bar import HALTED, PAPER, StatusBar
+from tui.widgets.screen_bars import HALTED, PAPER, StatusBar
 from tui.widgets.table import Table
 
 REPO = Path(__file__).parents[2]

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from engine.market.trading_hours import AroundTheClock
 from tui import amounts
 from tui.keys import SCREENS, bindings, groups, hints
-from tui.layout import Layout, layout_of
 from tui.plain_text import one_line, printable
+from tui.screens.frame import Layout, layout_of
 
 
 @given(st.integers(0, 400), st.integers(0, 200))

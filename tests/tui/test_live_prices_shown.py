@@ -16,11 +16,9 @@ from textual.pilot import Pilot
 
 from engine.domain.live import Delivery, FeedMessage, FeedState, Headline, LastTrade, OrderHint, Quote
 from engine.errors import CredentialsRefused
-from tui.live import AT_MOST, STALE, LiveBoard, LiveView, feed_words
-from tui.live_words import live_line
+from tui.live import AT_MOST, STALE, LiveBoard, LiveView, feed_text, live_line
 from tui.market_view import Quote as Shown
-from tui.widgets.event_log import EventLog
-from tui.widgets.status_bar import StatusBar
+from tui.widgets.screen_bars import EventLog, StatusBar
 from tui.widgets.table import Table
 
 
@@ -127,11 +125,11 @@ async def test_a_desk_that_watches_runs_its_cycle_by_itself(running: Running, tm
 def test_views_are_made_four_times_a_second_at_most() -> None:
     at = [0.0]
     board = LiveBoard(lambda: at[0])
-    board.hear(up())
-    board.hear(LastTrade("AAA-USD", Decimal(10), NOW))
+    board.on_message(up())
+    board.on_message(LastTrade("AAA-USD", Decimal(10), NOW))
     first = board.view(SYMBOLS, NOW)
     assert (first.prices, first.age, first.delivery) == ({"AAA-USD": Decimal(10)}, 0.0, Delivery.STREAM)
-    board.hear(LastTrade("AAA-USD", Decimal(11), NOW))
+    board.on_message(LastTrade("AAA-USD", Decimal(11), NOW))
     at[0] = AT_MOST / 2
     assert board.view(SYMBOLS, NOW) is first
     at[0] = AT_MOST
@@ -142,11 +140,11 @@ def test_views_are_made_four_times_a_second_at_most() -> None:
 
 def test_an_old_message_is_stale_only_while_the_market_is_open() -> None:
     old = LiveView(age=STALE + 5, delivery=Delivery.STREAM)
-    assert feed_words(old, True) == ("STALE 25s", "warn")
-    assert feed_words(old, False) == ("25s", "value")
-    assert feed_words(LiveView(age=0.44, delivery=Delivery.STREAM), True) == ("0.4s", "value")
-    assert feed_words(LiveView(age=3, delivery=Delivery.POLLING), False) == ("POLLING 3.0s", "warn")
-    assert feed_words(LiveView(age=3600, delivery=Delivery.STREAM), False) == ("60m", "value")
+    assert feed_text(old, True) == ("STALE 25s", "warn")
+    assert feed_text(old, False) == ("25s", "value")
+    assert feed_text(LiveView(age=0.44, delivery=Delivery.STREAM), True) == ("0.4s", "value")
+    assert feed_text(LiveView(age=3, delivery=Delivery.POLLING), False) == ("POLLING 3.0s", "warn")
+    assert feed_text(LiveView(age=3600, delivery=Delivery.STREAM), False) == ("60m", "value")
 
 
 def test_a_live_price_counts_only_in_a_session_after_the_last_close() -> None:

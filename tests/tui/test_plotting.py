@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from textual.app import App, ComposeResult
 
-from tui.plotting import drawdown, equity_plot
+from tui.plotting import equity_plot
 from tui.widgets.plot import CurvePlot, PlotData
 
 values = st.lists(st.none() | st.floats(-1e6, 1e6) | st.sampled_from([math.nan, math.inf, 1e300, 0.0]), max_size=60)
@@ -66,10 +66,6 @@ def test_a_spike_survives_thinning() -> None:
     assert any("*" in row for row in rows[2:4])
 
 
-def test_drawdown_is_the_fall_from_the_highest() -> None:
-    assert drawdown([100.0, 120.0, 90.0, 150.0]) == [0.0, 0.0, -25.0, 0.0]
-
-
 def test_plotext_waits_until_something_is_drawn() -> None:
     code = "import sys, tui.plotting; sys.exit('plotext' in sys.modules or 'textual' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
@@ -77,7 +73,7 @@ def test_plotext_waits_until_something_is_drawn() -> None:
 
 class Screen(App[None]):
     def compose(self) -> ComposeResult:
-        yield CurvePlot(PlotData({"desk": [1.0, 2.0, 4.0]}, ["a", "b", "c"]))
+        yield CurvePlot()
 
 
 async def test_the_widget_draws_and_takes_new_data(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,6 +81,7 @@ async def test_the_widget_draws_and_takes_new_data(monkeypatch: pytest.MonkeyPat
     app = Screen()
     async with app.run_test(size=(60, 16)) as pilot:
         plot = app.query_one(CurvePlot)
+        plot.show(PlotData({"desk": [1.0, 2.0, 4.0]}, ["a", "b", "c"]))
         await app.workers.wait_for_complete()
         assert "desk 4.00" in plot.render_line(0).text
         plot.show(PlotData({"SPY": [7.0, 8.0]}, ["a", "b"]))

@@ -39,7 +39,7 @@ def run(invocation: Invocation) -> None:
         partial(open_desk, invocation),
         partial(run_in_process, invocation=invocation),
         plain=plain,
-        pictures=places.data_dir() / "screenshots",
+        images=places.data_dir() / "screenshots",
     )
     remains = app.run()
     if remains:
@@ -63,12 +63,12 @@ def open_desk(invocation: Invocation) -> DeskServices:
 
 
 def run_in_process(spec: RunSpec, connection: Connection, *, invocation: Invocation) -> None:
-    """A backtest as a process that talks to the app (tui.backtest_process says in which words)."""
+    """A backtest as a process that talks to the app (tui.backtest_run says in which words)."""
     from engine.app.backtest import run_backtest
     from engine.messages.events import to_plain
     from engine.reports.documents.backtest import document
     from engine.reports.performance import BENCHMARK
-    from tui.backtest_process import stop_wanted
+    from tui.backtest_run import stop_wanted
 
     def tell(event: Event) -> None:
         if type(event).__name__ not in NOT_SENT:

@@ -29,7 +29,7 @@ from engine.messages.events import (
     to_plain,
 )
 from tui.invocation import Invocation
-from tui.live_words import live_line
+from tui.live import live_line
 from tui.state import DeskState, Line, after
 
 if TYPE_CHECKING:

@@ -5,30 +5,26 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from typing import ClassVar
 
-from rich.segment import Segment
-from rich.style import Style
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
-from textual.strip import Strip
 from textual.suggester import SuggestFromList
 from textual.widgets import Input, Static
 
 from engine.messages.commands import StartBacktest, StopBacktest
-from tui.backtest_form import FIELDS, filled, values_of
-from tui.backtest_state import RUNNING, BacktestState
+from tui.backtest_form import FIELDS, deciders, filled, values_of
+from tui.backtest_run import RUNNING, BacktestState
 from tui.bridge import Snapshot
 from tui.keys import BACKTEST, bindings
 from tui.screens.frame import FramedScreen
 from tui.widgets.plot import CurvePlot, PlotData
-from tui.widgets.run_progress import RunProgress
-from tui.widgets.run_results import columns_of, figures_of, rows_of
+from tui.widgets.run_results import RunProgress, columns_of, figures_of, rows_of
 from tui.widgets.table import Table
 
 DRAW = 0.5
@@ -38,30 +34,12 @@ COMPARED = 3
 """Runs that are drawn together at most."""
 
 
-class EquityCurve(CurvePlot):
-    """The plot of values; before there are any, a word about when they come."""
-
-    @property
-    def drawing(self) -> bool:
-        """Whether a drawing is under way; the next one would end it."""
-        return any(worker.node is self and not worker.is_finished for worker in self.workers)
-
-    def render_line(self, y: int) -> Strip:
-        """A row of the drawing."""
-        if self.data.series:
-            return super().render_line(y)
-        word = " the curve begins with the first session" if y == self.size.height // 2 else ""
-        return Strip([Segment(word, self.rich_style + Style(dim=True))]).adjust_cell_length(
-            self.size.width, self.rich_style
-        )
-
-
 class BacktestScreen(FramedScreen):
-    """Where backtests are started, watched and compared."""
+    """The screen to start, watch and compare backtests."""
 
     MODE = BACKTEST
-    CSS_PATH = ["frame.tcss", "backtest.tcss"]
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(BACKTEST)]
+    TABLE = "results"
     PANES = ("form", "curve", "results")
 
     def __init__(self) -> None:
@@ -73,7 +51,7 @@ class BacktestScreen(FramedScreen):
         self._deciders: tuple[Sequence[str], Sequence[str]] = ((), ())
 
     def compose_body(self) -> ComposeResult:
-        """Form on the left; progress, curve and results on the right."""
+        """Mount the form on the left; progress, curve and results on the right."""
         with Horizontal(id="backtest"):
             with VerticalScroll(id="form", classes="pane column", can_focus=False):
                 for field in FIELDS:
@@ -83,21 +61,20 @@ class BacktestScreen(FramedScreen):
                     yield Static("", classes="complaint", id=f"wrong-{field.id}", markup=False)
                 yield Static("", id="deciders", markup=False)
             with Vertical(id="run", classes="column"):
-                yield RunProgress(plain=self.desk_app.plain, id="progress")
-                yield EquityCurve(ascii_only=self.desk_app.plain, id="curve", classes="pane")
-                yield Table((), empty="no runs yet", ascii_only=self.desk_app.plain, id="results", classes="pane")
+                yield RunProgress(id="progress")
+                yield CurvePlot(id="curve", classes="pane")
+                yield Table((), title="Results", empty="no runs yet", id="results", classes="pane")
 
     def on_mount(self) -> None:
-        """Keys act at once: the form is entered with e or tab."""
+        """Focus the results, so that keys act at once: the form is entered with e or tab."""
         self.query_one("#form").border_title = "Backtest"
         self.query_one("#curve").border_title = "Equity"
-        self.query_one("#results", Table).border_title = "Results"
         self._show_results(())
         self.focus_pane("results")
-        self._learn_deciders()
+        self._list_deciders()
 
     @work(exclusive=True, exit_on_error=False)
-    async def _learn_deciders(self) -> None:
+    async def _list_deciders(self) -> None:
         self._deciders = await asyncio.to_thread(deciders)
         presets, strategies = self._deciders
         self.query_one("#field-decides", Input).suggester = SuggestFromList([*presets, *strategies])
@@ -106,10 +83,12 @@ class BacktestScreen(FramedScreen):
         )
 
     def show_body(self, view: Snapshot) -> None:
-        """Progress and curve of the run that is looked at, the table of all."""
+        """Show progress and curve of the chosen run, and the table of all."""
         if view.services is not None and not self._proposed:
             self._proposed = True
-            self._propose(view)
+            for field, text in values_of(view.services.default_backtest).items():
+                box = self.query_one(f"#field-{field}", Input)
+                box.value = box.value or text
         runs = view.backtests
         if runs and not any(self._chosen == run.name for run in runs):
             self._chosen = runs[-1].name
@@ -117,14 +96,6 @@ class BacktestScreen(FramedScreen):
         self.query_one(RunProgress).show(run)
         self._show_results(runs)
         self._draw(runs, run)
-
-    def _propose(self, view: Snapshot) -> None:
-        if view.services is None:
-            return
-        for field, text in values_of(view.services.default_backtest).items():
-            box = self.query_one(f"#field-{field}", Input)
-            if not box.value:
-                box.value = text
 
     def _show_results(self, runs: Sequence[BacktestState]) -> None:
         table = self.query_one("#results", Table)
@@ -138,7 +109,7 @@ class BacktestScreen(FramedScreen):
         others = [one for one in runs if one.name != run.name and one.document is not None][-COMPARED + 1 :]
         drawn = (run.name, len(run.curve), run.status, len(run.baseline), len(others))
         now = time.monotonic()
-        plot = self.query_one(EquityCurve)
+        plot = self.query_one(CurvePlot)
         waits = run.status == RUNNING and (now - self._drawn_at < DRAW or plot.drawing)
         if drawn == self._drawn or waits:
             return
@@ -148,10 +119,6 @@ class BacktestScreen(FramedScreen):
         plot.border_title = f"Equity {run.name}{part}"
 
     # Keys
-
-    def main_table(self) -> Table | None:
-        """The results."""
-        return self.query_one("#results", Table)
 
     @on(Table.Moved, "#results")
     def _moved(self, event: Table.Moved) -> None:
@@ -165,10 +132,10 @@ class BacktestScreen(FramedScreen):
     @on(Input.Changed)
     def _changed(self, event: Input.Changed) -> None:
         if event.input.id is not None:
-            self._complain(event.input.id.removeprefix("field-"), "")
+            self._show_error(event.input.id.removeprefix("field-"), "")
 
     def action_pane(self, step: int) -> None:
-        """Inside the form the next field, else the next pane."""
+        """Go to the next field inside the form, else to the next pane."""
         boxes = list(self.query(Input))
         if self.focused in boxes and 0 <= (place := boxes.index(self.focused) + step) < len(boxes):
             boxes[place].focus()
@@ -176,7 +143,7 @@ class BacktestScreen(FramedScreen):
             super().action_pane(step)
 
     def action_edit(self) -> None:
-        """To the form."""
+        """Go to the form."""
         self.focus_pane("form")
 
     def action_back(self) -> None:
@@ -189,7 +156,7 @@ class BacktestScreen(FramedScreen):
             super().action_back()
 
     def action_start(self) -> None:
-        """Start what the form says, or say what is wrong with it, beside the field."""
+        """Start the backtest of the form, or show beside each field what is wrong with it."""
         services = self._view.services
         if services is None:
             self.notify("the desk is still opening", timeout=3)
@@ -199,7 +166,7 @@ class BacktestScreen(FramedScreen):
         presets, strategies = self._deciders if self._deciders[0] else deciders()
         form = filled(values, services.default_backtest, now.date(), presets, strategies)
         for field in FIELDS:
-            self._complain(field.id, form.complaints.get(field.id, ""))
+            self._show_error(field.id, form.complaints.get(field.id, ""))
         if form.spec is None:
             self.focus_pane("form")
             self.query_one(f"#field-{next(iter(form.complaints))}", Input).focus()
@@ -214,41 +181,27 @@ class BacktestScreen(FramedScreen):
         self.focus_pane("curve" if self.single else "results")
         self.show_view(view)
 
-    def _complain(self, field: str, text: str) -> None:
+    def _show_error(self, field: str, text: str) -> None:
         line = self.query_one(f"#wrong-{field}", Static)
         line.update(text)
         line.display = bool(text)
 
     def action_stop(self) -> None:
         """Stop the run; what it did is kept."""
-        running = next((run for run in self._view.backtests if run.status == RUNNING), None)
-        refused = "no backtest is running" if running is None else ""
-        if running is not None:
-            refused = self.desk_app.bridge.send(StopBacktest(running.spec.run))
+        running = next((run.spec.run for run in self._view.backtests if run.status == RUNNING), "")
+        refused = self.desk_app.bridge.send(StopBacktest(running))
         self.notify(refused or "stopping: what was done is kept", markup=False, timeout=3)
-
-
-def deciders() -> tuple[Sequence[str], Sequence[str]]:
-    """The names of all presets and of all strategies; loads the strategies."""
-    from engine.preset import preset_names
-    from engine.strategies.catalog import strategy_names
-
-    return preset_names(), strategy_names()
 
 
 def curves(run: BacktestState, others: Sequence[BacktestState]) -> PlotData:
     """A run beside its baseline and others, over the sessions of its window; during the warm-up alone."""
     own = dict(run.curve)
-    beside: dict[str, dict[date, float]] = {}
-    if run.part != "warm-up":
-        if run.baseline:
-            beside[run.baseline_name] = dict(run.baseline)
-        beside |= {one.name: dict(one.curve) for one in others}
     if not own:
         return PlotData()
-    axis = sorted({*run.baseline, *own} if run.part != "warm-up" else own)
-    series = {run.name: [own.get(day) for day in axis]}
-    for name, values in beside.items():
-        if any(day in values for day in axis):
-            series[name] = [values.get(day) for day in axis]
+    beside: dict[str, Mapping[date, float]] = {}
+    if run.part != "warm-up":
+        beside = {run.baseline_name: run.baseline} | {one.name: dict(one.curve) for one in others}
+    axis = sorted({*own, *beside.get(run.baseline_name, ())})
+    shown = {name: values for name, values in beside.items() if any(day in values for day in axis)}
+    series = {name: [values.get(day) for day in axis] for name, values in ({run.name: own} | shown).items()}
     return PlotData(series, [day.isoformat() for day in axis])

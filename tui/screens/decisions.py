@@ -1,9 +1,9 @@
-"""Decisions: every one that was taken, newest first, with what came of it; Enter opens its trail."""
+"""Decisions: every decision of a journal, newest first, with the change of the price since; Enter opens its trail."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 from textual import on, work
@@ -12,11 +12,48 @@ from textual.binding import BindingType
 
 from engine.errors import PaperdeskError
 from engine.reports.documents.decisions import FollowedDecision
+from engine.reports.documents.trail import HORIZONS
+from tui import amounts
 from tui.bridge import Snapshot, Source
-from tui.decision_list import COLUMNS, row_key, rows
 from tui.keys import DECISIONS, bindings
+from tui.plain_text import one_line
 from tui.screens.frame import FramedScreen
-from tui.widgets.table import Table
+from tui.widgets.desk_tables import ACTION_INKS, signed
+from tui.widgets.table import Cell, Column, Row, Table
+
+OWNER = Column(title="OWNER", max_width=12)
+COLUMNS = (
+    Column(title="SESSION"),
+    Column(title="SYM", max_width=9),
+    Column(title="ACTION", max_width=8),
+    Column(title="SIZE%", right=True),
+    *(Column(title=f"+{n}", right=True, drop_order=1) for n in HORIZONS),
+    Column(title="CUT", drop_order=3, max_width=7),
+    Column(title="WHY", stretch=True, min_width=12, drop_order=2),
+)
+
+
+def rows(decided: Iterable[FollowedDecision], *, owners: bool) -> dict[Row, FollowedDecision]:
+    """The decisions by their row, with a cell for the owner where there are several."""
+    return {_row(one, owners): one for one in decided}
+
+
+def _row(one: FollowedDecision, owners: bool) -> Row:
+    decision, key = one.decision, one.decision.key
+    action = decision.action.value
+    return Row(
+        f"{key.run}|{key.session}|{key.cycle}|{key.symbol}|{key.owner}",
+        (
+            Cell(f"{key.session} {key.cycle}" if key.cycle > 1 else str(key.session)),
+            Cell(key.symbol, "strong"),
+            *((Cell(one_line(key.owner)),) if owners else ()),
+            Cell("abstain" if decision.abstained else action, ACTION_INKS.get(action, "text")),
+            Cell(amounts.size(decision.size), order=decision.size),
+            *(signed(amounts.percent(change, 1), change) for change in one.changes),
+            Cell("cut" if decision.cuts else "", "warn"),
+            Cell(one_line(decision.reason), "muted"),
+        ),
+    )
 
 
 class DecisionsScreen(FramedScreen):
@@ -24,27 +61,23 @@ class DecisionsScreen(FramedScreen):
 
     MODE = DECISIONS
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(DECISIONS)]
+    TABLE = "decisions"
     PANES = ("decisions",)
 
     def __init__(self) -> None:
         super().__init__()
         self._sources: Sequence[Source] = ()
         self._at = 0
-        self._read_from: Source | None = None
+        self._source: Source | None = None
         self._decided: dict[str, FollowedDecision] = {}
 
     def compose_body(self) -> ComposeResult:
-        """The table."""
-        yield Table(COLUMNS, empty="opening the desk", ascii_only=self.desk_app.plain, id="decisions", classes="pane")
+        """Mount the table."""
+        yield Table(COLUMNS, title="Decisions", empty="opening the desk", id="decisions", classes="pane")
 
     def on_mount(self) -> None:
-        """The table has the focus."""
-        self.query_one(Table).border_title = "Decisions"
+        """Focus the table."""
         self.focus_pane("decisions")
-
-    def main_table(self) -> Table | None:
-        """The table of decisions."""
-        return self.query_one(Table)
 
     def show_body(self, view: Snapshot) -> None:
         """Read again where the journal may have grown."""
@@ -52,29 +85,31 @@ class DecisionsScreen(FramedScreen):
             return
         self._sources = view.sources
         self._at = min(self._at, len(self._sources) - 1)
-        if self._sources[self._at] != self._read_from:
-            self._read_from = self._sources[self._at]
-            self._read(self._read_from)
+        if self._sources[self._at] != self._source:
+            self._source = self._sources[self._at]
+            self._read(self._source)
 
     @work(exclusive=True, exit_on_error=False)
     async def _read(self, source: Source) -> None:
         table = self.query_one(Table)
         try:
-            found = await self.desk_app.bridge.decisions(source)
-            shown = await asyncio.to_thread(rows, found)
+            decided = await self.desk_app.bridge.decisions(source)
+            owners = len({one.decision.key.owner for one in decided}) > 1
+            made = await asyncio.to_thread(rows, decided, owners=owners)
         except PaperdeskError as error:
             table.show([], str(error))
             return
-        self._decided = {row_key(one): one for one in found}
-        table.show(shown, "nothing has been decided yet:\npress r to run the first cycle")
+        self._decided = {row.key: one for row, one in made.items()}
+        table.set_columns((*COLUMNS[:2], OWNER, *COLUMNS[2:]) if owners else COLUMNS)
+        table.show(tuple(made), "nothing has been decided yet:\npress r to run the first cycle")
         others = f"  {self._at + 1}/{len(self._sources)}" if len(self._sources) > 1 else ""
         table.border_title = f"Decisions of {source.name}{others}"
-        silent = sum(1 for one in found if one.decision.abstained)
-        cut = sum(1 for one in found if one.decision.cuts)
-        table.border_subtitle = f"{len(found):,} decisions, {cut:,} cut, {silent:,} abstained" if found else ""
+        silent = sum(one.decision.abstained for one in decided)
+        cut = sum(bool(one.decision.cuts) for one in decided)
+        table.border_subtitle = f"{len(decided):,} decisions, {cut:,} cut, {silent:,} abstained" if decided else ""
 
     def action_source(self, step: int) -> None:
-        """The decisions of the next run, or the one before."""
+        """Go to the decisions of the next run, or the one before."""
         if len(self._sources) > 1:
             self._at = (self._at + step) % len(self._sources)
             self.show_view(self._view)
@@ -84,12 +119,12 @@ class DecisionsScreen(FramedScreen):
     @on(Table.Opened)
     def _opened(self, event: Table.Opened) -> None:
         one = self._decided.get(event.key)
-        if one is None or self._read_from is None:
+        if one is None or self._source is None:
             return
-        from tui.screens.trail import TrailScreen
+        from tui.screens.reading import TrailScreen
 
-        self.app.push_screen(TrailScreen(self._read_from, one.decision))
+        self.app.push_screen(TrailScreen(self._source, one.decision))
 
     def action_open(self) -> None:
-        """The trail of the decision under the cursor."""
+        """Open the trail of the decision under the cursor."""
         self.query_one(Table).action_open()

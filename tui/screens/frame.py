@@ -1,8 +1,9 @@
-"""What all screens share: status bar, tabs, strip of trouble and hints around a body, and panes that tab walks."""
+"""The frame of every screen: status bar, tabs, error bar and hints around a body, its layout, and panes for tab."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import StrEnum
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import events
@@ -14,29 +15,53 @@ from textual.widget import Widget
 
 from engine.messages.commands import Command, Halt, PauseCycle, Resume, ResumeCycle, RunCycle
 from tui.bridge import Snapshot
-from tui.confirmations import HALT_REASON, halt_confirmation, resume_confirmation
-from tui.layout import Layout, layout_of
-from tui.widgets.agent_panes import AgentPanes
-from tui.widgets.event_log import EventLog
-from tui.widgets.screen_bars import ErrorBar, Hints, Tabs
-from tui.widgets.status_bar import StatusBar
+from tui.widgets.agent_panes import AgentPanes, DecisionSummary
+from tui.widgets.screen_bars import ErrorBar, EventLog, Hints, StatusBar, Tabs
 from tui.widgets.table import Table
 
 if TYPE_CHECKING:
     from tui.app import PaperdeskApp
 
-
+HALT_REASON = "from the app"
 TALL = 34
 """Rows from which the events have four lines."""
 
-LAYOUT_CLASSES = frozenset({*(form.value for form in Layout), "-tall"})
+
+class Layout(StrEnum):
+    """The layouts, from the smallest to the widest; the value is the class that the style sheet knows."""
+
+    LINE = "-line"
+    """Below 40 x 10: a status line."""
+    SINGLE = "-single"
+    """Below 80 x 20: one pane at a time; tab goes to the next."""
+    NARROW = "-narrow"
+    """80 to 99 columns: positions under the list."""
+    USUAL = "-usual"
+    """100 to 139 columns."""
+    WIDE = "-wide"
+    """From 140 columns: a why column on the right."""
+
+
+LAYOUT_CLASSES = frozenset({*Layout, "-tall"})
+
+
+def layout_of(columns: int, rows: int) -> Layout:
+    """The layout for a terminal of a size."""
+    if columns < 40 or rows < 10:
+        return Layout.LINE
+    if columns < 80 or rows < 20:
+        return Layout.SINGLE
+    if columns < 100:
+        return Layout.NARROW
+    return Layout.USUAL if columns < 140 else Layout.WIDE
 
 
 class FramedScreen(Screen[None]):
     """A screen of the desk. A subclass names its `MODE`, composes its body and shows snapshots in it."""
 
     MODE: ClassVar[str] = ""
-    CSS_PATH: ClassVar[str | list[str]] = "frame.tcss"  # type: ignore[assignment]
+    TABLE: ClassVar[str] = ""
+    """Id of the table that is sorted where none has the focus."""
     PANES: ClassVar[Sequence[str]] = ()
     """Ids of the panes in the order in which tab walks them; those with the class `pane` can stand alone."""
     AUTO_FOCUS = ""
@@ -55,7 +80,7 @@ class FramedScreen(Screen[None]):
         return cast("PaperdeskApp", self.app)
 
     def compose(self) -> ComposeResult:
-        """The frame around the body; its layout first, so that nothing is styled twice."""
+        """Mount the frame around the body; its layout first, so that nothing is styled twice."""
         self._fit(self.app.size)
         yield StatusBar()
         yield Tabs(self.MODE)
@@ -65,21 +90,21 @@ class FramedScreen(Screen[None]):
             yield from self.compose_body()
 
     def compose_body(self) -> ComposeResult:
-        """What stands inside the frame."""
+        """Mount the widgets inside the frame."""
         raise NotImplementedError
 
     def on_mount(self) -> None:
-        """All widgets are there: what came before can be shown. A subclass's own handler has run already."""
+        """Show the snapshot that came before the widgets. A subclass's own handler has run already."""
         self._built = True
         self.place_panes()
         self.show_view(self.desk_app.bridge.snapshot())
 
     def on_unmount(self) -> None:
-        """Nothing is left to show anything in."""
+        """Stop showing snapshots."""
         self._built = False
 
     def show_view(self, view: Snapshot) -> None:
-        """Show how things stand; before the screen is built, and once it is gone, nothing happens."""
+        """Show a snapshot; before the screen is built, and once it is gone, nothing happens."""
         self._view = view
         if self._built and self.is_attached and self.app.is_running:
             self.query_one(StatusBar).show(view)
@@ -87,7 +112,7 @@ class FramedScreen(Screen[None]):
             self.show_body(view)
 
     def show_body(self, view: Snapshot) -> None:
-        """Show how things stand inside the frame."""
+        """Show a snapshot inside the frame."""
         raise NotImplementedError
 
     # Size and panes
@@ -107,13 +132,13 @@ class FramedScreen(Screen[None]):
             self.add_class(*new)
 
     def on_screen_resume(self) -> None:
-        """Back on this screen: everything as it stands now."""
+        """Show the latest snapshot."""
         self.place_panes()
         self.show_view(self.desk_app.bridge.snapshot())
 
     @property
     def single(self) -> bool:
-        """Whether one pane stands alone."""
+        """True where one pane stands alone."""
         return self._zoomed or self.form in (Layout.SINGLE, Layout.LINE)
 
     def place_panes(self) -> None:
@@ -130,11 +155,11 @@ class FramedScreen(Screen[None]):
             column.display = not self.single or any(child.display and child in panes for child in column.children)
 
     def has_room_for(self, pane: Widget) -> bool:
-        """Whether a pane is shown when none stands alone."""
+        """True for a pane that is shown when none stands alone."""
         return True
 
     def focus_pane(self, name: str) -> None:
-        """Go to a pane."""
+        """Focus a pane."""
         self._alone = name
         pane = self.query_one(f"#{name}")
         if self.single:
@@ -143,7 +168,7 @@ class FramedScreen(Screen[None]):
         self.place_panes()
 
     def action_pane(self, step: int) -> None:
-        """The next pane, or the one before."""
+        """Go to the next pane, or the one before."""
         names = [n for n in self.PANES if self.single or self._reachable(self.query_one(f"#{n}"))]
         here = self._alone if self._alone in names else names[0]
         self.focus_pane(names[(names.index(here) + step) % len(names)])
@@ -152,14 +177,14 @@ class FramedScreen(Screen[None]):
         return pane.display and _focusable(pane) is not None
 
     def on_descendant_focus(self) -> None:
-        """A click may have gone to another pane."""
+        """Follow a click to another pane."""
         if not self.single:
             self.place_panes()
 
     # Keys that every screen answers
 
     def action_switch(self, mode: str) -> None:
-        """Another screen."""
+        """Go to another screen."""
         self.desk_app.switch_mode(mode)
 
     def action_run_cycle(self) -> None:
@@ -167,22 +192,21 @@ class FramedScreen(Screen[None]):
         self._send(RunCycle())
 
     def action_pause(self) -> None:
-        """Pause, or go on."""
+        """Pause the cycle, or let it go on."""
         self._send(ResumeCycle() if self._view.paused else PauseCycle())
 
     def action_kill_switch(self) -> None:
-        """Halt the desk, or let it go on, once that is confirmed."""
-        from tui.screens.confirm import ConfirmScreen
+        """Halt the desk, or resume it, once that is confirmed."""
+        from tui.screens.confirm import ConfirmScreen, halt_confirmation
 
         controls = self._view.controls
         command: Command = Halt(HALT_REASON) if controls.halted is None else Resume()
-        confirmation = halt_confirmation(controls) if controls.halted is None else resume_confirmation(controls)
 
         def answered(key: str | None) -> None:
             if key:
                 self._send(command)
 
-        self.app.push_screen(ConfirmScreen(confirmation), answered)
+        self.app.push_screen(ConfirmScreen(halt_confirmation(controls)), answered)
 
     def _send(self, command: Command) -> None:
         refused = self.desk_app.bridge.send(command)
@@ -191,31 +215,23 @@ class FramedScreen(Screen[None]):
 
     def action_sort(self) -> None:
         """Sort the table that has the focus by its next column."""
-        table = self.focused if isinstance(self.focused, Table) else self.main_table()
-        if table is not None:
-            self.notify(f"sorted {table.sort_next()}", markup=False, timeout=2)
-
-    def main_table(self) -> Table | None:
-        """The table that is meant where none has the focus."""
-        return None
+        table = self.focused if isinstance(self.focused, Table) else self.query_one(f"#{self.TABLE}", Table)
+        self.notify(f"sorted {table.sort_next()}", markup=False, timeout=2)
 
     def action_copy(self) -> None:
-        """Copy the trouble where there is some, else what the focused pane shows."""
-        trouble = self.query_one(ErrorBar).text
-        text = trouble or self.text_to_copy()
+        """Copy the error where there is one, else the content of the focused pane."""
+        text = self.query_one(ErrorBar).text or self.text_to_copy()
         if text:
             self.app.copy_to_clipboard(text)
             self.notify("copied", timeout=2)
 
     def text_to_copy(self) -> str:
-        """What the focused pane shows."""
+        """The content of the focused pane."""
         focused = self.focused
-        if isinstance(focused, Table | AgentPanes | EventLog):
-            return focused.as_text()
-        return ""
+        return focused.as_text() if isinstance(focused, Table | AgentPanes | DecisionSummary | EventLog) else ""
 
     def action_back(self) -> None:
-        """Dismiss what is in the way: the trouble, then a pane that stands alone."""
+        """Dismiss the error, then a pane that stands alone."""
         if self.query_one(ErrorBar).text:
             self.desk_app.bridge.dismiss()
             self.show_view(self.desk_app.bridge.snapshot())
@@ -223,12 +239,12 @@ class FramedScreen(Screen[None]):
             self.action_zoom_pane()
 
     def action_zoom_pane(self) -> None:
-        """The focused pane alone, or all again."""
+        """Show the focused pane alone, or all again."""
         self._zoomed = not self._zoomed
         self.place_panes()
 
     def action_retry(self) -> None:
-        """Try again what failed: opening the desk, or the cycle."""
+        """Repeat what failed: opening the desk, or the cycle."""
         bridge = self.desk_app.bridge
         if self._view.services is None:
             bridge.start()
@@ -237,20 +253,16 @@ class FramedScreen(Screen[None]):
             self._send(RunCycle())
 
     def action_log(self) -> None:
-        """All that the desk has said lately."""
+        """Show the log."""
         from tui.screens.reading import ReadingScreen, log_text
 
         self.app.push_screen(ReadingScreen("Log", log_text(self._view.desk.lines)))
 
     def action_help(self) -> None:
-        """Every key."""
-        from tui.screens.help import HelpScreen
+        """Show every key."""
+        from tui.screens.reading import ReadingScreen, help_text
 
-        self.app.push_screen(HelpScreen())
-
-    def action_screenshot(self) -> None:
-        """Save a picture of the screen."""
-        self.desk_app.save_picture()
+        self.app.push_screen(ReadingScreen("Keys", help_text()))
 
 
 def _focusable(pane: Widget) -> Widget | None:

@@ -1,10 +1,11 @@
-"""Something to read over the screen at hand: the log, a prompt, a trail; scrolled by key, left with escape."""
+"""Pages of text over a screen, scrolled by key and left with escape: the log, the keys, the trail of a decision."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
@@ -12,79 +13,76 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
+from engine.errors import PaperdeskError
+from tui.bridge import Source
+from tui.keys import groups, pane_bindings
 from tui.state import Line
 
+if TYPE_CHECKING:
+    from engine.domain.decision import Decision
+    from tui.app import PaperdeskApp
+
 _LEVELS = {"warning": "$warning", "error": "$error-lighten-1", "decision": "bold", "trade": "$primary"}
+_INKS = {
+    "strong": "bold",
+    "heading": "bold $primary",
+    "quiet": "$foreground 55%",
+    "warn": "$warning",
+    "up": "$success",
+    "down": "$error-lighten-1",
+}
 
 
 def log_text(lines: Sequence[Line]) -> Content:
     """The log, newest first."""
     if not lines:
         return Content("Nothing has happened yet: press r on the desk to run the first cycle.")
-    said = [
+    texts = (
         Content.assemble(
             (f"{line.time:%Y-%m-%d %H:%M:%S}  ", "$foreground 45%"), (line.text, _LEVELS.get(line.level, ""))
         )
         for line in reversed(lines)
-    ]
-    return Content("\n").join(said)
+    )
+    return Content("\n").join(texts)
+
+
+def help_text() -> Content:
+    """The keys by group."""
+    parts: list[str | tuple[str, str]] = []
+    for group, keys in groups().items():
+        parts.append((f"{group}\n", "bold $primary"))
+        for shown, meaning in keys:
+            parts += [(f"  {shown:<17}", "bold"), f"{meaning}\n"]
+        parts.append("\n")
+    parts.append(("PAPER: nothing on this desk ever trades real money.\n", "$warning"))
+    return Content.assemble(*parts)
 
 
 class ReadingScreen(ModalScreen[None]):
-    """A page of text in a frame, over what was there."""
+    """A page of text in a frame, over another screen."""
 
-    DEFAULT_CSS = """
-    ReadingScreen {
-        align: center middle;
-        background: $background 60%;
-        & > VerticalScroll {
-            width: 92%;
-            max-width: 118;
-            height: 90%;
-            border: round $primary 70%;
-            border-title-color: $primary;
-            border-subtitle-color: $foreground 50%;
-            background: $background;
-            padding: 0 2;
-            scrollbar-size-vertical: 1;
-        }
-        & Static { height: auto; width: 1fr; }
-        &:ansi { background: ansi_default; & > VerticalScroll { background: ansi_default; } }
-    }
-    App.-plain ReadingScreen > VerticalScroll { border: ascii $primary; }
-    """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q,enter", "close", "Close", show=False),
-        Binding("j,down", "scroll_lines(2)", "Down", show=False),
-        Binding("k,up", "scroll_lines(-2)", "Up", show=False),
-        Binding("pagedown,space", "page(1)", "Page down", show=False),
-        Binding("pageup", "page(-1)", "Page up", show=False),
-        Binding("g,home", "edge(False)", "Top", show=False),
-        Binding("G,upper_g,end", "edge(True)", "End", show=False),
-        Binding("y", "copy", "Copy", show=False),
-        Binding("f8", "screenshot", "Screenshot", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [*pane_bindings("page")]
     KEYS: ClassVar[str] = "j k scroll  y copy  esc back"
 
     def __init__(self, title: str, text: Content) -> None:
         super().__init__()
         self._title = title
-        self._text = text
+        self.text = text
 
     def compose(self) -> ComposeResult:
-        """The page."""
+        """Mount the page."""
         with VerticalScroll() as page:
             page.border_title = Content(self._title)
             page.border_subtitle = self.KEYS
-            yield Static(self._text, markup=False)
+            yield Static(self.text, markup=False)
 
     def write(self, text: Content) -> None:
-        """Another text on the same page."""
-        self._text = text
+        """Show another text on the same page."""
+        self.text = text
         self.query_one(Static).update(text)
 
     def action_close(self) -> None:
-        """Back to what was there."""
+        """Go back to the screen below."""
         self.dismiss(None)
 
     def action_scroll_lines(self, lines: int) -> None:
@@ -97,21 +95,53 @@ class ReadingScreen(ModalScreen[None]):
         page.scroll_relative(y=pages * max(1, page.size.height - 2), animate=False)
 
     def action_edge(self, end: bool) -> None:
-        """The top or the end."""
+        """Scroll to the top or the end."""
         page = self.query_one(VerticalScroll)
-        if end:
-            page.scroll_end(animate=False)
-        else:
-            page.scroll_home(animate=False)
+        page.scroll_to(y=page.max_scroll_y if end else 0, animate=False)
 
     def action_copy(self) -> None:
         """Copy the page."""
-        self.app.copy_to_clipboard(self._text.plain)
+        self.app.copy_to_clipboard(self.text.plain)
         self.notify("copied", timeout=2)
 
-    def action_screenshot(self) -> None:
-        """Save a picture of the screen."""
-        from tui.app import PaperdeskApp
 
-        if isinstance(self.app, PaperdeskApp):
-            self.app.save_picture()
+class TrailScreen(ReadingScreen):
+    """The trail of one decision, or of the latest for a symbol; the prompts on demand."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("o", "prompts", "Prompts", show=False)]
+    KEYS = "j k scroll  o prompts  y copy  esc back"
+
+    def __init__(self, source: Source, wanted: Decision | str) -> None:
+        symbol = wanted if isinstance(wanted, str) else wanted.key.symbol
+        super().__init__(f"Why {symbol}", Content("reading the journal"))
+        self._source = source
+        self._wanted = wanted
+        self._document: Mapping[str, Any] | None = None
+        self._prompts = False
+
+    @work(exclusive=True, exit_on_error=False)
+    async def on_mount(self) -> None:
+        """Read the journal beside the screen."""
+        app: PaperdeskApp = self.app  # type: ignore[assignment]
+        try:
+            self._document = await app.bridge.why(self._source, self._wanted)
+        except PaperdeskError as error:
+            self.write(Content.styled(str(error), "$warning"))
+            return
+        self.on_resize()
+
+    def on_resize(self) -> None:
+        """Wrap the lines to the page."""
+        if self._document is None:
+            return
+        from tui.trail_text import prompt_lines, why_lines
+
+        width = self.query_one(VerticalScroll).scrollable_content_region.width
+        lines = (prompt_lines if self._prompts else why_lines)(self._document, width)
+        self.write(Content("\n").join([Content.styled(text, _INKS.get(ink, "")) for text, ink in lines]))
+
+    def action_prompts(self) -> None:
+        """Show the prompts of the agents, or the trail again."""
+        self._prompts = not self._prompts
+        self.on_resize()
+        self.action_edge(False)

@@ -1,60 +1,60 @@
-"""The answers of each agent about one symbol: one pane per step of the cycle.
+"""The answers of the agents about one symbol, a pane per owner and step, and the decision in short.
 
 A pane streams the answer as it arrives, then shows the finished text with its model, tokens, seconds and cost.
 """
 
 from __future__ import annotations
 
-from typing import ClassVar
+from itertools import groupby
+from typing import ClassVar, NamedTuple
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
+from engine.messages.events import AgentAnswered
 from tui import amounts
-from tui.state import DeskState, Pane, Progress
+from tui.keys import pane_bindings
+from tui.plain_text import one_line
+from tui.state import DeskState, Pane, Progress, Signal
 
-MARKS = {
-    Progress.WAITING: "○",
-    Progress.THINKING: "●",
-    Progress.ANSWERED: "✓",
-    Progress.ABSTAINED: "✗",
-    Progress.LEFT_OUT: "–",
-}
-PLAIN_MARKS = {
-    Progress.WAITING: "o",
-    Progress.THINKING: "*",
-    Progress.ANSWERED: "v",
-    Progress.ABSTAINED: "x",
-    Progress.LEFT_OUT: "-",
-}
-_INKS = {
-    Progress.WAITING: "$foreground 45%",
-    Progress.THINKING: "bold $primary",
-    Progress.ANSWERED: "$success",
-    Progress.ABSTAINED: "$warning",
-    Progress.LEFT_OUT: "$foreground 45%",
-}
+Part = str | tuple[str, str] | Content
+MUTED, FAINT = "$foreground 55%", "$foreground 45%"
 OFFLINE = "rules, not a language model"
+ACTION_INKS = {"BUY": "bold $success", "SELL": "bold $error-lighten-1", "HOLD": "bold", "ABSTAIN": "bold $warning"}
 
 
-def model_name(model: str) -> str:
-    """Name a model for the reader: the offline rules by a description, any other by its own name."""
-    return OFFLINE if model.split(":", maxsplit=1)[0] == "offline" else model
+class Look(NamedTuple):
+    """The look of a step: its mark, also where a terminal has plain characters only, ink and note."""
+
+    mark: str
+    plain_mark: str
+    ink: str
+    note: str = ""
 
 
-def facts(pane: Pane) -> str:
+LOOKS = {
+    Progress.WAITING: Look("○", "o", FAINT),
+    Progress.THINKING: Look("●", "*", "bold $primary", "thinking"),
+    Progress.ANSWERED: Look("✓", "v", "$success"),
+    Progress.ABSTAINED: Look("✗", "x", "$warning", "abstained"),
+    Progress.LEFT_OUT: Look("–", "-", FAINT, "nothing to do"),
+}
+
+
+def facts(answer: AgentAnswered | None) -> str:
     """Join model, tokens, seconds and cost of a finished answer; empty before."""
-    if pane.progress not in (Progress.ANSWERED, Progress.ABSTAINED):
+    if answer is None:
         return ""
-    parts = [model_name(pane.model)]
-    if pane.input_tokens or pane.output_tokens:
-        parts.append(f"{pane.input_tokens + pane.output_tokens:,} tok")
-    parts.append("recorded" if pane.cached else f"{pane.seconds:.1f}s")
-    if pane.cost is None or pane.cost:
-        parts.append(amounts.cost(pane.cost))
+    model = one_line(answer.model)
+    parts = [OFFLINE if model.split(":", maxsplit=1)[0] == "offline" else model]
+    if answer.input_tokens or answer.output_tokens:
+        parts.append(f"{answer.input_tokens + answer.output_tokens:,} tok")
+    parts.append("recorded" if answer.cached else f"{answer.seconds:.1f}s")
+    if answer.cost is None or answer.cost:
+        parts.append(amounts.cost(answer.cost))
     return "  ".join(part for part in parts if part)
 
 
@@ -64,132 +64,167 @@ def styled_answer(text: str) -> Content:
     for line in text.split("\n"):
         name, colon, rest = line.partition(": ")
         field = bool(colon) and len(name) < 32 and name.islower()
-        lines.append(Content.assemble((f"{name}: ", "$foreground 55%"), rest) if field else Content(line))
+        lines.append(Content.assemble((f"{name}: ", MUTED), rest) if field else Content(line))
     return Content("\n").join(lines)
 
 
 class AgentPane(Static):
     """One step: its mark and name, the model with its cost, and the answer."""
 
-    DEFAULT_CSS = """
-    AgentPane { height: auto; padding: 0 1 0 1; }
-    AgentPane.-quiet { color: $foreground 45%; }
-    """
-
-    def __init__(self, step: str, ascii_only: bool) -> None:
+    def __init__(self, pane: Pane) -> None:
         super().__init__("", markup=False)
         self.pane = Pane(step="")
-        self._marks = PLAIN_MARKS if ascii_only else MARKS
-        self.show(Pane(step=step))
+        self.show(pane)
 
     def show(self, pane: Pane) -> None:
         """Show the progress of the step and its answer so far."""
         if pane == self.pane:
             return
         self.pane = pane
-        ink = _INKS[pane.progress]
-        head: list[Content | str | tuple[str, str]] = [(f"{self._marks[pane.progress]} {pane.step}", ink)]
-        match pane.progress:
-            case Progress.ABSTAINED:
-                head.append((f"  abstained  {facts(pane)}", "$warning"))
-            case Progress.LEFT_OUT:
-                head.append(("  nothing to do", "$foreground 45%"))
-            case Progress.THINKING:
-                head.append(("  thinking", "$primary"))
-            case _ if facts(pane):
-                head.append((f"  {facts(pane)}", "$foreground 45%"))
-        quiet = pane.progress in (Progress.WAITING, Progress.LEFT_OUT)
-        self.set_class(quiet, "-quiet")
-        text = Content(pane.text) if pane.progress is Progress.THINKING else styled_answer(pane.text)
-        self.update(Content.assemble(*head, *(("\n", text) if pane.text else ())))
+        look, thinks = LOOKS[pane.progress], pane.progress is Progress.THINKING
+        mark = look.plain_mark if self.app.has_class("-plain") else look.mark
+        head: list[Part] = [(f"{mark} {pane.name}", look.ink)]
+        if note := "  ".join(part for part in (look.note, "" if thinks else facts(pane.answer)) if part):
+            head.append((f"  {note}", look.ink.removeprefix("bold ") if look.note else FAINT))
+        self.set_class(look.ink == FAINT, "-quiet")
+        if pane.text:
+            head += ["\n", Content(pane.text) if thinks else styled_answer(pane.text)]
+        self.update(Content.assemble(*head))
 
 
 class AgentPanes(VerticalScroll, can_focus=True):
-    """All steps of one symbol, one above another. Follows the streaming answer until the user scrolls."""
+    """All steps of one symbol, one above another. Follows the streaming answer, and then shows the decision, until the
+    user scrolls."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("j,down", "scroll_lines(3)", "Down", show=False),
-        Binding("k,up", "scroll_lines(-3)", "Up", show=False),
-        Binding("g,home", "top", "First", show=False),
-        Binding("G,end,upper_g", "bottom", "Last", show=False),
-        Binding("space", "follow", "Follow", show=False),
-    ]
-    DEFAULT_CSS = """
-    AgentPanes { height: 1fr; scrollbar-size-vertical: 1; }
-    """
+    BINDINGS: ClassVar[list[BindingType]] = [*pane_bindings("agents")]
 
-    def __init__(self, *, ascii_only: bool = False, id: str | None = None, classes: str | None = None) -> None:
+    def __init__(self, *, id: str, classes: str) -> None:
         super().__init__(id=id, classes=classes)
-        self._ascii = ascii_only
         self._symbol = ""
         self._follows = True
         self._speaking = ""
+        self._last: Pane | None = None
         self._label = ""
 
     def compose(self) -> ComposeResult:
         """Mount a pane per step of a desk without events."""
-        for step in DeskState().steps:
-            yield AgentPane(step, self._ascii)
+        for pane in DeskState().panes_of(""):
+            yield AgentPane(pane)
 
     def show(self, desk: DeskState, symbol: str) -> None:
         """Show the agents of a symbol."""
         panes = desk.panes_of(symbol)
         shown = list(self.query(AgentPane))
-        for place, pane in enumerate(panes):
-            if place < len(shown):
-                shown[place].show(pane)
-            else:
-                added = AgentPane(pane.step, self._ascii)
-                added.show(pane)
-                self.mount(added)
+        for widget, pane in zip(shown, panes, strict=False):
+            widget.show(pane)
+        if added := panes[len(shown) :]:
+            self.mount_all(AgentPane(pane) for pane in added)
         for surplus in shown[len(panes) :]:
             surplus.remove()
         if symbol != self._symbol:
-            self._symbol, self._follows = symbol, True
+            self._symbol, self._follows, self._last = symbol, True, None
             self.scroll_home(animate=False)
-        speaking = next((pane.step for pane in panes if pane.progress is Progress.THINKING), "")
-        if speaking and self._follows and desk.running:
+        speaking = next((pane.name for pane in panes if pane.progress is Progress.THINKING), "")
+        if self._follows and speaking and desk.running:
             self.call_after_refresh(self._to, speaking)
-        self._speaking = speaking
+        elif self._follows and panes[-1].over and panes[-1] != self._last:
+            self.call_after_refresh(self._to, panes[-1].name, top=True)
+        self._speaking, self._last = speaking, panes[-1]
         self._title(panes, symbol)
 
     def as_text(self) -> str:
         """Join all answers, for the clipboard."""
         panes = [widget.pane for widget in self.query(AgentPane)]
-        return "\n\n".join(f"{pane.step} ({pane.progress})\n{pane.text}" for pane in panes if pane.text)
+        return "\n\n".join(f"{pane.name} ({pane.progress})\n{pane.text}" for pane in panes if pane.text)
 
     def _title(self, panes: tuple[Pane, ...], symbol: str) -> None:
-        marks = PLAIN_MARKS if self._ascii else MARKS
-        rail = "".join(marks[pane.progress] for pane in panes)
-        speaking = f" {self._speaking}" if self._speaking else ""
-        label = f"Agents {symbol} {rail}{speaking}"
+        plain = self.app.has_class("-plain")
+        marks = [
+            "".join(LOOKS[pane.progress].plain_mark if plain else LOOKS[pane.progress].mark for pane in steps)
+            for _, steps in groupby(panes, key=lambda pane: pane.owner)
+        ]
+        label = " ".join(part for part in ("Agents", symbol, *marks, self._speaking) if part)
         if label != self._label:
             self._label = label
             self.border_title = Content(label)
 
-    def _to(self, step: str) -> None:
-        for pane in self.query(AgentPane):
-            if pane.pane.step == step:
-                bottom = pane.virtual_region.bottom
-                self.scroll_to(y=max(0, bottom - self.size.height), animate=False)
+    def _to(self, name: str, *, top: bool = False) -> None:
+        """Scroll until the end of a pane can be seen, or until it is at the top."""
+        for widget in self.query(AgentPane):
+            if widget.pane.name == name:
+                region = widget.virtual_region
+                self.scroll_to(y=region.y if top else max(0, region.bottom - self.size.height), animate=False)
 
     def action_scroll_lines(self, lines: int) -> None:
         """Scroll; stops following the streaming answer."""
         self._follows = False
         self.scroll_relative(y=lines, animate=False)
 
-    def action_top(self) -> None:
-        """Scroll to the first agent."""
+    def action_edge(self, end: bool) -> None:
+        """Scroll to the first agent or to the decision."""
         self._follows = False
-        self.scroll_home(animate=False)
-
-    def action_bottom(self) -> None:
-        """Scroll to the decision."""
-        self._follows = False
-        self.scroll_end(animate=False)
+        self.scroll_to(y=self.max_scroll_y if end else 0, animate=False)
 
     def action_follow(self) -> None:
         """Follow the streaming answer again."""
         self._follows = True
         if self._speaking:
             self._to(self._speaking)
+
+
+def decision_summary(desk: DeskState, symbol: str) -> Content:
+    """Describe the latest decision: action, size, changes by the limits, opinions, reason, agents that abstained."""
+    signals, opinions = desk.signals.get(symbol, {}), desk.opinions.get(symbol, {})
+    if not signals:
+        return Content.styled("No decision yet.\nPress r to run the cycle.", MUTED)
+    parts: list[Part] = []
+    for owner, signal in signals.items():
+        parts += ["\n\n"] if parts else []
+        parts += _decision(signal, f"{owner}: " if len(signals) > 1 else "")
+    if opinions:
+        parts.append(("\n\nOpinions", MUTED))
+        for owner, opinion in opinions.items():
+            parts += [(f"\n{owner}: ", MUTED), (opinion.terms, ACTION_INKS.get(opinion.action, "bold"))]
+    silent = [pane.name for pane in desk.panes_of(symbol) if pane.progress is Progress.ABSTAINED]
+    if silent:
+        parts += [("\n\nAbstained\n", MUTED), ("\n".join(silent), "$warning")]
+    parts.append(("\n\nd: the whole trail", FAINT))
+    return Content.assemble(*parts)
+
+
+def _decision(signal: Signal, owner: str) -> list[Part]:
+    size = amounts.size(signal.size)
+    parts: list[Part] = [
+        (owner, MUTED),
+        (signal.action, ACTION_INKS.get(signal.action, "bold")),
+        (f" {size} % of the portfolio" if size else "", ""),
+        (f"\nafter the close of {signal.session}", MUTED),
+    ]
+    if signal.cut:
+        parts += [("\n\nLimits changed it\n", MUTED), (signal.cut, "$warning")]
+    return [*parts, ("\n\nReason\n", MUTED), Content(signal.reason or "none was given")]
+
+
+class DecisionSummary(VerticalScroll):
+    """The column on the right of a wide screen."""
+
+    def __init__(self, *, id: str, classes: str) -> None:
+        super().__init__(id=id, classes=classes)
+        self._text = Content()
+        self._page = Static("", markup=False)
+
+    def compose(self) -> ComposeResult:
+        """Mount the page."""
+        yield self._page
+
+    def show(self, desk: DeskState, symbol: str) -> None:
+        """Show the latest decision about a symbol."""
+        text = decision_summary(desk, symbol)
+        if text.plain != self._text.plain:
+            self._text = text
+            self._page.update(text)
+        self.border_title = Content(f"Why {symbol}")
+
+    def as_text(self) -> str:
+        """Return the text, for the clipboard."""
+        return self._text.plain

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 from textual.strip import Strip
 
-from tui.widgets.candle_glyphs import (
+from tui.widgets.chart_axes import PriceScale, compact, date_labels, line_place, write_title
+from tui.widgets.chart_canvas import (
     ASCII_VOLUME_BARS,
     BODY,
     EMPTY,
@@ -21,12 +22,12 @@ from tui.widgets.candle_glyphs import (
     LINE_LEVELS,
     VOLUME_BARS,
     WICK,
+    Canvas,
+    NoColours,
+    Palette,
     candle_glyphs,
 )
-from tui.widgets.chart_axes import PriceScale, compact, date_labels
-from tui.widgets.chart_canvas import Canvas, NoColours, Palette
 from tui.widgets.chart_data import Candle, ChartData, ChartView, is_drawable, visible_candles
-from tui.widgets.chart_title import line_place, write_title
 
 _DASHES = ("─", "── ", "─ ", "──── ", "─── ─ ")
 """Columns that a line is drawn in, by the number of the line; repeated along the chart."""
@@ -37,12 +38,11 @@ _ASCII_LINES = ".:'~+"
 class ChartStyle:
     """Colours and characters of a chart.
 
-    Without a palette there is no colour and rising bodies are hollow. `hollow` draws them hollow in colour too.
-    `ascii_only` draws with characters that every terminal has.
+    Without a palette there is no colour. `ascii_only` draws with characters that every terminal has. In both cases the
+    bodies of rising candles are hollow.
     """
 
     palette: Palette | None = None
-    hollow: bool = False
     ascii_only: bool = False
 
 
@@ -111,7 +111,7 @@ class _Raster:
         self.candles = visible_candles(data, view, self.layout.plot_width)
         self.canvas = Canvas(width, height)
         self.glyphs = candle_glyphs(max(1, view.step), style.ascii_only)
-        self.hollow = style.hollow or style.ascii_only or style.palette is None
+        self.hollow = style.ascii_only or style.palette is None
         first, last = (self.candles[0].first, self.candles[-1].last) if self.candles else (0, -1)
         self.has_markers = any(first <= marker.index <= last for marker in data.markers)
         self.marker_gap = 2 if self.layout.rows > 14 else 1

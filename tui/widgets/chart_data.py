@@ -53,25 +53,16 @@ class ChartData:
         return len(self.open)
 
     @classmethod
-    def of_history(
-        cls,
-        history: PriceHistory,
-        *,
-        lines: tuple[Line, ...] = (),
-        markers: tuple[Marker, ...] = (),
-        title: str | None = None,
-    ) -> ChartData:
+    def of_history(cls, history: PriceHistory, *, lines: tuple[Line, ...], markers: tuple[Marker, ...]) -> ChartData:
         """Build the chart of a symbol's daily bars; `lines` have one value per bar."""
+        prices = {name: [price / NANO for price in getattr(history, name)] for name in ("open", "high", "low", "close")}
         return cls(
-            open=[price / NANO for price in history.open],
-            high=[price / NANO for price in history.high],
-            low=[price / NANO for price in history.low],
-            close=[price / NANO for price in history.close],
+            **prices,
             volume=history.volume,
             days=[date.fromordinal(day) for day in history.sessions],
             lines=lines,
             markers=markers,
-            title=f"{history.symbol} 1D" if title is None else title,
+            title=f"{history.symbol} 1D",
         )
 
 
@@ -109,13 +100,6 @@ class Candle(NamedTuple):
         return self.close >= self.open
 
 
-def fitting_view(bars: int, columns: int) -> ChartView:
-    """Return the view of all bars at once: the widest candles that fit, else several bars to a candle."""
-    columns, bars = max(1, columns), max(1, bars)
-    steps = [step for step in (8, 6, 4, 3, 2, 1) if step * bars <= columns]
-    return ChartView(step=steps[0]) if steps else ChartView(step=2, per=-(-bars // max(1, columns // 2)))
-
-
 def visible_candles(data: ChartData, view: ChartView, columns: int) -> list[Candle]:
     """List the candles that fit into a plot of `columns` cells, the newest at its right edge.
 
@@ -148,12 +132,7 @@ def _candle(data: ChartData, first: int, stop: int, x: int) -> Candle | None:
 
 
 def _usable(data: ChartData, row: int) -> bool:
-    return (
-        is_drawable(data.open[row])
-        and is_drawable(data.high[row])
-        and is_drawable(data.low[row])
-        and is_drawable(data.close[row])
-    )
+    return all(is_drawable(column[row]) for column in (data.open, data.high, data.low, data.close))
 
 
 def is_drawable(value: float | None) -> bool:

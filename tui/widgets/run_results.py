@@ -1,16 +1,20 @@
-"""Backtests side by side: a row per run and per baseline of the chosen one, a column per figure."""
+"""Backtests on the screen: the progress of the chosen one in two lines, and a row of figures per run and baseline."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from decimal import Decimal
 from typing import Any
 
+from textual.content import Content
+from textual.widgets import Static
+
 from tui import amounts
-from tui.backtest_state import DONE, STOPPED, BacktestState
+from tui.backtest_run import DONE, FAILED, RUNNING, STOPPED, BacktestState
+from tui.widgets.desk_tables import signed
 from tui.widgets.table import Cell, Column, Row
 
-_DESK = (
+_STATUS_INKS = {RUNNING: "$primary", DONE: "$success", STOPPED: "$foreground 60%", FAILED: "$error-lighten-1"}
+_FIGURES = (
     ("RETURN", "total_return", "percent"),
     ("SHARPE", "sharpe", "ratio"),
     ("MAX DD", "max_drawdown", "fall"),
@@ -19,16 +23,64 @@ _DESK = (
     ("WIN", "win_rate", "plain percent"),
     ("EXCESS", "excess_return", "percent"),
 )
-"""Figures of the desk convention, the most important first."""
+"""Figures of the house convention, the most important first."""
 
 Figure = tuple[str, str, str]
+"""Title, metric and form of a figure."""
+
+
+def progress_text(run: BacktestState | None, width: int, plain: bool) -> Content:
+    """Describe a run in two lines, or the keys that start one."""
+    if run is None:
+        return Content.assemble(
+            ("ctrl+r", "bold $primary"),
+            " starts the backtest   ",
+            ("e", "bold $primary"),
+            " to the form",
+            ("\nit runs beside the desk, in a process of its own", "$foreground 50%"),
+        )
+    if run.status == FAILED:
+        return Content.assemble((f"{run.name} failed\n", "bold $error-lighten-1"), (run.error, "$warning"))
+    cells = max(8, min(40, width - 44))
+    full = round(run.fraction * cells)
+    done, rest = ("#", "-") if plain else ("█", "░")
+    left = run.seconds_left
+    second = [f"{run.part} {run.session}" if run.session else run.label]
+    second += [f"{action} {count}" for action, count in sorted(run.actions.items())]
+    second += [f"trades {run.trades}", f"equity {run.curve[-1][1]:,.0f}" if run.curve else ""]
+    return Content.assemble(
+        (f"{run.name}  ", "bold"),
+        (done * full, _STATUS_INKS[run.status]),
+        (rest * (cells - full), "$foreground 25%"),
+        f"  {run.fraction:4.0%}  {f'{run.done}/{run.total}' if run.total else 'starting'}  ",
+        (
+            f"{amounts.minutes(left)} left" if left is not None else "" if run.status == RUNNING else run.status,
+            _STATUS_INKS[run.status],
+        ),
+        ("\n" + "   ".join(part for part in second if part), "$foreground 60%"),
+    )
+
+
+class RunProgress(Static):
+    """Two lines over the curve."""
+
+    def __init__(self, *, id: str) -> None:
+        super().__init__("", markup=False, id=id)
+        self._shown = ""
+
+    def show(self, run: BacktestState | None) -> None:
+        """Show the progress of a run."""
+        text = progress_text(run, self.size.width, self.app.has_class("-plain"))
+        if text.plain != self._shown:
+            self._shown = text.plain
+            self.update(text)
 
 
 def figures_of(runs: Sequence[BacktestState]) -> tuple[Figure, ...]:
-    """List title, metric and form of each figure: the desk's choice, or all figures of a paper's convention."""
+    """List the figures of the latest result: the house's choice, or all figures of a paper's convention."""
     documents = [run.document for run in runs if run.document is not None]
     if not documents or "total_return" in documents[-1]["metrics"]:
-        return _DESK
+        return _FIGURES
     return tuple((name.upper(), name, "as printed") for name in documents[-1]["metrics"])
 
 
@@ -47,53 +99,34 @@ def rows_of(runs: Sequence[BacktestState], chosen: str, figures: Sequence[Figure
     """Build the rows, the newest run first; the baselines of the chosen run follow it."""
     rows: list[Row] = []
     for run in reversed(runs):
-        rows.append(_run(run, figures))
-        if run.name == chosen and run.document is not None:
-            rows += [_baseline(run.name, name, one, figures) for name, one in run.document["baselines"].items()]
+        document = run.document or {"metrics": {}, "final_value": None, "baselines": {}}
+        trades = run.trades if run.document is None else len(run.document["trades"])
+        ink = "up" if run.status == DONE else "muted" if run.status == STOPPED else "warn"
+        own = _cells(document, trades, figures)
+        rows.append(Row(run.name, (Cell(run.name, "strong"), *own, Cell(run.status, ink))))
+        for name, held in document["baselines"].items() if run.name == chosen else ():
+            own = _cells(held, held["trades"], figures)
+            rows.append(Row(f"{run.name}/{name}", (Cell(f"  {name}", "muted"), *own, Cell("baseline", "muted"))))
     return rows
 
 
-def _run(run: BacktestState, figures: Sequence[Figure]) -> Row:
-    metrics = {} if run.document is None else run.document["metrics"]
-    final = None if run.document is None else Decimal(run.document["final_value"])
-    ink = "up" if run.status == DONE else "muted" if run.status == STOPPED else "warn"
-    return Row(
-        run.name,
-        (
-            Cell(run.name, "strong"),
-            *(_figure(metrics.get(metric), form) for _, metric, form in figures),
-            Cell(f"{run.trades if run.document is None else len(run.document['trades']):,}"),
-            Cell(amounts.money(final, 0), order=final),
-            Cell(run.status, ink),
-        ),
-    )
-
-
-def _baseline(run: str, name: str, one: Mapping[str, Any], figures: Sequence[Figure]) -> Row:
-    final = Decimal(one["final_value"])
-    return Row(
-        f"{run}/{name}",
-        (
-            Cell(f"  {name}", "muted"),
-            *(_figure(one["metrics"].get(metric), form) for _, metric, form in figures),
-            Cell(f"{one['trades']:,}"),
-            Cell(amounts.money(final, 0), order=final),
-            Cell("baseline", "muted"),
-        ),
-    )
+def _cells(document: Mapping[str, Any], trades: int, figures: Sequence[Figure]) -> tuple[Cell, ...]:
+    final = amounts.number(document["final_value"])
+    metrics = (_figure(document["metrics"].get(metric), form) for _, metric, form in figures)
+    return (*metrics, Cell(f"{trades:,}"), Cell(amounts.money(final, 0), order=final))
 
 
 def _figure(value: float | None, form: str) -> Cell:
     if value is None:
         return Cell("-", "muted")
-    if form == "fall":
-        return Cell(f"-{value * 100:.1f}%" if value else "0.0%", "text", -value)
-    ink = "text" if form in ("plain percent", "as printed") or not value else "up" if value > 0 else "down"
     match form:
         case "percent":
-            text = amounts.percent(value, 1)
+            return signed(amounts.percent(value, 1), value)
         case "plain percent":
-            text = f"{value * 100:.1f}%"
+            return Cell(f"{value:.1%}", order=value)
+        case "fall":
+            return Cell(f"{-value:.1%}" if value else "0.0%", order=-value)
+        case "as printed":
+            return Cell(f"{value:.2f}", order=value)
         case _:
-            text = f"{value:.2f}"
-    return Cell(text, ink, value)
+            return signed(f"{value:.2f}", value)

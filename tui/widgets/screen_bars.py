@@ -1,89 +1,243 @@
-"""The bars of every screen besides the status bar: the tabs, the error bar, the key hints."""
+"""The bars of a screen: the status on its first line, the tabs, the newest events, the error bar, the key hints."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import ClassVar, NamedTuple
 
+from rich.cells import cell_len, set_cell_size
+from rich.segment import Segment
+from rich.style import Style
 from rich.text import Text
 from textual.content import Content
+from textual.strip import Strip
+from textual.widget import Widget
 from textual.widgets import Static
 
+from tui import amounts
+from tui.bridge import Snapshot
 from tui.keys import SCREENS, hints
+from tui.live import feed_text
+from tui.plain_text import one_line
+from tui.state import Line
+from tui.text_table import cut
+
+PAPER = " PAPER "
+"""The label of every screen, at any size and in any theme."""
+HALTED = " HALTED "
+"""The label beside it while the desk is halted, as visible."""
+REASON = 28
+"""Characters of a halt's reason that fit into the bar."""
+NEWEST = 60
+"""Events that the log at the foot can show."""
+_LEVEL_INKS = {"info": "text", "warning": "warn", "error": "bad", "decision": "strong", "trade": "trade"}
+
+
+class Item(NamedTuple):
+    """One item of the status bar: its name muted, its value in its ink."""
+
+    name: str
+    value: str
+    ink: str = "value"
+
+
+def items(view: Snapshot) -> Iterator[Item]:
+    """List the items of the status bar, the most important first; those that do not fit are left out from the end."""
+    books = view.desk.books
+    yield from _control_items(view)
+    if books is not None:
+        yield Item("Equity", amounts.money(books.value))
+        if books.before:
+            day = float(books.value / books.before - 1)
+            yield Item("", f"{amounts.percent(day)} day", "up" if day >= 0 else "down")
+    yield from _cycle_items(view)
+    if books is not None:
+        yield Item("Cash", amounts.money(books.cash, 0))
+        if books.peak:
+            fall = float(books.value / books.peak - 1)
+            yield Item("DD", amounts.percent(fall, 1) if fall < 0 else "0.0%", "down" if fall < 0 else "value")
+    yield from _market_items(view)
+    yield from _desk_items(view)
+
+
+def _control_items(view: Snapshot) -> Iterator[Item]:
+    """Yield the halt and the number of orders that wait for an approval."""
+    halted, waiting = view.controls.halted, view.controls.waiting
+    if halted is not None:
+        today = view.services is not None and view.services.clock.now().date() == halted.since.date()
+        since = f"{halted.since:{'%H:%M' if today else '%b %d %H:%M'}}"
+        yield Item("since", f"{since} {cut(one_line(halted.reason), REASON)}".rstrip(), "warn")
+    if waiting:
+        yield Item("", f"{len(waiting)} to approve", "warn")
+
+
+def _cycle_items(view: Snapshot) -> Iterator[Item]:
+    """Yield the progress of the running cycle: symbols decided, the symbol at work and the minutes so far."""
+    desk = view.desk
+    if not (desk.running or view.busy):
+        return
+    if view.paused:
+        yield Item("Cycle", "PAUSED", "warn")
+        return
+    minutes = "" if view.cycle_seconds is None else amounts.minutes(view.cycle_seconds)
+    parts = (f"{desk.decided}/{len(desk.symbols)}", desk.at, minutes)
+    yield Item("Cycle", " ".join(part for part in parts if part), "cycle")
+
+
+def _market_items(view: Snapshot) -> Iterator[Item]:
+    """Yield the state of the exchange and of the live feed."""
+    if view.market is None or view.market.calendar is None or view.services is None:
+        return
+    is_open, hours = amounts.market_words(view.market.calendar, view.services.clock.now())
+    yield Item("Mkt", hours, "up" if is_open else "value")
+    if view.live is not None:
+        yield Item("Feed", *feed_text(view.live, is_open))
+
+
+def _desk_items(view: Snapshot) -> Iterator[Item]:
+    """Yield the cost of the models, and a note while the desk has no cycle to show."""
+    if view.desk.run:
+        yield Item("Models", amounts.cost(view.desk.cost))
+    if view.services is None:
+        yield Item("", "the desk could not be opened" if view.trouble else "opening the desk", "name")
+    elif view.desk.books is None and not view.desk.running:
+        yield Item("", f"desk {view.services.desk}: no cycle yet", "name")
+
+
+class StatusBar(Widget):
+    """One line, redrawn after a change of one of its items."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        f"status--{ink}" for ink in ("paper", "halted", "name", "value", "up", "down", "warn", "cycle")
+    }
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._items: list[Item] = []
+        self._halted = False
+
+    def show(self, view: Snapshot) -> None:
+        """Show the state of a snapshot."""
+        shown, halted = list(items(view)), view.controls.halted is not None
+        if (shown, halted) != (self._items, self._halted):
+            self._items, self._halted = shown, halted
+            self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        """Return PAPER and as many items as fit."""
+        base = self.rich_style
+        segments = [Segment(PAPER, self._ink("paper"))]
+        if self._halted:
+            segments.append(Segment(HALTED, self._ink("halted")))
+        segments.append(Segment(" ", base))
+        room = self.size.width - sum(len(segment.text) for segment in segments)
+        for item in self._items:
+            name = f"{item.name} " if item.name else ""
+            if len(name) + len(item.value) + 1 > room:
+                break
+            room -= len(name) + len(item.value) + 2
+            segments += [
+                Segment(name, base + self._ink("name")),
+                Segment(item.value, base + self._ink(item.ink)),
+                Segment("  ", base),
+            ]
+        return Strip(segments).adjust_cell_length(self.size.width, base)
+
+    def _ink(self, name: str) -> Style:
+        return self.get_component_rich_style(f"status--{name}")
 
 
 class Tabs(Static):
     """The screens of the app, with the current one underlined."""
 
-    DEFAULT_CSS = """
-    Tabs { height: 1; padding: 0 1; color: $foreground 60%; }
-    """
-
     def __init__(self, current: str) -> None:
-        parts: list[Content | tuple[str, str]] = []
-        for mode, (key, name) in SCREENS.items():
-            if parts:
-                parts.append((" | ", "$foreground 30%"))
-            here = mode == current
-            parts.append((f"{key} {name}", "bold underline $primary" if here else ""))
-        super().__init__(Content.assemble(*parts), markup=False)
+        tabs = [
+            Content.styled(f"{key} {name}", "bold underline $primary" if mode == current else "")
+            for mode, (key, name) in SCREENS.items()
+        ]
+        super().__init__(Content.styled(" | ", "$foreground 30%").join(tabs), markup=False)
+
+
+class EventLog(Widget):
+    """The newest events of the desk: on one line side by side, newest first, or a line each."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        f"events--{ink}" for ink in ("time", "text", "strong", "trade", "warn", "bad")
+    }
+
+    def __init__(self, *, id: str) -> None:
+        super().__init__(id=id)
+        self._lines: tuple[Line, ...] = ()
+
+    def show(self, lines: Sequence[Line]) -> None:
+        """Show the newest of these lines (oldest first)."""
+        newest = tuple(reversed(lines[-NEWEST:]))
+        if newest != self._lines:
+            self._lines = newest
+            self.refresh()
+
+    def as_text(self) -> str:
+        """Join the lines, newest first."""
+        return "\n".join(f"{line.time:%Y-%m-%d %H:%M:%S} {line.level}: {line.text}" for line in self._lines)
+
+    def render_line(self, y: int) -> Strip:
+        """Return a line, or all lines on one where the widget has only one row."""
+        width, base = self.size.width, self.rich_style
+        if self.size.height == 1:
+            return self._side_by_side(width, base)
+        if y >= len(self._lines):
+            empty = " nothing has happened yet" if y == 0 else ""
+            return Strip([Segment(set_cell_size(empty, width), base + self._ink("time"))], width)
+        return Strip(self._segments(self._lines[y], base)).adjust_cell_length(width, base)
+
+    def _side_by_side(self, width: int, base: Style) -> Strip:
+        segments: list[Segment] = []
+        used = 0
+        for line in self._lines:
+            parts = self._segments(line, base)
+            cells = sum(cell_len(part.text) for part in parts)
+            if used and used + cells > width:
+                break
+            segments += [*parts, Segment("   ", base)]
+            used += cells + 3
+        return Strip(segments).adjust_cell_length(width, base)
+
+    def _segments(self, line: Line, base: Style) -> list[Segment]:
+        ink = self._ink(_LEVEL_INKS.get(line.level, "text"))
+        return [Segment(f" {line.time:%H:%M:%S} ", base + self._ink("time")), Segment(line.text, base + ink)]
+
+    def _ink(self, name: str) -> Style:
+        style = self.get_component_rich_style(f"events--{name}")
+        return Style(color=style.color, bold=style.bold)
 
 
 class Hints(Static):
     """The most useful keys of a screen, as many as fit."""
 
-    DEFAULT_CSS = """
-    Hints { dock: bottom; height: 1; padding: 0 1; color: $foreground 60%; }
-    """
-
     def __init__(self, screen: str) -> None:
         super().__init__("", markup=False)
-        self._pairs = hints(screen)
+        self._pairs = [*hints(screen), ("^p", "commands")]
 
     def on_resize(self) -> None:
-        """Choose the hints for the new width."""
-        self.update_hints()
+        """Write the hints that fit into the new width; help and quit are always among them."""
+        needed = [pair for pair in self._pairs if pair[1] in ("help", "quit")]
+        room = self.size.width - sum(map(_cells, needed))
+        parts: list[tuple[str, str]] = []
+        for pair in self._pairs:
+            if pair not in needed and _cells(pair) > room:
+                continue
+            room -= 0 if pair in needed else _cells(pair)
+            key, hint = pair
+            parts += [(f"{key} " if key else "", "bold $primary"), (f"{hint}  ", "")]
+        self.update(Content.assemble(*parts))
 
-    def update_hints(self) -> None:
-        """Write the hints that fit into the current width; help and quit are always among them."""
-        palette = (("^p", "commands"),)
-        self.update(_fitting([*self._pairs, *palette], self.size.width))
 
-
-def _fitting(pairs: Sequence[tuple[str, str]], width: int) -> Content:
-    def cells(pair: tuple[str, str]) -> int:
-        return len(pair[0]) + len(pair[1]) + 3
-
-    last = [pair for pair in pairs if pair[1] in ("help", "quit")]
-    room = width - sum(map(cells, last))
-    chosen = []
-    for pair in pairs:
-        if pair in last:
-            chosen.append(pair)
-        elif cells(pair) <= room:
-            room -= cells(pair)
-            chosen.append(pair)
-    parts: list[tuple[str, str]] = []
-    for key, word in chosen:
-        parts += [(f"{key} " if key else "", "bold $primary"), (f"{word}  ", "")]
-    return Content.assemble(*parts)
+def _cells(pair: tuple[str, str]) -> int:
+    return len(pair[0]) + len(pair[1]) + 3
 
 
 class ErrorBar(Static):
     """The current error and the keys that deal with it; hidden without an error."""
-
-    DEFAULT_CSS = """
-    ErrorBar {
-        dock: bottom;
-        height: auto;
-        max-height: 4;
-        padding: 0 1;
-        margin: 0 0 1 0;
-        background: $error 25%;
-        color: $foreground;
-        display: none;
-        &:ansi { background: ansi_default; color: ansi_bright_red; }
-    }
-    """
 
     def __init__(self) -> None:
         super().__init__("", markup=False)

@@ -4,18 +4,20 @@ narrow screen."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.geometry import Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
+
+from tui.keys import pane_bindings
 
 _MEASURED = 500
 """Rows that the column widths are computed from; longer text in later rows is cut."""
@@ -51,108 +53,58 @@ class Cell:
     ink: str = "text"
     order: Any = None
 
+    @property
+    def value(self) -> Any:
+        """The value to sort by; None where nothing is known."""
+        return self.order if self.order is not None else self.text if self.text not in ("", "-") else None
+
 
 @dataclass(frozen=True, slots=True)
 class Row:
     """A row; `key` identifies it across updates."""
 
     key: str
-    cells: tuple[Cell, ...] = field(default_factory=tuple)
+    cells: tuple[Cell, ...] = ()
 
 
 class Table(ScrollView, can_focus=True):
     """Rows under a fixed heading. The cursor follows its row, by key, when rows change."""
 
-    DEFAULT_CSS = """
-    Table {
-        height: 1fr;
-        scrollbar-size-vertical: 1;
-        overflow-x: hidden;
-        & > .table--text { color: $foreground; }
-        & > .table--strong { color: $foreground; text-style: bold; }
-        & > .table--head { color: $foreground 55%; }
-        & > .table--muted { color: $foreground 55%; }
-        & > .table--up { color: $success; }
-        & > .table--down { color: $error-lighten-1; }
-        & > .table--warn { color: $warning; }
-        & > .table--mark { color: $accent; text-style: bold; }
-        & > .table--cursor { background: $panel; }
-        &:focus > .table--cursor { background: $primary 28%; }
-        &:ansi {
-            & > .table--text, & > .table--strong { color: ansi_default; }
-            & > .table--head, & > .table--muted { color: ansi_bright_black; }
-            & > .table--cursor { background: ansi_default; text-style: bold; }
-            &:focus > .table--cursor { text-style: reverse; }
-        }
-    }
-    """
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"table--{ink}" for ink in (*_INKS, "cursor")}
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("j,down", "move(1)", "Down", show=False),
-        Binding("k,up", "move(-1)", "Up", show=False),
-        Binding("g,home", "edge(0)", "First", show=False),
-        Binding("G,end,upper_g", "edge(-1)", "Last", show=False),
-        Binding("pagedown", "page(1)", "Page down", show=False),
-        Binding("pageup", "page(-1)", "Page up", show=False),
-        Binding("enter", "open", "Open", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [*pane_bindings("table")]
 
-    class Moved(Message):
+    class RowMessage(Message):
+        """A message about a row, by its key."""
+
+        def __init__(self, table: Table, key: str) -> None:
+            super().__init__()
+            self.table, self.key = table, key
+
+        @property
+        def control(self) -> Table:
+            """The table that sent the message."""
+            return self.table
+
+    class Moved(RowMessage):
         """A move of the cursor to another row."""
 
-        def __init__(self, table: Table, key: str) -> None:
-            super().__init__()
-            self.table, self.key = table, key
-
-        @property
-        def control(self) -> Table:
-            """The table that sent the message."""
-            return self.table
-
-    class Opened(Message):
+    class Opened(RowMessage):
         """The choice of a row."""
 
-        def __init__(self, table: Table, key: str) -> None:
-            super().__init__()
-            self.table, self.key = table, key
-
-        @property
-        def control(self) -> Table:
-            """The table that sent the message."""
-            return self.table
-
-    def __init__(
-        self,
-        columns: Sequence[Column],
-        *,
-        empty: str = "",
-        ascii_only: bool = False,
-        id: str | None = None,
-        classes: str | None = None,
-    ) -> None:
+    def __init__(self, columns: Sequence[Column], *, title: str = "", empty: str = "", id: str, classes: str) -> None:
         super().__init__(id=id, classes=classes)
+        self.border_title = title
+        self.cursor_key = ""
+        self.rows: tuple[Row, ...] = ()
         self._columns = tuple(columns)
         self._given: tuple[Row, ...] = ()
-        self._rows: tuple[Row, ...] = ()
         self._empty = empty
-        self._ascii = ascii_only
-        self._key = ""
         self._sorted_by: int | None = None
         self._downward = False
-        self._natural: list[int] = [len(column.title) for column in self._columns]
+        self._natural = [len(column.title) for column in self._columns]
         self._fitted: tuple[int, list[int]] | None = None
 
     # Content
-
-    @property
-    def cursor_key(self) -> str:
-        """The key of the row under the cursor; empty without rows."""
-        return self._key
-
-    @property
-    def rows(self) -> tuple[Row, ...]:
-        """The rows in their current order."""
-        return self._rows
 
     def show(self, rows: Sequence[Row], empty: str | None = None) -> None:
         """Show these rows; nothing is drawn without a change."""
@@ -170,27 +122,24 @@ class Table(ScrollView, can_focus=True):
         """Set other columns, and remove the rows."""
         if tuple(columns) != self._columns:
             self._columns, self._sorted_by = tuple(columns), None
-            self._given = self._rows = ()
+            self._given = self.rows = ()
             self._measure()
             self.refresh()
 
     def point_at(self, key: str) -> None:
         """Put the cursor on a row by its key, without a message."""
-        if key != self._key and any(row.key == key for row in self._rows):
-            self._key = key
+        if key != self.cursor_key and any(row.key == key for row in self.rows):
+            self.cursor_key = key
             self._into_sight()
             self.refresh()
 
     def sort_next(self) -> str:
         """Sort by the next column, rising first, then falling, then as given; return a description."""
-        if self._sorted_by is None:
-            self._sorted_by, self._downward = 0, False
-        elif not self._downward:
+        if self._sorted_by is not None and not self._downward:
             self._downward = True
-        elif self._sorted_by + 1 < len(self._columns):
-            self._sorted_by, self._downward = self._sorted_by + 1, False
         else:
-            self._sorted_by, self._downward = None, False
+            column = 0 if self._sorted_by is None else self._sorted_by + 1
+            self._sorted_by, self._downward = column if column < len(self._columns) else None, False
         self._arrange()
         if self._sorted_by is None:
             return "as they come"
@@ -199,7 +148,7 @@ class Table(ScrollView, can_focus=True):
     def as_text(self) -> str:
         """Return the table as tab-separated lines."""
         lines = ["\t".join(column.title for column in self._columns)]
-        return "\n".join([*lines, *("\t".join(cell.text for cell in row.cells) for row in self._rows)])
+        return "\n".join([*lines, *("\t".join(cell.text for cell in row.cells) for row in self.rows)])
 
     # Keys
 
@@ -209,7 +158,7 @@ class Table(ScrollView, can_focus=True):
 
     def action_edge(self, row: int) -> None:
         """Move the cursor to the first or the last row."""
-        self._go(row if row >= 0 else len(self._rows) - 1)
+        self._go(row if row >= 0 else len(self.rows) - 1)
 
     def action_page(self, pages: int) -> None:
         """Move the cursor by a page."""
@@ -217,28 +166,29 @@ class Table(ScrollView, can_focus=True):
 
     def action_open(self) -> None:
         """Choose the row under the cursor."""
-        if self._key:
-            self.post_message(self.Opened(self, self._key))
+        if self.cursor_key:
+            self.post_message(self.Opened(self, self.cursor_key))
 
     def on_click(self, event: events.Click) -> None:
         """Put the cursor on the clicked row; a click on the row under the cursor chooses it."""
-        row = event.y - 1 + self.scroll_offset.y
-        if event.y >= 1 and row < len(self._rows):
-            if self._rows[row].key == self._key:
+        point = event.get_content_offset(self)
+        row = -1 if point is None else point.y - 1 + self.scroll_offset.y
+        if 0 <= row < len(self.rows):
+            if self.rows[row].key == self.cursor_key:
                 self.action_open()
             self._go(row)
 
     # Layout and drawing
 
     def _place(self) -> int:
-        return next((n for n, row in enumerate(self._rows) if row.key == self._key), 0)
+        return next((n for n, row in enumerate(self.rows) if row.key == self.cursor_key), 0)
 
     def _go(self, row: int) -> None:
-        if not self._rows:
+        if not self.rows:
             return
-        key = self._rows[max(0, min(len(self._rows) - 1, row))].key
-        if key != self._key:
-            self._key = key
+        key = self.rows[max(0, min(len(self.rows) - 1, row))].key
+        if key != self.cursor_key:
+            self.cursor_key = key
             self.post_message(self.Moved(self, key))
             self.refresh()
         self._into_sight()
@@ -259,25 +209,14 @@ class Table(ScrollView, can_focus=True):
         self._fitted = None
 
     def _arrange(self) -> None:
-        rows = self._given
-        if self._sorted_by is not None:
-            column = self._sorted_by
-
-            def order(row: Row) -> tuple[bool, Any]:
-                cell = row.cells[column]
-                known = cell.order is not None or cell.text not in ("", "-")
-                return known, (cell.order if cell.order is not None else cell.text) if known else 0
-
-            known = [row for row in rows if order(row)[0]]
-            rows = (
-                *sorted(known, key=lambda row: order(row)[1], reverse=self._downward),
-                *(row for row in rows if not order(row)[0]),
-            )
-        self._rows = rows
-        if rows and not any(row.key == self._key for row in rows):
-            self._key = rows[0].key
-        elif not rows:
-            self._key = ""
+        rows, column = self._given, self._sorted_by
+        if column is not None:
+            known = [row for row in rows if row.cells[column].value is not None]
+            rest = [row for row in rows if row.cells[column].value is None]
+            rows = (*sorted(known, key=lambda row: row.cells[column].value, reverse=self._downward), *rest)
+        self.rows = rows
+        if not any(row.key == self.cursor_key for row in rows):
+            self.cursor_key = rows[0].key if rows else ""
         self.virtual_size = Size(0, len(rows) + 1)
         self.refresh()
 
@@ -319,9 +258,9 @@ class Table(ScrollView, can_focus=True):
         if y == 0:
             return self._heading(width, base)
         row = y - 1 + self.scroll_offset.y
-        if row < len(self._rows):
-            return self._row_strip(self._rows[row], width, base)
-        if not self._rows and self._empty:
+        if row < len(self.rows):
+            return self._row_strip(self.rows[row], width, base)
+        if not self.rows and self._empty:
             lines = self._empty.split("\n")
             first = max(1, (self.size.height - len(lines)) // 2)
             if first <= y < first + len(lines):
@@ -330,7 +269,7 @@ class Table(ScrollView, can_focus=True):
         return Strip.blank(width, base)
 
     def _heading(self, width: int, base: Style) -> Strip:
-        arrow = ("v" if self._downward else "^") if self._ascii else ("▾" if self._downward else "▴")
+        arrow = ("v^" if self._plain else "▾▴")[not self._downward]
         more = self._more
         parts: list[str] = []
         for n, (column, cells) in enumerate(zip(self._columns, self._widths(width), strict=True)):
@@ -340,9 +279,9 @@ class Table(ScrollView, can_focus=True):
         return Strip([Segment(set_cell_size(f" {' '.join(parts)}", width), base + self._ink("head"))], width)
 
     def _row_strip(self, row: Row, width: int, base: Style) -> Strip:
-        here = row.key == self._key
+        here = row.key == self.cursor_key
         style = base + self._cursor() if here else base
-        mark, more = (">" if self._ascii else "›") if here else " ", self._more
+        mark, more = (">" if self._plain else "›") if here else " ", self._more
         segments = [Segment(mark, style + self._ink("mark"))]
         for n, (column, cells) in enumerate(zip(self._columns, self._widths(width), strict=True)):
             if not cells:
@@ -354,8 +293,13 @@ class Table(ScrollView, can_focus=True):
         return Strip(segments).adjust_cell_length(width, style)
 
     @property
+    def _plain(self) -> bool:
+        return self.app.has_class("-plain")
+
+    @property
     def _more(self) -> str:
-        return "~" if self._ascii else "…"
+        """The mark of a cut."""
+        return "~" if self._plain else "…"
 
     def _cursor(self) -> Style:
         style = self.get_component_rich_style("table--cursor")
