@@ -1,4 +1,4 @@
-"""The backtest's form: from fields of text to a run's description, with a complaint beside every field that is off."""
+"""The backtest's form: from fields of text to the specification of a run, with a complaint for every wrong field."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from engine.domain.run import RunSpec
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field: its name on the screen, and what stands in it, greyed, while it is empty."""
+    """One field: its label on the screen, and the grey text in it while it is empty."""
 
     id: str
     label: str
@@ -33,7 +33,7 @@ FIELDS = (
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """What a form comes to: a description, or complaints by field."""
+    """A form that was read: the specification of a run, or complaints by field."""
 
     spec: RunSpec | None
     complaints: Mapping[str, str]
@@ -48,7 +48,7 @@ def deciders() -> tuple[Sequence[str], Sequence[str]]:
 
 
 def values_of(spec: RunSpec) -> dict[str, str]:
-    """The fields' texts for a description."""
+    """The fields' texts for a specification."""
     return {
         "symbols": ",".join(spec.symbols),
         "first": spec.first.isoformat(),
@@ -67,7 +67,7 @@ def filled(
     presets: Collection[str],
     strategies: Collection[str],
 ) -> Filled:
-    """Reads a form; what it does not ask (data, convention, seed, costs) is the proposal's."""
+    """Read a form; fields that it does not have (data, convention, seed, costs) are the proposal's."""
     texts = {field.id: values.get(field.id, "").strip() for field in FIELDS}
     wrong: dict[str, str] = {}
     symbols = tuple(part.strip().upper() for part in texts["symbols"].split(",") if part.strip())

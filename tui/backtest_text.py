@@ -1,4 +1,4 @@
-"""A backtest's result as text for a terminal or a pipe: who, when, how well beside the baselines, and what next."""
+"""A backtest's result as text for a terminal or a pipe: the run, its figures beside the baselines, next commands."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _LABEL = 12
 
 
 def summary_text(document: Mapping[str, Any], journal: str, console: Console) -> str:
-    """The whole summary; `journal` is where the run's journal lies."""
+    """The whole summary; `journal` is the path of the run's journal."""
     lines = [
         console.bold(f"Backtest {document['run']}") + console.dim("   " + DISCLAIMER.lower().rstrip(".")),
         "",
@@ -99,7 +99,7 @@ def _column(row: MetricRow) -> Sequence[str]:
 
 
 def _chances(document: Mapping[str, Any], console: Console) -> Iterator[str]:
-    """What of it may be chance, in a sentence."""
+    """The figures that may be chance, in a sentence with their intervals."""
     rows = {row.name: row for row in metric_rows(document)}
     said = [
         f"{said} {rows[name].own}" + (f" (95 % interval {rows[name].interval})" if rows[name].interval else "")

@@ -221,7 +221,7 @@ class Bridge:
         """The decisions of a journal, read beside the screen. Raises what JournalReader raises."""
         from engine.reports.documents.decisions import followed_decisions
 
-        known = None if self._market is None else self._market.known
+        known = None if self._market is None else self._market.market
         return await asyncio.to_thread(_read, source, lambda records: followed_decisions(records, known))
 
     async def why(self, source: Source, wanted: Decision | str) -> Mapping[str, Any]:

@@ -47,7 +47,7 @@ class MarketView:
     quotes: tuple[Quote, ...] = ()
     charts: Mapping[str, ChartData] = field(default_factory=dict)
     calendar: Calendar | None = None
-    known: MarketAsOf | None = None
+    market: MarketAsOf | None = None
     """The market itself, for the changes after a decision."""
 
 

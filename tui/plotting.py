@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
 from tui.widgets.chart_axes import PriceScale
 from tui.widgets.chart_data import is_drawable
@@ -18,6 +18,37 @@ _FRAME_TO_ASCII = str.maketrans("┌┐└┘├┤┬┴┼─│", "+++++++++-
 
 _figure = Lock()
 """plotext has one figure for the whole program; it is drawn by one thread at a time."""
+
+
+class Curve(NamedTuple):
+    """A curve: its number, its name, the places on the axis that can be drawn, and their values."""
+
+    number: int
+    name: str
+    places: list[int]
+    values: list[float]
+
+
+class Pen(NamedTuple):
+    """The means of telling curves apart: colours, else marks; `plain` keeps to ASCII."""
+
+    colour: bool
+    plain: bool
+
+    def mark(self, number: int) -> str:
+        """The mark of a curve; `hd` are plotext's quarter blocks."""
+        if self.plain:
+            return _PLAIN_MARKS[number % len(_PLAIN_MARKS)]
+        return "hd" if self.colour or number == 0 else _PLAIN_MARKS[(number - 1) % len(_PLAIN_MARKS)]
+
+    def sample(self, number: int) -> str:
+        """The mark for a legend."""
+        text = "▚" if self.mark(number) == "hd" else self.mark(number)
+        if not self.colour:
+            return text
+        import plotext
+
+        return str(plotext.colorize(text, _COLOURS[number % len(_COLOURS)]))
 
 
 def equity_plot(
@@ -35,42 +66,34 @@ def equity_plot(
     such as ISO dates. The first line names the curves with their last values. With `colour` the text carries
     ANSI colour codes; without, every curve has a mark of its own, as it has with `ascii_only`.
     """
-    curves = {name: _points(values) for name, values in series.items()}
-    values = [y for _, ys in curves.values() for y in ys]
     if width < 1 or height < 1:
         return ""
-    if not values:
+    curves = [_curve(number, name, values) for number, (name, values) in enumerate(series.items())]
+    if not any(curve.values for curve in curves):
         return _framed(["nothing to draw"], width, height)
-    legend = _legend(curves, width, colour, ascii_only)
-    rows = height - 1
-    if rows < 5 or width < 16:
+    pen = Pen(colour, ascii_only)
+    legend = _legend(curves, width, pen)
+    if height < 6 or width < 16:
         return _framed([legend], width, height)
-    scale = PriceScale.spanning(min(values), max(values), rows - 3)
     with _figure:
-        body = _drawn(curves, labels, scale, width, rows, colour, ascii_only)
+        body = _drawn(curves, labels, pen, width, height - 1)
     if ascii_only:
         body = body.translate(_FRAME_TO_ASCII)
     return _framed([legend, *body.rstrip("\n").split("\n")], width, height)
 
 
-def _points(values: Sequence[float | None]) -> tuple[list[int], list[float]]:
-    """Places and values that can be drawn."""
+def _curve(number: int, name: str, values: Sequence[float | None]) -> Curve:
     points = [(place, float(value)) for place, value in enumerate(values) if value is not None and is_drawable(value)]
-    return [place for place, _ in points], [value for _, value in points]
+    return Curve(number, name, [place for place, _ in points], [value for _, value in points])
 
 
-def _drawn(
-    curves: Mapping[str, tuple[list[int], list[float]]],
-    labels: Sequence[str],
-    scale: PriceScale,
-    width: int,
-    rows: int,
-    colour: bool,
-    ascii_only: bool,
-) -> str:
-    """What plotext makes of it."""
+def _drawn(curves: Sequence[Curve], labels: Sequence[str], pen: Pen, width: int, rows: int) -> str:
+    """The figure as plotext draws it."""
     import plotext  # a third of a second: only once something is drawn
 
+    drawable = [curve for curve in curves if curve.values]
+    values = [value for curve in drawable for value in curve.values]
+    scale = PriceScale.spanning(min(values), max(values), rows - 3)
     plotext.terminal.limit(False, False)
     figure: Any = plotext.figure
     figure.clear()
@@ -78,23 +101,27 @@ def _drawn(
     figure.canvas("default")
     figure.plot_size(width, rows)
     figure.legend(False)
-    last = max(places[-1] for places, _ in curves.values() if places)
-    for number, (places, ys) in reversed(list(enumerate(curves.values()))):  # the first curve in front
-        pixel = plotext.pixel(_COLOURS[number % len(_COLOURS)]) if colour else plotext.pixel()
-        mark = plotext.marker(_mark(number, colour, ascii_only), pixel)
-        if places:
-            figure.draw(figure.signal(*_thinned(places, ys, 2 * width), marker=mark).lines(True))
+    for curve in reversed(drawable):  # the first curve in front
+        pixel = plotext.pixel(_COLOURS[curve.number % len(_COLOURS)]) if pen.colour else plotext.pixel()
+        mark = plotext.marker(pen.mark(curve.number), pixel)
+        figure.draw(figure.signal(*_thinned(curve.places, curve.values, 2 * width), marker=mark).lines(True))
+    _axes(figure, scale, labels, last=max(curve.places[-1] for curve in drawable), names=max(1, width // 18))
+    text = figure.build().string(colorless=not pen.colour)
+    figure.clear()
+    return text if pen.colour else _ESCAPES.sub("", text)
+
+
+def _axes(figure: Any, scale: PriceScale, labels: Sequence[str], *, last: int, names: int) -> None:
+    """Set round prices on the vertical axis, and about so many labels on the horizontal one."""
     prices = [price for _, price in scale.ticks() if scale.low <= price <= scale.high]
-    figure.ruler("y").lim(scale.low, scale.high)
     whole = all(price == int(price) for price in prices)
+    figure.ruler("y").lim(scale.low, scale.high)
     figure.ruler("y").ticks(prices, [f"{price:,.0f}" if whole else scale.text(price) for price in prices])
     if last > 0:
+        places = sorted({round(last * n / names) for n in range(names + 1)})
+        named = [place for place in places if place < len(labels)]
         figure.ruler("x").lim(0, last)
-        named = [n for n in _spread(last, max(1, width // 18)) if n < len(labels)]
-        figure.ruler("x").ticks(named, [labels[n] for n in named])
-    text = figure.build().string(colorless=not colour)
-    figure.clear()
-    return text if colour else _ESCAPES.sub("", text)
+        figure.ruler("x").ticks(named, [labels[place] for place in named])
 
 
 def _thinned(places: list[int], ys: list[float], most: int) -> tuple[list[int], list[float]]:
@@ -110,37 +137,18 @@ def _thinned(places: list[int], ys: list[float], most: int) -> tuple[list[int], 
     return [places[n] for n in chosen], [ys[n] for n in chosen]
 
 
-def _spread(last: int, count: int) -> list[int]:
-    return sorted({round(last * n / count) for n in range(count + 1)})
-
-
-def _legend(curves: Mapping[str, tuple[list[int], list[float]]], width: int, colour: bool, ascii_only: bool) -> str:
+def _legend(curves: Sequence[Curve], width: int, pen: Pen) -> str:
     """The curves' names, each with its mark and last value, as many as fit."""
     entries: list[str] = []
     used = 0
-    for number, (name, (_, ys)) in enumerate(curves.items()):
-        words = (f"{name} {ys[-1]:,.2f}" if ys else f"{name} -")[: max(0, width - 2)]
-        used += len(words) + 2 + (2 if entries else 0)
+    for curve in curves:
+        last = f"{curve.values[-1]:,.2f}" if curve.values else "-"
+        text = f"{curve.name} {last}"[: max(0, width - 2)]
+        used += len(text) + 2 + (2 if entries else 0)
         if used > width:
             break
-        mark = _mark(number, colour, ascii_only)
-        sample = "▚" if mark == "hd" else mark
-        entries.append(f"{_coloured(sample, number) if colour else sample} {words}")
+        entries.append(f"{pen.sample(curve.number)} {text}")
     return "  ".join(entries)
-
-
-def _mark(number: int, colour: bool, ascii_only: bool) -> str:
-    """What a curve is drawn with; `hd` are plotext's quarter blocks."""
-    if ascii_only:
-        return _PLAIN_MARKS[number % len(_PLAIN_MARKS)]
-    return "hd" if colour or number == 0 else _PLAIN_MARKS[(number - 1) % len(_PLAIN_MARKS)]
-
-
-def _coloured(text: str, number: int) -> str:
-    """The text in a curve's colour, with escape codes."""
-    import plotext
-
-    return str(plotext.colorize(text, _COLOURS[number % len(_COLOURS)]))
 
 
 def _framed(lines: list[str], width: int, height: int) -> str:

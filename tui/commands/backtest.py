@@ -73,11 +73,11 @@ def _run(services: Services, spec: RunSpec) -> None:
     from engine.app.backtest import run_backtest
     from engine.errors import Interrupted
     from tui.interruption import Interruption
-    from tui.progress import SessionProgress
+    from tui.progress import session_progress
 
     try:
-        with Interruption() as interruption, SessionProgress() as progress:
-            run_backtest(services, spec, progress.hear, interruption.asked)
+        with Interruption() as interruption, session_progress() as publish:
+            run_backtest(services, spec, publish, interruption.asked)
     except KeyboardInterrupt:
         raise Interrupted(f"interrupted; what was done is kept: see `paperdesk report --run {spec.run}`") from None
 

@@ -26,8 +26,8 @@ OFFLINE = "rules, not a language model"
 ACTION_INKS = {"BUY": "bold $success", "SELL": "bold $error-lighten-1", "HOLD": "bold", "ABSTAIN": "bold $warning"}
 
 
-class Look(NamedTuple):
-    """The look of a step: its mark, also where a terminal has plain characters only, ink and note."""
+class StepStyle(NamedTuple):
+    """The style of a step: its mark, also where a terminal has plain characters only, ink and note."""
 
     mark: str
     plain_mark: str
@@ -35,12 +35,12 @@ class Look(NamedTuple):
     note: str = ""
 
 
-LOOKS = {
-    Progress.WAITING: Look("○", "o", FAINT),
-    Progress.THINKING: Look("●", "*", "bold $primary", "thinking"),
-    Progress.ANSWERED: Look("✓", "v", "$success"),
-    Progress.ABSTAINED: Look("✗", "x", "$warning", "abstained"),
-    Progress.LEFT_OUT: Look("–", "-", FAINT, "nothing to do"),
+STYLES = {
+    Progress.WAITING: StepStyle("○", "o", FAINT),
+    Progress.THINKING: StepStyle("●", "*", "bold $primary", "thinking"),
+    Progress.ANSWERED: StepStyle("✓", "v", "$success"),
+    Progress.ABSTAINED: StepStyle("✗", "x", "$warning", "abstained"),
+    Progress.LEFT_OUT: StepStyle("–", "-", FAINT, "nothing to do"),
 }
 
 
@@ -81,12 +81,12 @@ class AgentPane(Static):
         if pane == self.pane:
             return
         self.pane = pane
-        look, thinks = LOOKS[pane.progress], pane.progress is Progress.THINKING
-        mark = look.plain_mark if self.app.has_class("-plain") else look.mark
-        head: list[Part] = [(f"{mark} {pane.name}", look.ink)]
-        if note := "  ".join(part for part in (look.note, "" if thinks else facts(pane.answer)) if part):
-            head.append((f"  {note}", look.ink.removeprefix("bold ") if look.note else FAINT))
-        self.set_class(look.ink == FAINT, "-quiet")
+        style, thinks = STYLES[pane.progress], pane.progress is Progress.THINKING
+        mark = style.plain_mark if self.app.has_class("-plain") else style.mark
+        head: list[Part] = [(f"{mark} {pane.name}", style.ink)]
+        if note := "  ".join(part for part in (style.note, "" if thinks else facts(pane.answer)) if part):
+            head.append((f"  {note}", style.ink.removeprefix("bold ") if style.note else FAINT))
+        self.set_class(style.ink == FAINT, "-quiet")
         if pane.text:
             head += ["\n", Content(pane.text) if thinks else styled_answer(pane.text)]
         self.update(Content.assemble(*head))
@@ -140,7 +140,7 @@ class AgentPanes(VerticalScroll, can_focus=True):
     def _title(self, panes: tuple[Pane, ...], symbol: str) -> None:
         plain = self.app.has_class("-plain")
         marks = [
-            "".join(LOOKS[pane.progress].plain_mark if plain else LOOKS[pane.progress].mark for pane in steps)
+            "".join(STYLES[pane.progress].plain_mark if plain else STYLES[pane.progress].mark for pane in steps)
             for _, steps in groupby(panes, key=lambda pane: pane.owner)
         ]
         label = " ".join(part for part in ("Agents", symbol, *marks, self._speaking) if part)

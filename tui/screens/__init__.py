@@ -1,0 +1,1 @@
+"""The screens of the app, and the pages over them."""
