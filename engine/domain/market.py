@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from decimal import ROUND_HALF_EVEN, Decimal
 from enum import StrEnum
+from itertools import count
 from math import isnan
 
 from engine.errors import UsageError
@@ -133,6 +134,16 @@ class PriceHistory:
             close=self.close[start:stop],
             adj_close=self.adj_close[start:stop],
             volume=self.volume[start:stop],
+        )
+
+    def repriced(self, price: Callable[[int, int], int]) -> PriceHistory:
+        """The same bars with every open, high, low and close computed from its nano-units and its row."""
+
+        def column(prices: array[int]) -> array[int]:
+            return array("q", map(price, prices, count()))
+
+        return replace(
+            self, open=column(self.open), high=column(self.high), low=column(self.low), close=column(self.close)
         )
 
 

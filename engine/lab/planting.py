@@ -13,6 +13,7 @@ from engine.domain.briefing import ExpertNote
 from engine.domain.macro import MacroObservation, MacroSeries
 from engine.domain.market import ActionKind, CorporateAction, Filing, NewsItem, PriceHistory, Symbol, to_nano
 from engine.market.as_of import Market, last_opened
+from engine.market.trading_hours import session_after
 from engine.ports import Calendar
 
 SOURCES = ("bars", "actions", "news", "filings", "macro")
@@ -33,7 +34,6 @@ MARKERS = {
 ABSURD_PRICE = Decimal("987654.321")
 ABSURD_SPLIT = Decimal(1000)
 _SOON = timedelta(seconds=1)
-_LOOK_AHEAD = timedelta(days=10)  # no market rests longer, so the next session lies within
 
 
 def planted(market: Market, sources: Sequence[str], now: datetime) -> Market:
@@ -69,7 +69,7 @@ def planted_notes(symbols: Sequence[Symbol], session: date) -> tuple[ExpertNote,
 
 def _bars(history: PriceHistory, calendar: Calendar, now: datetime) -> PriceHistory:
     known = history.rows_through(calendar.last_closed(now))
-    later = history.sessions[known:] or array("q", [_session_after(calendar, calendar.last_closed(now)).toordinal()])
+    later = history.sessions[known:] or array("q", [session_after(calendar, calendar.last_closed(now)).toordinal()])
     count = len(later)
 
     def absurd(column: array[int]) -> array[int]:
@@ -89,7 +89,7 @@ def _bars(history: PriceHistory, calendar: Calendar, now: datetime) -> PriceHist
 
 def _split(symbol: Symbol, calendar: Calendar, now: datetime) -> CorporateAction:
     """Effective when a session opens, so not in one that goes on already."""
-    ex_date = _session_after(calendar, last_opened(calendar, now))
+    ex_date = session_after(calendar, last_opened(calendar, now))
     return CorporateAction(symbol, ex_date, ActionKind.SPLIT, ABSURD_SPLIT)
 
 
@@ -126,7 +126,3 @@ def _with_figure(series: MacroSeries | None, name: str, now: datetime) -> MacroS
     known = None if series is None else series.known_at(now)
     days = {soon.date()} | ({known.date} if known is not None else set())
     return MacroSeries.of(name, [*observations, *(MacroObservation(day, ABSURD_PRICE, soon) for day in days)])
-
-
-def _session_after(calendar: Calendar, session: date) -> date:
-    return calendar.sessions(session + timedelta(days=1), session + _LOOK_AHEAD)[0]

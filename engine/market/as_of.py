@@ -11,8 +11,10 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from decimal import Decimal
+from operator import attrgetter
+from typing import TypeVar
 
 from engine.domain.macro import MacroRelease, MacroSeries
 from engine.domain.market import (
@@ -28,9 +30,10 @@ from engine.domain.market import (
 )
 from engine.errors import MissingData
 from engine.market.point_in_time import MarketAsOf
+from engine.market.trading_hours import session_after
 from engine.ports import BarSource, Calendar, FilingSource, NewsSource
 
-_LONGEST_CLOSURE = timedelta(days=10)  # no market stays closed longer
+T = TypeVar("T", NewsItem, Filing)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +86,7 @@ class Market:
 def last_opened(calendar: Calendar, now: datetime) -> date:
     """The last session that had opened at a moment: the one after the last closed one, once it has opened."""
     closed = calendar.last_closed(now)
-    following = calendar.sessions(closed + timedelta(days=1), closed + _LONGEST_CLOSURE)[0]
+    following = session_after(calendar, closed)
     return following if calendar.opens_at(following) <= now else closed
 
 
@@ -150,16 +153,10 @@ class ArrayMarketAsOf:
         return _on_last_basis(window, self._market.actions[symbol] or ())
 
     def news(self, symbol: Symbol, after: datetime) -> Sequence[NewsItem]:
-        items = self._market.news.get(symbol, ())
-        start = bisect_right(items, after, key=lambda item: item.available_at)
-        stop = bisect_right(items, self.now, key=lambda item: item.available_at)
-        return items[start:stop]
+        return self._available(self._market.news.get(symbol, ()), after)
 
     def filings(self, symbol: Symbol, after: datetime) -> Sequence[Filing]:
-        items = self._market.filings.get(symbol, ())
-        start = bisect_right(items, after, key=lambda item: item.available_at)
-        stop = bisect_right(items, self.now, key=lambda item: item.available_at)
-        return items[start:stop]
+        return self._available(self._market.filings.get(symbol, ()), after)
 
     def macro(self, after: datetime | None) -> Sequence[MacroRelease]:
         releases = (series.release(after, self.now) for series in self._market.macro.values())
@@ -174,6 +171,10 @@ class ArrayMarketAsOf:
         row = self._visible(symbol)
         history = self._history(symbol)
         return from_nano(history.close[row]) if row < len(history) else None
+
+    def _available(self, items: Sequence[T], after: datetime) -> Sequence[T]:
+        available_at = attrgetter("available_at")
+        return items[bisect_right(items, after, key=available_at) : bisect_right(items, self.now, key=available_at)]
 
     def _history(self, symbol: Symbol) -> PriceHistory:
         history = self._market.histories.get(symbol)
@@ -201,17 +202,7 @@ def _on_last_basis(window: PriceHistory, actions: Sequence[CorporateAction]) -> 
         for row in range(bisect_right(window.sessions, split.ex_date.toordinal() - 1)):
             factors[row] *= split.value
 
-    def divided(column: array[int]) -> array[int]:
-        return array("q", (v if v == UNKNOWN else int(v / f) for v, f in zip(column, factors, strict=True)))
-
-    volume = array("d", (v * float(f) for v, f in zip(window.volume, factors, strict=True)))
-    return PriceHistory(
-        symbol=window.symbol,
-        sessions=window.sessions,
-        open=divided(window.open),
-        high=divided(window.high),
-        low=divided(window.low),
-        close=divided(window.close),
-        adj_close=window.adj_close,
-        volume=volume,
+    return replace(
+        window.repriced(lambda price, row: price if price == UNKNOWN else int(price / factors[row])),
+        volume=array("d", (v * float(f) for v, f in zip(window.volume, factors, strict=True))),
     )

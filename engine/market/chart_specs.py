@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from functools import lru_cache
@@ -17,26 +18,6 @@ from engine.market.indicators import Floats, bollinger, kdj, macd, prices, rsi, 
 
 TABLE_ROWS = 20
 """Sessions of the table: a trading month."""
-
-_COLUMNS = (
-    "open",
-    "high",
-    "low",
-    "close",
-    "volume",
-    "SMA 10",
-    "SMA 50",
-    "lower band",
-    "middle band",
-    "upper band",
-    "RSI 14",
-    "MACD",
-    "MACD signal",
-    "MACD histogram",
-    "K",
-    "D",
-    "J",
-)
 
 
 def kline_chart(symbol: Symbol, bars: PriceHistory, show: int) -> ChartSpec:
@@ -77,8 +58,8 @@ def indicator_table(bars: PriceHistory) -> IndicatorTable:
     """The figures of the last sessions, computed over all bars given."""
     first = max(0, len(bars) - TABLE_ROWS)
     indicators = _indicators(bars)
-    columns = [_series(indicators[name][first:]) for name in _COLUMNS]
-    return IndicatorTable(_COLUMNS, _dates(bars, first), tuple(zip(*columns, strict=True)))
+    columns = [_series(values[first:]) for values in indicators.values()]
+    return IndicatorTable(tuple(indicators), _dates(bars, first), tuple(zip(*columns, strict=True)))
 
 
 def signal_chart(symbol: Symbol, bars: PriceHistory, show: int, signals: Iterable[tuple[date, Action]]) -> ChartSpec:
@@ -88,13 +69,18 @@ def signal_chart(symbol: Symbol, bars: PriceHistory, show: int, signals: Iterabl
     """
     first = max(0, len(bars) - show)
     closes = tuple(prices(bars.close[first:]).tolist())
+    markers = []
+    for session, action in sorted(signals):
+        row = bars.index(session)
+        if action in (Action.BUY, Action.SELL) and row is not None and row >= first:
+            markers.append(Marker(row - first, action.value, closes[row - first]))
     return ChartSpec(
         kind="signals",
         title=f"{symbol}, closes and signals of the last {len(closes)} sessions",
         symbol=symbol,
         sessions=_dates(bars, first),
         lines=(Line("close", closes, "close"),),
-        markers=_markers(bars, first, closes, signals),
+        markers=tuple(markers),
     )
 
 
@@ -109,60 +95,46 @@ def trading_chart(
 
     It is drawn at the sessions for which it is given (as a fraction), None at others. Source: FinAgent §4.3 [A5].
     """
-    first = max(0, len(bars) - show)
-    closes = tuple(prices(bars.close[first:]).tolist())
-    cumulative: list[float | None] = [None] * len(closes)
+    chart = signal_chart(symbol, bars, show, signals)
+    count = len(chart.sessions)
+    cumulative: list[float | None] = [None] * count
     for session, fraction in returns:
         row = bars.index(session)
-        if row is not None and row >= first:
-            cumulative[row - first] = round(float(fraction) * 100, 9)
-    return ChartSpec(
+        if row is not None and row >= len(bars) - count:
+            cumulative[row - len(bars) + count] = round(float(fraction) * 100, 9)
+    return replace(
+        chart,
         kind="trading",
-        title=f"{symbol}, trades and return of the last {len(closes)} sessions",
-        symbol=symbol,
-        sessions=_dates(bars, first),
-        lines=(Line("close", closes, "close"),),
+        title=f"{symbol}, trades and return of the last {count} sessions",
         panels=(Panel("Cumulative return %", (Line("Cumulative return %", tuple(cumulative)),), levels=(0.0,)),),
-        markers=_markers(bars, first, closes, signals),
     )
-
-
-def _markers(
-    bars: PriceHistory, first: int, closes: Sequence[float], signals: Iterable[tuple[date, Action]]
-) -> tuple[Marker, ...]:
-    markers = []
-    for session, action in sorted(signals):
-        row = bars.index(session)
-        if action in (Action.BUY, Action.SELL) and row is not None and row >= first:
-            markers.append(Marker(row - first, action.value, closes[row - first]))
-    return tuple(markers)
 
 
 @lru_cache(maxsize=2)
 def _indicators(bars: PriceHistory) -> Mapping[str, Floats]:
-    """All columns over all bars; cached for the last bars, because chart and table share them."""
+    """All columns over all bars, in the order of the table; cached for the last bars, because chart and table share
+    them."""
     close, high, low = prices(bars.close), prices(bars.high), prices(bars.low)
     bands, oscillator, stochastic = bollinger(close), macd(close), kdj(high, low, close)
-    columns = (
-        prices(bars.open),
-        high,
-        low,
-        close,
-        np.asarray(bars.volume, dtype=np.float64),
-        sma(close, 10),
-        sma(close, 50),
-        bands.lower,
-        bands.middle,
-        bands.upper,
-        rsi(close),
-        oscillator.line,
-        oscillator.signal,
-        oscillator.histogram,
-        stochastic.k,
-        stochastic.d,
-        stochastic.j,
-    )
-    return dict(zip(_COLUMNS, columns, strict=True))
+    return {
+        "open": prices(bars.open),
+        "high": high,
+        "low": low,
+        "close": close,
+        "volume": np.asarray(bars.volume, dtype=np.float64),
+        "SMA 10": sma(close, 10),
+        "SMA 50": sma(close, 50),
+        "lower band": bands.lower,
+        "middle band": bands.middle,
+        "upper band": bands.upper,
+        "RSI 14": rsi(close),
+        "MACD": oscillator.line,
+        "MACD signal": oscillator.signal,
+        "MACD histogram": oscillator.histogram,
+        "K": stochastic.k,
+        "D": stochastic.d,
+        "J": stochastic.j,
+    }
 
 
 def _series(values: Floats) -> Series:

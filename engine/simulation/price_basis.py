@@ -1,4 +1,4 @@
-"""Puts a price history on the basis that a run trades and values at: as traded, adjusted, or adjusted and rebased.
+"""Put a price history on the basis that a run trades and values at: as traded, adjusted, or adjusted and rebased.
 
 Everything is whole-number arithmetic on nano-units, rounded half to even once.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import date
 from fractions import Fraction
@@ -39,20 +39,10 @@ def on_basis(history: PriceHistory, basis: PriceBasis, rebase_on: date | None = 
             raise MissingData(f"{history.symbol} has no bar on {rebase_on}, where its prices are to equal the close")
         above, below = history.close[row_of], history.adj_close[row_of]
 
-    def scaled(column: Sequence[int]) -> array[int]:
-        rows = zip(column, history.close, history.adj_close, strict=True)
-        return array("q", (_rounded(price * adjusted * above, close * below) for price, close, adjusted in rows))
+    def scaled(price: int, row: int) -> int:
+        return _rounded(price * history.adj_close[row] * above, history.close[row] * below)
 
-    return PriceHistory(
-        symbol=history.symbol,
-        sessions=history.sessions,
-        open=scaled(history.open),
-        high=scaled(history.high),
-        low=scaled(history.low),
-        close=scaled(history.close),
-        adj_close=history.adj_close,
-        volume=history.volume,
-    )
+    return history.repriced(scaled)
 
 
 def known_adjusted(history: PriceHistory, first: date) -> PriceHistory:
@@ -100,18 +90,8 @@ def on_first_basis(history: PriceHistory, actions: Iterable[CorporateAction] | N
     if not len(history) or factors[-1] == factors[0]:
         return history
 
-    def multiplied(column: Sequence[int]) -> array[int]:
-        pairs = zip(column, factors, strict=True)
-        return array("q", (_rounded(v * f.numerator, f.denominator) for v, f in pairs))
-
-    return PriceHistory(
-        symbol=history.symbol,
-        sessions=history.sessions,
-        open=multiplied(history.open),
-        high=multiplied(history.high),
-        low=multiplied(history.low),
-        close=multiplied(history.close),
-        adj_close=history.adj_close,
+    return replace(
+        history.repriced(lambda price, row: _rounded(price * factors[row].numerator, factors[row].denominator)),
         volume=array("d", (v / float(f) for v, f in zip(history.volume, factors, strict=True))),
     )
 

@@ -181,7 +181,7 @@ def test_a_halted_symbol_expires_the_order_and_keeps_its_last_close() -> None:
         OrderUpdate("s", OrderState.EXPIRED, D(0), "AAA did not trade on 2024-01-09; day orders expire"),
     )
     assert point.prices == {"AAA": D(10)}
-    assert desk.update_of("s") == opened.updates[0]
+    assert desk.cancel("s") == opened.updates[0]
 
 
 def test_a_symbol_that_stops_trading_is_sold_at_its_last_close_without_costs() -> None:

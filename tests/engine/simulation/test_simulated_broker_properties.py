@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from engine.domain.execution import ExecutionRules, FillAt
 from engine.domain.market import ActionKind, Bar, CorporateAction, PriceHistory
-from engine.domain.order import Fill, Order, OrderUpdate, Side, is_final
+from engine.domain.order import Fill, Order, OrderState, OrderUpdate, Side
 from engine.domain.portfolio import Portfolio
 from engine.domain.run import CashFlow, EquityPoint
 from engine.simulation.simulated_broker import STOPPED_TRADING, SimulatedBroker
@@ -143,8 +143,8 @@ def play(world: World) -> Played:
         played.updates.append(opened.updates + closed.updates)
         played.points.append(point)
         for n in range(len(wishes)):
-            standing = broker.update_of(f"{session}-{n}")
-            assert standing is not None and is_final(standing.state), "a day order outlived its session"
+            last = broker.cancel(f"{session}-{n}")
+            assert last is not None and last.state is not OrderState.CANCELED, "a day order outlived its session"
         decided = session
     return played
 
