@@ -12,7 +12,7 @@ from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.theme import Theme
 
-from tui.bridge import Bridge, OpenDesk
+from tui.bridge import Bridge, DeskOpener
 from tui.keys import BACKTEST, DECISIONS, DESK
 from tui.screens.desk import DeskScreen
 from tui.screens.frame import FramedScreen
@@ -83,7 +83,7 @@ class PaperdeskApp(App[str]):
     }
     BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+q", "quit", "Quit", show=False, priority=True)]
 
-    def __init__(self, open_desk: OpenDesk, backtest: Target, *, images: Path, plain: bool = False) -> None:
+    def __init__(self, open_desk: DeskOpener, backtest: Target, *, images: Path, plain: bool = False) -> None:
         """`images` is the folder for screenshots; `plain` keeps to ASCII."""
         self.bridge = Bridge(open_desk, backtest)
         self._images = images

@@ -33,14 +33,15 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from engine.app.desk_runner import DeskRunner, DeskServices
+    from engine.app.desk_runner import DeskRunner
+    from engine.app.open_desk import OpenDesk
     from engine.domain.decision import Decision
     from engine.reports.documents.decisions import FollowedDecision
     from engine.reports.documents.records import Records
 
 T = TypeVar("T")
 
-OpenDesk = Callable[[], "DeskServices"]
+DeskOpener = Callable[[], "OpenDesk"]
 
 SWITCH_SECONDS = 0.001
 """Seconds that Python lets one thread keep the interpreter while another wants it: a key passes about seven times
@@ -82,7 +83,7 @@ class Snapshot:
     controls: ControlState = field(default_factory=ControlState)
     market: MarketView | None = None
     live: LiveView | None = None
-    services: DeskServices | None = None
+    services: OpenDesk | None = None
     busy: bool = False
     paused: bool = False
     trouble: str = ""
@@ -94,12 +95,12 @@ class Snapshot:
 class Bridge:
     """Opens the desk in a thread, passes commands on, runs backtests in processes, and has a snapshot of all of it."""
 
-    def __init__(self, open_desk: OpenDesk, backtest: Target) -> None:
+    def __init__(self, open_desk: DeskOpener, backtest: Target) -> None:
         self._open_desk = open_desk
         self._backtest = backtest
         self._thread: Thread | None = None
         self._runner: DeskRunner | None = None
-        self._services: DeskServices | None = None
+        self._services: OpenDesk | None = None
         self._desk = DeskState()
         self._controls = ControlState()
         self._answers: dict[str, bool] = {}
@@ -204,7 +205,7 @@ class Bridge:
             sources=() if services is None else self._sources(services),
         )
 
-    def _sources(self, services: DeskServices) -> tuple[Source, ...]:
+    def _sources(self, services: OpenDesk) -> tuple[Source, ...]:
         from engine import places
 
         runs = (process.state for process in self._backtests.values())
@@ -247,7 +248,7 @@ class Bridge:
         finally:
             self._runner = None
 
-    async def _serve(self, services: DeskServices) -> None:
+    async def _serve(self, services: OpenDesk) -> None:
         from engine.app.desk_runner import DeskRunner
 
         await self._read_desk(services)
@@ -260,7 +261,7 @@ class Bridge:
             asyncio.create_task(self._fold(bus.subscribe(), services)),
             asyncio.create_task(self._poll_controls(services, self._touched)),
         ]
-        runner = DeskRunner(bus, services.run_cycle, services.clock, services.journal, services.hand_over)
+        runner = DeskRunner(bus, services.run_cycle, services.clock, services.journal, services.submit)
         self._runner = runner
         while self._early:
             runner.send(self._early.pop(0))
@@ -273,7 +274,7 @@ class Bridge:
             for task in tasks:
                 task.cancel()
 
-    async def _follow(self, services: DeskServices, runner: DeskRunner, bus: Bus) -> None:
+    async def _follow(self, services: OpenDesk, runner: DeskRunner, bus: Bus) -> None:
         """Follow the feed and, where that is configured, have cycles run when they are due."""
         if services.feed is not None:
             self._board = LiveBoard()
@@ -296,7 +297,7 @@ class Bridge:
         if isinstance(message, OrderHint) and self._touched is not None:
             self._touched.set()
 
-    async def _read_desk(self, services: DeskServices) -> None:
+    async def _read_desk(self, services: OpenDesk) -> None:
         """Read journal and market anew; what the running cycle has answered meanwhile stays."""
         from engine.reports.documents.opening import Opening, opening_of
 
@@ -315,7 +316,7 @@ class Bridge:
         self._market = market_view(market, services.symbols, services.clock.now(), opening.fills)
         self._version += 1
 
-    async def _poll_controls(self, services: DeskServices, touched: asyncio.Event) -> None:
+    async def _poll_controls(self, services: OpenDesk, touched: asyncio.Event) -> None:
         """Read halts and open orders from the journal, whoever wrote them: at once where this desk did something,
         else after POLL_SECONDS."""
         while True:
@@ -324,7 +325,7 @@ class Bridge:
             touched.clear()
             await self._read_controls(services)
 
-    async def _read_controls(self, services: DeskServices) -> None:
+    async def _read_controls(self, services: OpenDesk) -> None:
         def read() -> ControlState:
             from engine.execution.controls import stays_until
             from engine.market.trading_hours import AroundTheClock
@@ -341,7 +342,7 @@ class Bridge:
         with suppress(PaperdeskError):  # what is wrong with a journal is reported where it is read whole
             self._controls = await asyncio.to_thread(read)
 
-    async def _fold(self, subscription: Subscription, services: DeskServices) -> None:
+    async def _fold(self, subscription: Subscription, services: OpenDesk) -> None:
         async for event in subscription:
             if self._desk.error != (desk := after(self._desk, event)).error or _is_error(event):
                 self._dismissed = ""  # the same error again is news again

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +15,7 @@ from engine.app.desk_context import DeskAccount, DeskContext, check_calendar, re
 from engine.app.fetch import refresh
 from engine.app.market_data import held_symbols, load_desk
 from engine.app.memory import desk_memory, remembers
-from engine.app.models import ModelSet, build_models
+from engine.app.models import ModelSet, Through, build_models
 from engine.app.run_spec import configured_briefing, keep_briefing, with_costs
 from engine.app.session_report import keep_report
 from engine.cycle.cycle import INDICATOR_ROWS, Cycle
@@ -30,7 +29,6 @@ from engine.lab.window import unread_series
 from engine.market.as_of import Market
 from engine.market.trading_hours import decision_time
 from engine.messages.events import Event, Noticed, Publish, RunFinished
-from engine.ports import LanguageModel
 from engine.preset import Preset, briefed, load_preset
 from engine.reports.documents import row_json
 from engine.session.context import Quotes
@@ -71,7 +69,7 @@ class _Prepared:
 async def run_desk(
     context: DeskContext,
     publish: Publish,
-    through: Callable[[LanguageModel], LanguageModel],
+    through: Through,
     *,
     number: int = DAILY,
     quotes: Quotes | None = None,
@@ -125,9 +123,7 @@ class _Run:
         self._tell, self._publish = tell, publish
         self._meter = CostMeter(prepared.models.spec)
 
-    async def carry_out(
-        self, through: Callable[[LanguageModel], LanguageModel], quotes: Quotes | None
-    ) -> DeskRunResult:
+    async def carry_out(self, through: Through, quotes: Quotes | None) -> DeskRunResult:
         """Run the session, and write down how it ended."""
         context, prepared, preset = self._context, self._prepared, self._prepared.preset
         recorder = DeskRecorder(
@@ -195,7 +191,7 @@ class _Run:
             desk=desk,
         )
 
-    def _asker(self, through: Callable[[LanguageModel], LanguageModel]) -> Asker:
+    def _asker(self, through: Through) -> Asker:
         clock = self._context.clock
 
         def record(answer: AnswerRecord) -> None:

@@ -26,6 +26,9 @@ from engine.services import OpenModels, Services
 from engine.session.cost_meter import answered
 from engine.settings import AgentSettings
 
+Through = Callable[[LanguageModel], LanguageModel]
+"""A wrapper of every model that a run asks."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelSet:
@@ -56,7 +59,7 @@ class ModelSet:
         spec: RunSpec | None,
         on_answer: Callable[[AnswerRecord], None],
         on_delta: Callable[[QuestionKey, str], None] = lambda key, text: None,
-        through: Callable[[LanguageModel], LanguageModel] = lambda model: model,
+        through: Through = lambda model: model,
     ) -> Asker:
         """The way of a run's agents to the models, each wrapped by `through`; a desk's run has no spec."""
         return Asker(
@@ -78,7 +81,7 @@ class ModelSet:
         spec: RunSpec | None = None,
         on_answered: Publish,
         on_text: Publish,
-        through: Callable[[LanguageModel], LanguageModel] = lambda model: model,
+        through: Through = lambda model: model,
     ) -> Asker:
         """An asker whose every call is an event for `on_answered`, and whose streamed text is one for `on_text`."""
 

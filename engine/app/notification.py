@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import date
 
 from engine.app.desk_context import Finished, desk_context
 from engine.app.desk_journal import DeskJournal, use_journal
+from engine.app.models import Through
 from engine.app.runs import run_daily
 from engine.domain.run import RunOutcome
 from engine.errors import DeskHalted, NotificationFailed, PaperdeskError, UsageError
 from engine.messages.events import Event, Noticed, Publish, RunStarted
-from engine.ports import LanguageModel, Notifier
+from engine.ports import Notifier
 from engine.reports.documents.row_json import Row
 from engine.reports.documents.session import failure_document, session_document
 from engine.services import Services
 from engine.session.desk_context import DeskRunResult
 
 Run = Callable[[Publish, DeskJournal], Awaitable[DeskRunResult | Finished]]
-"""A run of the desk, given who hears its events and its journal."""
+"""A run of the desk, given the listener to its events and its journal."""
 
 
 async def run_and_notify(
@@ -27,17 +29,17 @@ async def run_and_notify(
     requested: date | None = None,
     publish: Publish = lambda event: None,
     *,
-    through: Callable[[LanguageModel], LanguageModel] = lambda model: model,
-    known: str | None = None,
+    through: Through = lambda model: model,
+    last_error: str | None = None,
     journal: DeskJournal | None = None,
     due: date | None = None,
 ) -> DeskRunResult | Finished:
     """`run_daily`, followed by a notification (`notify_of`). Raises as `run_daily` does."""
 
-    async def run(hear: Publish, opened: DeskJournal) -> DeskRunResult | Finished:
-        return await run_daily(services, requested, hear, through=through, journal=opened, due=due)
+    async def run(on_event: Publish, opened: DeskJournal) -> DeskRunResult | Finished:
+        return await run_daily(services, requested, on_event, through=through, journal=opened, due=due)
 
-    return await notify_of(services, run, publish, session=due or requested, known=known, journal=journal)
+    return await notify_of(services, run, publish, session=due or requested, last_error=last_error, journal=journal)
 
 
 async def notify_of(
@@ -46,31 +48,35 @@ async def notify_of(
     publish: Publish = lambda event: None,
     *,
     session: date | None = None,
-    known: str | None = None,
+    last_error: str | None = None,
     journal: DeskJournal | None = None,
 ) -> DeskRunResult | Finished:
     """Await a `run` of the desk and send its document (session_document) with `exit_code` and `error` to notify.command
     and notify.webhook.
 
     Nobody is notified of a run with nothing to do, of one that was called in a way that means nothing, or of the
-    `known` error. A notification that fails is a warning, published and noted in the journal. Raises what the run
-    raises, and ConfigError for a receiver that cannot be notified at all.
+    error that was the last one already. A notification that fails is a warning, published and noted in the journal.
+    Raises what the run raises, and ConfigError for a receiver that cannot be notified at all.
     """
     with use_journal(services.desk, journal) as opened:
-        notification = _Notification(services, services.open_notifiers(), opened, session, publish)
+        notification = _Notification(
+            services=services,
+            notifiers=services.open_notifiers(),
+            journal=opened,
+            session=session,
+            publish=publish,
+        )
         try:
-            done = await run(notification.hear, opened)
+            done = await run(notification.on_event, opened)
         except UsageError:
             raise
-        except PaperdeskError as error:
-            if str(error) != known:
-                outcome = RunOutcome.HALTED if isinstance(error, DeskHalted) else RunOutcome.FAILED
-                await notification.send(outcome, error.exit_code, str(error))
-            raise
         except Exception as error:
-            line = f"a bug: {type(error).__name__}: {error}"
-            if line != known:
-                await notification.send(RunOutcome.FAILED, PaperdeskError.exit_code, line)
+            code, text = PaperdeskError.exit_code, f"a bug: {type(error).__name__}: {error}"
+            if isinstance(error, PaperdeskError):
+                code, text = error.exit_code, str(error)
+            if text != last_error:
+                outcome = RunOutcome.HALTED if isinstance(error, DeskHalted) else RunOutcome.FAILED
+                await notification.send(outcome, code, text)
             raise
         if isinstance(done, DeskRunResult):
             notification.run = done.run
@@ -78,54 +84,47 @@ async def notify_of(
         return done
 
 
+@dataclass(slots=True, kw_only=True)
 class _Notification:
     """The notification of one run; `run` is its id once it has begun."""
 
-    def __init__(
-        self,
-        services: Services,
-        notifiers: Sequence[Notifier],
-        journal: DeskJournal,
-        session: date | None,
-        publish: Publish,
-    ) -> None:
-        self.run: str | None = None
-        self._services = services
-        self._notifiers = notifiers
-        self._journal = journal
-        self._session = session
-        self._publish = publish
+    services: Services
+    notifiers: Sequence[Notifier]
+    journal: DeskJournal
+    session: date | None
+    publish: Publish
+    run: str | None = None
 
-    def hear(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         """Publish an event, and take the run's id from its first."""
         if isinstance(event, RunStarted):
             self.run = event.run
-        self._publish(event)
+        self.publish(event)
 
     async def send(self, outcome: RunOutcome, exit_code: int, error: str | None) -> None:
         """Notify everybody."""
-        if not self._notifiers:
+        if not self.notifiers:
             return
         document = self._document(outcome) | {"exit_code": exit_code, "error": error}
-        for notifier in self._notifiers:
+        for notifier in self.notifiers:
             try:
                 await notifier.notify(document)
             except NotificationFailed as failure:
-                self._warn(document["run"], f"not told of the run: {failure}")
+                self._warn(document["run"], f"not notified of the run: {failure}")
 
     def _document(self, outcome: RunOutcome) -> Row:
         """The journal's document of the run that began; of one that did not, what is known without."""
-        desk, config, session = self._services.desk, self._services.config, self._session
+        desk, config, session = self.services.desk, self.services.config, self.session
         with suppress(PaperdeskError):
-            if self.run is not None and self._journal.reader is not None:
-                return session_document(self._journal.reader, desk, self.run, outcome)
+            if self.run is not None and self.journal.reader is not None:
+                return session_document(self.journal.reader, desk, self.run, outcome)
         with suppress(PaperdeskError):
-            session = desk_context(self._services, self._journal, self._session).session
+            session = desk_context(self.services, self.journal, session).session
         return failure_document(desk, session, config.broker.mode, config.broker.kind)
 
     def _warn(self, run: str | None, text: str) -> None:
-        now = self._services.clock.now()
-        self._publish(Noticed(run or "", now, "warning", text))
+        now = self.services.clock.now()
+        self.publish(Noticed(run or "", now, "warning", text))
         if run is not None:
             with suppress(PaperdeskError):
-                self._journal.writer.noted(run, "warning", text, now)
+                self.journal.writer.noted(run, "warning", text, now)

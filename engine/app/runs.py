@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 
-from engine.app.desk_context import DeskAccount, DeskContext, Finished, desk_account, desk_context
+from engine.app.desk_context import DeskContext, Finished, desk_account, desk_context
 from engine.app.desk_journal import DeskJournal, use_journal
 from engine.app.desk_run import run_desk
+from engine.app.models import Through
 from engine.domain.market import Symbol
 from engine.domain.run import RunKind, RunOutcome
 from engine.errors import ConfigError, MissingData, NetworkError, StaleData, TryAgainLater
@@ -17,9 +19,11 @@ from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
 from engine.market.live_prices import LivePrices
 from engine.messages.events import Noticed, Publish
-from engine.ports import LanguageModel, LiveFeed
+from engine.ports import Clock, LiveFeed
 from engine.services import Services
 from engine.session.desk_context import DeskRunResult, run_id
+
+NEEDS_PRICES = "a cycle within the session needs live prices, and the desk's broker gives none"
 
 
 async def run_daily(
@@ -27,12 +31,12 @@ async def run_daily(
     requested: date | None = None,
     publish: Publish = lambda event: None,
     *,
-    through: Callable[[LanguageModel], LanguageModel] = lambda model: model,
+    through: Through = lambda model: model,
     journal: DeskJournal | None = None,
     due: date | None = None,
 ) -> DeskRunResult | Finished:
-    """Run the configured desk for a session; `through` wraps every model that is asked. A command that has opened the
-    journal, and found that the session `due` is not finished, passes both on.
+    """Run the configured desk for a session. A command that has opened the journal, and seen that the session `due` is
+    not finished, passes both on.
 
     Raises UsageError, DataError, ConfigError, NetworkError, TryAgainLater, CredentialsRefused and DeskHalted; what was
     done before stays done.
@@ -47,14 +51,11 @@ async def run_daily(
             done = desk_context(services, opened, requested).finished()
             if done is not None:
                 return done  # without asking the broker
-        # The lock comes first: a broker that does not answer must not keep a second run from hearing of the first.
+        # The lock comes first: a broker that does not answer must not keep a second run from seeing the first.
         with opened.locked():
             async with desk_account(services, broker) as account:
                 context = desk_context(services, opened, requested, account=account)
                 return context.finished() or await run_desk(context, publish, through)
-
-
-NEEDS_PRICES = "a cycle within the session needs live prices, and the desk's broker gives none"
 
 
 async def run_intraday(
@@ -63,7 +64,7 @@ async def run_intraday(
     number: int,
     publish: Publish = lambda event: None,
     *,
-    through: Callable[[LanguageModel], LanguageModel] = lambda model: model,
+    through: Through = lambda model: model,
     prices: LivePrices | None = None,
     journal: DeskJournal | None = None,
 ) -> DeskRunResult | Finished:
@@ -76,7 +77,7 @@ async def run_intraday(
         if feed is None:
             raise ConfigError(NEEDS_PRICES)
         identity = run_id(services.desk, session, number)
-        quotes = _Quotes(feed, prices or LivePrices(), account, identity, publish)
+        quotes = _Quotes(feed, prices or LivePrices(), account.clock, identity, publish)
         with use_journal(services.desk, journal) as opened:
             context = desk_context(services, opened, account=account)
             if context.session != session:
@@ -87,22 +88,25 @@ async def run_intraday(
                 return await run_desk(context, publish, through, number=number, quotes=quotes.ask)
 
 
+@dataclass(frozen=True, slots=True)
 class _Quotes:
-    """Prices of the moment: asked for, or the last ones that were heard."""
+    """The prices of the moment: those that are asked for, or the last ones that the feed has sent."""
 
-    def __init__(self, feed: LiveFeed, prices: LivePrices, account: DeskAccount, run: str, publish: Publish) -> None:
-        self._feed, self._prices, self._clock = feed, prices, account.clock
-        self._run, self._publish = run, publish
+    feed: LiveFeed
+    prices: LivePrices
+    clock: Clock
+    run: str
+    publish: Publish
 
     async def ask(self, symbols: Sequence[Symbol]) -> Mapping[Symbol, Decimal]:
         """The latest price of each symbol that has one."""
         try:
-            for one in await self._feed.latest(symbols):
-                self._prices.update(one)
+            for one in await self.feed.latest(symbols):
+                self.prices.update(one)
         except (NetworkError, TryAgainLater, MissingData) as error:
-            text = f"prices cannot be asked for, those that were heard count: {error}"
-            self._publish(Noticed(self._run, self._clock.now(), "warning", text))
-        return self._prices.prices(symbols, self._clock.now())
+            text = f"prices cannot be asked for, the last ones that the feed has sent count: {error}"
+            self.publish(Noticed(self.run, self.clock.now(), "warning", text))
+        return self.prices.prices(symbols, self.clock.now())
 
 
 def _is_done(context: DeskContext, run: str) -> bool:
@@ -112,7 +116,7 @@ def _is_done(context: DeskContext, run: str) -> bool:
 
 
 def is_decided(reader: JournalReader | None, desk: str, session: date) -> bool:
-    """Whether the desk has decided on a session's close."""
+    """True where the desk has decided on a session's close."""
     return reader is not None and bool(reader.decisions(run_id(desk, session)))
 
 

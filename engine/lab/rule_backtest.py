@@ -243,7 +243,8 @@ def _target_source(strategy: Strategy, trading: Trading, decided: Sequence[date]
     """The source of a strategy's targets by decision, and the closes that each decision sees."""
     market, calendar = trading.market, trading.calendar
     own = {symbol: market.calendars[symbol] for symbol in trading.prices.histories}
-    closed = {other.name: _closed(decided, calendar, other) for other in own.values()}
+    calendars = {other.name: other for other in own.values()}
+    closed = {name: _closed(decided, calendar, other) for name, other in calendars.items()}
     closes = VisibleCloses(trading.prices.histories, {symbol: closed[other.name] for symbol, other in own.items()})
     if isinstance(strategy, WeightStrategy):
         source = WeightTargets(strategy=strategy, market=market, calendar=calendar, decided=decided, closes=closes)

@@ -82,7 +82,7 @@ def history(symbol: str, base: float, days: int = 90) -> PriceHistory:
 
 
 class FakeDesk:
-    """DeskServices over hand-made data; its cycle streams a little and decides. `pause`: seconds after each word."""
+    """An OpenDesk over hand-made data; its cycle streams a little and decides. `pause`: seconds after each word."""
 
     def __init__(
         self, folder: Path, *, symbols: Sequence[str] = SYMBOLS, pause: float = 0.0, breaks: bool = False
@@ -92,7 +92,7 @@ class FakeDesk:
         self.label, self.steps = LABEL, load_preset("finvision").questions
         self.journal = folder / "test.db"
         self.mode = TradingMode.AUTO
-        self.handed_over = 0
+        self.submissions = 0
         self.clock = StandingClock()
         self.default_backtest = RunSpec(
             symbols=tuple(symbols[:2]), first=date(2024, 1, 2), last=SESSION, preset="finvision"
@@ -115,15 +115,15 @@ class FakeDesk:
             calendars=dict.fromkeys(self.symbols, AroundTheClock()),
         )
 
-    async def watch(self, publish: Publish, hear: Callable[[FeedMessage], None], take_turn: TakeTurn) -> None:
+    async def watch(self, publish: Publish, on_message: Callable[[FeedMessage], None], take_turn: TakeTurn) -> None:
         """Runs one cycle on its own account, then listens to its feed."""
         await take_turn(lambda gate: self.run_cycle(publish, gate))
         if self.feed is not None:
-            await self.feed.follow(self.symbols, hear)
+            await self.feed.follow(self.symbols, on_message)
 
-    async def hand_over(self, publish: Publish) -> None:
+    async def submit(self, publish: Publish) -> None:
         """Sends what is approved, ends what is vetoed, as the words in the journal say."""
-        self.handed_over += 1
+        self.submissions += 1
         with JournalReader(self.journal) as reader:
             words, stopped = approvals(reader), halted(reader) is not None
             waiting = not_sent(reader)

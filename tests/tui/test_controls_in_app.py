@@ -170,7 +170,7 @@ async def test_all_that_wait_are_approved_at_once(running: Running, asking: Fake
         await pilot.press("a", "A")
         await until(pilot, lambda: words(asking) == {BOUGHT.id: True, SOLD.id: True})
         await until(pilot, lambda: state_of(asking, SOLD) is OrderState.ACKNOWLEDGED)
-        assert asking.handed_over <= 2
+        assert asking.submissions <= 2
 
 
 async def test_nobody_is_asked_about_the_same_order_twice(running: Running, asking: FakeDesk) -> None:

@@ -121,7 +121,7 @@ def test_a_failure_that_is_known_and_a_call_without_meaning_are_not_told(
         with pytest.raises(PaperdeskError) as ended:
             run(config(command=program))
         with pytest.raises(PaperdeskError):
-            run(config(command=program), known=str(ended.value))
+            run(config(command=program), last_error=str(ended.value))
     with pytest.raises(UsageError):
         run(config(command=program), date(2025, 3, 15))
     assert len(heard()) == 1

@@ -249,12 +249,12 @@ async def test_a_halt_waits_neither_for_a_paused_cycle_nor_for_orders_that_are_b
     JournalWriter(journal).close()
     begun = asyncio.Event()
 
-    async def hand_over(publish: Publish) -> None:
+    async def submit(publish: Publish) -> None:
         begun.set()
         await sent.wait()
 
     cycles = Cycles(held=True)
-    desk = DeskRunner(Bus(), cycles.run, Noon(), journal, hand_over)
+    desk = DeskRunner(Bus(), cycles.run, Noon(), journal, submit)
     serving = asyncio.create_task(desk.serve())
     desk.send(RunCycle())
     await cycles.began.wait()
@@ -279,12 +279,12 @@ async def test_words_stand_in_the_order_they_were_said_and_are_sent_together(tmp
         with JournalReader(journal) as reader:
             return {name: word.approved for name, word in controls.approvals(reader).items()}
 
-    async def hand_over(publish: Publish) -> None:
+    async def submit(publish: Publish) -> None:
         sent.append(words())
         while words() != wanted:  # the rest is written meanwhile
             await asyncio.sleep(0.01)
 
-    desk = DeskRunner(Bus(), Cycles().run, Noon(), journal, hand_over)
+    desk = DeskRunner(Bus(), Cycles().run, Noon(), journal, submit)
     for command in (Approve("o1"), Veto("o1"), *(Approve(f"o{n}") for n in range(2, 12))):
         desk.send(command)
     serving = asyncio.create_task(desk.serve())
@@ -303,12 +303,12 @@ async def test_a_word_said_before_the_end_is_still_written(tmp_path: Path) -> No
     assert _halted(journal)
 
 
-async def test_a_run_that_is_at_work_leaves_the_word_standing_and_is_said(tmp_path: Path) -> None:
-    async def hand_over(publish: Publish) -> None:
+async def test_a_run_that_is_at_work_keeps_the_answer_for_later_and_is_noticed(tmp_path: Path) -> None:
+    async def submit(publish: Publish) -> None:
         raise TryAgainLater("another run is at work")
 
     bus, journal = Bus(), tmp_path / "desk.db"
-    desk = DeskRunner(bus, Cycles().run, Noon(), journal, hand_over)
+    desk = DeskRunner(bus, Cycles().run, Noon(), journal, submit)
     heard = asyncio.create_task(_heard(bus, 2))
     await asyncio.sleep(0)
     desk.send(Approve("o1"))
@@ -316,7 +316,7 @@ async def test_a_run_that_is_at_work_leaves_the_word_standing_and_is_said(tmp_pa
     said = [(event.level, event.text) for event in await heard if isinstance(event, Noticed)]
     assert said == [
         ("info", "approved: o1"),
-        ("warning", "the word stands, and nothing was sent yet: another run is at work"),
+        ("warning", "the answer is recorded, and nothing was sent yet: another run is at work"),
     ]
     with JournalReader(journal) as reader:
         assert controls.approvals(reader)["o1"].approved
@@ -327,13 +327,13 @@ async def test_a_run_that_is_at_work_leaves_the_word_standing_and_is_said(tmp_pa
 async def test_a_word_that_came_too_late_for_the_cycle_is_carried_out_after_it(tmp_path: Path) -> None:
     journal, cycles, tried, sent = tmp_path / "desk.db", Cycles(held=True), asyncio.Event(), list[int]()
 
-    async def hand_over(publish: Publish) -> None:
+    async def submit(publish: Publish) -> None:
         tried.set()
         if desk.busy and cycles.asked < 3:
             raise TryAgainLater("the cycle holds the lock")
         sent.append(cycles.asked)
 
-    desk = DeskRunner(Bus(), cycles.run, Noon(), journal, hand_over)
+    desk = DeskRunner(Bus(), cycles.run, Noon(), journal, submit)
     serving = asyncio.create_task(desk.serve())
     desk.send(RunCycle())
     await cycles.began.wait()
