@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import os
 import socket
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
+from datetime import date
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +21,7 @@ REPO = Path(__file__).resolve().parent.parent
 _UNSET = ("NO_COLOR", "OPENAI_API_KEY", "ANTHROPIC_API_KEY")
 _UNSET_PREFIXES = ("TEXTUAL_", "APCA_", "PAPERDESK_")
 _KEPT = ("PAPERDESK_TEST_DATA",)
+_ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 settings.register_profile("paperdesk", deadline=None, derandomize=True, max_examples=60)
 settings.load_profile("paperdesk")
@@ -73,6 +78,12 @@ def pytest_configure(config: pytest.Config) -> None:
     for name in list(os.environ):
         if name not in _KEPT and (name in _UNSET or name.startswith(_UNSET_PREFIXES)):
             patch.delenv(name)
+    # One process per core works already: threads of numpy's libraries would only wait for one another.
+    for name in _ONE_THREAD:
+        patch.setenv(name, "1")
+    # Hundreds of child processes start: each would compile the program anew where no bytecode may be written.
+    patch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
+    patch.setattr(sys, "dont_write_bytecode", False)
     patch.setattr(socket.socket, "connect", _guarded(socket.socket.connect))
     patch.setattr(socket.socket, "connect_ex", _guarded(socket.socket.connect_ex))
     patch.setattr(socket, "getaddrinfo", _guarded_lookup(socket.getaddrinfo))
@@ -96,3 +107,27 @@ def real_data() -> Path:
     if not folder.is_dir():
         pytest.skip(f"no real data: {folder} is not a folder (PAPERDESK_TEST_DATA names another)")
     return folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def demo_market_drawn_once() -> Iterator[None]:
+    """Runs of this process share what the demo market came to; it depends on its seed and its last day alone."""
+    from tests.data_folders import DrawnOnce
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("connectors.demo.DemoMarket", DrawnOnce)
+        yield
+
+
+@pytest.fixture(scope="session")
+def demo_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[date], Path]:
+    """Data folders of the demo market through a day, each written once: for reading alone."""
+    from tests.data_folders import write_demo
+
+    @cache
+    def written(through: date) -> Path:
+        folder = tmp_path_factory.mktemp("demo") / "data"
+        asyncio.run(write_demo(folder, through))
+        return folder
+
+    return written

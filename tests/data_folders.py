@@ -1,15 +1,47 @@
-"""Data folders written from a market, for tests that read one back."""
+"""The demo market drawn once per test process, and data folders written from a market."""
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+from datetime import date
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
+from connectors.demo import DemoMarket
+from connectors.demo.price_path import PricePath
 from connectors.files.prices import BarRow, actions_text, prices_text
 from connectors.files.rows import write_text
 from connectors.files.texts import filing_line, news_line
-from engine.domain.market import PriceHistory
+from engine.domain.market import FilingBatch, NewsBatch, PriceHistory, Symbol
+from engine.market.trading_hours import calendar_for
 from engine.ports import BarSource, FilingSource, NewsSource
+
+_DRAWN: dict[Hashable, Any] = {}
+
+
+class DrawnOnce(DemoMarket):
+    """The demo market. The same seed and last day are drawn once per process, however many runs open them."""
+
+    async def news(self, symbol: Symbol) -> NewsBatch:
+        key = ("news", self._seed, self._through, symbol)
+        if key not in _DRAWN:
+            _DRAWN[key] = await super().news(symbol)
+        batch: NewsBatch = _DRAWN[key]
+        return batch
+
+    async def filings(self, symbol: Symbol) -> FilingBatch:
+        key = ("filings", self._seed, self._through, symbol)
+        if key not in _DRAWN:
+            _DRAWN[key] = await super().filings(symbol)
+        batch: FilingBatch = _DRAWN[key]
+        return batch
+
+    def _draw(self, symbol: Symbol) -> PricePath:
+        key = ("path", self._seed, self._through, symbol)
+        if key not in _DRAWN:
+            _DRAWN[key] = super()._draw(symbol)
+        path: PricePath = _DRAWN[key]
+        return path
 
 
 class MarketData(BarSource, NewsSource, FilingSource, Protocol):
@@ -35,3 +67,8 @@ async def write_folder(market: MarketData, folder: Path) -> None:
         filings = (await market.filings(symbol)).items
         if filings:
             write_text(folder / "filings" / f"{symbol}.jsonl", "".join(map(filing_line, filings)))
+
+
+async def write_demo(folder: Path, through: date) -> None:
+    """Write the demo market with seed 7 through a day as a data folder."""
+    await write_folder(DrawnOnce(7, calendar_for, through), folder)

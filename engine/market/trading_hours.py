@@ -177,6 +177,7 @@ def session_to_decide(calendar: Calendar, symbols: Iterable[Symbol], requested: 
     return requested
 
 
+@cache
 def _computed(name: str) -> ExchangeCalendar:
     import exchange_calendars
 
