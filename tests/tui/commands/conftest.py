@@ -5,19 +5,27 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
+from connectors.alpaca.broker import AlpacaBroker
+from connectors.sandbox import SandboxServer
+from connectors.wiring.sandbox import build_sandbox
 from connectors.wiring.services import services
+from engine import places
 from engine.app.backtest import run_backtest
 from engine.app.runs import run_daily
 from engine.config import load_config
 from engine.domain.run import DataSpec, RunSpec
+from engine.market.trading_hours import exchange_calendar
 from tui.cli import main
 
 SESSIONS = (date(2025, 3, 11), date(2025, 3, 12), date(2025, 3, 14))
@@ -58,17 +66,30 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
 
 
 @pytest.fixture(scope="session")
-def kept_homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Path]]:
-    """Homes that were lived in: `desk` (three daily runs), `backtest` (one short run), `table` (sessions only)."""
-    patch = pytest.MonkeyPatch()
-    homes = {name: tmp_path_factory.mktemp(f"{name}-home") for name in ("desk", "backtest", "table")}
-    config = load_config(None, environ=FEW_AGENTS).config
-    patch.setenv("PAPERDESK_HOME", str(homes["desk"]))
-    for session in SESSIONS:
-        asyncio.run(run_daily(services(config), session))
-    for name in ("backtest", "table"):
-        shutil.copytree(homes["desk"] / "cache", homes[name] / "cache")
-    patch.setenv("PAPERDESK_HOME", str(homes["backtest"]))
+def sessions_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home in which only the exchange's sessions are known."""
+    home = tmp_path_factory.mktemp("sessions-home")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PAPERDESK_HOME", str(home))
+        exchange_calendar("XNYS", places.session_table())
+    return home
+
+
+@pytest.fixture(scope="session")
+def desk_home(sessions_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home of a desk after three daily runs."""
+    home = _copied(sessions_home, tmp_path_factory.mktemp("desk-home"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PAPERDESK_HOME", str(home))
+        for session in SESSIONS:
+            asyncio.run(run_daily(services(load_config(None, environ=FEW_AGENTS).config), session))
+    return home
+
+
+@pytest.fixture(scope="session")
+def backtest_home(sessions_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home after one short backtest."""
+    home = _copied(sessions_home, tmp_path_factory.mktemp("backtest-home"))
     spec = RunSpec(
         symbols=("ORVL", "HLXM"),
         first=date(2025, 3, 11),
@@ -78,31 +99,93 @@ def kept_homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, P
         data=DataSpec(None, 7),
         run=BACKTEST,
     )
-    run_backtest(services(config), spec)
-    yield homes
-    patch.undo()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PAPERDESK_HOME", str(home))
+        run_backtest(services(load_config(None, environ=FEW_AGENTS).config), spec)
+    return home
 
 
 @pytest.fixture
-def desk(kept_homes: dict[str, Path], paperdesk_home: Path) -> Path:
+def desk(desk_home: Path, paperdesk_home: Path) -> Path:
     """The home of a desk that has run, with FinVision's few agents."""
-    return _copied(kept_homes["desk"], paperdesk_home)
+    return _copied(desk_home, paperdesk_home)
 
 
 @pytest.fixture
-def backtested(kept_homes: dict[str, Path], paperdesk_home: Path) -> Path:
+def backtested(backtest_home: Path, paperdesk_home: Path) -> Path:
     """A home with a backtest and no desk."""
-    return _copied(kept_homes["backtest"], paperdesk_home)
+    return _copied(backtest_home, paperdesk_home)
 
 
 @pytest.fixture
-def fresh(kept_homes: dict[str, Path], paperdesk_home: Path) -> Path:
+def fresh(sessions_home: Path, paperdesk_home: Path) -> Path:
     """A home in which nothing has run; only the exchange's sessions are known, which take a second to make."""
-    return _copied(kept_homes["table"], paperdesk_home)
+    return _copied(sessions_home, paperdesk_home)
 
 
-def _copied(kept: Path, home: Path) -> Path:
-    shutil.copytree(kept, home, dirs_exist_ok=True)
+PAPER = """
+[desk]
+name = "paper"
+symbols = {symbols}
+preset = "finvision"
+[data]
+{data}
+refresh = false
+[broker]
+kind = "alpaca"
+clock = "broker"
+"""
+OpenBroker = Callable[..., SandboxServer]
+
+
+@pytest.fixture
+def open_broker(
+    fresh: Path, demo_folder: Callable[[date], Path], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[OpenBroker]:
+    """Opens a local broker over the demo market through a day, and configures a desk `paper` that trades there.
+
+    `more` follows in the configuration, whose last table is [broker]; other settings are those of `build_sandbox`. What
+    waits for a broker to think again does not: pauses between retries and before a difference is believed are none.
+    """
+    monkeypatch.setattr("engine.account.reconciliation.PAUSES", (0.0, 0.0))
+    assert AlpacaBroker.__init__.__kwdefaults__ is not None
+    monkeypatch.setitem(AlpacaBroker.__init__.__kwdefaults__, "first_pause", 0.01)
+    with ExitStack() as stack:
+
+        def opened(
+            start: datetime, *, through: date | None, symbols: Sequence[str], more: str = "", **settings: Any
+        ) -> SandboxServer:
+            folder = None if through is None else demo_folder(through)
+            data = "demo_seed = 7" if folder is None else f'folder = "{folder.as_posix()}"'
+            text = PAPER.format(symbols=json.dumps(list(symbols)), data=data) + more
+            places.config_file().write_text(text, encoding="utf-8")
+            spec = DataSpec(None, 7) if folder is None else DataSpec(str(folder))
+            server = stack.enter_context(build_sandbox(spec, start, cash=Decimal(100_000), **settings))
+            for name, value in server.environment.items():
+                monkeypatch.setenv(name, value)
+            return server
+
+        yield opened
+
+
+def after_close(server: SandboxServer) -> None:
+    """Moves a broker to five minutes after its next close."""
+    server.advance("close")
+    server.advance("5m")
+
+
+def bought(server: SandboxServer, symbol: str, shares: str) -> None:
+    """Somebody else buys in the account; the order fills at the next open, and that session passes."""
+    place = server.environment
+    headers = {"APCA-API-KEY-ID": place["APCA_API_KEY_ID"], "APCA-API-SECRET-KEY": place["APCA_API_SECRET_KEY"]}
+    order = {"symbol": symbol, "qty": shares, "side": "buy", "type": "market", "time_in_force": "day"}
+    with httpx.Client(base_url=server.url, headers=headers) as http:
+        assert http.post("/v2/orders", json=order).status_code == 200
+    after_close(server)
+
+
+def _copied(from_: Path, home: Path) -> Path:
+    shutil.copytree(from_, home, dirs_exist_ok=True)
     return home
 
 

@@ -2,63 +2,28 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
 
-import httpx
 import pytest
 
-from connectors.demo import DemoMarket
 from connectors.sandbox import SandboxServer
-from connectors.wiring.sandbox import build_sandbox
-from connectors.wiring.sources import calendars
-from engine import places
 from engine.account.time_weighted import CloseComparison, beside
 from engine.domain.portfolio import Portfolio, Position
-from engine.domain.run import DataSpec, EquityPoint
-from tests.data_folders import write_folder
-from tests.tui.commands.conftest import Run
+from engine.domain.run import EquityPoint
+from tests.tui.commands.conftest import OpenBroker, Run, after_close, bought
 
 START = datetime(2021, 3, 17, 20, 5, tzinfo=UTC)
 """PLWY pays a dividend on 2021-03-22."""
-CONFIG = """
-[desk]
-name = "paper"
-symbols = ["ORVL", "PLWY"]
-preset = "finvision"
-[data]
-folder = "{folder}"
-refresh = false
-[broker]
-kind = "alpaca"
-clock = "broker"
-"""
 
 
 @pytest.fixture
-def sandbox(fresh: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SandboxServer]:
-    monkeypatch.setattr("engine.account.reconciliation.PAUSES", (0.0,))  # before a difference is believed
-    folder = tmp_path / "demo"
-    asyncio.run(write_folder(DemoMarket(7, calendars(), date(2021, 4, 9)), folder))
-    places.config_file().write_text(CONFIG.format(folder=folder.as_posix()))
-    with build_sandbox(DataSpec(str(folder)), START, cash=Decimal(100_000), pay_dividends=True) as server:
-        for name, value in server.environment.items():
-            monkeypatch.setenv(name, value)
-        place = server.environment
-        headers = {"APCA-API-KEY-ID": place["APCA_API_KEY_ID"], "APCA-API-SECRET-KEY": place["APCA_API_SECRET_KEY"]}
-        order = {"symbol": "PLWY", "qty": "50", "side": "buy", "type": "market", "time_in_force": "day"}
-        with httpx.Client(base_url=server.url, headers=headers) as http:
-            assert http.post("/v2/orders", json=order).status_code == 200
-        after_close(server)
-        yield server
-
-
-def after_close(server: SandboxServer) -> None:
-    server.advance("close")
-    server.advance("5m")
+def sandbox(open_broker: OpenBroker) -> SandboxServer:
+    """A broker in whose account somebody has bought 50 shares."""
+    server = open_broker(START, through=date(2021, 4, 9), symbols=("ORVL", "PLWY"), pay_dividends=True)
+    bought(server, "PLWY", "50")
+    return server
 
 
 def test_both_sides_of_every_close_and_cash_by_its_name(run: Run, sandbox: SandboxServer) -> None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import random
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -16,64 +14,25 @@ from typing import Any
 
 import pytest
 
-from connectors.demo import DemoMarket
 from connectors.sandbox import SandboxServer
-from connectors.wiring.sandbox import build_sandbox
-from connectors.wiring.sources import calendars
 from engine import places
 from engine.domain.order import OrderState
-from engine.domain.run import DataSpec
 from engine.journal.integrity import quick_check
 from engine.journal.reader import JournalReader
-from tests.data_folders import write_folder
 from tests.snapshots import snapshot
-from tests.tui.commands.conftest import Run
+from tests.tui.commands.conftest import OpenBroker, Run, after_close
 
 REPO = Path(__file__).parents[3]
 START = datetime(2024, 3, 1, 21, 5, tzinfo=UTC)
-CONFIG = """
-[desk]
-name = "paper"
-symbols = ["ORVL", "TMBK"]
-preset = "finvision"
-[data]
-folder = "{folder}"
-refresh = false
-[broker]
-kind = "alpaca"
-clock = "{clock}"
-mode = "{mode}"
-"""
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    target = tmp_path_factory.mktemp("data") / "demo"
-    asyncio.run(write_folder(DemoMarket(7, calendars(), date(2024, 3, 20)), target))
-    return target
 
 
 @pytest.fixture
-def sandbox(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SandboxServer]:
-    with build_sandbox(DataSpec(str(folder)), START, cash=Decimal(100_000)) as running:
-        for name, value in running.environment.items():
-            monkeypatch.setenv(name, value)
-        monkeypatch.setattr("engine.account.reconciliation.PAUSES", (0.0, 0.0))  # before a difference is believed
-        yield running
+def sandbox(open_broker: OpenBroker) -> SandboxServer:
+    return open_broker(START, through=date(2024, 3, 20), symbols=("ORVL", "TMBK"))
 
 
-@pytest.fixture
-def config(folder: Path, tmp_path: Path) -> Any:
-    def write(mode: str = "auto", clock: str = "broker") -> Path:
-        path = tmp_path / "config.toml"
-        path.write_text(CONFIG.format(folder=folder, mode=mode, clock=clock))
-        return path
-
-    return write
-
-
-def test_a_day_at_the_broker_and_a_second_run_of_it(run: Run, sandbox: SandboxServer, config: Any) -> None:
-    first = run("--config", str(config()), "--daily", "--json")
+def test_a_day_at_the_broker_and_a_second_run_of_it(run: Run, sandbox: SandboxServer) -> None:
+    first = run("--daily", "--json")
     assert (first.code, first.err) == (0, "")
     document = first.json
     account = sandbox.exchange.book.facts["account"]
@@ -87,37 +46,38 @@ def test_a_day_at_the_broker_and_a_second_run_of_it(run: Run, sandbox: SandboxSe
     assert (document["outcome"], document["session"], document["value"]) == ("done", "2024-03-01", "100000.00")
 
     asked = sum(sandbox.state()["requests"].values())
-    second = run("--config", str(config()), "--daily", "--json")
+    second = run("--daily", "--json")
     assert (second.code, second.json["outcome"]) == (0, "nothing to do")
     assert second.json | {"outcome": "done"} == document
     # The clock, once.
     assert sum(sandbox.state()["requests"].values()) == asked + 1
 
 
-def test_orders_that_wait_are_listed_and_said(run: Run, sandbox: SandboxServer, config: Any) -> None:
+def test_orders_that_wait_are_listed_and_said(
+    run: Run, sandbox: SandboxServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PAPERDESK_BROKER__MODE", "ask")
     for _ in range(6):
-        document = run("--config", str(config("ask")), "--daily", "--json").json
+        document = run("--daily", "--json").json
         if document["waiting"]:
             break
-        sandbox.advance("close")
-        sandbox.advance("5m")
+        after_close(sandbox)
     assert document["outcome"] == "waiting"
     assert document["waiting"] == [order["id"] for order in document["orders"]]
     assert {order["state"] for order in document["orders"]} == {"intended"}
-    told = run("--config", str(config("ask")), "--daily")
+    told = run("--daily")
     assert told.code == 0
     assert "`paperdesk approve` sends, `paperdesk veto` withdraws" in told.out
     assert sandbox.state()["orders"] == []
 
 
-def test_a_difference_halts_with_79_and_both_sides(run: Run, sandbox: SandboxServer, config: Any) -> None:
-    assert run("--config", str(config()), "--daily").code == 0
-    sandbox.advance("close")
-    sandbox.advance("5m")
+def test_a_difference_halts_with_79_and_both_sides(run: Run, sandbox: SandboxServer) -> None:
+    assert run("--daily").code == 0
+    after_close(sandbox)
     book = sandbox.exchange.book
     book.portfolio = book.portfolio.__class__(book.portfolio.cash - 100, book.portfolio.positions)
 
-    said = run("--config", str(config()), "--daily")
+    said = run("--daily")
     assert said.code == 79
     table, line = said.err.strip().splitlines()[:-1], said.err.strip().splitlines()[-1]
     assert [cell for row in table for cell in row.split()][:3] == ["journal", "broker", "difference"]
@@ -125,7 +85,7 @@ def test_a_difference_halts_with_79_and_both_sides(run: Run, sandbox: SandboxSer
     assert table[-1].split()[-1] == "-100"
     assert "paperdesk reconcile --adopt" in line
 
-    document = run("--config", str(config()), "--daily", "--json")
+    document = run("--daily", "--json")
     assert document.code == 79
     (difference,) = document.json["differences"]
     assert (difference["what"], difference["difference"], document.json["outcome"]) == ("cash", "-100", "halted")
@@ -133,24 +93,25 @@ def test_a_difference_halts_with_79_and_both_sides(run: Run, sandbox: SandboxSer
         assert reader.runs()[-1].outcome == "halted"
 
 
-def test_a_persons_halt_is_no_failure(run: Run, sandbox: SandboxServer, config: Any) -> None:
-    assert run("--config", str(config()), "halt", "--reason", "holidays").code == 0
-    said = run("--config", str(config()), "--daily", "--json")
+def test_a_persons_halt_is_no_failure(run: Run, sandbox: SandboxServer) -> None:
+    assert run("halt", "--reason", "holidays").code == 0
+    said = run("--daily", "--json")
     assert said.code == 0
     assert (said.json["outcome"], said.json["halted"]["reason"], said.json["decisions"]) == ("halted", "holidays", [])
 
 
 def test_a_machine_whose_clock_is_not_the_brokers_is_told_both_times(
-    run: Run, sandbox: SandboxServer, config: Any
+    run: Run, sandbox: SandboxServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said = run("--config", str(config(clock="machine")), "--daily")
+    monkeypatch.setenv("PAPERDESK_BROKER__CLOCK", "machine")
+    said = run("--daily")
     assert said.code == 78
     assert "2024-03-01 21:05:00" in said.err
     assert "broker.clock" in said.err
 
 
 def test_calendars_that_disagree_stop_before_anything_is_decided(
-    run: Run, sandbox: SandboxServer, config: Any, monkeypatch: pytest.MonkeyPatch
+    run: Run, sandbox: SandboxServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from connectors.sandbox.account_api import AccountApi
 
@@ -160,7 +121,7 @@ def test_calendars_that_disagree_stop_before_anything_is_decided(
         return told(self, day) | ({"close": "13:00"} if day == date(2024, 3, 4) else {})
 
     monkeypatch.setattr(AccountApi, "_session", early)
-    said = run("--config", str(config()), "--daily")
+    said = run("--daily")
     assert said.code == 65
     assert "the calendars disagree on 2024-03-04: XNYS has a close at 21:00 UTC and the broker a close at 18:00" in (
         said.err
@@ -168,20 +129,17 @@ def test_calendars_that_disagree_stop_before_anything_is_decided(
 
 
 def test_the_simulated_market_does_not_go_on_with_an_accounts_journal(
-    run: Run, sandbox: SandboxServer, config: Any, monkeypatch: pytest.MonkeyPatch
+    run: Run, sandbox: SandboxServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert run("--config", str(config()), "--daily").code == 0
+    assert run("--daily").code == 0
     monkeypatch.setenv("PAPERDESK_BROKER__KIND", "simulated")
-    said = run("--config", str(config()), "--daily", "--session", "2024-03-04")
+    said = run("--daily", "--session", "2024-03-04")
     assert said.code == 78
     assert "set broker.kind to alpaca" in said.err
 
 
-def test_a_finished_session_is_seen_without_heavy_libraries(
-    run: Run, sandbox: SandboxServer, config: Any, tmp_path: Path
-) -> None:
-    path = config()
-    assert run("--config", str(path), "--daily").code == 0
+def test_a_finished_session_is_seen_without_heavy_libraries(run: Run, sandbox: SandboxServer, tmp_path: Path) -> None:
+    assert run("--daily").code == 0
     code = (
         "import sys\nfrom tui.cli import main\n"
         "try: main(sys.argv[1:])\n"
@@ -189,7 +147,7 @@ def test_a_finished_session_is_seen_without_heavy_libraries(
     )
     environ = {**os.environ, "PYTHONPATH": str(REPO)}
     done = subprocess.run(
-        [sys.executable, "-c", code, "--config", str(path), "--daily"],
+        [sys.executable, "-c", code, "--daily"],
         env=environ,
         cwd=tmp_path,
         capture_output=True,
@@ -203,16 +161,15 @@ def test_a_finished_session_is_seen_without_heavy_libraries(
 
 @pytest.mark.slow
 def test_killed_by_signal_while_the_broker_fails_it_trades_everything_once(
-    sandbox: SandboxServer, config: Any, tmp_path: Path
+    sandbox: SandboxServer, tmp_path: Path
 ) -> None:
-    path, draw = config(), random.Random(4)
+    draw = random.Random(4)
     environ = {**os.environ, "PYTHONPATH": str(REPO), "PAPERDESK_BROKER__TIMEOUT": "2"}
-    command = (sys.executable, "-c", "from tui.cli import main; main()", "--config", str(path), "--daily")
+    command = (sys.executable, "-c", "from tui.cli import main; main()", "--daily")
     kills = 0
     for session in range(10):
         if session:
-            sandbox.advance("close")
-            sandbox.advance("5m")
+            after_close(sandbox)
         for kind, rule in (
             ("gateway_timeout", {"method": "POST", "after": True}),
             ("hang", {"method": "POST", "after": True, "seconds": 30}),

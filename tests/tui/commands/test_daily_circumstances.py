@@ -6,7 +6,6 @@ splits HLXM two for one on 2024-12-16; summer time began on 2025-03-09; 2025-07-
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import resource
@@ -21,64 +20,30 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
-from connectors.demo import DemoMarket
 from connectors.sandbox import SandboxServer
-from connectors.wiring.sandbox import build_sandbox
-from connectors.wiring.sources import calendars
 from engine import places
 from engine.clock import LiveClock
-from engine.domain.run import DataSpec
 from engine.journal.integrity import quick_check
 from engine.journal.reader import JournalReader
 from tests.conftest import REPO
-from tests.data_folders import write_folder
-from tests.tui.commands.conftest import Run
+from tests.tui.commands.conftest import OpenBroker, Run, after_close, bought
 
 FRIDAY = datetime(2025, 3, 7, 21, 5, tzinfo=UTC)
 """Five minutes after a close; the offline analysts buy on the Monday that follows."""
-CONFIG = """
-[desk]
-name = "paper"
-symbols = ["ORVL", "HLXM"]
-preset = "finvision"
-[data]
-folder = "{folder}"
-refresh = false
-[broker]
-kind = "alpaca"
-clock = "broker"
-timeout = 2
-"""
 Open = Callable[..., SandboxServer]
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    target = tmp_path_factory.mktemp("data") / "demo"
-    asyncio.run(write_folder(DemoMarket(7, calendars(), date(2025, 7, 11)), target))
-    return target
-
-
 @pytest.fixture
-def opened(folder: Path, fresh: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Open]:
-    """Opens the desk's broker at a moment, and points the environment at it."""
-    places.config_file().write_text(CONFIG.format(folder=folder.as_posix()))
-    monkeypatch.setattr("engine.account.reconciliation.PAUSES", (0.0, 0.0))  # before a difference is believed
-    running: list[SandboxServer] = []
+def opened(open_broker: OpenBroker) -> Open:
+    """Opens the desk's broker at a moment; over a data folder, or over the demo market of any day."""
 
-    def at(moment: datetime = FRIDAY, data: DataSpec | None = None) -> SandboxServer:
-        server = build_sandbox(data or DataSpec(str(folder)), moment, cash=Decimal(100_000)).__enter__()
-        running.append(server)
-        for name, value in server.environment.items():
-            monkeypatch.setenv(name, value)
-        return server
+    def at(moment: datetime = FRIDAY, *, any_day: bool = False) -> SandboxServer:
+        through = None if any_day else date(2025, 7, 11)
+        return open_broker(moment, through=through, symbols=("ORVL", "HLXM"), more="timeout = 2\n")
 
-    yield at
-    for server in running:
-        server.__exit__(None, None, None)
+    return at
 
 
 def says(said: Any, code: int, *words: str) -> None:
@@ -87,21 +52,6 @@ def says(said: Any, code: int, *words: str) -> None:
     assert said.err.startswith("paperdesk: ") and said.err.count("\n") == 1, said.err
     for word in words:
         assert word in said.err, said.err
-
-
-def bought(server: SandboxServer, symbol: str, shares: str) -> None:
-    """Somebody buys by hand, and the order fills at the next open."""
-    place = server.environment
-    headers = {"APCA-API-KEY-ID": place["APCA_API_KEY_ID"], "APCA-API-SECRET-KEY": place["APCA_API_SECRET_KEY"]}
-    order = {"symbol": symbol, "qty": shares, "side": "buy", "type": "market", "time_in_force": "day"}
-    with httpx.Client(base_url=place["APCA_API_BASE_URL"], headers=headers) as http:
-        assert http.post("/v2/orders", json=order).status_code == 200
-    after_close(server)
-
-
-def after_close(server: SandboxServer) -> None:
-    server.advance("close")
-    server.advance("5m")
 
 
 def done(run: Run, session: str) -> Any:
@@ -122,7 +72,7 @@ def paperdesk(*arguments: str, full_at: int | None = None, **environ: str) -> su
 
     return subprocess.run(
         [sys.executable, "-c", "from tui.cli import main; main()", *arguments],
-        env={**os.environ, "PYTHONPATH": str(REPO), "PYTHONDONTWRITEBYTECODE": "1", **environ},
+        env={**os.environ, "PYTHONPATH": str(REPO), **environ},
         preexec_fn=None if full_at is None else full,
         capture_output=True,
         text=True,
@@ -228,7 +178,7 @@ def test_the_zone_of_the_machine_changes_nothing(opened: Open, fresh: Path, tmp_
 
 @pytest.mark.parametrize("hours", [-1, 1])
 def test_a_clock_an_hour_off(run: Run, opened: Open, monkeypatch: pytest.MonkeyPatch, hours: int) -> None:
-    server = opened(LiveClock().now() + timedelta(hours=hours), DataSpec(None, 7))
+    server = opened(LiveClock().now() + timedelta(hours=hours), any_day=True)
     monkeypatch.setenv("PAPERDESK_BROKER__CLOCK", "machine")
     says(run("--daily"), 78, "clock says", "UTC", f"{server.exchange.now:%Y-%m-%d %H:}", "broker.clock")
     assert not places.desk_journal("paper").exists()
@@ -302,10 +252,13 @@ def test_a_split_overnight_is_booked_and_no_profit(run: Run, opened: Open) -> No
 
 @contextmanager
 def write_locked(journal: Path) -> Iterator[None]:
-    """Another program is writing into the journal, and does not end."""
+    """Another program is writing into the journal, and does not end; whoever waits for it waits a moment only."""
+    connect = sqlite3.connect
     with closing(sqlite3.connect(journal, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
-        yield
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(sqlite3, "connect", lambda *place, **how: connect(*place, **how | {"timeout": 0.1}))
+            yield
         other.execute("ROLLBACK")
 
 
@@ -363,9 +316,11 @@ def test_a_broker_that_fails_for_a_while_is_asked_again_and_then_left(
     run: Run, opened: Open, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     server = opened()
-    monkeypatch.setenv("PAPERDESK_BROKER__TIMEOUT", "1")
     rule = server.fault(kind, count=0, path="/v2/account", **({"seconds": 600} if kind == "too_many_requests" else {}))
-    said = run("--daily")
+    with monkeypatch.context() as patch:
+        if kind == "hang":
+            patch.setenv("PAPERDESK_BROKER__TIMEOUT", "0.5")
+        said = run("--daily")
     assert said.code in (74, 75), said.err
     says(said, said.code, server.url)
     server.clear_faults(rule)

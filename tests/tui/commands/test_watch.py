@@ -9,107 +9,78 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from connectors.demo import DemoMarket
 from connectors.sandbox import SandboxServer
-from connectors.wiring.sandbox import build_sandbox
 from connectors.wiring.services import services
-from connectors.wiring.sources import calendars
 from engine import places
 from engine.app.runs import run_daily
 from engine.config import load_config
-from engine.domain.run import DataSpec
 from engine.journal.integrity import quick_check
 from engine.journal.reader import JournalReader
-from tests.data_folders import write_folder
-from tests.tui.commands.conftest import Run
+from tests.tui.commands.conftest import OpenBroker, Run
 
 REPO = Path(__file__).parents[3]
 START = datetime(2024, 3, 1, 21, 10, tzinfo=UTC)
-CONFIG = """
-[desk]
-name = "paper"
-symbols = ["ORVL", "TMBK", "HLXM"]
-preset = "finvision"
-[data]
-folder = "{folder}"
-refresh = false
-[broker]
-kind = "alpaca"
-clock = "broker"
-[watch]
-after_close = 5
-every = 120
-"""
 PATIENCE = 60.0
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    target = tmp_path_factory.mktemp("data") / "demo"
-    asyncio.run(write_folder(DemoMarket(7, calendars(), date(2024, 3, 20)), target))
-    return target
-
-
 @pytest.fixture
-def sandbox(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SandboxServer]:
-    with build_sandbox(DataSpec(str(folder)), START, cash=Decimal(100_000)) as running:
-        for name, value in running.environment.items():
-            monkeypatch.setenv(name, value)
-        yield running
-
-
-@pytest.fixture
-def config(folder: Path, tmp_path: Path) -> Path:
-    path = tmp_path / "config.toml"
-    path.write_text(CONFIG.format(folder=folder))
-    return path
+def sandbox(open_broker: OpenBroker) -> SandboxServer:
+    more = "[watch]\nafter_close = 5\nevery = 120\n"
+    return open_broker(START, through=date(2024, 3, 20), symbols=("ORVL", "TMBK", "HLXM"), more=more)
 
 
 class Watching:
-    """A watch that runs, and the documents that it has printed."""
+    """A watch that runs as a process of its own, and the documents that it has printed."""
 
-    def __init__(self, config: Path) -> None:
+    def __init__(self) -> None:
         code = "import sys; from tui.cli import main; main(sys.argv[1:])"
         self.process = subprocess.Popen(
-            [sys.executable, "-c", code, "--config", str(config), "--watch", "--json"],
+            [sys.executable, "-c", code, "--config", str(places.config_file()), "--watch", "--json"],
             env={**os.environ, "PYTHONPATH": str(REPO)},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
         )
-        self.said: list[dict[str, Any]] = []
-        threading.Thread(target=self._read, daemon=True).start()
+        self.printed: list[dict[str, Any]] = []
+        self._more = threading.Condition()
+        self._over = False
+        self._reader = threading.Thread(target=self._read)
+        self._reader.start()
 
     def _read(self) -> None:
         assert self.process.stdout is not None
         for line in self.process.stdout:
-            self.said.append(json.loads(line))
+            with self._more:
+                self.printed.append(json.loads(line))
+                self._more.notify_all()
+        with self._more:
+            self._over = True
+            self._more.notify_all()
 
     def wait(self, wanted: Callable[[dict[str, Any]], bool], since: int = 0) -> dict[str, Any]:
         """The first document, from a place on, that is wanted."""
-        until = time.monotonic() + PATIENCE
-        while time.monotonic() < until:
-            found = next((one for one in self.said[since:] if wanted(one)), None)
-            if found is not None:
-                return found
-            assert self.process.poll() is None, self.process.stderr and self.process.stderr.read()
-            time.sleep(0.02)
-        raise AssertionError(self.said[since:])
+
+        def found() -> dict[str, Any] | None:
+            return next((one for one in self.printed[since:] if wanted(one)), None)
+
+        with self._more:
+            assert self._more.wait_for(lambda: found() or self._over, PATIENCE), self.printed[since:]
+            document = found()
+        assert document is not None, self.process.stderr and self.process.stderr.read()
+        return document
 
     def finished(self, run: str) -> dict[str, Any]:
         return self.wait(lambda one: one["type"] == "RunFinished" and one["run"] == run)
 
-    def waits_for(self, words: str, since: int = 0) -> dict[str, Any]:
-        return self.wait(lambda one: one["type"] == "Noticed" and words in one["text"], since)
+    def waits_for(self, text: str, since: int = 0) -> dict[str, Any]:
+        return self.wait(lambda one: one["type"] == "Noticed" and text in one["text"], since)
 
     def arrives(self, feed: str, delivery: str, since: int = 0) -> dict[str, Any]:
         def so(one: dict[str, Any]) -> bool:
@@ -123,26 +94,31 @@ class Watching:
         assert self.process.stderr is not None
         return code, self.process.stderr.read()
 
+    def killed(self) -> None:
+        """Kill the process where it still runs; its pipes are closed."""
+        self.process.kill()
+        self._reader.join()
+        self.process.communicate()
+
 
 @pytest.fixture
-def watching(config: Path, sandbox: SandboxServer) -> Iterator[Callable[[], Watching]]:
+def watching(fresh: Path) -> Iterator[Callable[[], Watching]]:
+    """Starts watches by the configuration of the test's home; none outlives the test."""
     begun: list[Watching] = []
 
     def begin() -> Watching:
-        begun.append(Watching(config))
+        begun.append(Watching())
         return begun[-1]
 
     yield begin
     for one in begun:
-        one.process.kill()
-        one.process.wait()
+        one.killed()
 
 
 def to(sandbox: SandboxServer, text: str) -> None:
     sandbox.advance(datetime.fromisoformat(text).replace(tzinfo=UTC))
 
 
-@pytest.mark.usefixtures("fresh")
 def test_two_sessions_with_cycles_a_broken_stream_and_a_kill(
     sandbox: SandboxServer, watching: Callable[[], Watching]
 ) -> None:
@@ -159,14 +135,13 @@ def test_two_sessions_with_cycles_a_broken_stream_and_a_kill(
     to(sandbox, "2024-03-04T16:40")
     down = watch.arrives("shares", "down")
     assert down["since"][:13] == "2024-03-04T16"
-    watch.arrives("shares", "stream", watch.said.index(down))
+    watch.arrives("shares", "stream", watch.printed.index(down))
 
     # Killed while its next cycle is at work, at the request that places an order or the one before.
     sandbox.fault("hang", path="/v2/stocks/quotes/latest", seconds=30)
     to(sandbox, "2024-03-04T18:30")
     watch.wait(lambda one: one["type"] == "RunStarted" and one["run"] == "session-paper-20240301-3")
-    watch.process.kill()
-    watch.process.wait()
+    watch.killed()
     sandbox.clear_faults()
     with JournalReader(places.desk_journal("paper")) as reader:
         assert reader.run("session-paper-20240301-3").outcome is None
@@ -201,15 +176,14 @@ def test_two_sessions_with_cycles_a_broken_stream_and_a_kill(
     assert quick_check(places.desk_journal("paper")) == ()
 
 
-@pytest.mark.usefixtures("fresh")
 def test_sigterm_is_the_ordinary_end_and_cron_works_beside_a_watch(
-    sandbox: SandboxServer, watching: Callable[[], Watching], config: Path
+    sandbox: SandboxServer, watching: Callable[[], Watching]
 ) -> None:
     watch = watching()
     watch.finished("daily-paper-20240301")
     watch.waits_for("next: ")
     to(sandbox, "2024-03-04T21:03")  # the watch has it due at 21:05
-    done = asyncio.run(run_daily(services(load_config(config).config)))
+    done = asyncio.run(run_daily(services(load_config(places.config_file()).config)))
     assert done.run == "daily-paper-20240304"
     to(sandbox, "2024-03-04T21:05")
     watch.waits_for("2024-03-04 is decided already (daily-paper-20240304)")
@@ -228,17 +202,11 @@ def test_what_is_wrong_is_said_before_anything(run: Run, tmp_path: Path) -> None
     assert "at least 5 minutes" in said.err
 
 
-@pytest.mark.usefixtures("fresh")
-def test_the_demo_desk_watches_closes_alone_and_says_so(tmp_path: Path) -> None:
-    path = tmp_path / "config.toml"
-    path.write_text("[watch]\nevery = 60\n")
-    watch = Watching(path)
-    try:
-        assert "needs a broker" in watch.waits_for("watch.every")["text"]
-        watch.wait(lambda one: one["type"] == "RunFinished")
-        assert "the cycle for" in watch.waits_for("next: ")["text"]
-        assert {one["type"] for one in watch.said}.isdisjoint({"FeedState", "Headline"})
-        assert watch.ended(signal.SIGTERM)[0] == 0
-    finally:
-        watch.process.kill()
-        watch.process.wait()
+def test_the_demo_desk_watches_closes_alone_and_says_so(watching: Callable[[], Watching]) -> None:
+    places.config_file().write_text('[desk]\npreset = "finvision"\n[watch]\nevery = 60\n')
+    watch = watching()
+    assert "needs a broker" in watch.waits_for("watch.every")["text"]
+    watch.wait(lambda one: one["type"] == "RunFinished")
+    assert "the cycle for" in watch.waits_for("next: ")["text"]
+    assert {one["type"] for one in watch.printed}.isdisjoint({"FeedState", "Headline"})
+    assert watch.ended(signal.SIGTERM)[0] == 0
