@@ -190,7 +190,7 @@ def test_of_two_runs_at_once_one_works(fresh: Path) -> None:
 
 
 def test_killed_at_any_moment_it_goes_on_and_does_nothing_twice(
-    fresh: Path, kept_homes: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+    fresh: Path, desk_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in FEW_AGENTS.items():
         monkeypatch.setenv(name, value)
@@ -213,7 +213,7 @@ def test_killed_at_any_moment_it_goes_on_and_does_nothing_twice(
         assert _finish(fresh, session) == 0
     assert killed >= 4
     assert quick_check(journal) == ()
-    assert _lived(journal) == _lived(kept_homes["desk"] / "data" / "desks" / "demo.db")
+    assert _lived(journal) == _lived(desk_home / "data" / "desks" / "demo.db")
     _books_add_up(journal)
 
 

@@ -55,7 +55,7 @@ def broken(path: Path) -> Iterator[bytes]:
     yield whole
 
 
-def test_a_daily_run_simply_works_after_an_update(run: Run, old: Path, kept_homes: dict[str, Path]) -> None:
+def test_a_daily_run_simply_works_after_an_update(run: Run, old: Path, desk_home: Path) -> None:
     looked = run("status")
     assert looked.code == 65
     assert looked.err.count("\n") == 1 and "paperdesk journal check" in looked.err
@@ -64,7 +64,7 @@ def test_a_daily_run_simply_works_after_an_update(run: Run, old: Path, kept_home
     assert version_of(old) == VERSION
     new = run("--daily", "--session", "2025-03-17", "--json")
     assert (new.code, new.json["outcome"]) == (0, "done")
-    before = decisions(kept_homes["desk"] / "data" / "desks" / "demo.db")
+    before = decisions(desk_home / "data" / "desks" / "demo.db")
     assert decisions(old)[: len(before)] == before
     assert {session for session, _, _ in decisions(old)[len(before) :]} == {"2025-03-17"}
     assert quick_check(old) == ()
