@@ -1,15 +1,16 @@
-"""Listings of the demo market: the companies, the crypto asset and the fund of listings.toml."""
+"""Listings of the demo market with their profiles: the companies, the crypto asset and the fund of listings.toml."""
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from calendar import month_name
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from engine.domain.market import Symbol
+from engine.domain.market import Symbol, is_crypto
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,25 +62,41 @@ class Company(Listing):
     split_above: int
 
 
-@dataclass(frozen=True, slots=True)
-class Listings:
-    """All listings: companies by symbol, the crypto asset, and the fund that holds all the companies."""
-
-    companies: Mapping[Symbol, Company]
-    crypto: Listing
-    fund: Listing
-
-
 @cache
-def load_listings() -> Listings:
-    """The listings of listings.toml."""
+def load_listings() -> Mapping[Symbol, Listing]:
+    """The listings of listings.toml: companies, one crypto asset, and one fund that holds all the companies."""
     data = read_toml("listings.toml")
     companies = [Company(**_tuples(entry)) for entry in data["company"]]
-    return Listings(
-        {company.symbol: company for company in companies},
-        Listing(**_tuples(data["crypto"])),
-        Listing(**_tuples(data["fund"])),
-    )
+    others = [Listing(**_tuples(data[kind])) for kind in ("crypto", "fund")]
+    return {listing.symbol: listing for listing in (*companies, *others)}
+
+
+def profile_of(symbol: Symbol) -> str:
+    """Business and sector of a listing in a few sentences; empty for a symbol that is not on this market."""
+    listings = load_listings()
+    listing = listings.get(symbol)
+    if listing is None:
+        return ""
+    products, partners = _joined(listing.products), _joined(listing.partners)
+    if isinstance(listing, Company):
+        when = "before the open" if listing.before_open else "after the close"
+        pays = "pays a dividend" if listing.payout else "pays no dividend"
+        return (
+            f"{listing.name}, sector {listing.sector}, of {listing.city}, led by {listing.chief}. It sells "
+            f"{products}. It depends on {partners}. Its fiscal year ends in "
+            f"{month_name[listing.year_ends]}, it reports {when}, and it {pays}."
+        )
+    if is_crypto(symbol):
+        return (
+            f"{listing.name} is a crypto asset that trades around the clock, kept up by {listing.city}; it swings "
+            f"more than shares. Around it: {products}. Who uses it: {partners}."
+        )
+    names = sorted(one.short for one in listings.values() if isinstance(one, Company))
+    return f"{listing.name} holds all companies of its market in equal parts: {_joined(names)}."
+
+
+def _joined(names: Sequence[str]) -> str:
+    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)
 
 
 def read_toml(name: str) -> dict[str, Any]:

@@ -8,16 +8,26 @@ from datetime import date
 from difflib import get_close_matches
 
 from connectors.demo.economy import SERIES, economy
-from connectors.demo.fund import fund_history
-from connectors.demo.listings import load_listings
+from connectors.demo.listings import Company, Listing, load_listings
 from connectors.demo.market_factor import FactorMove, factor_moves
-from connectors.demo.news import NewsWriter
 from connectors.demo.price_path import PricePath, draw_path
-from connectors.demo.reports import filing_of
+from connectors.demo.texts import NewsWriter, filing_of
 from engine.domain.macro import MacroSeries
-from engine.domain.market import CorporateAction, Filing, FilingBatch, NewsBatch, PriceHistory, Symbol
+from engine.domain.market import (
+    NANO,
+    UNKNOWN,
+    ActionKind,
+    CorporateAction,
+    FilingBatch,
+    NewsBatch,
+    PriceHistory,
+    Symbol,
+    is_crypto,
+)
 from engine.errors import MissingData, UsageError
 from engine.ports import Calendar
+
+_CENT = 10_000_000  # in nano-units
 
 EPOCH = date(2021, 1, 4)
 """First session of every history."""
@@ -47,40 +57,34 @@ class DemoMarket:
 
     async def symbols(self) -> Sequence[Symbol]:
         """All symbols, sorted."""
-        return self._symbols()
+        return sorted(self._listings)
 
     async def history(self, symbol: Symbol) -> PriceHistory:
         """All bars of a symbol."""
-        self._check(symbol)
         return self._path(symbol).history
 
     async def actions(self, symbol: Symbol) -> Sequence[CorporateAction] | None:
         """Splits and dividends in effect."""
-        self._check(symbol)
         return self._path(symbol).actions
 
     async def news(self, symbol: Symbol) -> NewsBatch:
         """All news of a symbol dated through the last day; empty for a symbol that is not on this market."""
-        if symbol not in self._symbols():
+        if symbol not in self._listings:
             return NewsBatch()
         writer = NewsWriter(self._seed, self._calendar_for(symbol), EPOCH, self._through)
-        if symbol in self._listings.companies:
-            return NewsBatch(writer.company(self._listings.companies[symbol], self._path(symbol)))
-        if symbol == self._listings.crypto.symbol:
-            return NewsBatch(writer.crypto(self._listings.crypto, self._path(symbol)))
-        return NewsBatch(writer.fund(self._listings.fund, self._path(symbol)))
+        return NewsBatch(writer.items(self._listings[symbol], self._path(symbol)))
 
     async def filings(self, symbol: Symbol) -> FilingBatch:
         """All filings of a company through the last day; empty for any other listing."""
-        company = self._listings.companies.get(symbol)
-        if company is None:
+        company = self._listings.get(symbol)
+        if not isinstance(company, Company):
             return FilingBatch()
         calendar = self._calendar_for(symbol)
-        found: list[Filing] = [
+        filings = [
             filing_of(self._seed, company, quarter, session, calendar.closes_at(session))
             for session, quarter in self._path(symbol).reports
         ]
-        return FilingBatch(tuple(sorted(found, key=lambda filing: filing.available_at)))
+        return FilingBatch(tuple(sorted(filings, key=lambda filing: filing.available_at)))
 
     async def series(self, name: str) -> MacroSeries:
         """Weekly claims or monthly hours through the last day. Raises MissingData for another series."""
@@ -89,36 +93,89 @@ class DemoMarket:
         sessions = self._exchange_sessions()
         return economy(self._seed, name, EPOCH, self._through, sessions=sessions, moves=self._factor_moves(sessions))
 
-    def _symbols(self) -> list[Symbol]:
-        return sorted((*self._listings.companies, self._listings.crypto.symbol, self._listings.fund.symbol))
-
-    def _check(self, symbol: Symbol) -> None:
-        known = self._symbols()
-        if symbol not in known:
+    def _path(self, symbol: Symbol) -> PricePath:
+        if symbol not in self._listings:
+            known = sorted(self._listings)
             near = get_close_matches(symbol.upper(), known, n=3, cutoff=0.5) or known
             raise MissingData(f"the demo market has no {symbol!r}; choose from {', '.join(near)}")
-
-    def _path(self, symbol: Symbol) -> PricePath:
         if symbol not in self._paths:
-            self._paths[symbol] = self._draw(symbol)
+            self._paths[symbol] = self._draw(self._listings[symbol])
         return self._paths[symbol]
 
-    def _draw(self, symbol: Symbol) -> PricePath:
-        if symbol == self._listings.fund.symbol:
-            holdings = [self._path(company) for company in self._listings.companies]
-            return PricePath(fund_history(self._listings.fund, holdings), (), (), ())
-        if symbol == self._listings.crypto.symbol:
-            return draw_path(self._seed, self._listings.crypto, self._sessions(symbol))
-        sessions = self._exchange_sessions()
-        return draw_path(self._seed, self._listings.companies[symbol], sessions, self._factor_moves(sessions))
+    def _draw(self, listing: Listing) -> PricePath:
+        if isinstance(listing, Company):
+            sessions = self._exchange_sessions()
+            return draw_path(self._seed, listing, sessions, self._factor_moves(sessions))
+        if is_crypto(listing.symbol):
+            return draw_path(self._seed, listing, self._sessions(listing.symbol))
+        companies = [symbol for symbol, one in self._listings.items() if isinstance(one, Company)]
+        return PricePath(_fund_history(listing, [self._path(symbol) for symbol in companies]), (), (), ())
 
     def _sessions(self, symbol: Symbol) -> array[int]:
         days = self._calendar_for(symbol).sessions(EPOCH, self._through)
         return array("q", (day.toordinal() for day in days))
 
     def _exchange_sessions(self) -> array[int]:
-        return self._sessions(self._listings.fund.symbol)
+        return self._sessions(DEFAULT_WATCHLIST[0])
 
     def _factor_moves(self, sessions: array[int]) -> list[FactorMove]:
         self._moves = self._moves or factor_moves(self._seed, sessions)
         return self._moves
+
+
+def _fund_history(listing: Listing, holdings: Sequence[PricePath]) -> PriceHistory:
+    """Bars of a fund that is rebalanced every session; all holdings have the same sessions.
+
+    High and low are half way between the move of open and close and the mean of the holdings' own, since these do not
+    reach their extremes together.
+    """
+    sessions = holdings[0].history.sessions
+    columns = (array("q"), array("q"), array("q"), array("q"))
+    per_share = [_conversions(path) for path in holdings]
+    level = listing.price * _CENT
+    for row in range(len(sessions)):
+        open_, high, low, close = _mean_moves(holdings, per_share, row)
+        prices = [level * move // NANO for move in (open_, close)]
+        top, bottom = max(prices), min(prices)
+        high_, low_ = (top + max(level * high // NANO, top)) // 2, (bottom + min(level * low // NANO, bottom)) // 2
+        for column, price in zip(columns, (prices[0], high_, low_, prices[1]), strict=True):
+            column.append((price + _CENT // 2) // _CENT * _CENT)
+        level = prices[1]
+    volume = array("d", (sum(path.history.volume[row] for path in holdings) * 3 // 10 for row in range(len(sessions))))
+    return PriceHistory(
+        symbol=listing.symbol,
+        sessions=sessions,
+        **dict(zip(("open", "high", "low", "close"), columns, strict=True)),
+        adj_close=array("q", [UNKNOWN]) * len(sessions),
+        volume=volume,
+    )
+
+
+def _mean_moves(
+    holdings: Sequence[PricePath], per_share: Sequence[dict[int, tuple[int, int, int]]], row: int
+) -> tuple[int, int, int, int]:
+    """Open, high, low and close over the close before, in billionths, averaged."""
+    sums = [0, 0, 0, 0]
+    for path, conversions in zip(holdings, per_share, strict=True):
+        history = path.history
+        before = history.close[row - 1] if row else history.open[0]
+        new, old, paid = conversions.get(history.sessions[row], (1, 1, 0))
+        for place, column in enumerate((history.open, history.high, history.low, history.close)):
+            sums[place] += (column[row] * new // old + paid) * NANO // before
+    open_, high, low, close = (total // len(holdings) for total in sums)
+    return open_, high, low, close
+
+
+def _conversions(path: PricePath) -> dict[int, tuple[int, int, int]]:
+    """By ex-date: new shares, for old ones, and nano-units of cash for one old share."""
+    conversions: dict[int, tuple[int, int, int]] = {}
+    for action in path.actions:
+        day = action.ex_date.toordinal()
+        new, old, paid = conversions.get(day, (1, 1, 0))
+        if action.kind is ActionKind.SPLIT:
+            by, per = action.value.as_integer_ratio()
+            new, old = new * by, old * per
+        else:
+            paid += int(action.value * NANO)
+        conversions[day] = new, old, paid
+    return conversions

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import date
 
-from connectors.demo.events import DIVIDEND, EARNINGS, Event
 from connectors.demo.listings import Company, Listing
+from connectors.demo.price_path import DIVIDEND, EARNINGS, Event
 from connectors.demo.quarters import Quarter
 from connectors.demo.seeded_random import SeededRandom
 

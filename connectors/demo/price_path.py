@@ -7,17 +7,26 @@ the machine. Prices are in nano-units, moves in parts per million.
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
+from enum import IntEnum
+from typing import Any
 
-from connectors.demo.events import COMPANY_NEWS, CRYPTO_NEWS, DIVIDEND, DRIFTS, EARNINGS, SPLIT, Event, Slot
 from connectors.demo.listings import Company, Listing
 from connectors.demo.market_factor import FactorMove, Regime, next_regime
 from connectors.demo.quarters import IN_LINE, Business, Quarter
 from connectors.demo.seeded_random import bell, shorts, stream
 from engine.domain.market import UNKNOWN, ActionKind, CorporateAction, PriceHistory
+
+DRIFTS = 6
+"""Number of sessions for which the price continues in the direction of real news."""
+
+COMPANY_NEWS = ("contract", "product", "analyst", "legal", "supply", "guidance", "management", "capital")
+CRYPTO_NEWS = ("adoption", "network", "regulation", "holders")
+EARNINGS, DIVIDEND, SPLIT = "earnings", "dividend", "split"
 
 _CENT = 10_000_000  # in nano-units
 _MILLION = 1_000_000
@@ -32,6 +41,45 @@ _REGIMES = (
     Regime("bear", -550, 1150, 58),
     Regime("volatile", 50, 1600, 38),
 )
+
+
+class Slot(IntEnum):
+    """Time of a session's day at which something becomes known."""
+
+    BEFORE_OPEN = 0
+    IN_SESSION = 1
+    AFTER_CLOSE = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """An event that becomes known on a session.
+
+    row, session: when.
+    slot: time of day.
+    kind: a section of news.toml.
+    direction: 1 (good), -1 (bad) or 0.
+    jump: the immediate move, in parts per million.
+    drift: the move of each of the DRIFTS sessions after the first in which a reader could act, in parts per million.
+    quarter: the results, if it reports any.
+    amount, per: a dividend in cents; of a split the new shares for `per` old ones; with results the present shares for
+        `per` shares of the beginning.
+    effective: day from which a dividend or split is taken off the price; without a session, the next one.
+    price: the last close before it, in cents.
+    """
+
+    row: int
+    session: date
+    slot: Slot
+    kind: str
+    direction: int
+    jump: int
+    drift: int
+    quarter: Quarter | None = None
+    amount: int = 0
+    per: int = 1
+    effective: date | None = None
+    price: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,31 +113,32 @@ def draw_path(seed: int, listing: Listing, sessions: Sequence[int], moves: Seque
     )
 
 
-@dataclass(slots=True)
 class _NewsImpact:
-    """Remaining effects of news on later sessions, by row."""
+    """Remaining effects of news on later sessions by row, in parts per million."""
 
-    gap: dict[int, int] = field(default_factory=dict)
-    intraday: dict[int, int] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self.gap: Counter[int] = Counter()
+        self.intraday: Counter[int] = Counter()
 
     def add(self, event: Event) -> None:
         acts_from = event.row + 1
         if event.slot is Slot.AFTER_CLOSE:
             # Nobody reads it before the next close, nor trades on it before the open after that.
-            self.gap[event.row + 1] = self.gap.get(event.row + 1, 0) + event.jump
+            self.gap[event.row + 1] += event.jump
             acts_from = event.row + 2
         elif event.slot is Slot.BEFORE_OPEN:
-            self.gap[event.row] = self.gap.get(event.row, 0) + event.jump
+            self.gap[event.row] += event.jump
         else:
-            self.intraday[event.row] = self.intraday.get(event.row, 0) + event.jump
+            self.intraday[event.row] += event.jump
         for row in range(acts_from, acts_from + DRIFTS):
-            self.intraday[row] = self.intraday.get(row, 0) + event.drift
+            self.intraday[row] += event.drift
 
 
 class _PathState:
     """State carried from one session to the next."""
 
     def __init__(self, seed: int, listing: Listing, epoch: date) -> None:
+        self._row, self._today = 0, epoch
         self._listing = listing
         self._company = listing if isinstance(listing, Company) else None
         self._name = stream(seed, listing.symbol, "path")
@@ -111,22 +160,22 @@ class _PathState:
         self.events: list[Event] = []
         self.reports: list[tuple[date, Quarter]] = []
 
-    def step(self, row: int, session: int, beta: FactorMove) -> None:
+    def step(self, row: int, session: int, factor: FactorMove) -> None:
         """Advance one session: apply due actions, draw events, append the bar."""
         draw = shorts(self._name, session)
-        today = date.fromordinal(session)
+        self._row, self._today = row, date.fromordinal(session)
         self._regime = next_regime(_REGIMES, self._regime, draw[10], draw[11], _MEAN_LENGTH)
-        self._apply_due(today)
-        for event in self._todays_events(row, today, draw):
+        self._apply_due()
+        for event in self._todays_events(draw):
             self.events.append(event)
             self._impact.add(event)
-        self._bar(row, draw, beta)
+        self._bar(draw, factor)
 
-    def _bar(self, row: int, draw: tuple[int, ...], beta: FactorMove) -> None:
+    def _bar(self, draw: tuple[int, ...], factor: FactorMove) -> None:
         volatility = self._listing.volatility * self._regime.volatility // 1000
-        gap = self._impact.gap.pop(row, 0) + self._listing.beta * beta.overnight // 1000
+        gap = self._impact.gap.pop(self._row, 0) + self._listing.beta * factor.overnight // 1000
         gap += volatility * bell(*draw[0:4]) // 2000
-        move = self._impact.intraday.pop(row, 0) + self._listing.beta * beta.intraday // 1000
+        move = self._impact.intraday.pop(self._row, 0) + self._listing.beta * factor.intraday // 1000
         move += self._regime.drift + volatility * bell(*draw[4:8]) // 1150
         opening = _moved(self._level, gap)
         self._level = _moved(opening, move)
@@ -138,8 +187,8 @@ class _PathState:
         busy = 650 + draw[12] * 700 // 65536 + min((abs(gap) + abs(move)) // 25, 4000)
         self.volumes.append(self._usual_volume * busy // 1000)
 
-    def _apply_due(self, today: date) -> None:
-        due = [event for event in self._announced if event.effective is not None and event.effective <= today]
+    def _apply_due(self) -> None:
+        due = [event for event in self._announced if event.effective is not None and event.effective <= self._today]
         # One on a day: what a share is entitled to never depends on an order within the day.
         for event in due[:1]:
             self._announced.remove(event)
@@ -156,93 +205,66 @@ class _PathState:
                 ]
                 self._factor = (self._factor[0] * new, self._factor[1] * old)
                 kind, value = ActionKind.SPLIT, Decimal(new) / old
-            self.actions.append(CorporateAction(self._listing.symbol, today, kind, value))
+            self.actions.append(CorporateAction(self._listing.symbol, self._today, kind, value))
 
-    def _todays_events(self, row: int, today: date, draw: tuple[int, ...]) -> list[Event]:
+    def _todays_events(self, draw: tuple[int, ...]) -> list[Event]:
         found = []
-        if self._quarter is not None and self._quarter.released <= today:
-            found += self._report(row, today, self._quarter)
+        if self._quarter is not None and self._quarter.released <= self._today:
+            found += self._report(self._quarter)
         elif draw[13] < 65536 // 15:
-            found.append(self._surprise(row, today, draw))
+            found.append(self._surprise(draw))
         if self._company is not None and not self._announced:
-            found += self._split(row, today, self._company)
-        for quarter in [quarter for quarter in self._unfiled if quarter.filed <= today]:
+            found += self._split(self._company)
+        for quarter in [quarter for quarter in self._unfiled if quarter.filed <= self._today]:
             self._unfiled.remove(quarter)
-            self.reports.append((today, quarter))
+            self.reports.append((self._today, quarter))
         return found
 
-    def _surprise(self, row: int, today: date, draw: tuple[int, ...]) -> Event:
+    def _event(self, kind: str, slot: Slot, **details: Any) -> Event:
+        return Event(row=self._row, session=self._today, kind=kind, slot=slot, price=self._last_close(), **details)
+
+    def _surprise(self, draw: tuple[int, ...]) -> Event:
         kinds = COMPANY_NEWS if self._company is not None else CRYPTO_NEWS
         direction = 1 if draw[14] < 34000 else -1
         # What is news to a quiet share is small, to a wild one large.
         scale = self._listing.volatility
         jump = direction * (scale * (600 + draw[17] * 1400 // 65536) // 1000)
         drift = direction * (scale * (120 + draw[18] * 140 // 65536) // 1000)
-        slot = Slot(draw[16] * 3 >> 16)
         kind = kinds[draw[15] * len(kinds) >> 16]
-        return Event(
-            row=row,
-            session=today,
-            slot=slot,
-            kind=kind,
-            direction=direction,
-            jump=jump,
-            drift=drift,
-            price=self._last_close(),
-        )
+        return self._event(kind, Slot(draw[16] * 3 >> 16), direction=direction, jump=jump, drift=drift)
 
-    def _report(self, row: int, today: date, quarter: Quarter) -> list[Event]:
+    def _report(self, quarter: Quarter) -> list[Event]:
         company, business = self._company, self._business
         if company is None or business is None:
             return []
         slot = Slot.BEFORE_OPEN if company.before_open else Slot.AFTER_CLOSE
         jump = quarter.surprise * 550 + quarter.guidance * company.volatility * 3 // 2
         jump = min(max(jump, -150_000), 150_000)
-        direction = (quarter.surprise >= IN_LINE) - (quarter.surprise <= -IN_LINE)
-        found = [
-            Event(
-                row=row,
-                session=today,
-                slot=slot,
-                kind=EARNINGS,
-                direction=direction,
-                jump=jump,
-                drift=jump // 24 if abs(jump) > 8_000 else 0,
-                quarter=quarter,
-                amount=self._factor[0],
-                per=self._factor[1],
-                price=self._last_close(),
-            )
-        ]
+        new, old = self._factor
+        report = self._event(
+            EARNINGS,
+            slot,
+            direction=(quarter.surprise >= IN_LINE) - (quarter.surprise <= -IN_LINE),
+            jump=jump,
+            drift=jump // 24 if abs(jump) > 8_000 else 0,
+            quarter=quarter,
+            amount=new,
+            per=old,
+        )
         self._unfiled.append(quarter)
         self._quarter = business.next()
-        if company.payout:
-            found.append(self._declare(row, today, slot, company))
-        return found
+        return [report, self._declare(slot, company)] if company.payout else [report]
 
-    def _declare(self, row: int, today: date, slot: Slot, company: Company) -> Event:
-        price = self._last_close()
-        fair = max(price * company.payout // 4000, 1)
+    def _declare(self, slot: Slot, company: Company) -> Event:
+        fair = max(self._last_close() * company.payout // 4000, 1)
         before = self._dividend
         if not before or fair * 100 > before * 112 or fair * 100 < before * 55:
             self._dividend = fair
         change = (self._dividend > before) - (self._dividend < before) if before else 0
-        event = Event(
-            row=row,
-            session=today,
-            slot=slot,
-            kind=DIVIDEND,
-            direction=change,
-            jump=change * (4_000 if change > 0 else 18_000),
-            drift=change * 600,
-            amount=self._dividend,
-            effective=_weekday(today.toordinal() + _NOTICE),
-            price=price,
-        )
-        self._announced.append(event)
-        return event
+        jump = change * (4_000 if change > 0 else 18_000)
+        return self._announce(DIVIDEND, slot, direction=change, jump=jump, drift=change * 600, amount=self._dividend)
 
-    def _split(self, row: int, today: date, company: Company) -> list[Event]:
+    def _split(self, company: Company) -> list[Event]:
         # Not the last close: on the day of a split that is still a price of the old shares.
         price = self._level // _CENT
         if price > company.split_above:
@@ -251,23 +273,12 @@ class _PathState:
             new, old, jump = 1, _REVERSE_PER, -6_000
         else:
             return []
-        effective = _weekday(today.toordinal() + _NOTICE)
-        event = Event(
-            row=row,
-            session=today,
-            slot=Slot.AFTER_CLOSE,
-            kind=SPLIT,
-            direction=0,
-            jump=jump,
-            drift=0,
-            quarter=None,
-            amount=new,
-            per=old,
-            effective=effective,
-            price=self._last_close(),
-        )
+        return [self._announce(SPLIT, Slot.AFTER_CLOSE, direction=0, jump=jump, drift=0, amount=new, per=old)]
+
+    def _announce(self, kind: str, slot: Slot, **details: Any) -> Event:
+        event = self._event(kind, slot, effective=_weekday(self._today.toordinal() + _NOTICE), **details)
         self._announced.append(event)
-        return [event]
+        return event
 
     def _last_close(self) -> int:
         return self.columns[3][-1] // _CENT if self.columns[3] else self._listing.price

@@ -48,6 +48,6 @@ def profile_of(data: DataSpec, symbol: Symbol) -> str:
     """The profile of a listing of the demo market; empty for a data folder, which has none."""
     if data.folder is not None:
         return ""
-    from connectors.demo.profiles import profile_of as demo_profile
+    from connectors.demo.listings import profile_of as demo_profile
 
     return demo_profile(symbol)

@@ -14,12 +14,10 @@ from hypothesis import strategies as st
 
 from connectors.demo import DEFAULT_WATCHLIST, DemoMarket
 from connectors.demo.economy import SERIES
-from connectors.demo.events import EARNINGS, SPLIT, Slot
-from connectors.demo.listings import load_listings
+from connectors.demo.listings import Company, load_listings, profile_of
 from connectors.demo.market import EPOCH
 from connectors.demo.market_factor import factor_moves
-from connectors.demo.price_path import PricePath, draw_path
-from connectors.demo.profiles import profile_of
+from connectors.demo.price_path import EARNINGS, SPLIT, PricePath, Slot, draw_path
 from engine.domain.macro import end_of_vintage
 from engine.domain.market import NANO, ActionKind, PriceHistory
 from engine.errors import MissingData, UsageError
@@ -28,9 +26,12 @@ from tests.connectors.weekdays import Weekdays, calendar_for
 SESSIONS = [day.toordinal() for day in Weekdays().sessions(EPOCH, date(2025, 12, 31))]
 
 
+COMPANIES = {symbol: one for symbol, one in load_listings().items() if isinstance(one, Company)}
+
+
 def paths(seed: int) -> dict[str, PricePath]:
     moves = factor_moves(seed, SESSIONS)
-    return {symbol: draw_path(seed, listing, SESSIONS, moves) for symbol, listing in load_listings().companies.items()}
+    return {symbol: draw_path(seed, company, SESSIONS, moves) for symbol, company in COMPANIES.items()}
 
 
 def columns(history: PriceHistory, rows: int) -> list[bytes]:
@@ -225,9 +226,8 @@ def test_results_come_every_quarter_and_move_the_price_at_once() -> None:
 async def test_the_fund_is_the_mean_of_its_companies() -> None:
     market = DemoMarket(4, calendar_for, date(2022, 12, 30))
     fund = await market.history("FABX")
-    companies = load_listings().companies
-    histories = {symbol: await market.history(symbol) for symbol in companies}
-    taken = {symbol: {a.ex_date: a for a in await market.actions(symbol) or ()} for symbol in companies}
+    histories = {symbol: await market.history(symbol) for symbol in COMPANIES}
+    taken = {symbol: {a.ex_date: a for a in await market.actions(symbol) or ()} for symbol in COMPANIES}
     for row in range(1, len(fund)):
         mean = 0.0
         for symbol, history in histories.items():

@@ -1,4 +1,4 @@
-"""News of the demo market: items that move prices, their repetitions, and talk that moves nothing."""
+"""News and filings of the demo market: items that move prices, their repetitions, and talk that moves nothing."""
 
 from __future__ import annotations
 
@@ -7,27 +7,46 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime, time, timedelta
 from functools import cache
 from types import MappingProxyType
-from typing import Any
 
-from connectors.demo.events import Event, Slot
 from connectors.demo.listings import Company, Listing, read_toml
-from connectors.demo.phrases import dollars, event_fields, listing_fields
-from connectors.demo.price_path import PricePath
+from connectors.demo.phrases import (
+    dollars,
+    event_fields,
+    listing_fields,
+    millions,
+    moved,
+    permille,
+    quarter_name,
+    written_date,
+)
+from connectors.demo.price_path import Event, PricePath, Slot
+from connectors.demo.quarters import Quarter
 from connectors.demo.seeded_random import SeededRandom
-from engine.domain.market import NewsItem, is_crypto
+from engine.domain.market import Filing, NewsItem, is_crypto
 from engine.ports import Calendar
 
 _MOST_PER_DAY = 4
 _CENT = 10_000_000
 _DIRECTIONS = {1: "good", 0: "flat", -1: "bad"}
-_COMPANY_TALK = ("comment", "comment", "calendar", "community", "mention", "mention", "rumour", "rumour", "denial")
-_CRYPTO_TALK = ("coin_comment", "coin_comment", "coin_comment", "rumour")
+_COMPANY_TALK: tuple[str, ...] = (
+    "comment",
+    "comment",
+    "calendar",
+    "community",
+    "mention",
+    "mention",
+    "rumour",
+    "rumour",
+    "denial",
+)
+_CRYPTO_TALK: tuple[str, ...] = ("coin_comment", "coin_comment", "coin_comment", "rumour")
 _MOVES_NOTHING = frozenset((*_COMPANY_TALK, *_CRYPTO_TALK, "fund", "recap", "coin_recap"))
 
 
-@cache
-def _templates() -> dict[str, Any]:
-    return read_toml("news.toml")
+_OUTLOOK = {1: "raised", 0: "kept", -1: "cut"}
+_PLACES = ("Lindale", "Eastmere", "Greyfriars", "Corrib Sands")
+
+_templates = cache(read_toml)
 
 
 def _sentence(template: str, fields: Mapping[str, str]) -> str:
@@ -44,28 +63,17 @@ class NewsWriter:
         self._first = first
         self._last = last
 
-    def company(self, company: Company, path: PricePath) -> tuple[NewsItem, ...]:
-        """Events, recaps and talk about a company."""
-        return self._print(company, path, _COMPANY_TALK, quiet=380)
-
-    def crypto(self, crypto: Listing, path: PricePath) -> tuple[NewsItem, ...]:
-        """Events, recaps and talk about the crypto asset, on any day of the week."""
-        return self._print(crypto, path, _CRYPTO_TALK, quiet=420)
-
-    def fund(self, fund: Listing, path: PricePath) -> tuple[NewsItem, ...]:
-        """Recaps and talk about the fund, which has no events of its own."""
-        return self._print(fund, path, ("fund",), quiet=700)
-
-    def _print(self, listing: Listing, path: PricePath, talk: tuple[str, ...], quiet: int) -> tuple[NewsItem, ...]:
+    def items(self, listing: Listing, path: PricePath) -> tuple[NewsItem, ...]:
+        """Events, recaps and talk about a listing; a crypto asset has them on any day of the week."""
         by_day: dict[date, list[NewsItem]] = defaultdict(list)
-        for item in self._all(listing, path, talk, quiet):
+        for item in self._all(listing, path):
             # The first come, events before talk, fill a day.
             if self._first <= item.date <= self._last and len(by_day[item.date]) < _MOST_PER_DAY:
                 by_day[item.date].append(item)
         items = [item for day in by_day.values() for item in day]
         return tuple(sorted(items, key=lambda item: (item.available_at, item.id)))
 
-    def _all(self, listing: Listing, path: PricePath, talk: tuple[str, ...], quiet: int) -> Iterator[NewsItem]:
+    def _all(self, listing: Listing, path: PricePath) -> Iterator[NewsItem]:
         echoes: list[NewsItem] = []
         for number, event in enumerate(path.events):
             item = self._event(listing, event)
@@ -73,9 +81,7 @@ class NewsWriter:
             random = SeededRandom(self._seed, listing.symbol, "echo", number)
             if random.chance(350) and item.published is not None and item.headline is not None:
                 later = item.published + timedelta(minutes=random.between(240, 1500))
-                echoes.append(
-                    self._write(listing, "echo", random, later, voice="wires", fields={"again": item.headline})
-                )
+                echoes.append(self._write(listing, "echo", random, later, fields={"again": item.headline}))
         yield from self._recaps(listing, path)
         yield from echoes
         prices = {
@@ -84,7 +90,7 @@ class NewsWriter:
         price = listing.price
         for ordinal in range(self._first.toordinal(), self._last.toordinal() + 1):
             day = date.fromordinal(ordinal)
-            yield from self._talk(listing, day, talk, quiet, price)
+            yield from self._talk(listing, day, price)
             # Talk of a day may know the close of the day before, never its own.
             price = prices.get(ordinal, price)
 
@@ -99,7 +105,7 @@ class NewsWriter:
         else:
             at = closes + timedelta(seconds=random.between(180, 4200))
         section = f"{event.kind}.{_DIRECTIONS[event.direction]}"
-        return self._write(listing, section, random, at, voice="wires", fields=event_fields(event), price=event.price)
+        return self._write(listing, section, random, at, fields=event_fields(event), price=event.price)
 
     def _recaps(self, listing: Listing, path: PricePath) -> Iterator[NewsItem]:
         history = path.history
@@ -114,25 +120,27 @@ class NewsWriter:
             if session in jumps or not random.chance(600 if abs(move) >= 35 else 60):
                 continue
             fields = {
-                "move": f"{abs(move) // 10}.{abs(move) % 10}%",
+                "move": permille(move),
                 "close": dollars(close // _CENT),
                 "low": dollars(history.low[row] // _CENT),
                 "high": dollars(history.high[row] // _CENT),
             }
             at = self._calendar.closes_at(date.fromordinal(session)) + timedelta(seconds=random.between(240, 5400))
-            yield self._write(
-                listing, f"{kind}.{'up' if move >= 0 else 'down'}", random, at, voice="wires", fields=fields
-            )
+            yield self._write(listing, f"{kind}.{'up' if move >= 0 else 'down'}", random, at, fields=fields)
 
-    def _talk(self, listing: Listing, day: date, talk: tuple[str, ...], quiet: int, price: int) -> Iterator[NewsItem]:
+    def _talk(self, listing: Listing, day: date, price: int) -> Iterator[NewsItem]:
+        """Talk of a day; `quiet` is the probability of none, per thousand."""
+        if isinstance(listing, Company):
+            talk, quiet = _COMPANY_TALK, 380
+        else:
+            talk, quiet = (_CRYPTO_TALK, 420) if is_crypto(listing.symbol) else (("fund",), 700)
         random = SeededRandom(self._seed, listing.symbol, "talk", day.toordinal())
         if random.chance(quiet + (350 if day.weekday() > 4 else 0)):
             return
         for _ in range(1 + random.chance(300) + random.chance(120)):
             kind = random.pick(talk)
             at = datetime.combine(day, time(0, tzinfo=UTC)) + timedelta(seconds=random.between(36_000, 85_500))
-            voice = "gossip" if kind == "rumour" else "wires"
-            yield self._write(listing, kind, random, at, voice=voice, price=price)
+            yield self._write(listing, kind, random, at, price=price)
 
     def _write(
         self,
@@ -141,11 +149,10 @@ class NewsWriter:
         random: SeededRandom,
         at: datetime,
         *,
-        voice: str,
         fields: Mapping[str, str] = MappingProxyType({}),
         price: int | None = None,
     ) -> NewsItem:
-        templates = _templates()
+        templates = _templates("news.toml")
         forms = templates
         for part in section.split("."):
             forms = forms[part]
@@ -154,7 +161,7 @@ class NewsWriter:
             headline, summary = (_sentence(form, values) for form in random.pick(forms["stories"]))
         else:
             headline, summary = (_sentence(random.pick(forms[part]), values) for part in ("headlines", "texts"))
-        source = random.pick(templates["voices"][voice])
+        source = random.pick(templates["voices"]["gossip" if section == "rumour" else "wires"])
         at = at.astimezone(UTC)
         # Some talk is corrected after it came out; then it counts as known from the correction on.
         corrected = section.split(".", maxsplit=1)[0] in _MOVES_NOTHING and random.chance(40)
@@ -172,3 +179,46 @@ class NewsWriter:
             source=source,
             sentiment=None,
         )
+
+
+def filing_of(seed: int, company: Company, quarter: Quarter, session: date, closes: datetime) -> Filing:
+    """The 10-Q or 10-K of a quarter, accepted on a session some time after its close."""
+    random = SeededRandom(seed, company.symbol, "filing", quarter.number)
+    forms = _templates("filings.toml")
+    parts = [
+        random.pick(forms["results"]),
+        random.pick(forms["profit"]),
+        random.pick(forms["trend"]["up" if quarter.growth >= 0 else "down"]),
+        random.pick(forms["liquidity"]["texts"]),
+        random.pick(forms["outlook"][_OUTLOOK[quarter.guidance]]),
+        random.pick(forms["risks"]["texts"]),
+    ]
+    if quarter.form == "10-K":
+        parts.insert(2, random.pick(forms["annual"]["texts"]))
+    summary = " ".join(parts).format_map(_fields(company, quarter, random))
+    name = f"{company.symbol.lower()}-{quarter.form.lower()}-{quarter.ended:%Y%m%d}-{random.below(1 << 32):08x}"
+    accepted = closes + timedelta(seconds=random.between(4500, 8100))
+    return Filing(
+        id=name, symbol=company.symbol, form=quarter.form, date=session, available_at=accepted, summary=summary
+    )
+
+
+def _fields(company: Company, quarter: Quarter, random: SeededRandom) -> dict[str, str]:
+    return {
+        "name": company.name,
+        "sector": company.sector,
+        "product": random.pick(company.products),
+        "partner": random.pick(company.partners),
+        "place": random.pick(_PLACES),
+        "payout": " and dividends" if company.payout else "",
+        "line": millions(company.revenue * random.between(150, 400)),
+        "quarter": quarter_name(quarter),
+        "year": str(quarter.fiscal_year),
+        "ended": written_date(quarter.ended),
+        "revenue": millions(quarter.revenue),
+        "year_ago": millions(quarter.year_ago),
+        "year_revenue": millions(quarter.year_revenue),
+        "moved": moved(quarter.growth),
+        "income": millions(quarter.income),
+        "margin": permille(quarter.margin),
+    }
