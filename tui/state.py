@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 LOG_LINES = 400
 ANSWER_CHARACTERS = 20_000
 """Characters of one answer that a screen shows."""
-COMBINED = "combined"
-"""The name of the pane with the opinions of several owners and the decision on them."""
+OWNERS = "owners"
+"""The name of the pane with the opinions of several owners and the decision on them, or a decision of each."""
 
 
 class Progress(StrEnum):
@@ -163,12 +163,7 @@ class DeskState:
         if len(owners) < 2:
             return next(iter(owners.values()), self._waiting())
         panes = [replace(pane, owner=owner) for owner, steps in owners.items() for pane in steps]
-        return (*panes, self._combined(symbol))
-
-    def signal(self, symbol: str) -> Signal | None:
-        """The latest decision for a symbol; None where there is none, or several owners decided each for itself."""
-        made = self.signals.get(symbol, {})
-        return next(iter(made.values())) if len(made) == 1 else None
+        return (*panes, self._owners(symbol))
 
     @property
     def decided(self) -> int:
@@ -186,13 +181,13 @@ class DeskState:
     def _waiting(self) -> tuple[Pane, ...]:
         return tuple(Pane(step=step) for step in self.steps)
 
-    def _combined(self, symbol: str) -> Pane:
+    def _owners(self, symbol: str) -> Pane:
         opinions, decisions = self.opinions.get(symbol, {}), self.signals.get(symbol, {})
         made = {
             "decision" if opinions else owner: one for owner, one in decisions.items() if one.session == self.session
         }
         text = "\n".join(f"{name}: {one.terms}" for name, one in (*opinions.items(), *made.items()))
-        return Pane(step=COMBINED, progress=Progress.ANSWERED if made else Progress.WAITING, text=text)
+        return Pane(step=OWNERS, progress=Progress.ANSWERED if made else Progress.WAITING, text=text)
 
 
 def opening_state(opening: Opening) -> DeskState:

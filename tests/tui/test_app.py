@@ -82,6 +82,16 @@ async def test_a_cycle_streams_pauses_and_ends_in_signals(running: Running, tmp_
         assert table(pilot, "positions").rows[0].key == "AAA-USD"
 
 
+async def test_a_click_chooses_the_row_that_it_hits(running: Running) -> None:
+    async with running() as pilot:
+        screen = pilot.app.screen
+        assert isinstance(screen, DeskScreen)
+        await pilot.click("#watchlist", offset=(5, 3))
+        assert screen.symbol == "BBB-USD"
+        await pilot.click("#watchlist", offset=(5, 1))
+        assert screen.symbol == "BBB-USD", "the heading is no row"
+
+
 async def test_keys_are_answered_while_a_cycle_runs(running: Running, tmp_path: Path) -> None:
     async with running(desk=FakeDesk(tmp_path, pause=10, symbols=[f"S{n}-USD" for n in range(12)])) as pilot:
         await pilot.press("r")

@@ -13,6 +13,7 @@ from engine.messages.events import (
     DecisionMade,
     Event,
     Noticed,
+    OpinionFormed,
     OrderFilled,
     RunFinished,
     RunStarted,
@@ -171,6 +172,75 @@ def test_a_decision_is_a_signal_and_a_line() -> None:
     assert state.signals["ABC"]["desk"].action == "BUY"
     assert state.lines[-1].text == "ABC BUY 5 % (cut: 10 to 5 %: cash floor)"
     assert state.lines[-1].level == "decision"
+
+
+def _of(owner: str, *, symbol: str = "ABC") -> list[Event]:
+    """An owner's last question and its answer."""
+    return [replace(event, owner=owner, symbol=symbol) for event in (_step("decision"), _answer("decision"))]
+
+
+def _decided(owner: str, action: str = "BUY", size: int = 5) -> DecisionMade:
+    return DecisionMade(
+        run="r1",
+        time=NOW,
+        session=DAY,
+        symbol="ABC",
+        owner=owner,
+        action=action,
+        size=Decimal(size),
+        reason="rising",
+        cut="",
+    )
+
+
+def _opinion(owner: str, action: str, size: int) -> OpinionFormed:
+    return OpinionFormed(
+        run="r1",
+        time=NOW,
+        session=DAY,
+        symbol="ABC",
+        owner=owner,
+        action=action,
+        size=Decimal(size),
+        reason="so",
+    )
+
+
+def test_one_owner_is_not_named_whatever_it_is_called() -> None:
+    state = _fold(_started(), *_of("bull"), _decided("bull"))
+    assert [pane.name for pane in state.panes_of("ABC")] == list(STEPS)
+    assert state.lines[-1].text == "ABC BUY 5 %"
+    assert state.decided == 1
+
+
+def test_every_owner_has_panes_and_an_opinion_beside_the_combined_decision() -> None:
+    state = _fold(_started(), *_of("bull"), replace(_step("decision"), owner="bear"))
+    assert state.decided == 0
+    assert [pane.progress for pane in state.panes_of("ABC") if pane.step == "decision"] == [
+        Progress.ANSWERED,
+        Progress.THINKING,
+    ]
+    state = _fold(*_of("bear"), _opinion("bull", "BUY", 7), _opinion("bear", "HOLD", 0), state=state)
+    combined = state.panes_of("ABC")[-1]
+    assert (combined.name, combined.progress) == ("owners", Progress.WAITING)
+    state = after(state, _decided("desk"))
+    panes = state.panes_of("ABC")
+    assert [pane.name for pane in panes] == [f"{o}: {s}" for o in ("bull", "bear") for s in STEPS] + ["owners"]
+    assert panes[-1].text == "bull: BUY 7 %\nbear: HOLD\ndecision: BUY 5 %"
+    assert [line.text for line in state.lines[-3:]] == ["ABC bull: BUY 7 %", "ABC bear: HOLD", "ABC BUY 5 %"]
+    assert state.decided == 1
+
+
+def test_owners_with_books_of_their_own_decide_each_for_itself() -> None:
+    state = _fold(_started(), *_of("bull"), *_of("bear"), _decided("bull"), _decided("bear", "HOLD", 0))
+    assert {owner: signal.terms for owner, signal in state.signals["ABC"].items()} == {
+        "bull": "BUY 5 %",
+        "bear": "HOLD",
+    }
+    assert state.panes_of("ABC")[-1].text == "bull: BUY 5 %\nbear: HOLD"
+    assert state.lines[-1].text == "ABC HOLD for bear"
+    later = after(state, replace(_decided("desk", "SELL"), session=date(2024, 3, 4)))
+    assert set(later.signals["ABC"]) == {"desk"}, "decisions of an earlier session are gone"
 
 
 def test_settled_books_keep_a_cost_until_the_shares_change() -> None:

@@ -5,6 +5,7 @@ A pane streams the answer as it arrives, then shows the finished text with its m
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import groupby
 from typing import ClassVar, NamedTuple
 
@@ -180,11 +181,7 @@ def decision_summary(desk: DeskState, symbol: str) -> Content:
     parts: list[Part] = []
     for owner, signal in signals.items():
         parts += ["\n\n"] if parts else []
-        parts += _decision(signal, f"{owner}: " if len(signals) > 1 else "")
-    if opinions:
-        parts.append(("\n\nOpinions", MUTED))
-        for owner, opinion in opinions.items():
-            parts += [(f"\n{owner}: ", MUTED), (opinion.terms, ACTION_INKS.get(opinion.action, "bold"))]
+        parts += _decision(signal, opinions, f"{owner}: " if len(signals) > 1 else "")
     silent = [pane.name for pane in desk.panes_of(symbol) if pane.progress is Progress.ABSTAINED]
     if silent:
         parts += [("\n\nAbstained\n", MUTED), ("\n".join(silent), "$warning")]
@@ -192,7 +189,7 @@ def decision_summary(desk: DeskState, symbol: str) -> Content:
     return Content.assemble(*parts)
 
 
-def _decision(signal: Signal, owner: str) -> list[Part]:
+def _decision(signal: Signal, opinions: Mapping[str, Signal], owner: str) -> list[Part]:
     size = amounts.size(signal.size)
     parts: list[Part] = [
         (owner, MUTED),
@@ -200,6 +197,10 @@ def _decision(signal: Signal, owner: str) -> list[Part]:
         (f" {size} % of the portfolio" if size else "", ""),
         (f"\nafter the close of {signal.session}", MUTED),
     ]
+    if opinions:
+        parts.append(("\n\nOpinions", MUTED))
+        for name, opinion in opinions.items():
+            parts += [(f"\n{name}: ", MUTED), (opinion.terms, ACTION_INKS.get(opinion.action, "bold"))]
     if signal.cut:
         parts += [("\n\nLimits changed it\n", MUTED), (signal.cut, "$warning")]
     return [*parts, ("\n\nReason\n", MUTED), Content(signal.reason or "none was given")]

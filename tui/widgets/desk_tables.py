@@ -76,8 +76,8 @@ def _signal(desk: DeskState, symbol: str) -> Cell:
     if not made:
         return Cell("-", "muted")
     if len(made) > 1:
-        actions = Counter(signal.action for signal in made)
-        return Cell(" ".join(f"{count} {action}" for action, count in actions.most_common()))
+        (action, count), *_ = Counter(signal.action for signal in made).most_common()
+        return Cell(f"{action:<4} {count}/{len(made)}", ACTION_INKS.get(action, "text"))
     action, size = made[0].action, amounts.size(made[0].size)
     text = "abstain" if action == "ABSTAIN" else f"{action:<4} {size:>2}".rstrip()
     return Cell(text, ACTION_INKS.get(action, "text"), action)

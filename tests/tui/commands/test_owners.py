@@ -19,6 +19,8 @@ import pytest
 from engine import places
 from engine.domain.portfolio import ZERO
 from engine.journal.reader import JournalReader
+from engine.reports.documents.records import records_in
+from engine.reports.documents.trail import latest
 from engine.session.owner_books import BookSettlement
 from engine.session.recorder import DeskRecorder
 from tests.tui.commands.conftest import Run
@@ -137,6 +139,8 @@ def test_a_desk_keeps_its_owners_from_one_run_to_the_next(
 
 def assert_the_trail_shows_every_owner(run: Run, mode: str) -> None:
     decided = run("why", "ORVL", "2025-03-05", "--json").json["decisions"]
+    with records_in(places.desk_journal("demo"), "demo") as records:
+        assert {made.key.owner for made in latest(records, "ORVL")} == {made["owner"] for made in decided}
     for part in ("opinions", "answers", "recollections"):
         assert {row["owner"] for made in decided for row in made[part]} == set(OWNERS), part
     shown = run("why", "ORVL", "2025-03-05").out
