@@ -59,18 +59,18 @@ class AlpacaLive:
     async def _poll(self, feed: str, symbols: Sequence[Symbol], states: _FeedStates, data: AlpacaData) -> None:
         while True:
             await self._sleep(POLL_EVERY)
-            if feed in states.streaming:
+            if states.streams(feed):
                 continue
             try:
                 messages = await data.latest(symbols)
             except CredentialsRefused:
                 raise
             except PaperdeskError as error:
-                states.poll_changed(feed, str(error))
+                states.poll_changed(feed, Delivery.DOWN, str(error))
                 continue
-            if feed in states.streaming:
+            if states.streams(feed):
                 continue  # the stream came back during the request
-            states.poll_changed(feed, "")
+            states.poll_changed(feed, Delivery.POLLING, "the stream is down: requested instead")
             for message in messages:
                 states.on_message(message)
 
@@ -87,35 +87,24 @@ class _FeedStates:
 
     def __init__(self, clock: Clock, on_message: OnMessage) -> None:
         self.on_message = on_message
-        self.streaming: set[str] = set()
-        """Feeds whose stream is up."""
         self._clock = clock
-        self._answered: set[str] = set()
-        self._reported: dict[str, Delivery] = {}
+        self._deliveries: dict[str, Delivery] = {}
+
+    def streams(self, feed: str) -> bool:
+        """True while a feed's stream is up."""
+        return self._deliveries.get(feed) is Delivery.STREAM
 
     def stream_changed(self, feed: str, delivery: Delivery, detail: str) -> None:
         """Note that a feed's stream is up, which ends its polling, or down."""
-        if delivery is Delivery.STREAM:
-            self.streaming.add(feed)
-            self._answered.discard(feed)
-        else:
-            self.streaming.discard(feed)
-        self._report(feed, detail)
+        if delivery is Delivery.STREAM or self._deliveries.get(feed) is not Delivery.POLLING:
+            self._change(feed, delivery, detail)
 
-    def poll_changed(self, feed: str, detail: str) -> None:
+    def poll_changed(self, feed: str, delivery: Delivery, detail: str) -> None:
         """Note that a polling request was answered, or, with a reason, was not."""
-        if detail:
-            self._answered.discard(feed)
-        else:
-            self._answered.add(feed)
-        self._report(feed, detail or "the stream is down: asked for instead")
+        if not self.streams(feed):
+            self._change(feed, delivery, detail)
 
-    def _report(self, feed: str, detail: str) -> None:
-        delivery = Delivery.DOWN
-        if feed in self.streaming:
-            delivery, detail = Delivery.STREAM, ""
-        elif feed in self._answered:
-            delivery = Delivery.POLLING
-        if self._reported.get(feed) is not delivery:
-            self._reported[feed] = delivery
+    def _change(self, feed: str, delivery: Delivery, detail: str) -> None:
+        if self._deliveries.get(feed) is not delivery:
+            self._deliveries[feed] = delivery
             self.on_message(FeedState(feed, delivery, self._clock.now(), detail))

@@ -1,4 +1,4 @@
-"""Alpaca's market data over HTTP, in the form of the data folder: daily bars, corporate actions and news.
+"""Alpaca's market data over HTTP, in the form of the data folder: daily bars, corporate actions, news, latest prices.
 
 Bars are as traded: shares by the exchange's day, crypto by the UTC day, whatever day the service uses.
 """
@@ -6,28 +6,23 @@ Bars are as traded: shares by the exchange's day, crypto by the UTC day, whateve
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
+from functools import partial
 from html import unescape
 from itertools import groupby
 from typing import Any, TypeVar
 
 from connectors.alpaca.account import NEW_YORK
-from connectors.alpaca.data_pages import AlpacaPages
+from connectors.alpaca.failures import code_and_message
 from connectors.alpaca.json_fields import by_wire, compact, exact, positive, to_wire, utc, utc_text
 from connectors.alpaca.settings import AlpacaSettings
+from connectors.rate_limited_http import HttpError, RateLimitedClient, json_object
 from engine.domain.live import LastTrade, Quote
-from engine.domain.market import (
-    ActionKind,
-    Bar,
-    CorporateAction,
-    NewsItem,
-    Symbol,
-    SymbolActions,
-    is_crypto,
-)
+from engine.domain.market import ActionKind, Bar, CorporateAction, NewsItem, Symbol, SymbolActions, is_crypto
+from engine.errors import ConfigError, CredentialsRefused, MissingData, NetworkError, PaperdeskError
 
 Bars = tuple[Symbol, Sequence[Bar]]
 """A symbol with some of its bars, in order; later ones come with a later page."""
@@ -35,9 +30,12 @@ Row = Mapping[str, Any]
 ValueOf = Callable[[Symbol, Row], Quote | LastTrade | None]
 T = TypeVar("T")
 
-BARS_PER_PAGE = 10_000
-_ACTIONS_PER_PAGE = 1000
-_NEWS_PER_PAGE = 50  # the most that there is; without a limit the service's pages never end
+SECONDS_BETWEEN = 0.02
+"""Least time between requests; the limit per minute is the service's own, from its headers."""
+MOST_PAGES = 20_000
+"""Limit of pages, far above any answer that is requested here: a response that never ends is abandoned."""
+BARS_PER_PAGE, _ACTIONS_PER_PAGE = "10000", "1000"
+_NEWS_PER_PAGE = "50"  # the most that there is; without a limit the service's pages never end
 _SYMBOLS_AT_ONCE = 50  # of one request for actions: their names stand in its address
 _BEFORE, _AFTER = timedelta(days=10), timedelta(days=370)
 """Margins of a request for actions: the service selects by the day of processing, a dividend's by the day of its
@@ -58,7 +56,7 @@ _TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
 
 
 class AlpacaData:
-    """The MarketDataService port over AlpacaPages. One instance belongs to one event loop.
+    """The MarketDataService port. One instance belongs to one event loop; close it with `aclose`.
 
     All requests raise CredentialsRefused where the keys are refused, ConfigError where the address or the feed is not
     the account's, MissingData for an invalid symbol, NetworkError where the service cannot be reached or answers
@@ -70,11 +68,20 @@ class AlpacaData:
     def __init__(self, settings: AlpacaSettings, *, first_pause: float = 0.5, longest_wait: float = 90.0) -> None:
         """Set the pauses, which are those of a RateLimitedClient."""
         self.feed = settings.feed
-        self._pages = AlpacaPages(settings, first_pause=first_pause, longest_wait=longest_wait)
+        self._settings = settings
+        self._client = RateLimitedClient(
+            "Alpaca's data service",
+            seconds_between=SECONDS_BETWEEN,
+            timeout=settings.timeout,
+            headers=settings.headers,
+            direct=settings.is_local and settings.data_url == settings.trading_url,
+            first_pause=first_pause,
+            longest_wait=longest_wait,
+        )
 
     async def aclose(self) -> None:
         """Close connections."""
-        await self._pages.aclose()
+        await self._client.aclose()
 
     # Bars
 
@@ -127,8 +134,9 @@ class AlpacaData:
         self, path: str, symbols: Sequence[Symbol], params: Mapping[str, str]
     ) -> AsyncIterator[tuple[Symbol, list[tuple[datetime, Row]]]]:
         names = by_wire(symbols)
-        wanted = ",".join(map(to_wire, symbols))
-        async for page in self._follow(path, wanted, params, _bar_rows, BARS_PER_PAGE):
+        async for page in self._follow(
+            path, _bar_rows, map(to_wire, symbols), limit=BARS_PER_PAGE, sort="asc", **params
+        ):
             for name, rows in page.items():
                 if name in names:
                     yield names[name], rows
@@ -137,16 +145,12 @@ class AlpacaData:
         """The latest quote and trade of every symbol, where there are any; shares and crypto need separate requests."""
         crypto = is_crypto(symbols[0])
         path = "/v1beta3/crypto/us/latest/{}" if crypto else "/v2/stocks/{}/latest"
-        params = {"symbols": ",".join(map(to_wire, symbols))} | ({} if crypto else {"feed": self.feed})
+        feed = {} if crypto else {"feed": self.feed}
         names = by_wire(symbols)
         messages: list[Quote | LastTrade] = []
         for kind, value_of in (("quotes", quote_of), ("trades", trade_of)):
-
-            def read(page: dict[str, Any], kind: str = kind, value_of: ValueOf = value_of) -> list[Quote | LastTrade]:
-                values = (value_of(names[name], row) for name, row in page[kind].items() if name in names)
-                return [value for value in values if value is not None]
-
-            async for page in self._pages.follow(path.format(kind), params, read):
+            read = partial(_latest_rows, kind=kind, value_of=value_of, names=names)
+            async for page in self._follow(path.format(kind), read, map(to_wire, symbols), **feed):
                 messages += page
         return messages
 
@@ -156,11 +160,13 @@ class AlpacaData:
         """All actions with an ex-date within a period, both days included, for every share; crypto has none."""
         shares = [symbol for symbol in symbols if not is_crypto(symbol)]
         actions: dict[Symbol, list[_ActionRow]] = {symbol: [] for symbol in shares}
-        params = {"start": (first - _BEFORE).isoformat(), "end": (last + _AFTER).isoformat()}
+        period = {"start": (first - _BEFORE).isoformat(), "end": (last + _AFTER).isoformat()}
         names = by_wire(shares)
         for at in range(0, len(shares), _SYMBOLS_AT_ONCE):
-            wanted = ",".join(map(to_wire, shares[at : at + _SYMBOLS_AT_ONCE]))
-            async for page in self._follow("/v1/corporate-actions", wanted, params, _action_rows, _ACTIONS_PER_PAGE):
+            wanted = map(to_wire, shares[at : at + _SYMBOLS_AT_ONCE])
+            async for page in self._follow(
+                "/v1/corporate-actions", _action_rows, wanted, limit=_ACTIONS_PER_PAGE, sort="asc", **period
+            ):
                 for name, one in page:
                     if name in names and first <= one.ex_date <= last:
                         actions[names[name]].append(one)
@@ -168,31 +174,62 @@ class AlpacaData:
 
     # News
 
-    async def news(self, symbols: Sequence[Symbol], first: datetime, last: datetime) -> AsyncIterator[list[NewsItem]]:
+    def news(self, symbols: Sequence[Symbol], first: datetime, last: datetime) -> AsyncIterator[list[NewsItem]]:
         """News of symbols changed within a period, in order of the last change, a page at a time.
 
         An article comes once for each of its symbols, in its latest version, and is available from its last change.
         Texts have no markup.
         """
-        params = {
-            "start": utc_text(first, "microseconds"),
-            "end": utc_text(last, "microseconds"),
-            "include_content": "false",
-        }
-        names = by_wire(symbols)
+        return self._follow(
+            "/v1beta1/news",
+            partial(_news_items, names=by_wire(symbols)),
+            map(compact, symbols),
+            start=utc_text(first, "microseconds"),
+            end=utc_text(last, "microseconds"),
+            limit=_NEWS_PER_PAGE,
+            sort="asc",
+            include_content="false",
+        )
 
-        def read(page: dict[str, Any]) -> list[NewsItem]:
-            return [item for row in page["news"] or () for item in _items(row, names)]
+    # Pages
 
-        wanted = ",".join(map(compact, symbols))
-        async for page in self._follow("/v1beta1/news", wanted, params, read, _NEWS_PER_PAGE):
-            yield page
-
-    def _follow(
-        self, path: str, symbols: str, params: Mapping[str, str], read: Callable[[dict[str, Any]], T], limit: int
+    async def _follow(
+        self, path: str, read: Callable[[dict[str, Any]], T], symbols: Iterable[str], **params: str
     ) -> AsyncIterator[T]:
-        every = {"symbols": symbols, "limit": str(limit), "sort": "asc", **params}
-        return self._pages.follow(path, every, read)
+        """The result of `read` on every page of a response about symbols in the service's notation.
+
+        `read` raises ValueError, KeyError or TypeError for a page of another shape, which is then requested again.
+        Raises CredentialsRefused, ConfigError, MissingData, NetworkError, TryAgainLater.
+        """
+        address, query = self._settings.data_url, {"symbols": ",".join(symbols), **params}
+        seen: set[str] = set()
+        while True:
+            try:
+                result = await self._client.get(f"{address}{path}", partial(_page, read=read), params=query)
+            except HttpError as refusal:
+                raise _error_of(refusal.status, self._settings.without_keys(_message(refusal.text)), path) from None
+            if result is None:
+                raise ConfigError(f"there is no {path} at {address}; correct broker.data_url")
+            page, token = result
+            yield page
+            if not token:
+                return
+            if token in seen or len(seen) == MOST_PAGES:
+                raise NetworkError(f"Alpaca's data service never comes to the end of {path}; try again later")
+            seen.add(token)
+            query |= {"page_token": token}
+
+
+def _page(body: bytes, read: Callable[[dict[str, Any]], T]) -> tuple[T, str | None]:
+    """A page and the token of the next one. Raises ValueError for another shape."""
+    document = json_object(body)
+    token = document.get("next_page_token")
+    if token is not None and not isinstance(token, str):
+        raise ValueError("next_page_token is no text")
+    try:
+        return read(document), token
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"another shape: {type(error).__name__} {error}") from None
 
 
 def quote_of(symbol: Symbol, row: Row) -> Quote | None:
@@ -205,6 +242,11 @@ def quote_of(symbol: Symbol, row: Row) -> Quote | None:
 def trade_of(symbol: Symbol, row: Row) -> LastTrade:
     """A trade. Raises KeyError, TypeError, ValueError for another shape."""
     return LastTrade(symbol, positive(row["p"]), utc(row["t"]))
+
+
+def _latest_rows(page: Row, *, kind: str, value_of: ValueOf, names: Mapping[str, Symbol]) -> list[Quote | LastTrade]:
+    values = (value_of(names[name], row) for name, row in page[kind].items() if name in names)
+    return [value for value in values if value is not None]
 
 
 def _bar_rows(page: dict[str, Any]) -> dict[str, list[tuple[datetime, Row]]]:
@@ -291,7 +333,11 @@ def plain(text: str) -> str:
     return " ".join(unescape(_TAG.sub(" ", _UNSEEN.sub(" ", text))).split())
 
 
-def _items(row: dict[str, Any], names: dict[str, Symbol]) -> list[NewsItem]:
+def _news_items(page: Row, *, names: Mapping[str, Symbol]) -> list[NewsItem]:
+    return [item for row in page["news"] or () for item in _items(row, names)]
+
+
+def _items(row: Row, names: Mapping[str, Symbol]) -> list[NewsItem]:
     created = utc(row["created_at"])
     known = max(created, utc(row.get("updated_at") or row["created_at"]))
     headline, summary = (plain(row.get(key) or "") for key in ("headline", "summary"))
@@ -314,6 +360,26 @@ def _items(row: dict[str, Any], names: dict[str, Symbol]) -> list[NewsItem]:
     ]
 
 
-def _text(row: dict[str, Any], key: str) -> str | None:
+def _text(row: Row, key: str) -> str | None:
     value = row.get(key)
     return plain(value) or None if isinstance(value, str) else None
+
+
+def _error_of(status: int, message: str, path: str) -> PaperdeskError:
+    if "subscription" in message.lower():
+        return ConfigError(
+            f'Alpaca does not give this account these prices ({message}): set broker.feed = "iex", or subscribe'
+        )
+    if status in {401, 403}:
+        return CredentialsRefused(
+            f"Alpaca's data service refused the keys (HTTP {status}); check APCA_API_KEY_ID and "
+            "APCA_API_SECRET_KEY, and that they belong to the paper account"
+        )
+    if "invalid symbol" in message.lower():
+        return MissingData(f"Alpaca knows no such symbol ({message}); correct desk.symbols or --symbols")
+    return NetworkError(f"Alpaca's data service refused {path} (HTTP {status}): {message or 'no reason given'}")
+
+
+def _message(text: str) -> str:
+    """The message of an error, on one line."""
+    return (code_and_message(text)[1] or " ".join(text.split()))[:200]

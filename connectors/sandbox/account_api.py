@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from datetime import date, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -41,18 +42,10 @@ class AccountApi:
         document = {
             "id": book.facts["account"],
             "account_number": f"PA{int(UUID(book.facts['account'])) % 10**9:09d}",
-            "cash": figures.cash,
-            "equity": figures.equity,
             "portfolio_value": figures.equity,
             "last_equity": book.closes[max(book.closes)] if book.closes else book.initial_cash,
-            "long_market_value": figures.long,
-            "short_market_value": figures.short,
-            "initial_margin": figures.initial_margin,
-            "maintenance_margin": figures.maintenance_margin,
             "last_maintenance_margin": figures.maintenance_margin,
-            "buying_power": figures.buying_power,
             "regt_buying_power": figures.buying_power,
-            "non_marginable_buying_power": figures.cash_power,
             "balance_asof": max(book.closes, default=exchange.now.date()).isoformat(),
             "created_at": book.facts["created"],
             "account_blocked": blocked,
@@ -60,7 +53,7 @@ class AccountApi:
             "trade_suspended_by_user": book.configurations["suspend_trade"],
             "shorting_enabled": not book.configurations["no_shorting"],
         }
-        return FIXED_FIELDS["account"] | texts(document)
+        return FIXED_FIELDS["account"] | texts(asdict(figures) | document)
 
     @route("GET", "/v2/account/configurations")
     def configurations(self, request: Request) -> dict[str, Any]:

@@ -75,26 +75,23 @@ class Store:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """Figures of the account in USD, as of a Regulation T account.
+    """Figures of the account in USD, as of a Regulation T account, under their names on the wire.
 
-    long, short: market values, `short` negative.
+    equity: cash and all positions.
+    short_market_value: negative.
     initial_margin, maintenance_margin: required.
     buying_power: for shares, less open purchases.
-    cash_power: for crypto, which cannot be bought on margin, less open purchases.
+    non_marginable_buying_power: for crypto, which cannot be bought on margin, less open purchases.
     """
 
     cash: Decimal
-    long: Decimal
-    short: Decimal
+    equity: Decimal
+    long_market_value: Decimal
+    short_market_value: Decimal
     initial_margin: Decimal
     maintenance_margin: Decimal
     buying_power: Decimal
-    cash_power: Decimal
-
-    @property
-    def equity(self) -> Decimal:
-        """Cash and all positions."""
-        return self.cash + self.long + self.short
+    non_marginable_buying_power: Decimal
 
 
 class Book:
@@ -180,15 +177,17 @@ class Book:
             elif order.side is Side.BUY:
                 reserved += EXACT.multiply(order.remaining, order.limit_price or prices[order.symbol])
         cash = self.portfolio.cash
-        free = cash + long + short - initial
+        equity = cash + long + short
+        free = equity - initial
         return Figures(
             cash=cash,
-            long=long,
-            short=short,
+            equity=equity,
+            long_market_value=long,
+            short_market_value=short,
             initial_margin=initial.quantize(CENT),
             maintenance_margin=maintenance.quantize(CENT),
             buying_power=max(ZERO, 2 * free - reserved).quantize(CENT),
-            cash_power=max(ZERO, free - reserved).quantize(CENT),
+            non_marginable_buying_power=max(ZERO, free - reserved).quantize(CENT),
         )
 
     def commit(self) -> None:

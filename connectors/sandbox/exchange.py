@@ -151,7 +151,7 @@ class Exchange(MatchingEngine):
         if replaces is not None:
             freed = EXACT.multiply(freed, replaces.limit_price or ask)
         account = self.figures()
-        _check_power((account.cash_power if crypto else account.buying_power) + freed, cost)
+        _check_power((account.non_marginable_buying_power if crypto else account.buying_power) + freed, cost)
         return "buy_to_close" if held < 0 else "buy_to_open"
 
     def _sale_intent(self, ticket: Ticket, price: Decimal, freed: Decimal) -> str:

@@ -183,15 +183,11 @@ def _checked(document: dict[str, Any]) -> dict[str, Any]:
 def _like(name: str, value: Any, default: Any) -> Any:
     """A value converted to the type of its field. Raises ApiError."""
     try:
-        if isinstance(default, bool) or isinstance(value, bool):
-            fits = isinstance(default, bool) and isinstance(value, bool)
-        elif isinstance(default, Decimal):
-            value, fits = Decimal(str(value)), True
-        elif isinstance(default, float):
-            value, fits = float(value), True
+        if isinstance(default, Decimal | float) and not isinstance(value, bool):
+            value, fits = type(default)(str(value)), True
         else:
-            fits = isinstance(value, type(default))
-    except (ValueError, TypeError, InvalidOperation):
+            fits = type(value) is type(default)
+    except (ValueError, InvalidOperation):
         fits = False
     if not fits or (isinstance(value, int | float | Decimal) and value < 0):
         raise invalid(f"invalid {name}: {str(value)[:40]!r}")

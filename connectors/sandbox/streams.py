@@ -14,10 +14,9 @@ from websockets.exceptions import ConnectionClosed
 from connectors.sandbox.bars import Timeframe, bars
 from connectors.sandbox.data_api import DataApi
 from connectors.sandbox.exchange import Exchange
-from connectors.sandbox.http_server import Connection
+from connectors.sandbox.http_server import Connection, Websocket
 from connectors.sandbox.market import Listing
 from connectors.sandbox.protocol import Request, json_value, to_json
-from connectors.sandbox.websocket import Websocket
 
 TRADING = "/stream"
 SHARES = ("/v2/iex", "/v2/sip", "/v2/delayed_sip")

@@ -81,7 +81,7 @@ def check(live: Exchange, store: Store, began: dict[str, dict[str, Any]]) -> Non
     figures = live.figures()
     worth = sum((money(EXACT.multiply(q, live.price(_ours(s)))) for s, q in held.items()), Decimal(0))
     assert figures.equity == cash + worth
-    assert figures.buying_power >= 0 and figures.cash_power >= 0
+    assert figures.buying_power >= 0 and figures.non_marginable_buying_power >= 0
     for one in book.orders:
         asked = began[one.client_order_id]
         fills = [a for a in book.activities if a["activity_type"] == "FILL" and a["order_id"] == one.id]

@@ -37,7 +37,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with build_sandbox(DEMO, NOW, cash=Decimal(100_000)) as server, pytest.MonkeyPatch.context() as patch:
         for name, value in server.environment.items():
             patch.setenv(name, value)
-        patch.setattr("connectors.alpaca.data_pages.SECONDS_BETWEEN", 0.0005)
+        patch.setattr("connectors.alpaca.market_data.SECONDS_BETWEEN", 0.0005)
         done = asyncio.run(
             fetch(services(config), "all", FetchOptions(folder=to), DEFAULT_WATCHLIST, SINCE, clock=Standing(NOW))
         )

@@ -68,7 +68,7 @@ def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
         return server
 
     # Pauses between attempts are the HTTP client's test; here they would only take time.
-    monkeypatch.setattr("connectors.alpaca.data_pages.SECONDS_BETWEEN", 0.0005)
+    monkeypatch.setattr("connectors.alpaca.market_data.SECONDS_BETWEEN", 0.0005)
     yield started
     for server in running:
         server.__exit__(None, None, None)
@@ -183,7 +183,7 @@ async def test_earlier_bars_that_stop_on_the_way_leave_no_gap(
     start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     start()
-    monkeypatch.setattr("connectors.alpaca.market_data.BARS_PER_PAGE", 6)
+    monkeypatch.setattr("connectors.alpaca.market_data.BARS_PER_PAGE", "6")
     await fetch(tmp_path, since=date(2024, 2, 20))
     before = {path: path.read_bytes() for path in tmp_path.rglob("prices/*.csv")}
     for stops_after in range(3, 14, 2):
