@@ -10,8 +10,8 @@ from engine.reports.comparison import row_name
 from tui.text_table import table, wrapped
 
 if TYPE_CHECKING:
-    from engine.app.bench.bench import Bench
     from engine.reports.comparison import Cell
+    from engine.reports.documents.research import Bench
     from engine.reports.model_averages import Average
 
 CLOSE = 0.003

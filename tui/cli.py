@@ -29,7 +29,7 @@ class LazyCommands(click.Group):
         found = registered().get(cmd_name)
         if found is None:
             return None
-        command: click.Command = importlib.import_module(found.module).command
+        command: click.Command = getattr(importlib.import_module(found.module), f"{cmd_name}_command")
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

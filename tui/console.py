@@ -67,21 +67,19 @@ def show_json(document: Mapping[str, Any]) -> None:
     show(json.dumps(document, indent=2, allow_nan=False))
 
 
+def show_document(document: Mapping[str, Any], as_json: bool, lines: Callable[[], Iterable[str]]) -> None:
+    """Print a document as JSON, or as the lines of text that are made of it."""
+    if as_json:
+        show_json(document)
+    else:
+        show("\n".join(lines()))
+
+
 def show_records(
     records: Records, document: Mapping[str, Any], as_json: bool, lines: Callable[[], Iterable[str]]
 ) -> None:
-    """Print a document of a desk's records as JSON or as text, which of a desk that has not run says so."""
-    if as_json:
-        show_json(document)
-    elif records.reader is None:
-        show(records.absence)
-    else:
-        show_lines(lines())
-
-
-def show_lines(lines: Iterable[str]) -> None:
-    """Print lines of text as one."""
-    show("\n".join(lines))
+    """Print a document of a desk's records; the text of a desk that has not run says so."""
+    show_document(document, as_json, lines if records.reader is not None else lambda: [records.absence])
 
 
 def _takes(characters: str) -> bool:

@@ -1,4 +1,4 @@
-"""Ctrl-C for work that can stop between two steps: the first asks, the second ends at once."""
+"""Ctrl-C for work that can stop between two steps: the first requests a stop, the second ends at once."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ import threading
 from types import FrameType, TracebackType
 from typing import Any, Self
 
-ASKED = b"\npaperdesk: stopping after this session; Ctrl-C again stops at once\n"
+STOPPING = b"\npaperdesk: stopping after this session; Ctrl-C again stops at once\n"
 
 
 class Interruption:
-    """A context in which Ctrl-C is a question: `asked` says whether it was pressed. The second raises
-    KeyboardInterrupt. Outside the main thread, where no signal arrives, it is never asked."""
+    """A context in which the first Ctrl-C is a request, which `requested` tells, and the second raises
+    KeyboardInterrupt. Outside the main thread, where no signal arrives, nothing is ever requested."""
 
     def __init__(self) -> None:
         self._pressed = False
         self._before: Any = None
 
-    def asked(self) -> bool:
+    def requested(self) -> bool:
         """Whether to stop soon."""
         return self._pressed
 
@@ -39,4 +39,4 @@ class Interruption:
             raise KeyboardInterrupt
         self._pressed = True
         # Not through sys.stderr: a handler may come in the middle of another write to it.
-        os.write(2, ASKED)
+        os.write(2, STOPPING)

@@ -51,6 +51,11 @@ class Invocation:
         longest in a command that prints a document. Raises ConfigError."""
         return self.load().config.desk.name if self.configured else DEFAULT_DESK
 
+    def refuse_run(self) -> None:
+        """Raise UsageError for a run that was named, where a command concerns the whole desk."""
+        if self.run is not None:
+            raise UsageError("--run names one run, and this concerns the whole desk: leave it out")
+
     def records(
         self, wanted: Callable[[JournalReader], bool] | None = None, at: At = None
     ) -> AbstractContextManager[Records]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
@@ -14,7 +13,7 @@ from engine.agents.ask import AnswerRecord, Asker, QuestionKey, prompt_hash
 from engine.agents.registry import waits_for
 from engine.config import Config
 from engine.domain.model_call import NO_OPTIONS, Capabilities, FailureKind, ModelRequest, ModelResult
-from engine.domain.model_price import ModelPrice, PriceTable
+from engine.domain.model_price import PriceTable
 from engine.domain.model_spec import ModelKind, ModelSpec, ReplayMode, parse_model_spec
 from engine.domain.run import RunSpec
 from engine.errors import ConfigError, PaperdeskError
@@ -22,6 +21,7 @@ from engine.messages.events import AgentSaid, Publish
 from engine.offline.model import OfflineModel
 from engine.ports import Clock, LanguageModel
 from engine.preset import Preset, load_preset
+from engine.reports.documents.set_up import AgentModel, Probed
 from engine.services import OpenModels, Services
 from engine.session.cost_meter import answered
 from engine.settings import AgentSettings
@@ -218,37 +218,6 @@ class _AskedOnce:
             first.set_result(result if replied else None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentModel:
-    """The model that answers an agent.
-
-    agent: the agent's name.
-    spec: the model.
-    settings: how it is asked.
-    key_variable: environment variable of its service's key, empty where none is needed.
-    sees: whether it is shown pictures.
-    price: None where it is not known; the rules cost nothing.
-    active: True where the desk's preset asks the agent.
-    reads: sources of what it reads.
-    waits_for: the other active agents whose answers it reads.
-    """
-
-    agent: str
-    spec: ModelSpec
-    settings: AgentSettings
-    key_variable: str
-    sees: bool
-    price: ModelPrice | None
-    active: bool
-    reads: tuple[str, ...]
-    waits_for: tuple[str, ...]
-
-    @property
-    def key_missing(self) -> bool:
-        """Whether its service needs a key that is not there."""
-        return bool(self.key_variable) and not os.environ.get(self.key_variable)
-
-
 def agent_models(services: Services, prices: PriceTable) -> tuple[AgentModel, ...]:
     """Every agent's model. Raises UsageError or ConfigError for a preset or spec that means nothing."""
     config = services.config
@@ -274,9 +243,7 @@ def agent_models(services: Services, prices: PriceTable) -> tuple[AgentModel, ..
     return tuple(found)
 
 
-async def probe_models(
-    services: Services, specs: Sequence[ModelSpec]
-) -> Mapping[ModelSpec, Capabilities | PaperdeskError]:
+async def probe_models(services: Services, specs: Sequence[ModelSpec]) -> Probed:
     """Ask each model two small questions; what was refused or cannot be asked is the error. The offline rules belong
     to no service and are left out."""
     found: dict[ModelSpec, Capabilities | PaperdeskError] = {}

@@ -232,9 +232,9 @@ def test_help_shows_examples(capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_first_ctrl_c_asks_and_the_second_ends() -> None:
     before = signal.getsignal(signal.SIGINT)
     with pytest.raises(KeyboardInterrupt), Interruption() as interruption:
-        assert not interruption.asked()
+        assert not interruption.requested()
         signal.raise_signal(signal.SIGINT)
-        assert interruption.asked()
+        assert interruption.requested()
         signal.raise_signal(signal.SIGINT)
     assert signal.getsignal(signal.SIGINT) is before
 

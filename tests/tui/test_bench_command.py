@@ -179,7 +179,7 @@ def test_a_paid_model_is_forecast_and_asked_about_only_at_a_terminal(
     ran: list[object] = []
 
     def no_run(services: Any, prepared: Any, *rest: Any) -> Any:
-        from engine.app.bench.bench import Bench
+        from engine.reports.documents.research import Bench
 
         ran.append(prepared)
         return Bench(name=prepared.request.name, cells=())

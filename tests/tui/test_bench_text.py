@@ -6,10 +6,10 @@ from decimal import Decimal
 
 import pytest
 
-from engine.app.bench.bench import Bench
 from engine.domain.run import ModelUse
 from engine.lab.published_tables import published
 from engine.reports.comparison import AgentRow, Spread, agent_cells
+from engine.reports.documents.research import Bench
 from tui.bench_text import lines
 
 

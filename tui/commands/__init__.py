@@ -1,7 +1,7 @@
-"""The commands, one module each, registered by the first line of the module.
+"""The commands, registered by the first lines of the module that brings them.
 
-That line is the command in backticks, its group in brackets, a colon, and what `paperdesk --help` shows. It is read
-without importing the module, so that `--help` stays quick; the module brings the click command as `command`.
+Such a line is the command in backticks, its group in brackets, a colon, and its line in `paperdesk --help`. It is read
+without importing the module, so that `--help` stays quick; the module brings the click command as `NAME_command`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ GROUPS = {
 }
 """Groups in the order of `--help`, with their titles; within a group commands are sorted by name."""
 
-_FIRST_LINE = re.compile(r'"""`paperdesk ([a-z-]+)` \(([a-z-]+)\): (.+?)\.?(?:""")?\n')
+_LINE = re.compile(r'(?:""")?`paperdesk ([a-z-]+)` \(([a-z-]+)\): (.+?)\.?(?:""")?\n')
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +40,11 @@ def registered() -> Mapping[str, Registered]:
     found = []
     for file in Path(__file__).parent.glob("*.py"):
         with file.open(encoding="utf-8") as lines:
-            match = _FIRST_LINE.fullmatch(lines.readline())
-        if match:
-            name, group, summary = match.groups()
-            found.append(Registered(name, f"{__name__}.{file.stem}", group, summary))
+            for line in lines:
+                match = _LINE.fullmatch(line)
+                if match is None:
+                    break
+                name, group, summary = match.groups()
+                found.append(Registered(name, f"{__name__}.{file.stem}", group, summary))
     order = list(GROUPS)
     return {one.name: one for one in sorted(found, key=lambda one: (order.index(one.group), one.name))}

@@ -1,24 +1,31 @@
-"""`paperdesk backtest` (research): run agents or a rule strategy over market days and measure them."""
+"""`paperdesk backtest` (research): run agents or a rule strategy over market days and measure them.
+`paperdesk audit` (research): prove that no decision saw the future, or say where one did.
+"""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from tui.commands.run_options import RunFlags, run_options
+from tui.commands.options import CUTS, RunFlags, json_option, run_options
+from tui.console import show_document, standard_output
 from tui.invocation import Invocation, desk_options
 
 if TYPE_CHECKING:
     from engine.domain.run import RunSpec
+    from engine.lab.audit import Certificate
     from engine.services import Services
 
 
 @click.command("backtest")
 @run_options
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@json_option
 @desk_options
-def command(invocation: Invocation, flags: RunFlags, as_json: bool) -> None:
+def backtest_command(invocation: Invocation, flags: RunFlags, as_json: bool) -> None:
     """Runs agents or a rule strategy over market days and measures them beside buy and hold, rules and chance.
 
     Without flags it is the desk's own backtest, on the generated demo market where nothing is configured. It decides
@@ -34,7 +41,6 @@ def command(invocation: Invocation, flags: RunFlags, as_json: bool) -> None:
     from engine import places
     from engine.errors import Interrupted
     from engine.reports.stored import stored_document
-    from tui.console import show, show_json, standard_output
 
     if flags.preset is not None and flags.strategy is not None:
         raise click.UsageError("--preset runs agents and --strategy runs rules: give one of them")
@@ -44,14 +50,47 @@ def command(invocation: Invocation, flags: RunFlags, as_json: bool) -> None:
     spec = _named(flags.spec(services), invocation.run)
     _run(services, spec)
     document = stored_document(spec.run)
-    if as_json:
-        show_json(document)
-    else:
+
+    def lines() -> list[str]:
         from tui.backtest_text import summary_text
 
-        show(summary_text(document, str(places.run_journal(spec.run)), standard_output()))
+        return [summary_text(document, str(places.run_journal(spec.run)), standard_output())]
+
+    show_document(document, as_json, lines)
     if document["interrupted"]:
         raise Interrupted(_stopped(document))
+
+
+@click.command("audit")
+@run_options
+@click.option(
+    "--cuts", type=CUTS, default="12", show_default=True, metavar="N", help="Sessions to cut the data at, or all."
+)
+@json_option
+@desk_options
+def audit_command(invocation: Invocation, flags: RunFlags, cuts: int, as_json: bool) -> int:
+    """Checks that no decision saw the future: the same run, on data that ends at the decision.
+
+    Takes the flags of a backtest. The data is cut at a number of decisions, which have to come out the same; then
+    records from the future are planted into each source and must surface nowhere. Ends with 0 where all is clean and
+    with 1 where something leaked.
+
+    \b
+    Examples:
+      paperdesk audit
+      paperdesk audit --data DIR --symbols MSFT,JNJ --from 2020-10-01 --to 2021-03-31 --cuts all
+      paperdesk audit --strategy macd --json
+    """
+    from engine.app.audit import run_audit
+    from engine.reports.documents.research import audit_document, audit_notes
+
+    services = invocation.services()
+    spec = flags.spec(services)
+    with _progress() as on_step:
+        certificate = run_audit(services, spec, cuts or None, on_step)
+    document = audit_document(spec, certificate)
+    show_document(document, as_json, lambda: [*_audit_lines(certificate), *audit_notes(spec)])
+    return 1 if certificate.outcome == "leak" else 0
 
 
 def _named(spec: RunSpec, run: str | None) -> RunSpec:
@@ -77,12 +116,66 @@ def _run(services: Services, spec: RunSpec) -> None:
 
     try:
         with Interruption() as interruption, session_progress() as publish:
-            run_backtest(services, spec, publish, interruption.asked)
+            run_backtest(services, spec, publish, interruption.requested)
     except KeyboardInterrupt:
         raise Interrupted(f"interrupted; what was done is kept: see `paperdesk report --run {spec.run}`") from None
 
 
-def _stopped(document: dict[str, Any]) -> str:
+def _stopped(document: Mapping[str, Any]) -> str:
     done = document["sessions"]
     part = f"after {document['last_session']}" if done else "during the warm-up" if document["warm_up"] else "at once"
     return f"interrupted {part}; what was done is kept: see `paperdesk report --run {document['run']}`"
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[int, int], None]]:
+    """A line on standard error with the number of runs that are done, where that is a terminal."""
+    watched = sys.stderr.isatty()
+
+    def on_step(done: int, steps: int) -> None:
+        if watched:
+            click.echo(f"\r\x1b[Kaudit: {done} of {steps} runs ...", nl=False, err=True)
+
+    try:
+        yield on_step
+    finally:
+        if watched:
+            click.echo("\r\x1b[K", nl=False, err=True)
+
+
+def _audit_lines(certificate: Certificate) -> Iterator[str]:
+    """The certificate in plain text."""
+    yield f"Look-ahead audit of {certificate.subject}, decisions of {certificate.first} to {certificate.last}"
+    yield ""
+    yield "Inputs         items   latest available          read by the decision of"
+    for source, read in certificate.inputs.items():
+        latest = "-" if read.latest is None else f"{read.latest:%Y-%m-%d %H:%M:%S} UTC"
+        decision = "-" if read.decision is None else f"{read.decision:%Y-%m-%d %H:%M:%S} UTC"
+        late = "  AFTER IT" if read.from_the_future else ""
+        yield f"  {source:<10}{len(read.items):>8,}   {latest:<24}  {decision}{late}"
+    yield ""
+    differ = certificate.differing
+    yield (
+        f"Truncation     {_passed(differ)}: {certificate.cuts} cuts, {certificate.compared} decisions taken again, "
+        f"{differ} differ"
+    )
+    yield (
+        f"Data access    {_passed(certificate.access_differing)}: compared in {certificate.access_sessions} sessions, "
+        f"{certificate.access_differing} show what a cut removes"
+    )
+    surfaced = [p.source for p in certificate.planted if p.surfaced]
+    result = f"{', '.join(surfaced)} surfaced" if surfaced else "nothing surfaced"
+    of = ", ".join(p.source for p in certificate.planted)
+    yield f"Planted future {_passed(surfaced)}: {of}: {result}"
+    opened = ", ".join(certificate.opened) or "the run opened no file of the data folder itself"
+    yield f"Files          {_passed(certificate.opened)}: {opened}"
+    if certificate.hindsight is not None:
+        yield f"Hindsight      {certificate.hindsight} memories of the warm-up rest on what followed, as training may"
+    for finding in certificate.findings:
+        yield f"  - {finding}"
+    yield ""
+    yield f"Verdict: {certificate.outcome}"
+
+
+def _passed(faults: object) -> str:
+    return "FAILED" if faults else "passed"

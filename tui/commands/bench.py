@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from tui.commands.options import key_values, symbol_list
+from tui.commands.options import json_option, key_values, listed, symbol_list
+from tui.console import show_document, standard_output
 from tui.invocation import Invocation, desk_options
 
 if TYPE_CHECKING:
-    from engine.app.bench.bench import Bench, PreparedBench
+    from engine.app.bench.bench import PreparedBench
     from engine.lab.published_tables import Ablation
-    from engine.reports.comparison import Cell
+    from engine.reports.documents.research import Bench
     from engine.services import Services
-
-SCHEMA = 1
 
 
 @click.command("bench")
@@ -56,9 +54,10 @@ SCHEMA = 1
 )
 @click.option("--keep", is_flag=True, help="Keep a journal of every run (tens of megabytes each).")
 @click.option("--yes", is_flag=True, help="Do not ask before a model that costs money.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@json_option
 @desk_options
-def command(
+def bench_command(
+    *,
     invocation: Invocation,
     name: str,
     baselines: bool,
@@ -88,8 +87,8 @@ def command(
     from engine.app.bench.bench import prepare
     from engine.app.bench.plan import BenchRequest
     from engine.errors import Interrupted
+    from engine.reports.documents.research import bench_document
     from tui.bench_text import lines
-    from tui.console import show, standard_output
 
     agents = not baselines or models is not None or ablations or ablations_from is not None
     services = invocation.services()
@@ -110,13 +109,13 @@ def command(
         click.echo("nothing was run", err=True)
         return
     bench = _run(services, prepared)
-    show(_document(bench) if as_json else "\n".join(lines(bench, standard_output().width, agents)))
+    show_document(bench_document(bench), as_json, lambda: lines(bench, standard_output().width, agents))
     if bench.interrupted:
         raise Interrupted(bench.interrupted)
 
 
 def _specs(text: str) -> tuple[str, ...]:
-    specs = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+    specs = tuple(dict.fromkeys(listed(text)))
     if not specs:
         raise click.UsageError("--models names no model; write them as SPEC,SPEC")
     return specs
@@ -136,7 +135,7 @@ def _agreed(services: Services, prepared: PreparedBench, yes: bool) -> bool:
 
     if all(is_free(services, job) for job in prepared.jobs):
         return True
-    for line in forecast(services, prepared.jobs, _say).lines():
+    for line in forecast(services, prepared.jobs, _report).lines():
         click.echo(f"{_wiped()}{line}", err=True)
     return yes or not _at_a_terminal() or click.confirm("Run it?", err=True)
 
@@ -150,72 +149,16 @@ def _run(services: Services, prepared: PreparedBench) -> Bench:
     from tui.interruption import Interruption
 
     with Interruption() as interruption:
-        bench = run_bench(services, prepared, _say, interruption.asked)
+        bench = run_bench(services, prepared, _report, interruption.requested)
     click.echo(_wiped(), nl=False, err=True)
     return bench
 
 
-def _say(text: str) -> None:
-    """What is being run, on a line of its own that the next one replaces, where somebody looks."""
+def _report(text: str) -> None:
+    """Print the run at work to a terminal, on a line that the next one replaces."""
     if sys.stderr.isatty():
         click.echo(f"{_wiped()}{text} ...", nl=False, err=True)
 
 
 def _wiped() -> str:
     return "\r\x1b[K" if sys.stderr.isatty() else ""
-
-
-def _document(bench: Bench) -> str:
-    plain = {
-        "schema": SCHEMA,
-        "bench": bench.name,
-        "cells": list(map(_cell, bench.cells)),
-        "averages": [
-            {
-                "table": average.table,
-                "symbols": list(average.symbols),
-                "group": average.group,
-                "of": average.of,
-                "metric": average.metric,
-                "mean": average.mean,
-                "percent_of_buy_and_hold": average.percent,
-            }
-            for average in bench.averages
-        ],
-        "notes": list(bench.notes),
-        "runs": list(bench.runs),
-        "models": [
-            {
-                "spec": use.spec,
-                "calls": use.calls,
-                "cached_calls": use.cached_calls,
-                "abstentions": use.abstentions,
-                "input_tokens": use.input_tokens,
-                "output_tokens": use.output_tokens,
-                "cost": None if use.cost is None else str(use.cost),
-            }
-            for use in bench.models
-        ],
-        "interrupted": bench.interrupted or None,
-    }
-    return json.dumps(plain, indent=2, allow_nan=False, ensure_ascii=False)
-
-
-def _cell(cell: Cell) -> dict[str, Any]:
-    plain: dict[str, Any] = {
-        "table": cell.table,
-        "symbol": cell.symbol,
-        "strategy" if cell.strategy else "model": cell.who,
-        "metric": cell.metric,
-        "ours": cell.ours,
-        # A binary float prints the paper's own digits back.
-        "paper": None if cell.paper is None else float(cell.paper),
-        "rel_diff": cell.rel_diff,
-        "note": cell.note,
-    }
-    if cell.model is not None:
-        plain["answered_by"] = cell.answered_by
-    if cell.spread is not None:
-        spread = cell.spread
-        plain |= {"repeats": spread.count, "low": spread.low, "median": spread.median, "high": spread.high}
-    return plain

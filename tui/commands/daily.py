@@ -2,66 +2,60 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+import click
 
 from engine.app.desk_journal import DeskJournal
+from engine.domain.run import RunKind
 from engine.errors import DataError, DeskHalted, TryAgainLater, UsageError
-from tui.commands.due import desk_time, due_session, symbols_of
+from engine.reports.documents.session import session_document
+from tui import amounts
+from tui.commands.due import due_session
+from tui.commands.options import DAY
+from tui.console import show_document, show_json, standard_output
 from tui.invocation import DEFAULT_DESK, Invocation
+from tui.plain_text import one_line
+from tui.run_text import decided_by, first_line, halt_words, model_words, opinions_line, order_words, trade_words
+from tui.text_table import facts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from datetime import date
-
     from engine.messages.events import Event
     from engine.services import Services
 
 NOTHING_TO_DO = "nothing to do"
 
+Document = Mapping[str, Any]
+
 
 def run(invocation: Invocation, session: str | None, as_json: bool) -> None:
-    """Runs the desk for a session, or finds that it has, and prints what came of it."""
+    """Run the desk for a session, unless it has been, and print the run."""
     if invocation.run is not None:
         raise UsageError("--run names a run that is there; --daily makes its own: leave one of them out")
-    requested = _day(session)
+    requested = None if session is None else DAY.convert(session, None, None)
     # Without a configuration the defaults hold; reading and checking them takes longer than seeing a finished run.
     services = invocation.services() if invocation.configured else None
     with DeskJournal(DEFAULT_DESK if services is None else services.desk) as journal:
-        due = _due(journal, services, requested)
+        # A desk without a journal has no session that is quickly known to be due.
+        due = due_session(services, requested) if journal.path.is_file() else None
         found, outcome = None if due is None else _finished(journal, due), NOTHING_TO_DO
         if found is None:
             try:
                 found, outcome = _run(services or invocation.services(), journal, requested, due)
             except DeskHalted:
-                from tui.commands.daily_summary import print_differences
-
-                print_differences(journal, as_json)
+                _show_differences(journal, as_json)
                 raise
-        from tui.commands.daily_summary import print_run
-
-        print_run(journal, found, outcome, as_json)
-
-
-def _day(text: str | None) -> date | None:
-    from datetime import date
-
-    try:
-        return None if text is None else date.fromisoformat(text)
-    except ValueError:
-        raise UsageError(f"--session {text}: no date; write it as YYYY-MM-DD") from None
-
-
-def _due(journal: DeskJournal, services: Services | None, requested: date | None) -> date | None:
-    """The session that is due; None where that is not quickly known, or the desk has no journal yet."""
-    if not journal.path.is_file():
-        return None
-    now = desk_time(services)
-    return None if now is None else due_session(symbols_of(services), requested, now)
+        assert journal.reader is not None  # the run is in it
+        document = session_document(journal.reader, journal.desk, found, outcome)
+        show_document(document, as_json, lambda: _lines(document))
 
 
 def _finished(journal: DeskJournal, session: date) -> str | None:
-    """The run of a session that was done before; None where that has to be looked into. Nobody waits here for a lock:
-    a run that is done stays done."""
+    """The run of a session that was done before; None where that takes longer to see. Nobody waits here for a lock: a
+    run that is done stays done."""
     try:
         reader = journal.reader
         return None if reader is None else reader.finished_run(session)
@@ -70,25 +64,20 @@ def _finished(journal: DeskJournal, session: date) -> str | None:
 
 
 def _run(services: Services, journal: DeskJournal, requested: date | None, due: date | None) -> tuple[str, str]:
-    """The run and its outcome."""
+    """The run and its outcome: `done`, `waiting` (for approval), `halted` or `nothing to do`."""
     import asyncio
 
     from engine.app.desk_context import Finished
     from engine.app.notification import run_and_notify
 
-    done = asyncio.run(run_and_notify(services, requested, publish=heard(), journal=journal, due=due))
+    done = asyncio.run(run_and_notify(services, requested, publish=_on_event(), journal=journal, due=due))
     return done.run, NOTHING_TO_DO if isinstance(done, Finished) else done.outcome
 
 
-def heard() -> Callable[[Event], None]:
-    """Says on standard error what a person should know, and, where somebody looks, who is at work on what, on a line
-    that the next one replaces."""
-    import sys
-
-    import click
-
+def _on_event() -> Callable[[Event], None]:
+    """Print to standard error what a person should know, and on a terminal the step at work, on a line that the next
+    one replaces."""
     from engine.messages.events import Noticed, RunFinished, StepStarted
-    from tui.plain_text import one_line
 
     clear = "\r\x1b[K" if sys.stderr.isatty() else ""
 
@@ -101,3 +90,94 @@ def heard() -> Callable[[Event], None]:
             click.echo(clear, nl=False, err=True)
 
     return hear
+
+
+def _show_differences(journal: DeskJournal, as_json: bool) -> None:
+    """Print the differences between broker and journal that halted the latest run: JSON to standard output, the table
+    for a person to standard error."""
+    reader = journal.reader
+    entry = None if reader is None else reader.latest_run(RunKind.DAILY)
+    if reader is None or entry is None:
+        return
+    document = session_document(reader, journal.desk, entry.id)
+    if as_json:
+        show_json(document)
+    else:
+        click.echo("\n".join(_difference_lines(document["differences"])), err=True)
+
+
+def _difference_lines(differences: Sequence[Document]) -> list[str]:
+    """Both sides of every difference (as row_json has them), a line each."""
+    sides = ("journal", "broker", "difference")
+    rows = [
+        (one["what"], *("nothing" if one[side] is None else one[side] for side in sides))
+        for one in differences
+        if not one["note"]
+    ]
+    lines = []
+    if rows:
+        rows.insert(0, ("", *sides))
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = ["  ".join(map(str.rjust, row, widths)).rstrip() for row in rows]
+    return [*lines, *(f"{one['what']}: {one['note']}" for one in differences if one["note"])]
+
+
+def _lines(document: Document) -> Iterator[str]:
+    console, session, desk = standard_output(), document["session"], document["desk"]
+    if document["halted"] is not None:
+        yield f"{console.bold('HALTED')} {halt_words(document['halted'])}"
+        yield "No order is sent until `paperdesk resume`."
+    if document["outcome"] == NOTHING_TO_DO:
+        yield f"Nothing to do: the desk {desk} has decided for {session} already (run {document['run']})."
+        yield "See `paperdesk status`, `paperdesk decisions`, `paperdesk orders`."
+        return
+    width = min(console.width, 100)
+    yield console.bold(f"Desk {desk}, session {session}") + console.dim("   paper money")
+    decider = decided_by({"label": document["label"], "name": document["preset"], "decider": "preset"})
+    yield from facts([("Decided by", decider)], width)
+    yield ""
+    yield from _decisions(document["decisions"], width)
+    yield ""
+    yield from facts(list(_facts(document)), width)
+
+
+def _decisions(decisions: Sequence[Document], width: int) -> Iterator[str]:
+    longest = max((len(made["symbol"]) for made in decisions), default=0)
+    for made in decisions:
+        size = f"{amounts.size(made['size'])} %" if made["size"] else ""
+        head = f"  {made['symbol']:<{longest}}  {made['action']:<7} {size:>5}  "
+        yield (head + first_line(made["reason"], width - len(head))).rstrip()
+        yield from facts([("    cut:", made["cut"] or ""), ("    by:", opinions_line(made))], width, label=9)
+
+
+def _facts(document: Document) -> Iterator[tuple[str, str]]:
+    since = [trade_words(fill) for fill in document["fills"]]
+    since += [
+        f"{flow['session']} {flow['symbol'] or 'the account'}: {flow['kind']} "
+        f"{amounts.gain(amounts.number(flow['amount']))}"
+        for flow in document["cash_flows"]
+    ]
+    yield "Account", document["broker"]["account"] or ""
+    yield "Orders", "\n".join(map(order_words, document["orders"])) or "none"
+    yield "Waiting", _waiting(document)
+    yield "Since last", "\n".join(since) or "no fills"
+    yield "Skipped", ", ".join(document["skipped"])
+    if document["value"] is not None:
+        value, cash = (amounts.money(amounts.number(document[name])) for name in ("value", "cash"))
+        yield "Value", f"{value}, of it cash {cash}"
+        yield "Positions", "\n".join(_positions(document["positions"])) or "none"
+    yield "Model", model_words(document["model"])
+
+
+def _waiting(document: Document) -> str:
+    waiting = document["waiting"]
+    if not waiting or document["halted"] is not None:
+        return ""
+    return f"{len(waiting)} for approval: `paperdesk approve` sends, `paperdesk veto` withdraws"
+
+
+def _positions(held: Mapping[str, Document]) -> Iterator[str]:
+    for symbol, position in held.items():
+        quantity, price = amounts.number(position["quantity"]), amounts.number(position["price"])
+        assert quantity is not None  # a position has one
+        yield f"{symbol}: {amounts.quantity(quantity)} at {amounts.price(price)}"

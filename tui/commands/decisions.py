@@ -1,9 +1,12 @@
-"""`paperdesk decisions` (desk): list what was decided."""
+"""`paperdesk decisions` (desk): list what was decided.
+`paperdesk orders` (desk): list the desk's orders and their fills.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -30,7 +33,7 @@ if TYPE_CHECKING:
 @at_option
 @json_option
 @desk_options
-def command(
+def decisions_command(
     *,
     invocation: Invocation,
     symbol: str | None,
@@ -68,10 +71,10 @@ def command(
             warm_up=warm_up,
             last=lines_shown(limit, as_json),
         )
-    show_records(records, document, as_json, lambda: _lines(records, document))
+    show_records(records, document, as_json, lambda: _decision_lines(records, document))
 
 
-def _lines(records: Records, document: Mapping[str, Any]) -> Iterator[str]:
+def _decision_lines(records: Records, document: Mapping[str, Any]) -> Iterator[str]:
     from tui import amounts
     from tui.run_text import first_line, opinions_line
     from tui.text_table import table
@@ -103,3 +106,63 @@ def _lines(records: Records, document: Mapping[str, Any]) -> Iterator[str]:
     head = ("SESSION", "CYCLE" if intraday else "", "SYMBOL", "OWNER", "ACTION", "SIZE", "LIMITS", "OPINIONS", "REASON")
     yield from table(head, rows, {"SIZE"}, width)
     yield from of_all(len(shown), document["count"])
+
+
+@click.command("orders")
+@click.option("--symbol", metavar="SYMBOL", help="Only this symbol's.")
+@click.option("--open", "open_only", is_flag=True, help="Only those that something can still follow.")
+@limit_option("last")
+@at_option
+@json_option
+@desk_options
+def orders_command(
+    *, invocation: Invocation, symbol: str | None, open_only: bool, limit: int | None, at: At, as_json: bool
+) -> None:
+    """Lists orders with their state and fills, by decision session; each waits for the open after it.
+
+    \b
+    Examples:
+      paperdesk orders --open
+      paperdesk orders --symbol ORVL --json
+    """
+    with invocation.records(at=at) as records:
+        from engine.reports.documents.decisions import orders_document
+
+        document = orders_document(records, symbol=symbol, open_only=open_only, last=lines_shown(limit, as_json))
+    filtered = symbol is not None or open_only
+    show_records(records, document, as_json, lambda: _order_lines(records.title, document, filtered))
+
+
+def _order_lines(title: str, document: Mapping[str, Any], filtered: bool) -> Iterator[str]:
+    yield standard_output().bold(f"Orders of {title}")
+    if not document["count"]:
+        yield "none that fits; leave out a filter" if filtered else "none"
+        return
+    yield from _order_table(document["orders"])
+    yield from of_all(len(document["orders"]), document["count"])
+
+
+def _order_table(orders: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    from tui import amounts
+    from tui.text_table import table
+
+    rows = []
+    for order in orders:
+        fills = [(Decimal(fill["quantity"]), Decimal(fill["price"])) for fill in order["fills"]]
+        shares = sum((quantity for quantity, _ in fills), Decimal(0))
+        paid = sum((quantity * price for quantity, price in fills), Decimal(0))
+        quantity, notional = amounts.number(order["quantity"]), amounts.number(order["notional"])
+        rows.append(
+            (
+                order["session"],
+                order["symbol"],
+                order["side"],
+                f"${amounts.money(notional, 0)}" if quantity is None else amounts.quantity(quantity),
+                order["state"],
+                amounts.quantity(shares) if fills else "",
+                amounts.price(paid / shares) if shares else "",
+                order["fills"][-1]["session"] if fills else "",
+            )
+        )
+    head = ("SESSION", "SYMBOL", "SIDE", "ASKED", "STATE", "FILLED", "PRICE", "ON")
+    return table(head, rows, {"ASKED", "FILLED", "PRICE"}, standard_output().width)

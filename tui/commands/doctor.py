@@ -1,26 +1,35 @@
-"""`paperdesk doctor` (set-up): check configuration, keys, data, journals and versions."""
+"""`paperdesk doctor` (set-up): check configuration, keys, data, journals and versions.
+`paperdesk models` (data): show what each configured model endpoint can do and costs.
+"""
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING
+import asyncio
+import os
+import shutil
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from tui.console import Console, show, standard_output
+from tui.commands.options import json_option
+from tui.console import show_document, standard_output
 from tui.invocation import Invocation, desk_options
 
 if TYPE_CHECKING:
-    from tui.commands.doctor_checks import Finding
+    from engine.config import Config
+    from engine.reports.documents.set_up import AgentModel, Finding, Probed
 
 
 @click.command("doctor")
 @click.option(
     "--connect", is_flag=True, help="Asks each configured model two tiny questions, and the broker for the account."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@json_option
 @desk_options
-def command(invocation: Invocation, connect: bool, as_json: bool) -> int:
+def doctor_command(invocation: Invocation, connect: bool, as_json: bool) -> int:
     """Checks what a desk needs and says where every setting comes from. Keys are named, never shown.
 
     The exit code is 1 where something that is needed is missing or broken.
@@ -30,33 +39,146 @@ def command(invocation: Invocation, connect: bool, as_json: bool) -> int:
       paperdesk doctor
       paperdesk doctor --connect --json
     """
-    from tui.commands.doctor_checks import FAIL, examine
+    from engine.reports.documents.set_up import doctor_document
 
-    findings = list(examine(invocation, connect))
-    healthy = all(finding.state != FAIL for finding in findings)
-    if as_json:
-        checks = [{"area": f.area, "name": f.name, "state": f.state, "detail": f.detail} for f in findings]
-        show(json.dumps({"schema": 1, "healthy": healthy, "checks": checks}, indent=2, allow_nan=False))
+    findings = list(_findings(invocation, connect))
+    document = doctor_document(findings)
+    show_document(document, as_json, lambda: _doctor_lines(findings))
+    return 0 if document["healthy"] else 1
+
+
+@click.command("models")
+@click.option("--check", "ask", is_flag=True, help="Asks each configured model two tiny questions (they cost little).")
+@json_option
+@desk_options
+def models_command(invocation: Invocation, ask: bool, as_json: bool) -> int:
+    """Says which model answers each agent, whether its key is there, what it can see and what it costs.
+
+    A model without a price in the table has an unknown cost, never none. With --check the exit code is 1 where a model
+    did not answer.
+
+    \b
+    Examples:
+      paperdesk models
+      paperdesk models --check --json
+    """
+    from engine.app.models import agent_models, probe_models
+    from engine.reports.documents.set_up import has_answered, models_document
+
+    services = invocation.services()
+    config, prices = services.config, services.models.prices()
+    agents = agent_models(services, prices)
+    probed = asyncio.run(probe_models(services, [one.spec for one in agents])) if ask else None
+    document = models_document(config, agents, prices, probed)
+    show_document(document, as_json, lambda: _model_lines(document, config, agents, probed))
+    return 0 if probed is None or all(map(has_answered, probed.values())) else 1
+
+
+def _findings(invocation: Invocation, connect: bool) -> Iterator[Finding]:
+    """Every finding, in reading order."""
+    from engine import places
+    from engine.app.doctor import configuration_findings, desk_findings
+    from engine.config import Config, Loaded
+    from engine.errors import PaperdeskError
+    from engine.reports.documents.set_up import FAIL, Finding
+
+    try:
+        loaded = invocation.load()
+    except PaperdeskError as error:
+        yield Finding("Configuration", "file", FAIL, str(error))
+        loaded = Loaded(Config(), {}, None)
     else:
-        show("\n".join(_lines(findings, standard_output())))
-        failed = sum(finding.state == FAIL for finding in findings)
-        show("" if healthy else f"\n{failed} check{'s' if failed > 1 else ''} failed")
-    return 0 if healthy else 1
+        yield from configuration_findings(loaded, Path(invocation.config_file or places.config_file()))
+    yield from desk_findings(invocation.services_of(loaded.config), connect)
+    yield from _terminal_findings()
 
 
-def _lines(findings: list[Finding], console: Console) -> list[str]:
+def _terminal_findings() -> Iterator[Finding]:
+    from engine.reports.documents.set_up import NOTE, OK, Finding
+
+    terminal, size = sys.stdout.isatty(), shutil.get_terminal_size()
+    screen = (
+        f"{size.columns} x {size.lines}, TERM {os.environ.get('TERM') or 'not set'}" if terminal else "none: a pipe"
+    )
+    small = terminal and (size.columns < 80 or size.lines < 24)
+    yield Finding("Terminal", "screen", NOTE if small else OK, screen + ("; the app wants 80 x 24" if small else ""))
+    true_colour = os.environ.get("COLORTERM", "").lower() in ("truecolor", "24bit")
+    colours = "NO_COLOR is set" if os.environ.get("NO_COLOR") else "24 bit" if true_colour else "as TERM says"
+    yield Finding("Terminal", "colours", OK, colours)
+    encoding, narrow = sys.stdout.encoding or "unknown", standard_output().ascii_only
+    detail = f"{encoding} has no box characters: plain ones are used" if narrow else encoding
+    yield Finding("Terminal", "encoding", NOTE if narrow else OK, detail)
+
+
+def _doctor_lines(findings: Sequence[Finding]) -> Iterator[str]:
+    from engine.reports.documents.set_up import FAIL
     from tui.plain_text import one_line
     from tui.text_table import wrapped
 
-    lines: list[str] = []
+    console, area = standard_output(), ""
     widest = min(24, max(len(finding.name) for finding in findings))
-    area = ""
     for finding in findings:
         if finding.area != area:
-            lines += ([""] if area else []) + [console.bold(finding.area)]
+            yield from [""] if area else []
+            yield console.bold(finding.area)
             area = finding.area
         head = f"  {finding.state:<5} {finding.name:<{widest}}  "
-        indent = " " * len(head)
-        detail = wrapped(one_line(finding.detail), console.width - len(head))
-        lines += [(head if n == 0 else indent) + line for n, line in enumerate(detail)]
-    return [line.rstrip() for line in lines]
+        for number, line in enumerate(wrapped(one_line(finding.detail), console.width - len(head))):
+            yield ((" " * len(head) if number else head) + line).rstrip()
+    failed = sum(finding.state == FAIL for finding in findings)
+    yield ""
+    if failed:
+        yield f"{failed} check{'s' if failed > 1 else ''} failed"
+
+
+def _model_lines(
+    document: Mapping[str, Any], config: Config, agents: Sequence[AgentModel], probed: Probed | None
+) -> Iterator[str]:
+    from engine.reports.documents.set_up import probe_text
+    from tui.text_table import facts, table
+
+    console = standard_output()
+    yield console.bold("Who answers whom") + console.dim(f"   recorded answers: {config.models.replay}")
+    cells = [(one.agent, str(one.spec), _key(one), _sees(one), _price(one)) for one in agents]
+    yield from table(("AGENT", "MODEL", "KEY", "CHARTS", "PRICE IN/OUT"), cells, (), console.width)
+    if config.endpoints:
+        yield ""
+        yield console.bold("Endpoints")
+        for name, endpoint in sorted(config.endpoints.items()):
+            sight = "sees pictures" if endpoint.vision else "sees no pictures"
+            limits = f"{endpoint.concurrency} at a time, {endpoint.requests_per_minute} a minute"
+            yield f"{name}: {endpoint.base_url}, {sight}, {limits}"
+    if probed is not None:
+        yield ""
+        yield console.bold("Asked just now")
+        yield from facts([(f"{spec}  ", probe_text(result)) for spec, result in probed.items()], console.width, 28)
+        if not probed:
+            yield "nobody: the rules answer without a service"
+    yield ""
+    prices = document["prices"]
+    yield console.bold(f"Prices of {prices['as_of']}") + console.dim("   USD per million tokens")
+    rows = [
+        (
+            model,
+            *(rates[name] for name in ("input", "cached_input", "output")),
+            f"until {rates['training_cutoff']}" if rates["training_cutoff"] else "",
+        )
+        for model, rates in prices["models"].items()
+    ]
+    yield from table(("MODEL", "IN", "CACHED", "OUT", "TRAINED"), rows, {"IN", "CACHED", "OUT"}, console.width)
+
+
+def _key(one: AgentModel) -> str:
+    if not one.key_variable:
+        return "none needed"
+    return f"{one.key_variable} {'missing' if one.key_missing else 'present'}"
+
+
+def _sees(one: AgentModel) -> str:
+    return "as pictures" if one.sees and one.spec.model else "as figures"
+
+
+def _price(one: AgentModel) -> str:
+    if not one.spec.model:
+        return "free"
+    return "unknown" if one.price is None else f"{one.price.rates.input} / {one.price.rates.output}"

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import date, datetime
-from pathlib import Path
+from datetime import date
 from typing import TYPE_CHECKING
 
 from engine import places
@@ -13,39 +12,24 @@ if TYPE_CHECKING:
     from engine.services import Services
 
 
-def kept_sessions() -> Path | None:
-    """The table of the exchange's sessions where a run has left it; looking makes none, which takes a second."""
+def due_session(services: Services | None, requested: date | None = None) -> date | None:
+    """The requested session, or the last completed one by the clock that a desk goes by, this machine's or the
+    broker's. None where that is not quickly known: the broker does not answer, or no run has left the table of the
+    exchange's sessions, which takes a second to make. Without services it is the desk of a program without a
+    configuration. Raises UsageError for a day that is no completed session, ConfigError, CredentialsRefused."""
+    from engine.clock import LiveClock
+
+    symbols: Sequence[str]
+    if services is None:
+        from connectors.demo import DEFAULT_WATCHLIST
+
+        symbols, broker = DEFAULT_WATCHLIST, None
+    else:
+        symbols, broker = services.symbols, services.broker if services.goes_by_broker else None
+    now = LiveClock().now() if broker is None else broker.time()
     table = places.session_table()
-    return table if table.is_file() else None
-
-
-def symbols_of(services: Services | None) -> Sequence[str]:
-    """The desk's symbols; without services those of a program without a configuration."""
-    if services is not None:
-        return services.symbols
-    from connectors.demo import DEFAULT_WATCHLIST
-
-    return DEFAULT_WATCHLIST
-
-
-def desk_time(services: Services | None) -> datetime | None:
-    """The moment by the clock that a desk goes by, this machine's or the broker's; None where the broker does not
-    answer. Without services it is the desk of a program without a configuration. Raises ConfigError,
-    CredentialsRefused."""
-    if services is not None and services.broker is not None and services.goes_by_broker:
-        return services.broker.time()
-    from engine.clock import LiveClock
-
-    return LiveClock().now()
-
-
-def due_session(symbols: Sequence[str], requested: date | None = None, now: datetime | None = None) -> date | None:
-    """The requested session, or the last completed one; None where that is not quickly known. Raises UsageError for a
-    day that is no completed session."""
-    table = kept_sessions()
-    if not symbols or table is None:
+    if now is None or not symbols or not table.is_file():
         return None
-    from engine.clock import LiveClock
     from engine.market.trading_hours import desk_calendar, session_to_decide
 
-    return session_to_decide(desk_calendar(symbols, table), symbols, requested, now or LiveClock().now())
+    return session_to_decide(desk_calendar(symbols, table), symbols, requested, now)

@@ -1,24 +1,31 @@
-"""`paperdesk fetch` (data): download bars, actions, news, filings and macro series."""
+"""`paperdesk fetch` (data): download bars, actions, news, filings and macro series.
+`paperdesk import` (data): bring prices, actions, news or filings into the data folder.
+"""
 
 from __future__ import annotations
 
-import json
+import asyncio
 import sys
+from collections.abc import Iterator
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from tui.console import show
+from tui.commands.options import DAY, json_option, listed
+from tui.console import show_document
 from tui.invocation import Invocation, desk_options
 
 if TYPE_CHECKING:
     from click._termui_impl import ProgressBar
 
-    from engine.domain.fetched import Fetched
-
+    from engine.domain.fetched import Fetched, Imported
+    from engine.services import Services
 
 KINDS = ("all", "bars", "actions", "news", "filings", "macro")
+
+folder_option = click.option("--data", "folder", metavar="DIR", help="Data folder (default: the configured one).")
 
 
 @click.command("fetch")
@@ -27,18 +34,20 @@ KINDS = ("all", "bars", "actions", "news", "filings", "macro")
 @click.option(
     "--from",
     "since",
+    type=DAY,
     metavar="DATE",
     help="Since a date (default: where the folder ends; at first 3 years of bars, 60 days of news, all filings).",
 )
 @click.option("--again", is_flag=True, help="Ask for what is there too, and replace bars and actions that differ.")
-@click.option("--data", "folder", metavar="DIR", help="Data folder (default: the configured one).")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@folder_option
+@json_option
 @desk_options
-def command(
+def fetch_command(
+    *,
     invocation: Invocation,
     kind: str,
     symbols: str | None,
-    since: str | None,
+    since: date | None,
     again: bool,
     folder: str | None,
     as_json: bool,
@@ -61,40 +70,69 @@ def command(
       paperdesk fetch filings --symbols AAPL,MSFT --from 2020-01-01 --data DIR
       paperdesk fetch macro --data DIR
     """
-    import asyncio
-
     from engine.app.fetch import fetch
     from engine.errors import Interrupted
+    from engine.reports.documents.files import fetched_document
     from engine.services import FetchOptions
     from tui.interruption import Interruption
 
     services = invocation.services()
-    to = Path(folder).expanduser() if folder else services.data_folder
-    if to is None:
-        raise click.UsageError("no data folder to fetch into: give --data DIR or set data.folder")
+    to = _folder(services, folder, "fetch")
     if kind == "macro" and (symbols is not None or since is not None):
         raise click.UsageError("--symbols and --from belong to the others; macro.series says which series are fetched")
     if again and kind in ("filings", "macro"):
         raise click.UsageError(f"--again belongs to bars, actions and news; {kind} are never replaced")
-    wanted = [part.strip() for part in (symbols or "").split(",") if part.strip()] or list(services.config.desk.symbols)
+    wanted = list(listed(symbols) or services.config.desk.symbols)
     if kind != "macro" and not wanted:
         raise click.UsageError(f"whose {'data' if kind == 'all' else kind}? give --symbols A,B or set desk.symbols")
-    first = _day(since)
     with Interruption() as interruption, _Progress() as progress:
-        options = FetchOptions(folder=to, progress=progress.hear, stop=interruption.asked, again=again)
-        done = asyncio.run(fetch(services, kind, options, wanted, first))
+        options = FetchOptions(folder=to, progress=progress.show, stop=interruption.requested, again=again)
+        done = asyncio.run(fetch(services, kind, options, wanted, since))
     whole = all(one.complete for one in done) and not options.stop()
-    if as_json:
-        document = {"schema": 1, "kind": kind, "complete": whole, "files": [_row(one) for one in done]}
-        show(json.dumps(document, indent=2, allow_nan=False))
-    elif done:
-        show("\n".join(map(_said, done)))
+    if as_json or done:
+        document = fetched_document(kind, done, whole)
+        show_document(document, as_json, lambda: (line for one in done for line in _fetched_lines(one)))
     if not whole:
         raise Interrupted("interrupted; what was fetched is kept, and the same command goes on")
 
 
+@click.command("import")
+@click.argument("kind", type=click.Choice(["prices", "actions", "news", "filings"]))
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--symbol", required=True, metavar="SYMBOL", help="Whose rows they are.")
+@folder_option
+@json_option
+@desk_options
+def import_command(
+    *, invocation: Invocation, kind: str, file: Path, symbol: str, folder: str | None, as_json: bool
+) -> None:
+    """Brings a CSV, JSONL or Parquet file into the data folder.
+
+    Nothing is written unless every row is good; each bad one is named with its line. A row of the same date is
+    replaced; importing a file again changes nothing.
+
+    \b
+    Examples:
+      paperdesk import prices aapl.csv --symbol AAPL --data DIR
+      paperdesk import news headlines.jsonl --symbol AAPL
+    """
+    from engine.reports.documents.files import imported_document
+
+    services = invocation.services()
+    done = services.import_file(kind, file, _folder(services, folder, "import"), symbol)
+    show_document(imported_document(kind, done), as_json, lambda: _imported_lines(done))
+
+
+def _folder(services: Services, given: str | None, action: str) -> Path:
+    """The data folder that is written to."""
+    folder = Path(given).expanduser() if given else services.data_folder
+    if folder is None:
+        raise click.UsageError(f"no data folder to {action} into: give --data DIR or set data.folder")
+    return folder
+
+
 class _Progress:
-    """A bar on standard error where that is a terminal: which file, how much of it."""
+    """A bar on standard error where that is a terminal: the file at work, and its progress."""
 
     def __init__(self) -> None:
         self._bar: ProgressBar[Any] | None = None
@@ -106,16 +144,16 @@ class _Progress:
     def __exit__(self, *ended: object) -> None:
         self._finish()
 
-    def hear(self, what: str, done: int, total: int) -> None:
-        """Draws how far a file is; a full bar ends its line."""
+    def show(self, file: str, done: int, total: int) -> None:
+        """Draw the progress of a file; a full bar ends its line."""
         if not self._watched or not total:
             return
         if self._bar is None:
             self._bar = click.progressbar(
-                length=total, file=sys.stderr, show_pos=True, item_show_func=lambda said: said
+                length=total, file=sys.stderr, show_pos=True, item_show_func=lambda file: file
             )
             self._bar.render_progress()
-        self._bar.update(done - self._bar.pos, what)
+        self._bar.update(done - self._bar.pos, file)
         if done >= total:
             self._finish()
 
@@ -125,36 +163,19 @@ class _Progress:
             self._bar = None
 
 
-def _day(text: str | None) -> Any:
-    from datetime import date
-
-    if text is None:
-        return None
-    try:
-        return date.fromisoformat(text)
-    except ValueError:
-        raise click.UsageError(f"--from {text}: no date; write it as YYYY-MM-DD") from None
-
-
-def _row(one: Fetched) -> dict[str, Any]:
-    dropped = [{"source": drop.source, "reason": drop.reason, "count": drop.count} for drop in one.dropped]
-    return {
-        "name": one.name,
-        "path": str(one.path),
-        "added": one.added,
-        "unchanged": one.unchanged,
-        "dropped": dropped,
-        "complete": one.complete,
-        "differing": one.differing,
-        "replaced": one.replaced,
-    }
-
-
-def _said(one: Fetched) -> str:
+def _fetched_lines(one: Fetched) -> Iterator[str]:
     counts = [(one.added, "added"), (one.replaced, "replaced"), (one.unchanged, "there before")]
-    said = ", ".join(f"{count:,} {what}" for count, what in counts if count) or "nothing"
-    lines = [f"{one.path}: {said}"]
+    yield f"{one.path}: {_counted(counts) or 'nothing'}"
     if one.differing:
-        lines.append(f"  kept, but different now: {one.differing:,} (--again replaces them)")
-    lines += [f"  left out: {drop.count:,} ({drop.reason})" for drop in one.dropped]
-    return "\n".join(lines)
+        yield f"  kept, but different now: {one.differing:,} (--again replaces them)"
+    yield from (f"  left out: {drop.count:,} ({drop.reason})" for drop in one.dropped)
+
+
+def _imported_lines(done: Imported) -> Iterator[str]:
+    counts = [(done.added, "added"), (done.replaced, "replaced"), (done.unchanged, "unchanged")]
+    yield f"{done.path}: {_counted(counts) or 'nothing to add'}"
+    yield from (f"dropped {one.count:,} of {one.source}: {one.reason}" for one in done.dropped)
+
+
+def _counted(counts: list[tuple[int, str]]) -> str:
+    return ", ".join(f"{count:,} {name}" for count, name in counts if count)

@@ -22,7 +22,7 @@ from tui.invocation import Invocation, desk_options
 @click.option("--yes", is_flag=True, help="Takes the defaults without asking.")
 @click.option("--force", is_flag=True, help="Overwrites a configuration that is there.")
 @desk_options
-def command(invocation: Invocation, yes: bool, force: bool) -> None:
+def init_command(invocation: Invocation, yes: bool, force: bool) -> None:
     """Writes a first configuration: the usual file, or the one that --config names.
 
     It asks for the desk's name, its data, symbols, preset, cash and model; Enter takes the default in brackets. Keys of

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from tui.commands.options import json_option
-from tui.console import show, show_json, show_lines
+from tui.console import show_document
 from tui.invocation import Invocation, desk_options
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ CHECK, BACKUP, RESTORE = "check", "backup", "restore"
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 @json_option
 @desk_options
-def command(invocation: Invocation, action: str, file: Path | None, as_json: bool) -> int:
+def journal_command(invocation: Invocation, action: str, file: Path | None, as_json: bool) -> int:
     """Checks, copies or restores the desk's journal; with --run a backtest's.
 
     check brings a journal of an older Paperdesk up to date and looks for damage and contradictions; the exit code is 1
@@ -53,44 +54,40 @@ def command(invocation: Invocation, action: str, file: Path | None, as_json: boo
 
 
 def _check(journal: JournalFile, as_json: bool) -> int:
-    from engine.reports.documents.journal import checked_document
+    from engine.reports.documents.files import checked_document
 
     done = journal.check()
-    if as_json:
-        show_json(checked_document(_head(journal), done.faults, done.updated_from))
-        return 1 if done.faults else 0
-    if done.updated_from is not None:
-        show(f"{journal.path}: brought up to date, it had version {done.updated_from}")
-    show_lines(f"{journal.path}: {fault}" for fault in done.faults or ("sound",))
-    if done.faults:
-        show("put a backup in its place: paperdesk journal restore FILE")
+
+    def lines() -> Iterator[str]:
+        if done.updated_from is not None:
+            yield f"{journal.path}: brought up to date, it had version {done.updated_from}"
+        yield from (f"{journal.path}: {fault}" for fault in done.faults or ("sound",))
+        if done.faults:
+            yield "put a backup in its place: paperdesk journal restore FILE"
+
+    show_document(checked_document(_head(journal), done.faults, done.updated_from), as_json, lines)
     return 1 if done.faults else 0
 
 
 def _back_up(journal: JournalFile, to: Path, as_json: bool) -> None:
-    from engine.reports.documents.journal import backup_document
+    from engine.reports.documents.files import backup_document
 
     size = journal.back_up(to)
-    if as_json:
-        show_json(backup_document(_head(journal), to, size))
-    else:
-        show(f"{to}: a copy of {journal.path}, {size:,} bytes")
+    text = f"{to}: a copy of {journal.path}, {size:,} bytes"
+    show_document(backup_document(_head(journal), to, size), as_json, lambda: [text])
 
 
 def _restore(journal: JournalFile, copy: Path, as_json: bool) -> None:
     from engine.clock import LiveClock
-    from engine.reports.documents.journal import restored_document
+    from engine.reports.documents.files import restored_document
 
-    kept = journal.restore(copy, LiveClock().now())
-    if as_json:
-        show_json(restored_document(_head(journal), copy, kept))
-        return
-    show(f"{journal.path}: restored from {copy}")
-    if kept is not None:
-        show(f"{kept}: what was there before")
+    before = journal.restore(copy, LiveClock().now())
+    lines = [f"{journal.path}: restored from {copy}"]
+    lines += [] if before is None else [f"{before}: what was there before"]
+    show_document(restored_document(_head(journal), copy, before), as_json, lambda: lines)
 
 
 def _head(journal: JournalFile) -> dict[str, Any]:
-    from engine.reports.documents.journal import journal_head
+    from engine.reports.documents.files import journal_head
 
     return journal_head(journal.desk, journal.run, journal.path)

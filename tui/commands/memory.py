@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from engine.errors import MissingData
+from tui import amounts
 from tui.commands.options import DAY, json_option, limit_option, lines_shown
-from tui.console import show, show_json, show_lines, standard_output
+from tui.console import show_document, standard_output
 from tui.invocation import Invocation, desk_options
+from tui.plain_text import one_line
+from tui.text_table import cut, table, wrapped
 
 if TYPE_CHECKING:
     from engine.app.stored_memory import SelectedMemory
     from engine.reports.documents.memory import MemoryFilter
+    from memory.presets import MemoryPreset
 
 LIST, LIFELINE, PREVIEW, OPTIMIZE, EXPORT, REEMBED = "list", "lifeline", "preview", "optimize", "export", "reembed"
+_INDENT = " " * 10
 LAYERS = ("shallow", "intermediate", "deep", "reflection")
 
 
@@ -37,7 +43,7 @@ LAYERS = ("shallow", "intermediate", "deep", "reflection")
 @click.option("--embedder", metavar="SPEC", help="With reembed: by what (default: memory.embedder).")
 @json_option
 @desk_options
-def command(
+def memory_command(
     *,
     invocation: Invocation,
     action: str,
@@ -111,40 +117,27 @@ def _list(selected: SelectedMemory, chosen: MemoryFilter, first: int, as_json: b
 
     from engine.clock import LiveClock
     from engine.reports.documents.memory import list_document
-    from tui.commands.memory_text import list_lines
 
     stored, today = selected.stored, LiveClock().now().date()
     with nullcontext() if selected.missing else stored.opened() as memory:
         document = list_document(selected.head, memory, stored.calendar, chosen, today=today, first=first)
-    if as_json:
-        show_json(document)
-    elif selected.missing:
-        show(selected.missing)
-    else:
-        show_lines(list_lines(selected.title, document, standard_output()))
+    missing = [selected.missing] if selected.missing else None
+    show_document(document, as_json, lambda: missing or _list_lines(selected.title, document))
 
 
 def _lifeline(selected: SelectedMemory, wanted: str, as_json: bool) -> None:
     from engine.reports.documents.memory import lifeline_document
-    from tui.commands.memory_text import lifeline_lines
 
     with selected.stored.opened() as memory:
         document = lifeline_document(selected.head, memory, selected.stored.calendar, wanted)
-    if as_json:
-        show_json(document)
-    else:
-        show_lines(lifeline_lines(document, standard_output()))
+    show_document(document, as_json, lambda: _lifeline_lines(document))
 
 
 def _preview(name: str, as_json: bool) -> None:
     from engine.reports.documents.memory import constants_of, lives_document
-    from tui.commands.memory_text import preview_lines
 
     constants = constants_of(name)
-    if as_json:
-        show_json(lives_document(constants))
-    else:
-        show_lines(preview_lines(constants, min(standard_output().width, 120)))
+    show_document(lives_document(constants), as_json, lambda: _preview_lines(constants))
 
 
 def _optimize(selected: SelectedMemory, as_json: bool) -> None:
@@ -152,38 +145,133 @@ def _optimize(selected: SelectedMemory, as_json: bool) -> None:
 
     with selected.stored.opened(writing=True) as memory:
         report = memory.optimize()
-    if as_json:
-        show_json({**selected.head, **asdict(report)})
-    else:
-        show(
-            f"{selected.stored.place}: {report.records:,} memories, {report.touches:,} changes, "
-            f"{report.files_before} files before, {report.files_after} after, {report.bytes_after:,} bytes"
-        )
+    text = (
+        f"{selected.stored.place}: {report.records:,} memories, {report.touches:,} changes, "
+        f"{report.files_before} files before, {report.files_after} after, {report.bytes_after:,} bytes"
+    )
+    show_document({**selected.head, **asdict(report)}, as_json, lambda: [text])
 
 
 def _export(selected: SelectedMemory, file: Path, as_json: bool) -> None:
     from engine.app.stored_memory import export_memory
 
     count = export_memory(selected.stored, file)
-    if as_json:
-        show_json({**selected.head, "file": str(file), "count": count})
-    else:
-        show(f"{file}: {count:,} memories")
+    document = {**selected.head, "file": str(file), "count": count}
+    show_document(document, as_json, lambda: [f"{file}: {count:,} memories"])
 
 
 def _reembed(invocation: Invocation, selected: SelectedMemory, embedder: str | None, as_json: bool) -> None:
     from engine.app.stored_memory import reembed_memory
     from engine.reports.documents.memory import embedder_document
-    from tui.commands.memory_text import embedder_lines
 
     services = invocation.services()
     made = reembed_memory(services, selected.stored, embedder, selected.desk if selected.run is None else None)
     document = embedder_document(
         selected.head, before=made.before, after=made.after, count=made.count, changed=made.done, use=made.use
     )
-    if as_json:
-        show_json(document)
+    configured = embedder in (None, services.config.memory.embedder)
+
+    def lines() -> Iterator[str]:
+        yield from _embedder_lines(made.place, document)
+        if made.done and not configured:
+            yield f'set memory.embedder = "{embedder}" in the configuration: the next run refuses another'
+
+    show_document(document, as_json, lines)
+
+
+def _list_lines(title: str, document: Mapping[str, Any]) -> Iterator[str]:
+    """Two lines for each memory: its state and its text."""
+    from engine.reports.documents.memory import SHORT_ID
+
+    console = standard_output()
+    width, shown = min(console.width, 120), document["memories"]
+    heading = f"Memory of {title}, at the end of {document['session'] or 'no session'}"
+    yield from map(console.bold, wrapped(heading, width))
+    if not shown:
+        yield from wrapped(_none_of(document), width)
         return
-    show_lines(embedder_lines(made.place, document))
-    if made.done and embedder is not None and embedder != services.config.memory.embedder:
-        show(f'set memory.embedder = "{embedder}" in the configuration: the next run refuses another')
+    rows = [
+        (
+            one["id"][:SHORT_ID],
+            one["session"],
+            one["symbol"],
+            one["layer"],
+            f"{one['importance']:.1f}",
+            f"{one['recency']:.2f}",
+            f"{one['rewards']}" if one["rewards"] else "",
+        )
+        for one in shown
+    ]
+    names = ("ID", "WRITTEN", "SYMBOL", "LAYER", "IMPORTANCE", "RECENCY", "REWARDS")
+    head, *lines = table(names, rows, {"IMPORTANCE", "RECENCY", "REWARDS"}, width)
+    yield head
+    for line, one in zip(lines, shown, strict=True):
+        owner = f"{one['owner']}, " if len(document["owners"]) > 1 else ""
+        yield line
+        yield _INDENT + cut(f"{owner}{one['kind']}: {one_line(one['text'])}", width - len(_INDENT))
+    if len(shown) < document["count"]:
+        yield f"the {len(shown)} most important of {document['count']}; --limit 0 shows all"
+
+
+def _none_of(document: Mapping[str, Any]) -> str:
+    if not document["alive"]:
+        return "nothing is alive: it begins later, or has faded by then"
+    kinds, symbols = ", ".join(document["kinds"]), ", ".join(document["symbols"])
+    return f"none of {document['alive']:,} fits; there are {kinds} of {symbols}"
+
+
+def _lifeline_lines(document: Mapping[str, Any]) -> Iterator[str]:
+    """A memory and every change of it."""
+    console = standard_output()
+    width = min(console.width, 110)
+    yield console.bold(f"{document['symbol']}  {document['kind']} of {document['session']}  {document['id']}")
+    if document["hindsight"]:
+        known = document["available"]
+        yield f"written in training, with sight of what followed: it can be recalled from {known} on"
+    yield from wrapped(one_line(document["text"]), width)
+    rows = [
+        (
+            change["session"],
+            change["cause"],
+            change["layer"] or "gone",
+            f"{change['importance']:.1f}",
+            f"{change['rewards']}",
+            _cause(change["by"]),
+        )
+        for change in document["changes"]
+    ]
+    yield from table(
+        ("SESSION", "CHANGE", "LAYER", "IMPORTANCE", "REWARDS", "BY"), rows, {"IMPORTANCE", "REWARDS"}, width
+    )
+
+
+def _cause(key: str) -> str:
+    """The cause of a change; of a decision its session."""
+    parts = one_line(key).split()
+    return f"decision of {parts[0]}" if len(parts) == 4 else " ".join(parts)
+
+
+def _preview_lines(constants: MemoryPreset) -> Iterator[str]:
+    """The lives that constants allow; a line that goes on is indented."""
+    import textwrap
+
+    from memory.preview import preview
+
+    width = min(standard_output().width, 120)
+
+    for line in preview(constants).split("\n"):
+        indent = " " * (len(line) - len(line.lstrip()))
+        yield from textwrap.wrap(line, width, subsequent_indent=f"{indent}  ", break_on_hyphens=False)
+
+
+def _embedder_lines(place: Path, document: Mapping[str, Any]) -> Iterator[str]:
+    """A change of embedder with its cost."""
+    count, after = document["count"], document["after"]
+    if not document["changed"]:
+        yield f"{place}: its {count:,} memories are by {after} already"
+        return
+    cost = amounts.number(document["cost"])
+    paid = "cost unknown" if cost is None else f"${cost:.4f}"
+    calls = document["calls"]
+    cost_words = f"; {calls:,} call{'s' if calls > 1 else ''}, {document['input_tokens']:,} tokens, {paid}"
+    yield f"{place}: {count:,} memories by {after}, before by {document['before']}{cost_words if calls else ''}"

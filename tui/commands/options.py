@@ -1,73 +1,69 @@
-"""Options that several commands share: dates, amounts, lists, `--json` and `--limit`."""
+"""Options that several commands share: dates, amounts, lists, `--json`, `--limit`, and those that describe a run."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
 from datetime import date
-from decimal import Decimal, InvalidOperation
-from typing import Any, TypeVar
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+if TYPE_CHECKING:
+    from engine.domain.run import RunSpec
+    from engine.services import Services
+
+
 F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
 
 LIMIT = 20
 """Lines that are shown where no limit is given; a JSON document has all."""
 
 
-class DayType(click.ParamType[date]):
-    """A date as YYYY-MM-DD."""
+class Parsed(click.ParamType[T]):
+    """An option whose text is parsed; one that cannot be is a usage error that quotes it, followed by `complaint`."""
 
-    name = "date"
+    def __init__(self, name: str, parse: Callable[[str], T], complaint: str) -> None:
+        self.name = name
+        self._parse, self._complaint = parse, complaint
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> date:
-        """The date, or a usage error that names what was given."""
-        if isinstance(value, date):
-            return value
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> T:
+        """The parsed value."""
         try:
-            return date.fromisoformat(value)
-        except ValueError:
-            self.fail(f"{value!r} is no date; write it as YYYY-MM-DD", param, ctx)
+            return self._parse(str(value))
+        except (ValueError, ArithmeticError):
+            self.fail(f"{value!r} {self._complaint}", param, ctx)
 
 
-class AmountType(click.ParamType[Decimal]):
-    """A finite decimal number."""
-
-    name = "number"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Decimal:
-        """The number, exact, or a usage error that names what was given."""
-        try:
-            amount = Decimal(str(value))
-        except InvalidOperation:
-            amount = Decimal("NaN")
-        if not amount.is_finite():
-            self.fail(f"{value!r} is no number", param, ctx)
-        return amount
+def _finite(text: str) -> Decimal:
+    amount = Decimal(text)
+    if not amount.is_finite():
+        raise ValueError(text)
+    return amount
 
 
-class PointType(click.ParamType["int | date"]):
-    """A session as YYYY-MM-DD, or the number of an event."""
-
-    name = "point"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | date:
-        """The point, or a usage error that names what was given."""
-        if str(value).isdecimal() and int(value):
-            return int(value)
-        try:
-            return date.fromisoformat(str(value))
-        except ValueError:
-            self.fail(f"{value!r} is neither a session (YYYY-MM-DD) nor the number of an event", param, ctx)
+def _point(text: str) -> int | date:
+    return int(text) if text.isdecimal() and int(text) else date.fromisoformat(text)
 
 
-DAY = DayType()
-AMOUNT = AmountType()
+def _cuts(text: str) -> int:
+    if text != "all" and not (text.isdecimal() and int(text)):
+        raise ValueError(text)
+    return 0 if text == "all" else int(text)
 
+
+DAY = Parsed("date", date.fromisoformat, "is no date; write it as YYYY-MM-DD")
+AMOUNT = Parsed("number", _finite, "is no number")
+CUTS = Parsed("cuts", _cuts, "is neither a number from 1 on nor `all`")
+"""A number of cuts; `all` is 0."""
+POINT = Parsed("point", _point, "is neither a session (YYYY-MM-DD) nor the number of an event")
 
 at_option = click.option(
     "--at",
-    type=PointType(),
+    type=POINT,
     metavar="SESSION|EVENT",
     help="As it was once that session was decided, or up to an event (JSON: event).",
 )
@@ -121,3 +117,93 @@ def key_values(texts: Sequence[str]) -> tuple[tuple[str, str], ...]:
             raise click.UsageError(f"--param {text!r}: write it as KEY=VALUE")
         pairs.append((key.strip(), value.strip()))
     return tuple(pairs)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFlags:
+    """The flags of one call; None (or empty) where not given."""
+
+    symbols: str | None
+    first: date | None
+    last: date | None
+    warm_up_from: date | None
+    preset: str | None
+    strategy: str | None
+    params: Sequence[str]
+    model: str | None
+    without: str | None
+    folder: str | None
+    cash: Decimal | None
+    commission: Decimal | None
+    slippage_bp: Decimal | None
+    convention: str | None
+    seed: int | None
+
+    def spec(self, services: Services) -> RunSpec:
+        """The run that they describe, the configuration's values for the rest. A window that is given in part is a
+        usage error; one that is not given at all is the desk's own. Raises what `default_spec` raises."""
+        from engine.app.run_spec import default_spec
+
+        if (self.first is None) != (self.last is None):
+            raise click.UsageError("a window has two ends: give --from and --to, or neither")
+        if self.warm_up_from is not None and self.first is None:
+            raise click.UsageError("--warm-up-from goes before a window: give --from and --to with it")
+        config = services.config
+        if self.folder is not None:
+            data = replace(services.data, folder=self.folder)
+            services = replace(services, data=data, symbols=config.desk.symbols)
+        if self.symbols is not None:
+            services = replace(services, symbols=symbol_list(self.symbols))
+        spec = default_spec(services) if self.first is None else self._windowed(services)
+        return replace(
+            spec,
+            preset=self.preset if self.preset is not None or self.strategy is not None else spec.preset,
+            strategy=self.strategy,
+            params=key_values(self.params),
+            data=services.data,
+            model=self.model,
+            without=listed(self.without),
+            convention=self.convention or config.metrics.convention,
+            cash=self.cash,
+            commission=self.commission,
+            slippage_bp=self.slippage_bp,
+            seed=config.desk.seed if self.seed is None else self.seed,
+        )
+
+    def _windowed(self, services: Services) -> RunSpec:
+        from engine.domain.run import RunSpec
+
+        assert self.first is not None and self.last is not None
+        return RunSpec(
+            symbols=services.symbols,
+            first=self.first,
+            last=self.last,
+            warm_up_from=self.warm_up_from,
+            preset=services.config.desk.preset,
+        )
+
+
+def run_options(function: F) -> F:
+    """Adds the flags of a run to a command, and hands it a RunFlags as `flags`."""
+
+    @click.option("--symbols", metavar="A,B", help="Symbols to trade (default: the desk's).")
+    @click.option("--from", "first", type=DAY, metavar="DATE", help="First session that fills and is valued.")
+    @click.option("--to", "last", type=DAY, metavar="DATE", help="Last session that fills and is valued.")
+    @click.option("--warm-up-from", type=DAY, metavar="DATE", help="Warm up from here: simulated trading, unmeasured.")
+    @click.option("--preset", metavar="NAME", help="Agents: a preset by name or TOML file (default: the desk's).")
+    @click.option("--strategy", metavar="NAME", help="Rules instead of agents: a name or FILE:CLASS.")
+    @click.option("--param", "params", multiple=True, metavar="KEY=VALUE", help="A strategy's parameter (repeatable).")
+    @click.option("--model", metavar="SPEC", help="Model that answers every agent: offline, openai:MODEL, ...")
+    @click.option("--without", metavar="STEP,STEP", help="Steps of the preset to leave out.")
+    @click.option("--data", "folder", metavar="DIR", help="Data folder (default: the configured one, or the demo).")
+    @click.option("--cash", type=AMOUNT, metavar="N", help="Starting cash.")
+    @click.option("--commission", type=AMOUNT, metavar="FRACTION", help="Commission per trade (0.001 is 0.1 %).")
+    @click.option("--slippage", "slippage_bp", type=AMOUNT, metavar="BP", help="Slippage in basis points.")
+    @click.option("--convention", metavar="NAME", help="How it trades and is measured: desk, finvision, finagent, ...")
+    @click.option("--seed", type=click.IntRange(0), metavar="N", help="Seed of everything that draws.")
+    @functools.wraps(function)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        flags = RunFlags(**{field.name: kwargs.pop(field.name) for field in fields(RunFlags)})
+        return function(*args, flags=flags, **kwargs)
+
+    return wrapped  # type: ignore[return-value]

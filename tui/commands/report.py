@@ -29,7 +29,7 @@ OF_A_SESSION = frozenset({"md", "json"})
 @click.option("--out", metavar="FILE", help="File to write instead of standard output; a folder for all csv tables.")
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 @desk_options
-def command(
+def report_command(
     invocation: Invocation,
     session: date | None,
     chosen: str | None,

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 )
 @click.option("--pay-dividends", is_flag=True, help="Pay dividends, which a paper account does not.")
 @desk_options
-def command(
+def sandbox_command(
     invocation: Invocation,
     port: int,
     folder: str | None,

@@ -1,4 +1,6 @@
-"""`paperdesk status` (desk): show the state of the desk on one screen."""
+"""`paperdesk status` (desk): show the state of the desk on one screen.
+`paperdesk positions` (desk): list what the desk holds.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +18,15 @@ from tui.invocation import Invocation, desk_options
 if TYPE_CHECKING:
     from engine.reports.documents.records import At, Records
 
+Document = Mapping[str, Any]
+
 
 @click.command("status")
 @at_option
 @json_option
 @desk_options
-def command(invocation: Invocation, at: At, as_json: bool) -> None:
-    """Says how the desk stands: whether it is halted, its last run, its value, what waits, what it holds and cost.
+def status_command(invocation: Invocation, at: At, as_json: bool) -> None:
+    """Shows the state of the desk: whether it is halted, its last run, its value, what waits, what it holds and cost.
 
     \b
     Examples:
@@ -34,25 +38,41 @@ def command(invocation: Invocation, at: At, as_json: bool) -> None:
         from engine.reports.documents.status import status_document
 
         document = status_document(records, None if records.run or at is not None else _last_completed(invocation))
-    show_records(records, document, as_json, lambda: _lines(records, document))
+    show_records(records, document, as_json, lambda: _status_lines(records, document))
+
+
+@click.command("positions")
+@at_option
+@json_option
+@desk_options
+def positions_command(invocation: Invocation, at: At, as_json: bool) -> None:
+    """Lists what is held at the last close: shares, average cost, price, gain, and the part of the portfolio.
+
+    \b
+    Examples:
+      paperdesk positions
+      paperdesk positions --run backtest-20250701-120000-ab12
+    """
+    with invocation.records(at=at) as records:
+        from engine.reports.documents.status import positions_document
+
+        document = positions_document(records)
+    show_records(records, document, as_json, lambda: _positions_lines(records.title, document))
 
 
 def _last_completed(invocation: Invocation) -> date | None:
     """The last completed session of the desk; None where that is not quickly known."""
     from engine.errors import PaperdeskError
-    from tui.commands.due import desk_time, due_session, symbols_of
+    from tui.commands.due import due_session
 
-    services = invocation.services() if invocation.configured else None
     services = invocation.services() if invocation.configured else None
     try:
-        now = desk_time(services)
+        return due_session(services)
     except PaperdeskError:  # no keys here: the records can be shown without
         return None
-    return None if now is None else due_session(symbols_of(services), now=now)
 
 
-def _lines(records: Records, document: Mapping[str, Any]) -> Iterator[str]:
-    from tui.commands.positions import position_lines
+def _status_lines(records: Records, document: Document) -> Iterator[str]:
     from tui.run_text import halt_words
     from tui.text_table import facts
 
@@ -68,10 +88,10 @@ def _lines(records: Records, document: Mapping[str, Any]) -> Iterator[str]:
     yield from facts(pairs, min(console.width, 100))
     if document["session"] is not None:
         yield ""
-        yield from position_lines(document)
+        yield from _position_table(document)
 
 
-def _run_facts(run: Mapping[str, Any] | None, title: str) -> Iterator[tuple[str, str]]:
+def _run_facts(run: Document | None, title: str) -> Iterator[tuple[str, str]]:
     if run is None:
         return
     from tui.run_text import decided_by
@@ -87,7 +107,7 @@ def _run_facts(run: Mapping[str, Any] | None, title: str) -> Iterator[tuple[str,
     yield title, f"{target}{ended}{why} ({run['id']})"
 
 
-def _facts(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _facts(document: Document) -> Iterator[tuple[str, str]]:
     from tui import amounts
     from tui.run_text import order_words
 
@@ -100,14 +120,60 @@ def _facts(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "Models", f"{model['calls']:,} calls, {silent}, {cost}" if model["calls"] else ""
 
 
-def _value(document: Mapping[str, Any]) -> str:
+def _value(document: Document) -> str:
     from tui import amounts
 
-    change, whole, brought = document["change"], document["total_return"], Decimal(document["brought_in"])
+    change, whole, deposits = document["change"], document["total_return"], Decimal(document["brought_in"])
     parts = [
         f"{amounts.money(Decimal(document['value']))} at {document['session']}",
         "" if change is None else f"{amounts.percent(change)} on the session",
         f"{amounts.percent(whole)} since the start" if whole is not None and document["initial_value"] else "",
-        f"without {amounts.gain(brought)} that was brought in or taken out" if brought else "",
+        f"without deposits and withdrawals of {amounts.gain(deposits)}" if deposits else "",
     ]
     return ", ".join(filter(None, parts))
+
+
+def _positions_lines(title: str, document: Document) -> Iterator[str]:
+    if document["session"] is None:
+        yield f"no session of {title} is closed yet"
+        return
+    yield standard_output().bold(f"Positions of {title} at {document['session']}")
+    yield from _position_table(document)
+
+
+def _position_table(document: Document) -> Iterator[str]:
+    """A table of what a document's `positions` hold, with its `cash` and `value`, and the owners' books, below."""
+    from tui import amounts
+    from tui.text_table import table
+
+    value, cash = Decimal(document["value"]), Decimal(document["cash"])
+    rows = []
+    for symbol, held in document["positions"].items():
+        quantity, cost = Decimal(held["quantity"]), Decimal(held["average_cost"])
+        price = amounts.number(held["price"])
+        worth = None if price is None else price * quantity
+        gain = None if worth is None else worth - cost * quantity
+        paid = abs(cost * quantity)
+        rows.append(
+            (
+                symbol,
+                amounts.quantity(quantity),
+                amounts.price(cost),
+                amounts.price(price),
+                amounts.money(worth),
+                amounts.gain(gain),
+                amounts.percent(gain / paid if gain is not None and paid else None),
+                _part(worth, value),
+            )
+        )
+    rows.append(("cash", "", "", "", amounts.money(cash), "", "", _part(cash, value)))
+    rows.append(("all", "", "", "", amounts.money(value), "", "", ""))
+    head = ("SYMBOL", "SHARES", "COST", "PRICE", "VALUE", "GAIN", "GAIN %", "PART")
+    yield from table(head, rows, set(head[1:]), standard_output().width)
+    for owner, book in document.get("per_owner", {}).items():
+        figures = [amounts.money(Decimal(book[name])) for name in ("value", "cash")]
+        yield f"book of {owner}: {figures[0]}, of it cash {figures[1]}"
+
+
+def _part(worth: Decimal | None, value: Decimal) -> str:
+    return "" if worth is None or not value else f"{100 * worth / value:.1f}%"

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from tui.commands.options import DAY, key_values, symbol_list
+from tui.commands.options import DAY, json_option, key_values, symbol_list
+from tui.console import show_document
 from tui.invocation import Invocation, desk_options
 
 if TYPE_CHECKING:
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from engine.domain.run import RunSpec
     from engine.lab.tuning import Figures, OnTrial, Tuned
-
-SCHEMA = 1
 
 
 @click.command("tune")
@@ -37,9 +35,10 @@ SCHEMA = 1
 @click.option("--convention", metavar="NAME", help="How it trades and is measured: desk, finagent, ...")
 @click.option("--data", "folder", metavar="DIR", help="Data folder (default: the configured one, or the demo).")
 @click.option("--seed", type=click.IntRange(0), metavar="N", help="Seed of the search: equal seeds, equal results.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@json_option
 @desk_options
-def command(
+def tune_command(
+    *,
     invocation: Invocation,
     strategy: str,
     symbols: str | None,
@@ -71,7 +70,7 @@ def command(
     from engine.domain.run import DataSpec, RunSpec
     from engine.errors import Interrupted
     from engine.lab.tuning import default_metric
-    from tui.console import show
+    from engine.reports.documents.research import tune_document
 
     services = invocation.services()
     config = services.config
@@ -90,11 +89,10 @@ def command(
     )
     test = None if test_from is None or test_to is None else (test_from, test_to)
     measured = metric or default_metric(spec.convention)
-    found: list[Tuned] = []
     with _progress(len(spec.symbols) * trials) as on_trial:
-        for tuned in search_parameters(services, spec, metric=measured, trials=trials, test=test, on_trial=on_trial):
-            found.append(tuned)
-    show(_document(spec, measured, test, found) if as_json else "\n".join(_lines(spec, measured, found)))
+        found = list(search_parameters(services, spec, metric=measured, trials=trials, test=test, on_trial=on_trial))
+    document = tune_document(spec, measured, test, found)
+    show_document(document, as_json, lambda: _lines(spec, measured, found))
     if any(tuned.interrupted for tuned in found):
         raise Interrupted(
             f"interrupted after {found[-1].trials} trials of {found[-1].symbol}; the best so far is printed"
@@ -107,7 +105,7 @@ def _progress(total: int) -> Iterator[OnTrial]:
     if not sys.stderr.isatty():
         yield lambda symbol, done, wanted: None
         return
-    with click.progressbar(length=total, file=sys.stderr, show_pos=True, item_show_func=lambda said: said) as bar:
+    with click.progressbar(length=total, file=sys.stderr, show_pos=True, item_show_func=lambda symbol: symbol) as bar:
         yield lambda symbol, done, wanted: bar.update(1, symbol)
 
 
@@ -117,41 +115,12 @@ def _lines(spec: RunSpec, metric: str, found: Sequence[Tuned]) -> Iterator[str]:
         yield ""
         yield f"{tuned.symbol}, {tuned.trials} trials"
         yield f"  {' '.join(f'--param {key}={value}' for key, value in tuned.params.items())}"
-        yield f"  in sample      {_told(metric, tuned.in_sample)}"
+        yield f"  in sample      {_figures_text(metric, tuned.in_sample)}"
         if tuned.out_of_sample is not None:
-            yield f"  out of sample  {_told(metric, tuned.out_of_sample)}"
+            yield f"  out of sample  {_figures_text(metric, tuned.out_of_sample)}"
 
 
-def _told(metric: str, figures: Figures) -> str:
+def _figures_text(metric: str, figures: Figures) -> str:
     parts = (("", figures.tuned), ("defaults ", figures.default), ("buy and hold ", figures.buy_and_hold))
     shown = [f"{name}{'undefined' if value is None else f'{value:.4f}'}" for name, value in parts]
     return f"{metric} {shown[0]} ({', '.join(shown[1:])})"
-
-
-def _document(spec: RunSpec, metric: str, test: tuple[date, date] | None, found: Sequence[Tuned]) -> str:
-    def figures(of: Figures | None) -> dict[str, Any] | None:
-        return None if of is None else {"tuned": of.tuned, "default": of.default, "buy_and_hold": of.buy_and_hold}
-
-    plain = {
-        "schema": SCHEMA,
-        "strategy": spec.strategy,
-        "convention": spec.convention,
-        "metric": metric,
-        "seed": spec.seed,
-        "from": spec.first.isoformat(),
-        "to": spec.last.isoformat(),
-        "test_from": None if test is None else test[0].isoformat(),
-        "test_to": None if test is None else test[1].isoformat(),
-        "interrupted": any(tuned.interrupted for tuned in found),
-        "tuned": [
-            {
-                "symbol": tuned.symbol,
-                "params": dict(tuned.params),
-                "in_sample": figures(tuned.in_sample),
-                "out_of_sample": figures(tuned.out_of_sample),
-                "trials": tuned.trials,
-            }
-            for tuned in found
-        ],
-    }
-    return json.dumps(plain, indent=2, allow_nan=False, ensure_ascii=False)

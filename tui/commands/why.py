@@ -1,19 +1,22 @@
-"""`paperdesk why` (desk): print the whole trail of one decision."""
+"""`paperdesk why` (desk): print the whole trail of one decision.
+`paperdesk parity` (desk): replay a recorded day of the desk and compare.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from engine.errors import DataError
+from engine.errors import DataError, MissingData
 from engine.reports.documents.records import has_decisions
 from tui.commands.options import DAY, json_option, listed
-from tui.console import show_json, show_lines, standard_output
+from tui.console import Console, show_document, standard_output
 from tui.invocation import Invocation, desk_options
 
 if TYPE_CHECKING:
@@ -32,7 +35,8 @@ if TYPE_CHECKING:
 @click.option("--without", metavar="STEP,STEP", help="With --redecide: steps of the preset to leave out.")
 @json_option
 @desk_options
-def command(
+def why_command(
+    *,
     invocation: Invocation,
     symbol: str,
     session: date,
@@ -64,7 +68,8 @@ def command(
     if redecide:
         if prompts or chart_file is not None:
             raise click.UsageError("--redecide prints what differs: leave out --prompts and --chart")
-        _redecide(invocation, symbol, session, preset, model, without, as_json)
+        changes = {"preset": preset, "model": model, "without": listed(without)}
+        _redecide(invocation, symbol, session, changes, as_json)
         return
     for flag, value in (("--preset", preset), ("--model", model), ("--without", without)):
         if value is not None:
@@ -79,46 +84,37 @@ def command(
             else _write_charts(invocation.services().open_painter(), charts_shown(records, made), Path(chart_file))
         )
         document = why_document(records, made, written)
-    if as_json:
-        show_json(document)
-        return
-    from tui.trail_text import why_lines
 
-    console = standard_output()
-    lines = (console.inked(line) for line in why_lines(document, console.width, prompts=prompts))
-    show_lines([*_note(records.note), *lines, *(f"chart: {path}" for path in written)])
+    def lines() -> Iterator[str]:
+        from tui.trail_text import why_lines
+
+        console = standard_output()
+        yield from [records.note] if records.note else []
+        yield from map(console.inked, why_lines(document, console.width, prompts=prompts))
+        yield from (f"chart: {path}" for path in written)
+
+    show_document(document, as_json, lines)
 
 
-def _redecide(
-    invocation: Invocation,
-    symbol: str,
-    session: date,
-    preset: str | None,
-    model: str | None,
-    without: str | None,
-    as_json: bool,
-) -> None:
-    from engine.app.redecision import redecide
-    from engine.lab.decision_changes import Changes
+def _redecide(invocation: Invocation, symbol: str, session: date, changes: Mapping[str, Any], as_json: bool) -> None:
+    from engine.app.redecision import AS_IT_WAS, redecide
     from engine.reports.documents.redecision import redecision_document
     from engine.reports.documents.trail import decided
 
-    changes = Changes(preset, model, listed(without))
     with invocation.records(has_decisions) as records:
         made = decided(records, symbol, session)
-        done = redecide(invocation.services(), records.required, made, changes)
-        document = redecision_document(records, done, changes)
-    if as_json:
-        show_json(document)
-        return
-    from tui.redecision_text import redecision_lines
+        wanted = replace(AS_IT_WAS, **changes)
+        done = redecide(invocation.services(), records.required, made, wanted)
+        document = redecision_document(records, done, wanted)
 
-    console = standard_output()
-    show_lines([*_note(records.note), *map(console.inked, redecision_lines(document, console.width))])
+    def lines() -> Iterator[str]:
+        from tui.redecision_text import redecision_lines
 
+        console = standard_output()
+        yield from [records.note] if records.note else []
+        yield from map(console.inked, redecision_lines(document, console.width))
 
-def _note(note: str) -> list[str]:
-    return [note] if note else []
+    show_document(document, as_json, lines)
 
 
 def _write_charts(painter: ChartPainter, charts: Iterable[ChartSpec], file: Path) -> list[str]:
@@ -133,3 +129,89 @@ def _write_charts(painter: ChartPainter, charts: Iterable[ChartSpec], file: Path
             raise DataError(f"{path} cannot be written ({error.strerror}): name another file") from None
         written.append(str(path))
     return written
+
+
+_WIDEST = 120
+
+
+@click.command("parity")
+@click.argument("session", type=DAY, metavar="SESSION", required=False)
+@json_option
+@desk_options
+def parity_command(invocation: Invocation, session: date | None, as_json: bool) -> int:
+    """Replays a day of the desk on the backtest clock, from its inputs as they were seen and with recorded answers
+    alone, and holds decisions and orders against those of that day.
+
+    SESSION is the decision session (default: the last one decided). Where today's data are not what was seen, restated
+    bars or late news, that is said too. Ends with 1 where a decision or an order differs. Nothing is written.
+
+    \b
+    Examples:
+      paperdesk parity
+      paperdesk parity 2025-03-14
+      paperdesk parity 2025-03-14 --json
+    """
+    from engine.app.redecision import check_parity
+    from engine.reports.documents.redecision import parity_document
+
+    with invocation.records() as records:
+        if records.reader is None:
+            raise MissingData(f"there is no day to replay: {records.absence}")
+        if records.kind == "backtest":
+            raise click.UsageError(f"--run {records.run} is a backtest: only days of the desk are replayed")
+        found = check_parity(invocation.services(), records.reader, session, records.run)
+        document = parity_document(records, found)
+    show_document(document, as_json, lambda: _parity_lines(document, standard_output()))
+    return 0 if document["same"] else 1
+
+
+def _parity_lines(document: Mapping[str, Any], console: Console) -> Iterator[str]:
+    from tui.run_text import decided_by
+    from tui.text_table import facts, table, wrapped
+
+    width = min(console.width, _WIDEST)
+    verdict = "every decision and order is the same" if document["same"] else "not the same"
+    yield console.bold(f"Parity of {document['session']}: {verdict}")
+    decisions = document["decisions"]
+    differing = [one for one in decisions if not one["same"]]
+    yield from facts(
+        [
+            ("Then", f"{decided_by(document['then'])}, run {document['run']}"),
+            ("Replayed", f"{document['replayed']['label']}, from the inputs that were kept"),
+            ("Decisions", f"{len(decisions) - len(differing)} of {len(decisions)} the same"),
+            ("Orders", _orders(document["orders"], len(document["order_changes"]))),
+            ("Data today", "" if document["data"] else "as they were seen"),
+        ],
+        width,
+    )
+    if differing:
+        yield ""
+        yield console.bold("Decisions that differ")
+        head = ("SYMBOL", "OWNER", "THEN", "REPLAYED", "WHAT DIFFERS")
+        yield from table(head, [_row(one) for one in differing], width=width)
+    if document["order_changes"]:
+        yield ""
+        yield console.bold("Orders that differ")
+        rows = [(change["order"], change["then"], change["replayed"]) for change in document["order_changes"]]
+        yield from table(("ORDER", "THEN", "REPLAYED"), rows, width=width)
+    if document["data"]:
+        yield ""
+        yield console.bold("Where today's data are not what was seen")
+        for sentence in document["data"]:
+            first, *others = wrapped(sentence, width - 4)
+            yield f"  - {first}"
+            yield from (f"    {line}" for line in others)
+
+
+def _orders(orders: int, differing: int) -> str:
+    if not orders and not differing:
+        return "none then, and none now"
+    return f"{orders} then, {differing} differ" if differing else f"{orders} of {orders} the same"
+
+
+def _row(one: Mapping[str, Any]) -> tuple[str, ...]:
+    from tui.run_text import action_words
+
+    sides = ["not decided" if one[side] is None else action_words(one[side]) for side in ("then", "replayed")]
+    owner = "" if one["owner"] == "desk" else one["owner"]
+    return one["symbol"], owner, *sides, ", ".join(one["differs"])

@@ -19,30 +19,9 @@ from engine.errors import MissingData, UsageError
 from engine.lab.published_runs import overrides
 from engine.lab.published_tables import BENCHES, PublishedTable, published, published_agents
 from engine.reports.comparison import AgentRow, Cell, agent_cells, compare
-from engine.reports.model_averages import Average, averages
+from engine.reports.documents.research import Bench
+from engine.reports.model_averages import averages
 from engine.services import Services
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bench:
-    """Result of a bench.
-
-    name: the paper.
-    cells: our figures beside the printed ones.
-    averages: averages over the symbols, by model.
-    notes: remarks on the whole of it.
-    runs: ids of runs with a journal.
-    models: calls and cost by model.
-    interrupted: what was not done, empty where all was.
-    """
-
-    name: str
-    cells: tuple[Cell, ...]
-    averages: tuple[Average, ...] = ()
-    notes: tuple[str, ...] = ()
-    runs: tuple[str, ...] = ()
-    models: tuple[ModelUse, ...] = ()
-    interrupted: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Decisions, a row each, as `paperdesk decisions` prints them."""
+"""Decisions and orders, a row each, as `paperdesk decisions` and `paperdesk orders` print them."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from engine.domain.decision import Decision, DecisionKey
 from engine.domain.market import NANO, PriceHistory
+from engine.domain.order import Fill
 from engine.journal.schema import WARM_UP
 from engine.reports.documents import row_json
 from engine.reports.documents.records import Records
@@ -19,6 +20,7 @@ from engine.reports.documents.trail import HORIZONS
 
 if TYPE_CHECKING:
     from engine.market.point_in_time import MarketAsOf
+
 
 ALL_BARS = 100_000
 
@@ -91,3 +93,23 @@ def _changes(key: DecisionKey, closes: Mapping[date, Decimal], order: Sequence[d
     if not start:
         return tuple(None for _ in HORIZONS)
     return tuple(float(closes[order[row + n]] / start - 1) if row + n < len(order) else None for n in HORIZONS)
+
+
+def orders_document(records: Records, *, symbol: str | None = None, open_only: bool = False, last: int = 0) -> Row:
+    """Orders by decision session; `last` keeps that many (0: all), `count` is how many fit."""
+    if records.reader is None:
+        return {**records.head, "count": 0, "orders": []}
+    entries = records.reader.orders(records.run, symbol and symbol.upper(), open_only=open_only)
+    fills: dict[str, list[Fill]] = {}
+    for fill in records.reader.fills(records.world):
+        fills.setdefault(fill.order_id, []).append(fill)
+    rows = [
+        {
+            **row_json.order(entry.order),
+            "run": entry.run,
+            "time": entry.time.isoformat(),
+            "fills": [row_json.trade(fill) for fill in fills.get(entry.order.id, ())],
+        }
+        for entry in entries[-last:]
+    ]
+    return {**records.head, "count": len(entries), "orders": rows}

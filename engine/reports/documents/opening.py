@@ -12,7 +12,7 @@ from engine.domain.portfolio import ZERO
 from engine.domain.run import EquityPoint, RunOutcome
 from engine.journal.reader import JournalReader
 from engine.messages.events import Event
-from engine.reports.documents.equity import measured_closes
+from engine.reports.documents.account import measured_closes
 from engine.reports.documents.records import Records
 
 

@@ -16,7 +16,7 @@ from connectors.wiring.remote_models import RemoteModels
 from connectors.wiring.services import services
 from engine.app.bench import bench as bench_module
 from engine.app.bench import jobs as bench_jobs
-from engine.app.bench.bench import Bench, PreparedBench, prepare, run_bench
+from engine.app.bench.bench import PreparedBench, prepare, run_bench
 from engine.app.bench.jobs import Job, Played, run_jobs
 from engine.app.bench.plan import BenchRequest
 from engine.config import Config
@@ -29,6 +29,7 @@ from engine.market.trading_hours import exchange_calendar
 from engine.offline.model import OfflineModel
 from engine.ports import LanguageModel
 from engine.reports.comparison import Cell
+from engine.reports.documents.research import Bench
 from engine.services import Services
 from tests.connectors.wiring.short_bench import FIRST, LAST, WARM_UP, short_tables, write_folder, write_news
 

@@ -18,7 +18,6 @@ from typing import Any
 import pytest
 
 from connectors.wiring.services import services
-from engine import places
 from engine.app.desk_context import desk_context
 from engine.app.desk_journal import DeskJournal
 from engine.config import Config, load_config
@@ -27,7 +26,7 @@ from engine.domain.portfolio import Portfolio
 from engine.journal.integrity import quick_check
 from engine.journal.reader import JournalReader
 from tests.tui.commands.conftest import FEW_AGENTS, SESSIONS, Run, contents
-from tui.commands.due import due_session, kept_sessions, symbols_of
+from tui.commands.due import due_session
 from tui.invocation import Invocation
 
 REPO = Path(__file__).parents[3]
@@ -132,11 +131,10 @@ def test_what_is_due_is_what_the_wiring_runs(fresh: Path) -> None:
         (fresh / "config.toml").write_text(text)
         config = load_config(fresh / "config.toml", environ={}).config
         given = services(config)
-        assert symbols_of(Invocation().services()) == given.symbols
         with DeskJournal(config.desk.name) as journal:
-            assert due_session(given.symbols) == desk_context(given, journal).session
-    assert symbols_of(None) == services(Config()).symbols
-    assert kept_sessions() == places.session_table()
+            assert due_session(Invocation().services()) == desk_context(given, journal).session
+    with DeskJournal("demo") as journal:
+        assert due_session(None) == desk_context(services(Config()), journal).session
 
 
 def test_a_finished_run_is_found_without_heavy_libraries(desk: Path) -> None:

@@ -84,7 +84,7 @@ def test_ctrl_c_keeps_what_is_done_and_the_next_call_goes_on(
         if len(heard) == 4:
             signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr("tui.commands.fetch._Progress.hear", hear)
+    monkeypatch.setattr("tui.commands.fetch._Progress.show", hear)
     said = run("fetch", *SINCE, "--json")
     assert said.code == 130
     assert said.json["complete"] is False

@@ -1,4 +1,4 @@
-"""What `paperdesk doctor` looks at, one finding each; looking changes nothing and a failed check stops no other."""
+"""Checks of a desk's set-up, one finding each: nothing is changed, and a failed check stops no other."""
 
 from __future__ import annotations
 
@@ -9,28 +9,27 @@ import shutil
 import sqlite3
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import closing
 from datetime import date
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engine import places
+from engine.app.broker_check import ANY_SHARE, broker_checks
+from engine.app.models import agent_models, probe_models
+from engine.clock import LiveClock
 from engine.config import Config, Loaded
 from engine.errors import MissingData, PaperdeskError
+from engine.journal.integrity import quick_check
+from engine.market.coverage import check_coverage
+from engine.market.trading_hours import LAST_SESSION
 from engine.reports.documents.records import latest_backtests
-from tui.commands.due import kept_sessions
-from tui.console import standard_output
-from tui.invocation import Invocation
+from engine.reports.documents.set_up import FAIL, NOTE, OK, AgentModel, Finding, has_answered, probe_text
 
 if TYPE_CHECKING:
-    from engine.app.models import AgentModel
-    from engine.domain.market import PriceHistory
-    from engine.market.trading_hours import ExchangeCalendar
     from engine.ports import Calendar, MarketSource
     from engine.services import Services
-
-OK, NOTE, FAIL = "ok", "note", "fail"
 
 PACKAGES = (
     "click",
@@ -51,48 +50,15 @@ BACKTESTS = 5
 """How many of the latest backtests' journals are checked."""
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing that was looked at; `state` is ok, note (worth knowing) or fail."""
-
-    area: str
-    name: str
-    state: str
-    detail: str
-
-
-def examine(invocation: Invocation, connect: bool) -> Iterator[Finding]:
-    """Every finding, in reading order."""
-    from tui.commands.doctor_broker import broker_checks
-
-    try:
-        loaded = invocation.load()
-    except PaperdeskError as error:
-        yield Finding("Configuration", "file", FAIL, str(error))
-        loaded = Loaded(Config(), {}, None)
-    else:
-        yield from _configuration(invocation, loaded)
-    services = invocation.services_of(loaded.config)
-    yield from _models(services, connect)
-    yield from broker_checks(services, connect)
-    yield from _places()
-    yield from _journals(services.config)
-    yield from _data(services)
-    yield from _versions()
-    yield from _clock()
-    yield from _terminal()
-
-
-def _configuration(invocation: Invocation, loaded: Loaded) -> Iterator[Finding]:
-    looked = invocation.config_file or places.config_file()
-    said = str(loaded.file) if loaded.file else f"none at {looked}: defaults, and the demo desk (paperdesk init)"
-    yield Finding("Configuration", "file", OK, said)
-    plain = loaded.config.model_dump(mode="json")
+def configuration_findings(loaded: Loaded, file: Path) -> Iterator[Finding]:
+    """The configuration with the origin of every value that is not a default; `file` is where one would lie."""
+    detail = str(loaded.file) if loaded.file else f"none at {file}: defaults, and the demo desk (paperdesk init)"
+    yield Finding("Configuration", "file", OK, detail)
+    plain, defaults = loaded.config.model_dump(mode="json"), Config().model_dump(mode="json")
     for key, origin in sorted(loaded.origins.items()):
-        found = _value(plain, key)
-        if origin == str(loaded.file) and found == _value(Config().model_dump(mode="json"), key):
-            continue
-        yield Finding("Configuration", key, OK, f"{found} (from {origin})")
+        value = _value(plain, key)
+        if origin != str(loaded.file) or value != _value(defaults, key):
+            yield Finding("Configuration", key, OK, f"{value} (from {origin})")
 
 
 def _value(plain: Mapping[str, Any], key: str) -> Any:
@@ -102,10 +68,18 @@ def _value(plain: Mapping[str, Any], key: str) -> Any:
     return found
 
 
-def _models(services: Services, connect: bool) -> Iterator[Finding]:
-    from engine.app.models import agent_models, probe_models
-    from tui.commands.models import answered, in_words
+def desk_findings(services: Services, connect: bool) -> Iterator[Finding]:
+    """The findings on models, broker, files, data, versions and clock. Services are asked only with `connect`."""
+    yield from _models(services, connect)
+    yield from broker_checks(services, connect)
+    yield from _places()
+    yield from _journals(services.config)
+    yield from _data(services)
+    yield from _versions()
+    yield from _clock(services)
 
+
+def _models(services: Services, connect: bool) -> Iterator[Finding]:
     try:
         agents = agent_models(services, services.models.prices())
     except PaperdeskError as error:
@@ -117,10 +91,10 @@ def _models(services: Services, connect: bool) -> Iterator[Finding]:
         yield Finding("Models", str(spec), OK, f"answers {who}")
     yield from _keys(services, agents)
     if connect:
-        asked = asyncio.run(probe_models(services, [one.spec for one in agents]))
-        for spec, result in asked.items():
-            yield Finding("Services", str(spec), OK if answered(result) else FAIL, in_words(result))
-        if not asked:
+        probed = asyncio.run(probe_models(services, [one.spec for one in agents]))
+        for spec, result in probed.items():
+            yield Finding("Services", str(spec), OK if has_answered(result) else FAIL, probe_text(result))
+        if not probed:
             yield Finding("Services", "none", NOTE, "no service is configured, nobody was asked")
 
 
@@ -138,9 +112,7 @@ def _keys(services: Services, agents: Sequence[AgentModel]) -> Iterator[Finding]
 
 def _places() -> Iterator[Finding]:
     for name, folder in (("data", places.data_dir()), ("cache", places.cache_dir()), ("logs", places.logs_dir())):
-        there = folder
-        while not there.exists() and there != there.parent:
-            there = there.parent
+        there = _existing(folder)
         made = "" if there == folder else " (made when it is needed)"
         if there.is_dir() and os.access(there, os.W_OK | os.X_OK):
             yield Finding("Places", name, OK, f"{folder}{made}")
@@ -157,8 +129,6 @@ def _existing(folder: Path) -> Path:
 
 
 def _journals(config: Config) -> Iterator[Finding]:
-    from engine.journal.integrity import quick_check
-
     runs = latest_backtests(BACKTESTS)
     files = [(f"desk {config.desk.name}", places.desk_journal(config.desk.name))]
     files += [(run, places.run_journal(run)) for run in runs]
@@ -166,8 +136,8 @@ def _journals(config: Config) -> Iterator[Finding]:
         try:
             faults = quick_check(path)
         except MissingData as error:
-            said = "has not run yet" if not path.exists() else str(error)
-            yield Finding("Journals", name, NOTE, said)
+            detail = "has not run yet" if not path.exists() else str(error)
+            yield Finding("Journals", name, NOTE, detail)
         except PaperdeskError as error:
             yield Finding("Journals", name, FAIL, str(error))
         else:
@@ -179,17 +149,12 @@ def _recorded_answers(path: Path) -> Iterator[Finding]:
     if not path.is_file():
         return
     try:
-        connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
-        try:
-            said = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
-        finally:
-            connection.close()
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+            fault = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
     except sqlite3.Error as error:
-        said = str(error)
-    sound = said == "ok"
-    yield Finding(
-        "Journals", "recorded answers", OK if sound else FAIL, f"sound ({path})" if sound else f"{path}: {said}"
-    )
+        fault = str(error)
+    state, detail = (OK, f"sound ({path})") if fault == "ok" else (FAIL, f"{path}: {fault}")
+    yield Finding("Journals", "recorded answers", state, detail)
 
 
 def _data(services: Services) -> Iterator[Finding]:
@@ -214,10 +179,7 @@ def _data(services: Services) -> Iterator[Finding]:
 
 
 async def _covered(source: MarketSource, symbol: str, calendar: Calendar) -> Finding:
-    from engine.clock import LiveClock
-    from engine.market.coverage import check_coverage
-
-    history: PriceHistory = await source.history(symbol)
+    history = await source.history(symbol)
     if not len(history):
         return Finding("Data", symbol, FAIL, "no bars; import some")
     first, last = history.session(0), history.session(-1)
@@ -249,35 +211,11 @@ def _versions() -> Iterator[Finding]:
             yield Finding("Versions", package, state, "not installed")
 
 
-def _clock() -> Iterator[Finding]:
-    from engine.clock import LiveClock
-    from engine.market.trading_hours import LAST_SESSION, exchange_calendar
-
+def _clock(services: Services) -> Iterator[Finding]:
     now = LiveClock().now()
     yield Finding("Clock", "now", OK, f"{now:%Y-%m-%d %H:%M:%S} UTC; check it against your watch")
     try:
-        calendar: ExchangeCalendar = exchange_calendar("XNYS", kept_sessions())
-        last: date = calendar.last_closed(now)
+        last = services.calendar_for(ANY_SHARE).last_closed(now)
         yield Finding("Clock", "XNYS", OK, f"last completed session {last}; sessions known until {LAST_SESSION}")
     except PaperdeskError as error:
         yield Finding("Clock", "XNYS", FAIL, str(error))
-
-
-def _terminal() -> Iterator[Finding]:
-    terminal = sys.stdout.isatty()
-    size = shutil.get_terminal_size()
-    console = standard_output()
-    said = f"{size.columns} x {size.lines}, TERM {os.environ.get('TERM') or 'not set'}" if terminal else "none: a pipe"
-    small = terminal and (size.columns < 80 or size.lines < 24)
-    yield Finding("Terminal", "screen", NOTE if small else OK, said + ("; the app wants 80 x 24" if small else ""))
-    colours = "NO_COLOR is set" if os.environ.get("NO_COLOR") else "24 bit" if _true_colour() else "as TERM says"
-    yield Finding("Terminal", "colours", OK, colours)
-    encoding = sys.stdout.encoding or "unknown"
-    narrow = f"{encoding} has no box characters: plain ones are used"
-    yield Finding(
-        "Terminal", "encoding", NOTE if console.ascii_only else OK, narrow if console.ascii_only else encoding
-    )
-
-
-def _true_colour() -> bool:
-    return os.environ.get("COLORTERM", "").lower() in ("truecolor", "24bit")

@@ -1,4 +1,4 @@
-"""What `paperdesk doctor` says of the broker: where orders go, and with `--connect` what the account there answers."""
+"""Checks of a desk's broker: the place that orders go to, and on request the account there."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ from collections.abc import Iterator
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from engine.clock import LiveClock
 from engine.config import Config
+from engine.domain.brokerage import SessionHours
+from engine.domain.decimal_text import money
 from engine.domain.market import Symbol
 from engine.domain.run import TradingMode
 from engine.errors import CredentialsRefused, PaperdeskError
-from tui.commands.doctor_checks import FAIL, NOTE, OK, Finding
-from tui.commands.due import kept_sessions
+from engine.reports.documents.set_up import FAIL, NOTE, OK, Finding
 
 if TYPE_CHECKING:
-    from engine.ports import Broker
+    from engine.ports import Broker, Calendar
     from engine.services import BrokerService, Services
 
 AREA = "Broker"
@@ -30,7 +32,7 @@ _AROUND = timedelta(days=30)
 """How far on both sides of now the calendars are compared."""
 _LATELY = timedelta(days=10)
 """Within which every share has a bar."""
-_ANY_SHARE = "AAPL"
+ANY_SHARE = "AAPL"
 
 
 def broker_checks(services: Services, connect: bool) -> Iterator[Finding]:
@@ -51,12 +53,10 @@ def broker_checks(services: Services, connect: bool) -> Iterator[Finding]:
     for name, said in described.items():
         yield Finding(AREA, name, OK, said)
     if connect:
-        yield from asyncio.run(_answers(services.config, broker))
+        yield from asyncio.run(_answers(services.config, broker, services.calendar_for(ANY_SHARE)))
 
 
-async def _answers(config: Config, service: BrokerService) -> list[Finding]:
-    from engine.clock import LiveClock
-
+async def _answers(config: Config, service: BrokerService, calendar: Calendar) -> list[Finding]:
     here = LiveClock().now
     broker = service.open()
     try:
@@ -66,7 +66,7 @@ async def _answers(config: Config, service: BrokerService) -> list[Finding]:
             # Whoever does not tell the time answers nothing else of the account either, after as long a wait.
             return [Finding(AREA, "clock", FAIL, str(error)), *await _data_findings(config, service, here().date())]
         found = [_clock_finding(config, now - here(), now)]
-        found += [await _account_finding(broker), await _calendar_finding(broker, now.date())]
+        found += [await _account_finding(broker), await _calendar_finding(broker, calendar, now.date())]
     finally:
         await broker.aclose()
     return [*found, *await _data_findings(config, service, now.date())]
@@ -84,8 +84,6 @@ def _clock_finding(config: Config, ahead: timedelta, theirs: datetime) -> Findin
 
 
 async def _account_finding(broker: Broker) -> Finding:
-    from engine.domain.decimal_text import money
-
     try:
         account, waiting = await broker.account(), len(await broker.open_orders())
     except PaperdeskError as error:
@@ -100,13 +98,9 @@ async def _account_finding(broker: Broker) -> Finding:
     return Finding(AREA, "account", NOTE if odd else OK, said)
 
 
-async def _calendar_finding(broker: Broker, today: date) -> Finding:
-    from engine.domain.brokerage import SessionHours
-    from engine.market.trading_hours import exchange_calendar
-
+async def _calendar_finding(broker: Broker, calendar: Calendar, today: date) -> Finding:
     first, last = today - _AROUND, today + _AROUND
     try:
-        calendar = exchange_calendar("XNYS", kept_sessions())
         days = calendar.sessions(first, last)
         ours = {SessionHours(day, calendar.opens_at(day), calendar.closes_at(day)) for day in days}
         differing = sorted({one.session for one in ours ^ set(await broker.session_hours(first, last))})
@@ -122,7 +116,7 @@ async def _data_findings(config: Config, service: BrokerService, today: date) ->
     """The latest daily bars of a symbol of the desk, which a daily run asks for; nothing of a broker without data."""
     if not service.brings_data:
         return []
-    symbol: Symbol = config.desk.symbols[0] if config.desk.symbols else _ANY_SHARE
+    symbol: Symbol = config.desk.symbols[0] if config.desk.symbols else ANY_SHARE
     source = service.open_data()
     try:
         bars = [bar async for _, some in source.bars([symbol], today - _LATELY, today) for bar in some]

@@ -1,15 +1,16 @@
-"""Value by session, as `paperdesk equity` prints it: time-weighted, beside the broker's own values."""
+"""Value by session and the account at a broker, as `paperdesk equity` and `paperdesk reconcile` print them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 
+from engine.account.reconciliation import ReconciliationReport
 from engine.account.time_weighted import CloseComparison, Measured, beside, measured, net_deposits
-from engine.domain.decimal_text import money
-from engine.domain.run import CashFlow, EquityPoint
+from engine.domain.decimal_text import money, plain
+from engine.domain.run import Adoption, CashFlow, EquityPoint
 from engine.reports.documents import row_json
 from engine.reports.documents.records import Records
 from engine.reports.documents.row_json import Row
@@ -118,3 +119,37 @@ def _by_close(points: Sequence[EquityPoint], flows: Sequence[CashFlow]) -> dict[
         if close is not None and flow.amount:
             found.setdefault(close, []).append(flow)
     return found
+
+
+SCHEMA = 1
+
+
+def reconciliation_document(
+    desk: str, report: ReconciliationReport, adopted: Iterable[Adoption], values: BrokerValues
+) -> Row:
+    """Both sides and their differences; `begun` is false for a journal that has nothing of the account yet."""
+    ours, theirs = report.journal.portfolio(report.activity), report.account
+    begun = report.journal.bound is not None
+    held = {symbol: position.quantity for symbol, position in theirs.positions.items()}
+    return {
+        "schema": SCHEMA,
+        "desk": desk,
+        "account": theirs.id,
+        "begun": begun,
+        "agree": not report.differences,
+        "cash": _sides(ours.cash if begun else None, theirs.cash),
+        "positions": {
+            symbol: _sides(ours.quantity(symbol) if begun else None, held.get(symbol))
+            for symbol in sorted(ours.positions.keys() | held.keys())
+        },
+        "differences": [row_json.difference(one) for one in report.differences],
+        "adopted": [
+            {"what": one.symbol or "cash", "before": plain(one.before), "after": plain(one.after)} for one in adopted
+        ],
+        "values": [{"session": str(one.session), **broker_row(one)} for one in values.differing],
+    }
+
+
+def _sides(journal: Decimal | None, broker: Decimal | None) -> Row:
+    sides = {"journal": journal, "broker": broker}
+    return {side: None if amount is None else plain(amount) for side, amount in sides.items()}

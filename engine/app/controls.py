@@ -1,0 +1,58 @@
+"""Operator controls on a desk: halt, resume, and the orders that wait for approval or veto."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from engine import places
+from engine.execution import controls
+from engine.journal.database import bring_up_to_date, older_version
+from engine.reports.documents.controls import halt_document, resume_document
+from engine.reports.documents.row_json import Row
+
+if TYPE_CHECKING:
+    from engine.app.approvals import ApprovalDesk
+    from engine.services import Services
+
+
+def controlled_journal(desk: str) -> Path:
+    """The journal of a desk, which need not be there. One of an older program is brought up to date, for which no run
+    may be at work; else nobody waits for a lock. Raises TryAgainLater."""
+    journal = places.desk_journal(desk)
+    if older_version(journal) is not None:
+        from engine.app.desk_journal import desk_lock
+
+        with desk_lock(desk):
+            bring_up_to_date(journal)
+    return journal
+
+
+def halt_desk(desk: str, now: datetime, reason: str) -> Row:
+    """Halt a desk, and the document of it. Raises as `controlled_journal` does."""
+    journal = controlled_journal(desk)
+    _, changed = controls.halt(journal, now, " ".join(reason.split()))
+    return halt_document(desk, journal, changed=changed)
+
+
+def resume_desk(desk: str, now: datetime) -> Row:
+    """End a desk's halt, and the document of it. Raises as `controlled_journal` does."""
+    journal = controlled_journal(desk)
+    return resume_document(desk, journal, controls.resume(journal, now))
+
+
+def approval_desk(services: Services) -> ApprovalDesk:
+    """The configured desk, whose orders are approved or vetoed. Raises as `controlled_journal` does."""
+    from engine.app.approvals import ApprovalDesk
+    from engine.app.runs import submit_approved
+
+    return ApprovalDesk(
+        desk=services.desk,
+        journal=controlled_journal(services.desk),
+        mode=services.config.broker.mode,
+        stays_until=partial(controls.stays_until, services.desk_calendar(services.symbols), services.symbols),
+        now=None if services.goes_by_broker else services.clock.now(),
+        submit=partial(submit_approved, services),
+    )

@@ -1,0 +1,56 @@
+"""Files that were checked, copied or written, as `paperdesk journal`, `import` and `fetch` print them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from engine.domain.fetched import Fetched, Imported
+from engine.reports.documents import row_json
+from engine.reports.documents.row_json import Row
+
+SCHEMA = 1
+
+
+def checked_document(head: Row, faults: Sequence[str], updated_from: int | None) -> Row:
+    """A check: its faults, and the version that the journal had where it was brought up to date."""
+    return {**head, "sound": not faults, "faults": list(faults), "updated_from": updated_from}
+
+
+def backup_document(head: Row, to: Path, size: int) -> Row:
+    """A copy, and its size in bytes."""
+    return {**head, "backup": str(to), "bytes": size}
+
+
+def restored_document(head: Row, copy: Path, kept: Path | None) -> Row:
+    """A copy that was put in the journal's place; `kept` is the file with what was there before."""
+    return {**head, "backup": str(copy), "kept": kept and str(kept)}
+
+
+def journal_head(desk: str, run: str | None, path: Path) -> Row:
+    """The keys that every document of a journal's file begins with."""
+    return {"schema": SCHEMA, "desk": desk, "run": run, "journal": str(path)}
+
+
+def imported_document(kind: str, done: Imported) -> Row:
+    """An import into a file of the data folder."""
+    counts = row_json.fields(done, "added", "replaced", "unchanged")
+    return {"schema": SCHEMA, "kind": kind, "path": str(done.path), **counts, "dropped": _dropped(done)}
+
+
+def fetched_document(kind: str, done: Sequence[Fetched], complete: bool) -> Row:
+    """A fetch into files of the data folder; not `complete` where it was interrupted."""
+    files = [
+        {
+            "name": one.name,
+            "path": str(one.path),
+            **row_json.fields(one, "added", "unchanged", "complete", "differing", "replaced"),
+            "dropped": _dropped(one),
+        }
+        for one in done
+    ]
+    return {"schema": SCHEMA, "kind": kind, "complete": complete, "files": files}
+
+
+def _dropped(done: Fetched | Imported) -> list[Row]:
+    return [row_json.fields(drop, "source", "reason", "count") for drop in done.dropped]

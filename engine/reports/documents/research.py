@@ -1,0 +1,142 @@
+"""An audit, a bench and a search for parameters, as `paperdesk audit`, `bench` and `tune` print them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import date
+
+from engine.conventions.catalog import convention
+from engine.domain.execution import PriceBasis
+from engine.domain.run import ModelUse, RunSpec
+from engine.lab.audit import Certificate
+from engine.lab.tuning import Tuned
+from engine.reports.comparison import Cell
+from engine.reports.documents import row_json
+from engine.reports.documents.row_json import Row
+from engine.reports.model_averages import Average
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bench:
+    """Result of a bench.
+
+    name: the paper.
+    cells: our figures beside the printed ones.
+    averages: averages over the symbols, by model.
+    notes: remarks on the whole of it.
+    runs: ids of runs with a journal.
+    models: calls and cost by model.
+    interrupted: what was not done, empty where all was.
+    """
+
+    name: str
+    cells: tuple[Cell, ...]
+    averages: tuple[Average, ...] = ()
+    notes: tuple[str, ...] = ()
+    runs: tuple[str, ...] = ()
+    models: tuple[ModelUse, ...] = ()
+    interrupted: str = ""
+
+
+def audit_document(spec: RunSpec, certificate: Certificate) -> Row:
+    """The certificate of an audited run."""
+    return {
+        "schema": SCHEMA,
+        "strategy" if spec.strategy is not None else "preset": certificate.subject,
+        "symbols": list(spec.symbols),
+        "convention": spec.convention,
+        "first_decision": certificate.first.isoformat(),
+        "last_decision": certificate.last.isoformat(),
+        "inputs": [
+            {
+                "source": source,
+                "items": len(read.items),
+                "latest_available": None if read.latest is None else read.latest.isoformat(),
+                **row_json.fields(read, "decision", "from_the_future"),
+            }
+            for source, read in certificate.inputs.items()
+        ],
+        "truncation": row_json.fields(certificate, "cuts", "compared", "differing"),
+        "door": {"sessions": certificate.access_sessions, "differing": certificate.access_differing},
+        "planted": [
+            {"source": p.source, "surfaced": p.surfaced, "where": p.where or None} for p in certificate.planted
+        ],
+        "hindsight_memories": certificate.hindsight,
+        "opened_files": list(certificate.opened),
+        "findings": list(certificate.findings),
+        "notes": audit_notes(spec),
+        "verdict": certificate.outcome,
+    }
+
+
+def audit_notes(spec: RunSpec) -> list[str]:
+    """Remarks on what a certificate does not cover."""
+    if convention(spec.convention).price_basis is PriceBasis.RAW:
+        return []
+    adjusted = f"convention {spec.convention} trades at prices adjusted for later dividends, as the paper did"
+    return [f"{adjusted}: that is knowledge of the future which this audit leaves out"]
+
+
+def bench_document(bench: Bench) -> Row:
+    """Every cell of a bench, and what its models were asked."""
+    averages = ("table", "symbols", "group", "of", "metric", "mean")
+    use = ("spec", "calls", "cached_calls", "abstentions", "input_tokens", "output_tokens")
+    return {
+        "schema": SCHEMA,
+        "bench": bench.name,
+        "cells": list(map(_cell, bench.cells)),
+        "averages": [
+            {**row_json.fields(average, *averages), "percent_of_buy_and_hold": average.percent}
+            for average in bench.averages
+        ],
+        **row_json.fields(bench, "notes", "runs"),
+        "models": [
+            {**row_json.fields(one, *use), "cost": None if one.cost is None else str(one.cost)} for one in bench.models
+        ],
+        "interrupted": bench.interrupted or None,
+    }
+
+
+def _cell(cell: Cell) -> Row:
+    spread = cell.spread
+    return {
+        "table": cell.table,
+        "symbol": cell.symbol,
+        "strategy" if cell.strategy else "model": cell.who,
+        "metric": cell.metric,
+        "ours": cell.ours,
+        # A binary float prints the paper's own digits back.
+        "paper": None if cell.paper is None else float(cell.paper),
+        "rel_diff": cell.rel_diff,
+        "note": cell.note,
+        **({} if cell.model is None else {"answered_by": cell.answered_by}),
+        **({} if spread is None else {"repeats": spread.count, **row_json.fields(spread, "low", "median", "high")}),
+    }
+
+
+def tune_document(spec: RunSpec, metric: str, test: tuple[date, date] | None, found: Sequence[Tuned]) -> Row:
+    """The parameters that were found for each symbol; `test` is the later window that they were measured in."""
+    return {
+        "schema": SCHEMA,
+        **row_json.fields(spec, "strategy", "convention"),
+        "metric": metric,
+        "seed": spec.seed,
+        "from": spec.first.isoformat(),
+        "to": spec.last.isoformat(),
+        "test_from": None if test is None else test[0].isoformat(),
+        "test_to": None if test is None else test[1].isoformat(),
+        "interrupted": any(tuned.interrupted for tuned in found),
+        "tuned": [
+            {
+                "symbol": tuned.symbol,
+                "params": dict(tuned.params),
+                "in_sample": asdict(tuned.in_sample),
+                "out_of_sample": None if tuned.out_of_sample is None else asdict(tuned.out_of_sample),
+                "trials": tuned.trials,
+            }
+            for tuned in found
+        ],
+    }

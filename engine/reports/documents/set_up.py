@@ -1,0 +1,144 @@
+"""Checks of a desk's set-up and its models, as `paperdesk doctor` and `paperdesk models` print them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from engine.domain.model_call import Capabilities
+from engine.domain.model_price import ModelPrice, PriceTable
+from engine.domain.model_spec import ModelSpec
+from engine.errors import PaperdeskError
+from engine.reports.documents import row_json
+from engine.reports.documents.row_json import Row
+from engine.settings import AgentSettings
+
+if TYPE_CHECKING:
+    from engine.config import Config
+
+SCHEMA = 1
+OK, NOTE, FAIL = "ok", "note", "fail"
+
+Probed = Mapping[ModelSpec, Capabilities | PaperdeskError]
+"""The answer of each model that was asked, or the error that kept it from being asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The result of one check; `state` is ok, note (worth knowing) or fail."""
+
+    area: str
+    name: str
+    state: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentModel:
+    """The model that answers an agent.
+
+    agent: the agent's name.
+    spec: the model.
+    settings: how it is asked.
+    key_variable: environment variable of its service's key, empty where none is needed.
+    sees: whether it is shown charts.
+    price: None where it is not known; the rules cost nothing.
+    active: True where the desk's preset asks the agent.
+    reads: sources of what it reads.
+    waits_for: the other active agents whose answers it reads.
+    """
+
+    agent: str
+    spec: ModelSpec
+    settings: AgentSettings
+    key_variable: str
+    sees: bool
+    price: ModelPrice | None
+    active: bool
+    reads: tuple[str, ...]
+    waits_for: tuple[str, ...]
+
+    @property
+    def key_missing(self) -> bool:
+        """Whether its service needs a key that is not there."""
+        return bool(self.key_variable) and not os.environ.get(self.key_variable)
+
+
+def is_healthy(findings: Sequence[Finding]) -> bool:
+    """Whether no check failed."""
+    return all(finding.state != FAIL for finding in findings)
+
+
+def doctor_document(findings: Sequence[Finding]) -> Row:
+    """Every finding, and whether all is well."""
+    checks = [row_json.fields(finding, "area", "name", "state", "detail") for finding in findings]
+    return {"schema": SCHEMA, "healthy": is_healthy(findings), "checks": checks}
+
+
+def models_document(config: Config, agents: Sequence[AgentModel], prices: PriceTable, probed: Probed | None) -> Row:
+    """The models of all agents, the endpoints, the price table, and the answers of the models where they were asked."""
+    return {
+        "schema": SCHEMA,
+        "replay": config.models.replay,
+        "agents": {
+            one.agent: {
+                "spec": str(one.spec),
+                "vision": one.sees,
+                "key": one.key_variable or None,
+                "key_present": None if not one.key_variable else not one.key_missing,
+                "price_known": one.price is not None or not one.spec.model,
+                **row_json.fields(one, "active", "reads", "waits_for"),
+                **one.settings.model_dump(mode="json", exclude={"model"}),
+            }
+            for one in agents
+        },
+        "endpoints": {name: endpoint.model_dump(mode="json") for name, endpoint in sorted(config.endpoints.items())},
+        "prices": {
+            "as_of": str(prices.as_of),
+            "models": {f"{provider}:{model}": _rates(prices, provider, model) for provider, model in prices.models()},
+        },
+        "check": None if probed is None else {str(spec): _capabilities(result) for spec, result in probed.items()},
+    }
+
+
+def _rates(prices: PriceTable, provider: str, model: str) -> Row:
+    price = prices.find(provider, model)
+    assert price is not None  # it was named by the table itself
+    names = ("input", "cached_input", "cache_write", "output")
+    return {
+        **{name: str(getattr(price.rates, name)) for name in names},
+        "training_cutoff": price.training_cutoff or None,
+    }
+
+
+def _capabilities(result: Capabilities | PaperdeskError) -> Row:
+    if isinstance(result, Exception) or result.failure is not None:
+        return {"answered": False, "problem": probe_text(result)}
+    return {
+        "answered": True,
+        "enforces_schema": result.enforces_schema,
+        "vision": result.sees,
+        **row_json.fields(result, "streams", "reports_usage", "latency"),
+    }
+
+
+def has_answered(result: Capabilities | PaperdeskError) -> bool:
+    """Whether a model that was asked has answered."""
+    return not isinstance(result, Exception) and result.failure is None
+
+
+def probe_text(result: Capabilities | PaperdeskError) -> str:
+    """The answer of a model that was asked for its capabilities, in words."""
+    if isinstance(result, Exception):
+        return str(result)
+    if result.failure is not None:
+        return f"{result.failure.kind.value}: {result.failure.detail}"
+    can = [
+        "enforces schemas" if result.enforces_schema else "takes schemas in words only",
+        "sees pictures" if result.sees else "sees no pictures",
+        "streams" if result.streams else "does not stream",
+        "counts tokens" if result.reports_usage else "counts no tokens",
+    ]
+    return f"answered in {result.latency:.1f} s: {', '.join(can)}"

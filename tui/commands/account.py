@@ -1,0 +1,221 @@
+"""`paperdesk equity` (desk): print the desk's value at each close.
+`paperdesk reconcile` (controls): compare the broker's account with the journal.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from engine.errors import DeskHalted
+from tui.commands.options import DAY, at_option, check_order, json_option, limit_option, lines_shown, of_all
+from tui.console import show, show_document, show_records, standard_output
+from tui.invocation import Invocation, desk_options
+from tui.text_table import table, wrapped
+
+if TYPE_CHECKING:
+    from engine.domain.run import Adoption
+    from engine.reports.documents.account import BrokerValues
+    from engine.reports.documents.records import At, Records
+
+Document = Mapping[str, Any]
+
+
+@click.command("equity")
+@click.option("--from", "first", type=DAY, metavar="DATE", help="First session.")
+@click.option("--to", "last", type=DAY, metavar="DATE", help="Last session.")
+@limit_option("last")
+@at_option
+@json_option
+@desk_options
+def equity_command(
+    *, invocation: Invocation, first: date | None, last: date | None, limit: int | None, at: At, as_json: bool
+) -> None:
+    """Prints value and cash at each close, with the change since the close before and the fall from the highest.
+    Deposits and withdrawals (transfers, adopted differences) count for neither.
+
+    Of a desk in an account at a broker it shows the broker's own value as well, and how far it is off where rounding
+    does not explain it: both sides hold the same, but a broker values it at prices of its own. Cash that moved without
+    a trade is named below: dividends, fees, interest, transfers.
+
+    \b
+    Examples:
+      paperdesk equity
+      paperdesk equity --run backtest-20250701-120000-ab12 --json
+    """
+    check_order(first, last)
+    with invocation.records(at=at) as records:
+        from engine.reports.documents.account import closes, equity_document
+
+        values = _broker_values(invocation, records)
+        shown = lines_shown(limit, as_json)
+        document = equity_document(records, first=first, until=last, last=shown, broker=values)
+        filtered = bool(closes(records))
+    show_records(records, document, as_json, lambda: _equity_lines(records.title, document, values, filtered))
+
+
+@click.command("reconcile")
+@click.option("--adopt", is_flag=True, help="Take the broker's side in every difference, recorded with the reason.")
+@click.option("--reason", metavar="TEXT", default="", help="With --adopt: why, for whoever reads the books later.")
+@click.option("--yes", is_flag=True, help="With --adopt: do not ask.")
+@json_option
+@desk_options
+def reconcile_command(invocation: Invocation, adopt: bool, reason: str, yes: bool, as_json: bool) -> int:
+    """Compares the broker's account with the journal: cash, positions, open orders. Writes nothing by itself.
+
+    The exit code is 0 where they agree and 79 where they differ; a desk that differs trades nothing until they agree.
+    --adopt takes the broker's side once it is confirmed; on a terminal it asks, elsewhere it needs --yes.
+
+    \b
+    Examples:
+      paperdesk reconcile
+      paperdesk reconcile --adopt --reason "sold by hand at the broker"
+      paperdesk reconcile --adopt --reason "a transfer" --yes --json
+    """
+    if not adopt and (reason or yes):
+        raise click.UsageError("--reason and --yes belong to --adopt")
+    why = " ".join(reason.split())
+    if adopt and not why:
+        raise click.UsageError("--adopt needs --reason TEXT: it stands in the books")
+    if adopt and not yes and (as_json or not sys.stdin.isatty()):
+        raise click.UsageError("nobody can be asked here: look with paperdesk reconcile, then say --adopt --yes")
+    from engine.app.controls import controlled_journal
+    from engine.app.reconciliation import adopt_account, reconcile
+    from engine.reports.documents.account import BrokerValues, reconciliation_document
+
+    invocation.refuse_run()
+    controlled_journal(invocation.desk_name)
+    services = invocation.services()
+    done = asyncio.run(reconcile(services))
+    document = reconciliation_document(done.desk, done.found, (), BrokerValues())
+    adopted: tuple[Adoption, ...] = ()
+    if adopt and not (document["agree"] and document["begun"]):
+        if not as_json:
+            show("\n".join(_reconciliation_lines(document)))
+        if not yes and not click.confirm(f"PAPER: take the broker's side in the journal of {done.desk}?", err=True):
+            show("nothing was adopted")
+            return DeskHalted.exit_code
+        adopted = asyncio.run(adopt_account(services, why)).adopted
+        done = asyncio.run(reconcile(services))
+    with invocation.records() as records:
+        values = _broker_values(invocation, records)
+    document = reconciliation_document(done.desk, done.found, adopted, values)
+    show_document(
+        document, as_json, lambda: [*_adopted(document), *_reconciliation_lines(document), *_value_lines(values)]
+    )
+    return 0 if document["agree"] else DeskHalted.exit_code
+
+
+def _broker_values(invocation: Invocation, records: Records) -> BrokerValues:
+    """The broker's side of a desk's closes; none, without a note, for a desk of the simulated market. What keeps the
+    broker from answering is a note: the journal's side can be shown without."""
+    from engine.reports.documents.account import BrokerValues, broker_values, closes, in_an_account
+
+    points = closes(records)
+    if not points or not in_an_account(records):
+        return BrokerValues()
+    from engine.app.reconciliation import broker_values as ask
+    from engine.errors import PaperdeskError
+
+    try:
+        by_session = asyncio.run(ask(invocation.services(), points[0].session, points[-1].session))
+    except PaperdeskError as error:
+        return BrokerValues(note=f"the broker's values are not shown: {error}")
+    return broker_values(records, by_session)
+
+
+def _value_lines(values: BrokerValues) -> Iterator[str]:
+    """The number of sessions in which the values differ, and the furthest; none where they agree."""
+    from tui import amounts
+
+    text = values.note
+    if values.differing:
+        most = max(values.differing, key=lambda one: abs(one.difference))
+        count = len(values.by_session)
+        text = (
+            f"at {len(values.differing)} of {count} close{'' if count == 1 else 's'} the broker's prices make another "
+            f"value, the furthest off on {most.session}: {amounts.gain(most.difference)} "
+            f"({10_000 * most.difference / most.journal:+.1f} basis points)"
+        )
+    if text:
+        yield from wrapped(text, standard_output().width)
+
+
+def _equity_lines(title: str, document: Document, values: BrokerValues, filtered: bool) -> Iterator[str]:
+    from tui import amounts
+
+    shown = document["equity"]
+    yield standard_output().bold(f"Value of {title} by session")
+    if shown:
+        yield from _equity_table(shown, values)
+    else:
+        yield "none that fits; leave out a filter" if filtered else "no session yet"
+    yield from of_all(len(shown), document["count"])
+    for flow in (flow for row in shown for flow in row["cash_flows"]):
+        subject = " ".join(filter(None, (flow["kind"], flow["symbol"])))
+        yield f"{flow['session']}  {subject} {amounts.gain(amounts.number(flow['amount']))}"
+    yield from _value_lines(values)
+
+
+def _equity_table(rows: Sequence[Document], values: BrokerValues) -> Iterator[str]:
+    from tui import amounts
+
+    differing = {str(one.session) for one in values.differing}
+
+    def cells(row: Document) -> tuple[str, ...]:
+        broker, deposits = amounts.number(row["broker_value"]), amounts.number(row["brought_in"])
+        return (
+            row["session"],
+            amounts.money(amounts.number(row["value"])),
+            "" if broker is None else amounts.money(broker),
+            amounts.gain(amounts.number(row["broker_difference"])) if row["session"] in differing else "",
+            amounts.money(amounts.number(row["cash"])),
+            str(len(row["positions"])),
+            amounts.gain(deposits) if deposits else "",
+            amounts.percent(row["change"]),
+            f"{100 * row['drawdown']:.2f}%",
+        )
+
+    head = ("SESSION", "VALUE", "BROKER", "DIFFERS", "CASH", "HELD", "DEPOSITS", "CHANGE", "DRAWDOWN")
+    return table(head, [cells(row) for row in rows], set(head[1:]), standard_output().width)
+
+
+def _adopted(document: Document) -> Iterator[str]:
+    for one in document["adopted"]:
+        yield f"adopted {one['what']}: {_amount(one['before'])} became {_amount(one['after'])}"
+
+
+def _reconciliation_lines(document: Document) -> Iterator[str]:
+    from tui.plain_text import one_line
+
+    console, differences = standard_output(), document["differences"]
+    yield console.bold(f"Desk {document['desk']} and the account {document['account']}") + console.dim("   paper money")
+    differing = {one["what"] for one in differences}
+    sides = {"cash": document["cash"], **document["positions"]}
+    rows = [
+        (what, _amount(side["journal"]), _amount(side["broker"]), "<- differs" if what in differing else "")
+        for what, side in sides.items()
+    ]
+    yield from table(("", "JOURNAL", "BROKER", "DIFFERS"), rows, {"JOURNAL", "BROKER"}, console.width)
+    yield from (f"{one['what']}: {one_line(one['note'] or '')}" for one in differences if one["difference"] is None)
+    if differences:
+        points = "1 point" if len(differences) == 1 else f"{len(differences)} points"
+        yield f"they differ in {points}: nothing is traded until they agree (--adopt takes the broker's side)"
+    elif document["begun"]:
+        yield "they agree"
+    if not document["begun"]:
+        yield "the journal has nothing of this account yet: the desk's first run opens its books with the cash"
+
+
+def _amount(text: str | None) -> str:
+    from tui import amounts
+
+    amount = amounts.number(text)
+    if amount is None:
+        return "-"
+    return f"{amount.normalize():,f}" if amount else "0"
