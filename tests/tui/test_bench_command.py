@@ -138,7 +138,7 @@ def test_text_of_agents_fits_80_and_120_columns(
     from tui.console import Console
 
     for width in (80, 120):
-        monkeypatch.setattr("tui.console.standard_output", lambda width=width: Console(width))
+        monkeypatch.setattr("tui.commands.bench.standard_output", lambda width=width: Console(width))
         assert run("bench", "finvision", "--symbols", "AAPL", "--repeats", "2", "--data", str(real_data)) == 0
         out = capsys.readouterr().out
         assert max(map(len, out.splitlines())) <= width

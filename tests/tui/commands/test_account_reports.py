@@ -36,14 +36,14 @@ def test_money_that_comes_and_goes_is_told_and_is_no_profit(run: Run, open_broke
         assert row["drawdown"] == pytest.approx(grown / highest - 1, abs=1e-12)
         assert abs(row["change"] or 0) < 0.05
     text = run("equity").out
-    assert "BROUGHT IN" in text and "-60,000.00" in text
+    assert "DEPOSITS" in text and "-60,000.00" in text
 
     status = run("status", "--json").json
     assert (status["brought_in"], status["initial_value"]) == ("-33765.44", "100000.00")
     assert status["total_return"] == pytest.approx(grown - 1, abs=1e-12)
     said = " ".join(run("status").out.split())
     assert f"{100 * (grown - 1):+.2f}% since the start" in said
-    assert "without -33,765.44 that was brought in or taken out" in said
+    assert "without deposits and withdrawals of -33,765.44" in said
 
     report = run("report", "--session", str(rows[6]["session"])).out
     earned = values[6] - values[5] - Decimal("1234.56")
