@@ -12,21 +12,22 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from engine.agents.ask import Asker
+from engine.agents.tools import Rule
 from engine.cycle import observe, reflect
 from engine.cycle.combine import book_of, combine, size_and_limit
 from engine.cycle.decide import abstention, opinion
-from engine.cycle.events import decision_made, opinion_formed
 from engine.cycle.recall import TradingMemory, received
 from engine.cycle.step import Observations, Reflections, StepContext, search_queries
 from engine.cycle.turn import CycleResult, TradingHistory, Turn
-from engine.domain.decision import Opinion, Outcome
+from engine.domain.decision import Decision, Opinion, Outcome
 from engine.domain.market import PriceHistory, Symbol
 from engine.domain.recollection import Recollection
 from engine.execution.limits import PositionContext
-from engine.messages.events import Event
+from engine.messages.events import DecisionMade, Event, OpinionFormed
 from engine.ports import Calendar
 from engine.preset import Preset
 from engine.strategies.catalog import make_rule
@@ -47,23 +48,27 @@ class Deliberation:
     memories: tuple[Item, ...] = ()
 
 
+@dataclass(frozen=True)
 class Cycle:
-    """The one cycle; a preset says which of its steps run and with which numbers."""
+    """The one cycle.
 
-    def __init__(
-        self,
-        preset: Preset,
-        asker: Asker,
-        calendars: Mapping[Symbol, Calendar],
-        publish: Callable[[Event], None] = lambda event: None,
-        memory: TradingMemory | None = None,
-    ) -> None:
-        self.preset = preset
-        self._asker = asker
-        self._calendars = calendars
-        self._publish = publish
-        self._memory = memory
-        self._strategies = tuple(make_rule(name) for name in preset.tools)
+    preset: the steps that run, and their numbers
+    asker: the way to the agents' models
+    calendars: trading calendar by symbol
+    publish: hears every event
+    memory: None where the preset has none
+    """
+
+    preset: Preset
+    asker: Asker
+    calendars: Mapping[Symbol, Calendar]
+    publish: Callable[[Event], None] = lambda event: None
+    memory: TradingMemory | None = None
+
+    @cached_property
+    def strategies(self) -> tuple[Rule, ...]:
+        """The rule strategies whose signals are tools."""
+        return tuple(make_rule(name) for name in self.preset.tools)
 
     @property
     def bars(self) -> int:
@@ -73,8 +78,8 @@ class Cycle:
     async def run(self, turn: Turn) -> CycleResult:
         """Decide every symbol of the turn. Symbols and owners are analysed side by side; limits apply in the symbols'
         order."""
-        if self._memory is not None:
-            self._memory.begin(turn.step)
+        if self.memory is not None:
+            self.memory.begin(turn.step)
         pairs = [(symbol, owner) for symbol in turn.symbols for owner in self.preset.owners]
         deliberations = await _side_by_side(self._deliberate(turn, symbol, owner) for symbol, owner in pairs)
         opinions = tuple(one.opinion for one in deliberations)
@@ -83,21 +88,21 @@ class Cycle:
         recalled = {one.opinion.key: one.recollections for one in deliberations}
         result = CycleResult(decisions, orders, opinions, recalled)
         for combined in result.combined:
-            self._publish(opinion_formed(turn, combined))
+            self.publish(_opinion_formed(turn, combined))
         for decision in decisions:
-            self._publish(decision_made(turn, decision))
-        if self._memory is not None:
-            self._memory.write((item for one in deliberations for item in one.memories), opinions, turn.step)
+            self.publish(_decision_made(turn, decision))
+        if self.memory is not None:
+            self.memory.write((item for one in deliberations for item in one.memories), opinions, turn.step)
         return result
 
     def learn(self, history: TradingHistory, rows: Sequence[Outcome]) -> TradingHistory:
         """The history with outcomes that became known: later cycles reflect on them, and what was cited is rewarded."""
-        if self._memory is not None:
-            self._memory.feedback(history, rows)
+        if self.memory is not None:
+            self.memory.feedback(history, rows)
         return history.with_outcomes(rows)
 
     async def _deliberate(self, turn: Turn, symbol: Symbol, owner: str) -> Deliberation:
-        closed, visible = self._calendars[symbol].last_closed(turn.market.now), turn.market.count(symbol)
+        closed, visible = self.calendars[symbol].last_closed(turn.market.now), turn.market.count(symbol)
         bars = turn.market.bars(symbol, self.bars) if visible else PriceHistory.of(symbol, ())
         position = observe.position(turn, symbol, owner, bars)
         if not visible or turn.market.last_session(symbol) != closed:
@@ -109,10 +114,10 @@ class Cycle:
             bars=bars,
             position=position,
             preset=self.preset,
-            asker=self._asker,
-            strategies=self._strategies,
-            memory=self._memory if "memory" in self.preset.steps else None,
-            publish=self._publish,
+            asker=self.asker,
+            strategies=self.strategies,
+            memory=self.memory if "memory" in self.preset.steps else None,
+            publish=self.publish,
         )
         observed = await _observe(context)
         reflections = await _reflect(context, observed)
@@ -139,21 +144,15 @@ async def _observe(context: StepContext) -> Observations:
 
 
 async def _reflect(context: StepContext, observed: Observations) -> Reflections:
-    low_level = await reflect.on_moves(context, observed)
-    high_level = await reflect.on_decisions(context, observed)
-    short_term = await reflect.on_performance(context, "short")
-    medium_term = await reflect.on_performance(context, "medium")
-    signals = await reflect.on_signals(context)
-    extended = await reflect.on_period(context, observed)
-    return Reflections(
-        low_level=low_level,
-        high_level=high_level,
-        short_term=short_term,
-        medium_term=medium_term,
-        signals=signals,
-        extended=extended,
-        immediate=await reflect.immediately(context, observed, extended),
+    reflections = Reflections(
+        low_level=await reflect.on_moves(context, observed),
+        high_level=await reflect.on_decisions(context, observed),
+        short_term=await reflect.on_performance(context, "short"),
+        medium_term=await reflect.on_performance(context, "medium"),
+        signals=await reflect.on_signals(context),
+        extended=await reflect.on_period(context, observed),
     )
+    return replace(reflections, immediate=await reflect.immediately(context, observed, reflections.extended))
 
 
 def _memories(context: StepContext, observed: Observations, reflections: Reflections) -> tuple[Item, ...]:
@@ -176,3 +175,34 @@ async def _side_by_side(analyses: Iterable[Coroutine[Any, Any, Deliberation]]) -
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         raise
+
+
+def _opinion_formed(turn: Turn, opinion: Opinion) -> OpinionFormed:
+    """The event of an opinion that was combined with others."""
+    key = opinion.key
+    return OpinionFormed(
+        run=turn.run,
+        time=turn.market.now,
+        session=key.session,
+        symbol=key.symbol,
+        owner=key.owner,
+        action=opinion.action.value,
+        size=opinion.size,
+        reason=opinion.reason,
+    )
+
+
+def _decision_made(turn: Turn, decision: Decision) -> DecisionMade:
+    """The event of a decision."""
+    key = decision.key
+    return DecisionMade(
+        run=turn.run,
+        time=turn.market.now,
+        session=key.session,
+        symbol=key.symbol,
+        owner=key.owner,
+        action=decision.action.value,
+        size=decision.size,
+        reason=decision.reason,
+        cut=decision.cut,
+    )

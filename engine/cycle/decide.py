@@ -27,12 +27,11 @@ async def opinion(context: StepContext, observed: Observations, reflections: Ref
     preset = context.preset
     if preset.decision in ("three-way", "five-level"):
         return _advice(context, observed, reflections.immediate.value)
-    context.begin("decision")
     reply: Reply[TradeAnswer] | Reply[EvidencedTrade]
     if preset.decision == "evidence":
-        reply = await context.asker.ask(EVIDENCE_DECISION, _evidence_view(context, observed, reflections))
+        reply = await context.reply(EVIDENCE_DECISION, _evidence_view(context, observed, reflections))
     else:
-        reply = await context.asker.ask(DECISION, _decision_view(context, observed, reflections))
+        reply = await context.reply(DECISION, _decision_view(context, observed, reflections))
     if reply.answer is None:
         return abstention(context.turn, context.symbol, context.owner, reply.abstained_because)
     answer = reply.answer
@@ -78,9 +77,7 @@ def _traded(answer: ImmediateReflection, values: TradeValues) -> tuple[Action, i
 def _decision_view(context: StepContext, observed: Observations, reflections: Reflections) -> DecisionView:
     turn, owner = context.turn, context.traits
     return DecisionView(
-        symbol=context.symbol,
-        session=turn.session,
-        owner=context.owner,
+        *context.subject,
         holding=context.holding,
         news=observed.news.value,
         chart=observed.chart.value,

@@ -21,7 +21,7 @@ from engine.agents.intelligence import (
 from engine.agents.registry import cut
 from engine.agents.tools import ToolSignal, guidance_signals, tool_signals
 from engine.cycle.recall import YEAR
-from engine.cycle.step import Finding, Observations, StepContext, finding_of
+from engine.cycle.step import Finding, Observations, StepContext
 from engine.cycle.turn import Turn
 from engine.domain.macro import MacroRelease
 from engine.domain.market import Filing, PriceHistory, Symbol
@@ -58,9 +58,7 @@ async def news(context: StepContext) -> Finding[NewsDigest]:
         return left_out
     if not context.news:
         return Finding(absent="news: there was none")
-    context.begin("news")
-    view = NewsView.of(context.symbol, context.turn.session, context.owner, context.news)
-    return finding_of("news", await context.asker.ask(NEWS, view))
+    return await context.ask(NEWS, NewsView.of(*context.subject, context.news))
 
 
 def filings(context: StepContext) -> Sequence[Filing]:
@@ -84,17 +82,9 @@ async def intelligence(
     """Judgement of every new item, a summary for trading, and queries for memory. Source: FinAgent §4.1 [A1]."""
     if (left_out := context.without("intelligence")) is not None:
         return left_out
-    context.begin("market-intelligence")
-    view = IntelligenceView.of(
-        context.symbol,
-        context.turn.session,
-        context.owner,
-        context.news,
-        filings=new_filings,
-        prices=last_sessions(context.bars),
-        macro=releases,
-    )
-    return finding_of("market-intelligence", await context.asker.ask(INTELLIGENCE, view))
+    prices = last_sessions(context.bars)
+    view = IntelligenceView.of(*context.subject, context.news, filings=new_filings, prices=prices, macro=releases)
+    return await context.ask(INTELLIGENCE, view)
 
 
 def recall(context: StepContext, queries: Mapping[str, str]) -> tuple[Recollection, ...]:
@@ -110,19 +100,15 @@ async def past(context: StepContext, recollections: tuple[Recollection, ...]) ->
         return Finding()
     if (left_out := context.without("past")) is not None:
         return left_out
-    context.begin("past-intelligence")
-    view = PastView(context.symbol, context.turn.session, context.owner, recollections)
-    return finding_of("past-intelligence", await context.asker.ask(PAST, view))
+    return await context.ask(PAST, PastView(*context.subject, recollections))
 
 
 async def chart(context: StepContext) -> Finding[ChartReading]:
     """Reading of the chart of the last sessions. Source: FinVision §3.2 [V2]."""
     if (left_out := context.without("chart")) is not None:
         return left_out
-    context.begin("chart")
     drawn = kline_chart(context.symbol, context.bars, context.preset.windows.chart)
-    view = ChartView(context.symbol, context.turn.session, context.owner, drawn, indicator_table(context.bars))
-    return finding_of("chart", await context.asker.ask(CHART, view))
+    return await context.ask(CHART, ChartView(*context.subject, drawn, indicator_table(context.bars)))
 
 
 def tools(context: StepContext) -> Finding[tuple[ToolSignal, ...]]:
@@ -169,8 +155,7 @@ async def _asked(context: StepContext, agent: Agent[Any, Any], inputs: Inputs) -
         view = agent.see(inputs) if agent.see is not None else ""
         if isinstance(view, str):
             return Finding(absent=f"{agent.name}: {view}")
-        context.begin(agent.questions[0])
-        return finding_of(agent.name, await context.asker.ask(agent, view))
+        return await context.ask(agent, view, name=agent.name)
 
 
 def _inputs(context: StepContext, observed: Observations, answers: dict[str, Answer]) -> Inputs:

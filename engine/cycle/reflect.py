@@ -40,15 +40,12 @@ async def on_moves(context: StepContext, observed: Observations) -> Finding[LowL
     kind = "low-level-reflection"
     if (left_out := context.without("low-level")) is not None:
         return left_out
-    context.begin(kind)
     moves = _moves(context)
     view = LowLevelView(
-        symbol=context.symbol,
-        session=context.turn.session,
-        owner=context.owner,
+        *context.subject,
+        kline_chart(context.symbol, context.bars, context.preset.windows.chart),
         intelligence=observed.summary,
         past=observed.past.value,
-        chart=kline_chart(context.symbol, context.bars, context.preset.windows.chart),
         table=indicator_table(context.bars),
         moves=moves,
         lessons=context.lessons(kind, observed.queries),
@@ -57,7 +54,7 @@ async def on_moves(context: StepContext, observed: Observations) -> Finding[LowL
     def learned(answer: LowLevelReflection) -> Item | None:
         return _lesson(context, observed, kind, answer.lesson, answer.query, seen_until=_seen_until(context, moves))
 
-    return finding_of(kind, await context.asker.ask(LOW_LEVEL, view), learned)
+    return await context.ask(LOW_LEVEL, view, learned)
 
 
 async def on_decisions(context: StepContext, observed: Observations) -> Finding[HighLevelReflection]:
@@ -68,7 +65,6 @@ async def on_decisions(context: StepContext, observed: Observations) -> Finding[
     past = context.outcomes(windows.medium_term)
     if not past:
         return Finding(absent=f"{kind}: there is no past yet")
-    context.begin(kind)
     chart = trading_chart(
         context.symbol,
         context.bars,
@@ -78,12 +74,10 @@ async def on_decisions(context: StepContext, observed: Observations) -> Finding[
     )
     opinions = [history.opinion(outcome) for outcome in past]
     view = HighLevelView(
-        symbol=context.symbol,
-        session=context.turn.session,
-        owner=context.owner,
+        *context.subject,
+        chart,
         outcomes=past,
         reasons=tuple("" if opinion is None else opinion.reason for opinion in opinions),
-        chart=chart,
         intelligence=observed.summary,
         lessons=context.lessons(kind, observed.queries),
     )
@@ -91,7 +85,7 @@ async def on_decisions(context: StepContext, observed: Observations) -> Finding[
     def learned(answer: HighLevelReflection) -> Item | None:
         return _lesson(context, observed, kind, " ".join(answer.lessons), answer.query)
 
-    return finding_of(kind, await context.asker.ask(HIGH_LEVEL, view), learned)
+    return await context.ask(HIGH_LEVEL, view, learned)
 
 
 async def on_performance(context: StepContext, term: Literal["short", "medium"]) -> Finding[PerformanceReflection]:
@@ -102,9 +96,7 @@ async def on_performance(context: StepContext, term: Literal["short", "medium"])
     past = context.outcomes(windows.short_term if term == "short" else windows.medium_term)
     if not past:
         return Finding(absent=f"{name}: there is no past yet")
-    context.begin(name)
-    view = PerformanceView(context.symbol, context.turn.session, context.owner, term, past)
-    return finding_of(name, await context.asker.ask(PERFORMANCE, view))
+    return await context.ask(PERFORMANCE, PerformanceView(*context.subject, term, past))
 
 
 async def on_signals(context: StepContext) -> Finding[SignalReflection]:
@@ -115,10 +107,8 @@ async def on_signals(context: StepContext) -> Finding[SignalReflection]:
     past = context.outcomes(count)
     if not past:
         return Finding(absent=f"{name}: there is no past yet")
-    context.begin("signal-reflection")
     chart = signal_chart(context.symbol, context.bars, count, [(o.decision_session, o.action) for o in past])
-    view = SignalView(context.symbol, context.turn.session, context.owner, chart)
-    return finding_of(name, await context.asker.ask(SIGNALS, view))
+    return await context.ask(SIGNALS, SignalView(*context.subject, chart), name=name)
 
 
 async def on_period(context: StepContext, observed: Observations) -> Finding[ExtendedReflection]:
@@ -129,15 +119,14 @@ async def on_period(context: StepContext, observed: Observations) -> Finding[Ext
     past = context.outcomes(context.preset.windows.short_term)
     if not past:
         return Finding()
-    context.begin(kind)
     lessons = context.lessons("reflection", observed.queries)
-    view = ExtendedView(context.symbol, context.turn.session, context.owner, past, lessons)
+    view = ExtendedView(*context.subject, past, lessons)
 
     def learned(answer: ExtendedReflection) -> Item | None:
         text = " ".join((answer.self_evaluation, *answer.repeat, *answer.avoid))
         return _lesson(context, observed, kind, text, answer.query)
 
-    return finding_of(kind, await context.asker.ask(EXTENDED, view), learned)
+    return await context.ask(EXTENDED, view, learned)
 
 
 async def immediately(
@@ -148,12 +137,9 @@ async def immediately(
     position, preset, owner = context.position, context.preset, context.traits
     if (left_out := context.without("immediate")) is not None:
         return left_out
-    context.begin("immediate-reflection")
     followed = [move.change for move in _moves(context) if move.hindsight and move.horizon_days == 1]
     view = ImmediateView(
-        symbol=context.symbol,
-        session=context.turn.session,
-        owner=context.owner,
+        *context.subject,
         facts=replace(MarketFacts.of(context.bars, fixed_nature(owner)), price=position.price),
         recollections=observed.recollections,
         shares=position.quantity,
@@ -167,7 +153,7 @@ async def immediately(
         next_move=followed[0] if followed else None,
         moment=context.turn.market.now if context.turn.within_session else None,
     )
-    reply = await context.asker.ask(IMMEDIATE, view)
+    reply = await context.reply(IMMEDIATE, view)
     seen_until = int(context.turn.step) + 1 if followed else None
     finding = finding_of(
         "immediate-reflection",

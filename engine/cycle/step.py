@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Any, Generic, TypeVar
 
-from engine.agents.agent import A, Answer, Holding, Report
+from engine.agents.agent import A, Agent, Answer, Holding, Report, V
 from engine.agents.ask import Asker, Reply
 from engine.agents.chart_reading import CHART, ChartReading
 from engine.agents.immediate_reflection import ImmediateReflection
@@ -74,6 +75,11 @@ class StepContext:
     publish: Callable[[Event], None]
 
     @property
+    def subject(self) -> tuple[Symbol, date, str]:
+        """The question's symbol, session and owner, with which every view begins."""
+        return self.symbol, self.turn.session, self.owner
+
+    @property
     def traits(self) -> Owner:
         """The owner's settings."""
         return self.preset.owner(self.owner)
@@ -120,8 +126,20 @@ class StepContext:
             return None
         return Finding(absent=f"{name or step}: switched off" if step in self.preset.expected else "")
 
-    def begin(self, step: str) -> None:
-        """Publish that a step has begun."""
+    async def ask(
+        self,
+        agent: Agent[V, A],
+        view: V,
+        learned: Callable[[A], Item | None] = lambda answer: None,
+        *,
+        name: str = "",
+    ) -> Finding[A]:
+        """The finding of a step that asks an agent. `learned` makes what memory keeps of its answer; `name` is the
+        step's in the reason why there is no answer, the question's where empty."""
+        return finding_of(name or view.question or agent.name, await self.reply(agent, view), learned)
+
+    async def reply(self, agent: Agent[V, A], view: V) -> Reply[A]:
+        """An agent's reply; publishes that the step has begun."""
         turn = self.turn
         self.publish(
             StepStarted(
@@ -130,9 +148,10 @@ class StepContext:
                 session=turn.session,
                 symbol=self.symbol,
                 owner=self.owner,
-                step=step,
+                step=view.question or agent.questions[0],
             )
         )
+        return await self.asker.ask(agent, view)
 
 
 def finding_of(name: str, reply: Reply[A], lesson: Callable[[A], Item | None] = lambda answer: None) -> Finding[A]:
@@ -217,7 +236,7 @@ class Reflections:
     medium_term: Finding[PerformanceReflection]
     signals: Finding[SignalReflection]
     extended: Finding[ExtendedReflection]
-    immediate: Finding[Reply[ImmediateReflection]]
+    immediate: Finding[Reply[ImmediateReflection]] = Finding()
 
     @property
     def absent(self) -> tuple[str, ...]:
