@@ -63,13 +63,14 @@ class ChartedView(View):
 
 
 class Part(BaseModel):
-    """A part of an answer: frozen, and closed to fields that nobody asked for."""
+    """A part of an answer: frozen, and closed to fields that nobody asked for. A field's docstring (or description) is
+    the instruction to the model."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, use_attribute_docstrings=True)
 
 
 class Answer(Part):
-    """Base of an agent's answer. The fields' descriptions are instructions; class docstrings are for programmers."""
+    """Base of an agent's answer. The fields' docstrings are instructions; class docstrings are for programmers."""
 
     def check(self, view: Any) -> None:
         """Raise ValueError for an answer that its view does not allow."""

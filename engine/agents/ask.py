@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from engine.agents.agent import A, Agent, Answer, V, View
 from engine.agents.rendering import render, render_complaint
-from engine.agents.text import plain
+from engine.agents.text import one_line, plain
 from engine.domain.chart import ChartSpec
 from engine.domain.market import Symbol
 from engine.domain.model_call import (
@@ -202,6 +202,9 @@ def _schema(answer: type[Answer]) -> Mapping[str, Any]:
     schema = answer.model_json_schema()
     for described in (schema, *schema.get("$defs", {}).values()):
         described.pop("description", None)
+        for field in described.get("properties", {}).values():
+            if "description" in field:
+                field["description"] = one_line(field["description"])
     return schema
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pydantic import Field
-
 from engine.agents.agent import MARKET_ALONE, Agent, Answer, ChartedView, Part
 from engine.agents.text import TenWords
 from engine.domain.chart import IndicatorTable
@@ -30,20 +28,21 @@ class ChartView(ChartedView):
 class Reading(Part):
     """The reading of one strategy."""
 
-    trend: TenWords = Field(description="One observation about the trend, at most 10 words.")
-    signal: TenWords = Field(description="One signal that follows from it, at most 10 words.")
+    trend: TenWords
+    """One observation about the trend, at most 10 words."""
+    signal: TenWords
+    """One signal that follows from it, at most 10 words."""
 
 
 class ChartReading(Answer):
     """A reading per strategy. Source: FinVision table 4 [V2]; the Bollinger reading is in its sample answer."""
 
-    macd: Reading = Field(
-        description="MACD crossover: the side of the signal line that MACD is on, and a crossover if there is one."
-    )
-    kdj_rsi: Reading = Field(description="KDJ, with RSI as a filter that confirms or denies it.")
-    bollinger: Reading | None = Field(
-        description="Mean reversion between the Bollinger bands; null when the bands give no signal."
-    )
+    macd: Reading
+    """MACD crossover: the side of the signal line that MACD is on, and a crossover if there is one."""
+    kdj_rsi: Reading
+    """KDJ, with RSI as a filter that confirms or denies it."""
+    bollinger: Reading | None
+    """Mean reversion between the Bollinger bands; null when the bands give no signal."""
 
     def lines(self) -> tuple[str, ...]:
         """The readings for a reader, one per strategy: trend, then signal."""

@@ -74,16 +74,17 @@ class DecisionView(View):
 class TradeAnswer(Answer):
     """A sized decision with the rule that it rests on. Source: FinVision table 5 [V5, V6]."""
 
-    symbol: str = Field(description="The ticker of the question.")
-    recommendation: Literal["BUY", "SELL", "HOLD"] = Field(description="BUY, SELL or HOLD.")
-    position_size: Annotated[int, Field(strict=True, ge=0, le=10)] = Field(
-        description="Percent of the portfolio to trade: a whole number from 1 to 10, and 0 for HOLD."
-    )
-    rule: SizingRule = Field(description="The name of the one rule that the decision rests on.")
-    explanation: Prose = Field(
-        description="The reasons of the decision, with the evidence for and against it from every report. "
-        "Quote only figures that are in the input."
-    )
+    symbol: str
+    """The ticker of the question."""
+    recommendation: Literal["BUY", "SELL", "HOLD"]
+    """BUY, SELL or HOLD."""
+    position_size: Annotated[int, Field(strict=True, ge=0, le=10)]
+    """Percent of the portfolio to trade: a whole number from 1 to 10, and 0 for HOLD."""
+    rule: SizingRule
+    """The name of the one rule that the decision rests on."""
+    explanation: Prose
+    """The reasons of the decision, with the evidence for and against it from every report. Quote only figures that are
+    in the input."""
 
     def check(self, view: DecisionView) -> None:
         """Raise ValueError for another symbol, a size that does not fit the action, or a rule of another action."""
@@ -149,25 +150,19 @@ class EvidenceView(DecisionView):
 class ReasoningSteps(Answer):
     """The steps before the action, in their order. Source: FinAgent §4.4 [A10]."""
 
-    sentiment: Sentence = Field(
-        description="Step 1: the direction in which the intelligence of today and of the past points, and why."
-    )
-    price_view: Sentence = Field(
-        description="Step 2: bullish or bearish by the moves of the price, their horizons weighed against each other."
-    )
-    lessons: Sentence = Field(
-        description="Step 3: the lessons of past decisions and past moves that apply today, and what follows from them."
-    )
-    indicators: Sentence = Field(
-        description="Step 4: the signals of experts, tools and indicators, and whether they agree."
-    )
-    position: Sentence = Field(
-        description="Step 5: what the present position allows and calls for: shares, cash, gain or loss."
-    )
-    evidence: Annotated[list[str], Field(max_length=50)] = Field(
-        description="The ids, as given in brackets, of the memories that the decision rests on; empty when it rests on "
-        "none. Their weight rises or falls with the outcome."
-    )
+    sentiment: Sentence
+    """Step 1: the direction in which the intelligence of today and of the past points, and why."""
+    price_view: Sentence
+    """Step 2: bullish or bearish by the moves of the price, their horizons weighed against each other."""
+    lessons: Sentence
+    """Step 3: the lessons of past decisions and past moves that apply today, and what follows from them."""
+    indicators: Sentence
+    """Step 4: the signals of experts, tools and indicators, and whether they agree."""
+    position: Sentence
+    """Step 5: what the present position allows and calls for: shares, cash, gain or loss."""
+    evidence: Annotated[list[str], Field(max_length=50)]
+    """The ids, as given in brackets, of the memories that the decision rests on; empty when it rests on none. Their
+    weight rises or falls with the outcome."""
 
 
 class EvidencedTrade(TradeAnswer, ReasoningSteps):

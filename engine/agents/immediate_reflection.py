@@ -82,14 +82,14 @@ class ImmediateView(View):
 class LayeredEvidence(Part):
     """The ids of the memories that were used, by layer; each list may be empty. Source: InvestorBench A.1 [I5]."""
 
-    shallow: Annotated[list[str], Field(max_length=50)] = Field(description="Ids used from the shallow memory.")
-    intermediate: Annotated[list[str], Field(max_length=50)] = Field(
-        description="Ids used from the intermediate memory."
-    )
-    deep: Annotated[list[str], Field(max_length=50)] = Field(description="Ids used from the deep memory.")
-    reflection: Annotated[list[str], Field(max_length=50)] = Field(
-        description="Ids used from the memory of reflections."
-    )
+    shallow: Annotated[list[str], Field(max_length=50)]
+    """Ids used from the shallow memory."""
+    intermediate: Annotated[list[str], Field(max_length=50)]
+    """Ids used from the intermediate memory."""
+    deep: Annotated[list[str], Field(max_length=50)]
+    """Ids used from the deep memory."""
+    reflection: Annotated[list[str], Field(max_length=50)]
+    """Ids used from the memory of reflections."""
 
     @property
     def handles(self) -> tuple[str, ...]:
@@ -100,13 +100,11 @@ class LayeredEvidence(Part):
 class ImmediateReflection(Answer):
     """A reason with its evidence; in training there is no advice. Source: InvestorBench A.1 [I5, I7]."""
 
-    evidence: LayeredEvidence = Field(
-        description="The ids, as given in brackets, of the memories that you used, each under its own layer."
-    )
-    reason: Prose = Field(
-        description="The reason in a few sentences: what the memories of each layer show, what the momentum shows, and "
-        "which of them counts most."
-    )
+    evidence: LayeredEvidence
+    """The ids, as given in brackets, of the memories that you used, each under its own layer."""
+    reason: Prose
+    """The reason in a few sentences: what the memories of each layer show, what the momentum shows, and which of them
+    counts most."""
 
     def check(self, view: ImmediateView) -> None:
         """Raise ValueError for memories that were not given in their layer."""
@@ -129,7 +127,8 @@ class ImmediateReflection(Answer):
 class ThreeWayReflection(ImmediateReflection):
     """A recommendation to buy, sell or hold. Source: InvestorBench A.1 [I5]."""
 
-    action: Literal["BUY", "SELL", "HOLD"] = Field(description="BUY or SELL; HOLD only if neither can be justified.")
+    action: Literal["BUY", "SELL", "HOLD"]
+    """BUY or SELL; HOLD only if neither can be justified."""
 
     @property
     def recommendation(self) -> str:
@@ -139,7 +138,8 @@ class ThreeWayReflection(ImmediateReflection):
 class FiveLevelReflection(ImmediateReflection):
     """Advice in five levels. Source: TradingGPT §4.1.2 [G4, G5]."""
 
-    action: Advice = Field(description="The change of the position, as one of the five levels.")
+    action: Advice
+    """The change of the position, as one of the five levels."""
 
     @property
     def recommendation(self) -> str:

@@ -85,24 +85,20 @@ class NewsView(View):
 class NewsDigest(Answer):
     """A digest of the news of the day. Source: FinVision table 4 [V1]."""
 
-    summary: Annotated[list[Sentence], Field(min_length=1, max_length=6)] = Field(
-        description="The main points that may move the price soon, one sentence each: five or six, fewer "
-        "if there is little news. Say here as well if items do not concern the company."
-    )
-    positive: Annotated[list[Sentence], Field(max_length=10)] = Field(
-        description="Arguments for a rise of the price, one short phrase each; empty when there are none."
-    )
-    negative: Annotated[list[Sentence], Field(max_length=10)] = Field(
-        description="Arguments for a fall of the price, one short phrase each; empty when there are none."
-    )
-    sentiment: Literal["bullish", "bearish", "neutral"] = Field(
-        description="The balance of all of it: bullish, bearish or neutral."
-    )
-    reason: Sentence = Field(description="The reason for the sentiment, in one sentence.")
-    unrelated: Annotated[int, Field(strict=True, ge=0)] = Field(
-        description="The number of items that name the company only in passing or concern another one; they "
-        "do not count for the sentiment."
-    )
+    summary: Annotated[list[Sentence], Field(min_length=1, max_length=6)]
+    """The main points that may move the price soon, one sentence each: five or six, fewer if there is little news. Say
+    here as well if items do not concern the company."""
+    positive: Annotated[list[Sentence], Field(max_length=10)]
+    """Arguments for a rise of the price, one short phrase each; empty when there are none."""
+    negative: Annotated[list[Sentence], Field(max_length=10)]
+    """Arguments for a fall of the price, one short phrase each; empty when there are none."""
+    sentiment: Literal["bullish", "bearish", "neutral"]
+    """The balance of all of it: bullish, bearish or neutral."""
+    reason: Sentence
+    """The reason for the sentiment, in one sentence."""
+    unrelated: Annotated[int, Field(strict=True, ge=0)]
+    """The number of items that name the company only in passing or concern another one; they do not count for the
+    sentiment."""
 
 
 NEWS = Agent(
@@ -210,48 +206,45 @@ class IntelligenceView(View):
 class ItemJudgement(Part):
     """The meaning of one item for the price."""
 
-    id: str = Field(description="The item's id, as given in brackets before it.")
-    effect: Literal["positive", "negative", "neutral"] = Field(
-        description="The effect of the item on the price: positive, negative or neutral."
-    )
-    horizon: Literal["short", "medium", "long"] = Field(
-        description="The time for which it matters: short for days, medium for weeks up to a quarter, long for more."
-    )
-    weight: Annotated[int, Field(strict=True, ge=1, le=10)] = Field(
-        description="The item's importance for the company: a whole number from 1 (noise) to 10 (changes the value of "
-        "the company). It decides for how long the item is remembered."
-    )
-    concerns_company: bool = Field(
-        strict=True, description="True if the item is about the company itself, false if it only names it in passing."
-    )
-    summary: Sentence = Field(description="The content of the item, in one sentence with its main figure.")
+    id: str
+    """The item's id, as given in brackets before it."""
+    effect: Literal["positive", "negative", "neutral"]
+    """The effect of the item on the price: positive, negative or neutral."""
+    horizon: Literal["short", "medium", "long"]
+    """The time for which it matters: short for days, medium for weeks up to a quarter, long for more."""
+    weight: Annotated[int, Field(strict=True, ge=1, le=10)]
+    """The item's importance for the company: a whole number from 1 (noise) to 10 (changes the value of the company). It
+    decides for how long the item is remembered."""
+    concerns_company: bool = Field(strict=True)
+    """True if the item is about the company itself, false if it only names it in passing."""
+    summary: Sentence
+    """The content of the item, in one sentence with its main figure."""
 
 
 class RetrievalQueries(Part):
     """Search texts, one per retrieval type. Source: FinAgent §4.1 [A1, A2]."""
 
-    short_term: Sentence = Field(description="Search words for what may matter over days.")
-    medium_term: Sentence = Field(description="Search words for what may matter over weeks up to a quarter.")
-    long_term: Sentence = Field(description="Search words for what may matter for longer.")
+    short_term: Sentence
+    """Search words for what may matter over days."""
+    medium_term: Sentence
+    """Search words for what may matter over weeks up to a quarter."""
+    long_term: Sentence
+    """Search words for what may matter for longer."""
 
 
 class MarketIntelligence(Answer):
     """Judged items, a summary for trading, and search texts for memory. Source: FinAgent §4.1 [A1]."""
 
-    items: Annotated[list[ItemJudgement], Field(max_length=400)] = Field(
-        description="A judgement of every item, each once, by its id; empty when there were none."
-    )
-    summary: Prose = Field(
-        description="For the trader: what matters for the price, arguments for a rise and for a fall, and whether the "
-        "market was lately bullish or bearish. Repeats count once."
-    )
-    recent_market: Literal["bullish", "bearish", "mixed"] = Field(
-        description="The mood of the market over the last sessions: bullish, bearish or mixed."
-    )
-    queries: RetrievalQueries = Field(
-        description="For memory only: texts that find similar past events. Names, events and topics, no judgement; "
-        "newly written, never a part of the summary."
-    )
+    items: Annotated[list[ItemJudgement], Field(max_length=400)]
+    """A judgement of every item, each once, by its id; empty when there were none."""
+    summary: Prose
+    """For the trader: what matters for the price, arguments for a rise and for a fall, and whether the market was
+    lately bullish or bearish. Repeats count once."""
+    recent_market: Literal["bullish", "bearish", "mixed"]
+    """The mood of the market over the last sessions: bullish, bearish or mixed."""
+    queries: RetrievalQueries
+    """For memory only: texts that find similar past events. Names, events and topics, no judgement; newly written,
+    never a part of the summary."""
 
     def check(self, view: IntelligenceView) -> None:
         """Raise ValueError for items that were not given, and for queries that repeat the summary."""
@@ -302,12 +295,10 @@ class PastSummary(Answer):
         description="What of the past matters today: events with their dates and outcomes, patterns that repeat, what "
         "has changed since."
     )
-    still_valid: Annotated[list[str], Field(max_length=200)] = Field(
-        description="The ids, as given in brackets, of the memories that are still valid."
-    )
-    outdated: Annotated[list[str], Field(max_length=200)] = Field(
-        description="The ids of the memories that are outdated by newer ones or by time."
-    )
+    still_valid: Annotated[list[str], Field(max_length=200)]
+    """The ids, as given in brackets, of the memories that are still valid."""
+    outdated: Annotated[list[str], Field(max_length=200)]
+    """The ids of the memories that are outdated by newer ones or by time."""
 
     def check(self, view: PastView) -> None:
         """Raise ValueError for memories that were not given, or that are named in both lists."""

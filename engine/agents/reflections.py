@@ -56,24 +56,18 @@ class LowLevelView(ChartedView):
 class LowLevelReflection(Answer):
     """An explanation of the moves per horizon, and a lesson. Source: FinAgent §4.3 [A4]."""
 
-    short_term: Sentence = Field(
-        description="The short-term move (1 session) explained by what was known, or why it cannot be."
-    )
-    medium_term: Sentence = Field(
-        description="The medium-term move (7 sessions) explained by what was known, or why it cannot be."
-    )
-    long_term: Sentence = Field(
-        description="The long-term move (14 sessions) explained by what was known, or why it cannot be."
-    )
+    short_term: Sentence
+    """The short-term move (1 session) explained by what was known, or why it cannot be."""
+    medium_term: Sentence
+    """The medium-term move (7 sessions) explained by what was known, or why it cannot be."""
+    long_term: Sentence
+    """The long-term move (14 sessions) explained by what was known, or why it cannot be."""
     lesson: Sentence = Field(
         description="What to expect next time under similar conditions: names the event, the state of the chart, the "
         "move and its size."
     )
-    query: Sentence = Field(
-        repr=False,
-        description="For memory only: search words that will find this lesson again, events and states of the chart, "
-        "no judgement.",
-    )
+    query: Sentence = Field(repr=False)
+    """For memory only: search words that will find this lesson again, events and states of the chart, no judgement."""
 
 
 LOW_LEVEL = Agent(
@@ -139,32 +133,27 @@ def _number(value: float | None, sign: str = "", unit: str = "") -> str:
 class Judgement(Part):
     """The judgement of one past decision."""
 
-    session: date = Field(description="The date of the decision, YYYY-MM-DD.")
-    right: Annotated[bool, Field(strict=True)] = Field(
-        description="True if the move of the price after it shows that the decision was right."
-    )
-    why: Sentence = Field(
-        description="The reason why it was right or wrong, in one sentence with the move that followed."
-    )
+    session: date
+    """The date of the decision, YYYY-MM-DD."""
+    right: Annotated[bool, Field(strict=True)]
+    """True if the move of the price after it shows that the decision was right."""
+    why: Sentence
+    """The reason why it was right or wrong, in one sentence with the move that followed."""
 
 
 class HighLevelReflection(Answer):
     """Judgements, corrections and lessons. Source: FinAgent §4.3 [A5]."""
 
-    judgements: Annotated[list[Judgement], Field(max_length=250)] = Field(
-        description="A judgement of every decision, each once, oldest first; abstentions are no decisions."
-    )
-    improvements: Annotated[list[Sentence], Field(max_length=12)] = Field(
-        description="For each mistake the better alternative, for each success its cause and how to gain more from it, "
-        "with the date; empty when there is nothing to judge."
-    )
-    lessons: Annotated[list[Sentence], Field(min_length=1, max_length=6)] = Field(
-        description="Lessons that hold beyond the single decision, one sentence each."
-    )
-    query: Sentence = Field(
-        description="For memory only: search words that will find these lessons again, situations and kinds of "
-        "decision, no judgement."
-    )
+    judgements: Annotated[list[Judgement], Field(max_length=250)]
+    """A judgement of every decision, each once, oldest first; abstentions are no decisions."""
+    improvements: Annotated[list[Sentence], Field(max_length=12)]
+    """For each mistake the better alternative, for each success its cause and how to gain more from it, with the date;
+    empty when there is nothing to judge."""
+    lessons: Annotated[list[Sentence], Field(min_length=1, max_length=6)]
+    """Lessons that hold beyond the single decision, one sentence each."""
+    query: Sentence
+    """For memory only: search words that will find these lessons again, situations and kinds of decision, no
+    judgement."""
 
     def check(self, view: HighLevelView) -> None:
         """Raise ValueError for a judgement of a session without a decision, and for a second one of the same."""
@@ -217,15 +206,12 @@ class PerformanceView(View):
 class PerformanceReflection(Answer):
     """A judgement of the outcomes. Source: FinVision table 4 [V3]."""
 
-    effectiveness: FourteenWords = Field(
-        description="The effectiveness of the decisions, by their rewards; under 15 words."
-    )
-    key_factors: FourteenWords = Field(
-        description="The stated factors that mattered most for the results; under 15 words."
-    )
-    return_trend: FourteenWords = Field(
-        description="The trend of the cumulative return over this term; under 15 words."
-    )
+    effectiveness: FourteenWords
+    """The effectiveness of the decisions, by their rewards; under 15 words."""
+    key_factors: FourteenWords
+    """The stated factors that mattered most for the results; under 15 words."""
+    return_trend: FourteenWords
+    """The trend of the cumulative return over this term; under 15 words."""
 
 
 PERFORMANCE = Agent(
@@ -261,15 +247,12 @@ class SignalView(ChartedView):
 class SignalReflection(Answer):
     """A judgement of the signals. Source: FinVision table 4 [V4]."""
 
-    trend_against_signals: Sentence = Field(
-        description="The recent price trend, and the buys and sells compared with it."
-    )
-    effectiveness: Sentence = Field(
-        description="The effectiveness of the recent buys and sells, by the move of the price after each."
-    )
-    missed: Annotated[list[Sentence], Field(max_length=8)] = Field(
-        description="Missed opportunities and mistakes, each with its date; empty when there were none."
-    )
+    trend_against_signals: Sentence
+    """The recent price trend, and the buys and sells compared with it."""
+    effectiveness: Sentence
+    """The effectiveness of the recent buys and sells, by the move of the price after each."""
+    missed: Annotated[list[Sentence], Field(max_length=8)]
+    """Missed opportunities and mistakes, each with its date; empty when there were none."""
 
 
 SIGNALS = Agent(
@@ -308,20 +291,19 @@ class ExtendedView(View):
 class ExtendedReflection(Answer):
     """A review of the period, with what to repeat and what to avoid. Source: TradingGPT §4.1.2 [G5]."""
 
-    trading_trend: Sentence = Field(
-        description="The trend of your trading over the period: more or less of the asset, in how many trades, with or "
-        "against the price."
-    )
-    self_evaluation: Sentence = Field(description="An honest judgement of it by the rewards, in one sentence.")
+    trading_trend: Sentence
+    """The trend of your trading over the period: more or less of the asset, in how many trades, with or against the
+    price."""
+    self_evaluation: Sentence
+    """An honest judgement of it by the rewards, in one sentence."""
     repeat: Annotated[list[Sentence], Field(max_length=6)] = Field(
         description="What to do again, each with the date that supports it; empty when there is nothing."
     )
     avoid: Annotated[list[Sentence], Field(max_length=6)] = Field(
         description="What not to do again, each with the date that shows why; empty when there is nothing."
     )
-    query: Sentence = Field(
-        repr=False, description="For memory only: search words that will find this review again, no judgement."
-    )
+    query: Sentence = Field(repr=False)
+    """For memory only: search words that will find this review again, no judgement."""
 
 
 EXTENDED = Agent(

@@ -18,7 +18,7 @@ from pydantic import BaseModel
 from engine.agents.agent import PROMPTS, Answer, View
 from engine.agents.character import MANNERS
 from engine.agents.evidence import by_layer, recollection_line
-from engine.agents.text import fenced, plain
+from engine.agents.text import fenced, one_line, plain
 from engine.domain.chart import ChartSpec
 from engine.domain.decision import Outcome, SizingRule
 from engine.domain.model_call import Message
@@ -97,7 +97,7 @@ def _field_lines(answer: type[BaseModel], indent: str) -> Iterator[str]:
         parts = get_args(field.annotation) or (field.annotation,)
         listed = " (list)" if get_origin(field.annotation) is list else ""
         nested = [part for part in parts if isinstance(part, type) and issubclass(part, BaseModel)]
-        yield f"{indent}- {name}{listed}: {field.description}"
+        yield f"{indent}- {name}{listed}: {one_line(field.description or '')}"
         for part in nested:
             yield from _field_lines(part, indent + "  ")
 

@@ -37,11 +37,16 @@ def plain(text: str, limit: int | None = None) -> str:
             text = _ESCAPE_SEQUENCE.sub(" ", text)
         text = _UNSEEN.sub("", text)
         text = _BACKTICKS.sub("'", text.replace("<", "‹").replace(">", "›"))
-        text = " ".join(text.split())
+        text = one_line(text)
     text = text.strip()
     if limit is not None and len(text) > limit:
         text = text[: limit - 1].rstrip() + "…"
     return text
+
+
+def one_line(text: str) -> str:
+    """The text with every run of white space as one blank."""
+    return " ".join(text.split())
 
 
 def fenced(name: str, lines: Iterable[str], left_out: int = 0) -> str:

@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from engine.agents.agent import View
 from engine.agents.registry import registered
 from engine.agents.rendering import render
+from engine.agents.text import one_line
 from engine.market.moves import PriceMove
 from tests.engine.agents import evidence_samples as some
 from tests.engine.agents.samples import outcome
@@ -61,7 +62,7 @@ def fields_of(answer: type[BaseModel]) -> list[tuple[str, str | None]]:
     """The fields of an answer and of the models in it."""
     found: list[tuple[str, str | None]] = []
     for name, field in answer.model_fields.items():
-        found.append((name, field.description))
+        found.append((name, one_line(field.description or "")))
         for part in (field.annotation, *getattr(field.annotation, "__args__", ())):
             if isinstance(part, type) and issubclass(part, BaseModel):
                 found += fields_of(part)

@@ -14,6 +14,7 @@ from engine.agents.intelligence import NewsDigest, NewsLine, NewsView
 from engine.agents.reflections import PerformanceView, SignalView
 from engine.agents.registry import registered
 from engine.agents.rendering import render
+from engine.agents.text import one_line
 from engine.domain.chart import ChartSpec, IndicatorTable, Line, Marker
 from engine.domain.decision import Action, SizingRule
 from engine.preset import load_preset
@@ -61,7 +62,7 @@ def test_every_field_of_the_answer_is_asked_for_in_its_own_words(case: str, sees
     answer = registered()[agent].answer
     for name, field in answer.model_fields.items():
         assert f"- {name}" in system
-        assert field.description and field.description in system
+        assert field.description and one_line(field.description) in system
     assert "MSFT" in user and "MSFT" not in system
     assert "{{" not in system + user and "None" not in system + user
 
