@@ -140,8 +140,11 @@ class Blow:
     after: bool
 
     @classmethod
-    def drawn(cls, draw: Random) -> Blow:
-        """Any of them; orders leave within the second after the first request."""
+    def drawn(cls, draw: Random, *, at_requests: bool) -> Blow:
+        """Any of them, or one at a request alone; orders leave within the second after the first request."""
+        if at_requests:
+            kind = draw.choice(("order", "any", "model"))
+            return cls(kind, 120.0, 120.0, draw.choice((1, 2, 4)), draw.random() < 0.6)
         kind = draw.choices(("start", "time", "order", "any", "model"), (2, 6, 7, 5, 2))[0]
         most = {"order": (1, 1, 1, 1, 2, 3), "any": (1, 3, 6, 10, 15, 25), "model": (1, 2, 4, 6)}.get(kind, (1,))
         start = draw.uniform(0.05, 0.7) if kind == "start" else 120.0
@@ -226,8 +229,10 @@ class Trader(FakeLLMServer):
 class Killing:
     """A desk, its broker and its model in a folder; `work` is what is done to them."""
 
-    def __init__(self, folder: Path, seed: int) -> None:
+    def __init__(self, folder: Path, seed: int, *, at_requests: bool = False) -> None:
+        """Kill at requests alone where no moment may depend on the machine's speed."""
         self.folder, self.draw, self.report = folder, Random(seed), Report()
+        self.at_requests = at_requests
         self.executioner = Executioner()
         (folder / "preset.toml").write_text(PRESET)
         asyncio.run(write_folder(DemoMarket(7, calendars(), LAST), folder / "data"))
@@ -278,7 +283,7 @@ class Killing:
         """One session: killed until there were so many kills in all, then let live until it is done."""
         self._breaks()
         before, attempts, dies = self.report.kills.total(), 0, True
-        while self.run(Blow.drawn(self.draw) if dies else None) != 0:
+        while self.run(Blow.drawn(self.draw, at_requests=self.at_requests) if dies else None) != 0:
             attempts += 1
             if attempts > MOST_RUNS:
                 self.report.faults.append(f"not done after {attempts} runs")
@@ -396,7 +401,7 @@ def main(arguments: list[str]) -> int:
     print(f"\nKilled daily runs (seed {seed})")
     with tempfile.TemporaryDirectory() as folder, suppress(KeyboardInterrupt):
         report = Killing(Path(folder), seed).work(sessions=40, kills=360)
-        print("\n".join(f"  {line}" for line in report.activity()))
+        print("\n".join(f"  {line}" for line in report.lines()))
         return 1 if report.faults else 0
     return 130
 

@@ -8,7 +8,15 @@ from tests.bench import bench_memory
 from tests.bench.bench_memory import bench_recall, bench_sweep, bench_year
 
 
-@pytest.mark.parametrize(("count", "symbols"), [(600, 1), (6_000, 1), (3_000, 10)])
+@pytest.mark.parametrize(
+    ("count", "symbols"),
+    [
+        (600, 1),
+        (2_200, 1),
+        (500, 10),
+        *(pytest.param(*long, marks=pytest.mark.slow) for long in ((6_000, 1), (3_000, 10))),
+    ],
+)
 def test_a_ranking_of_all_is_the_step_wise_one(count: int, symbols: int) -> None:
     rows = {row["engine"]: row for row in bench_recall(count, symbols)}
 

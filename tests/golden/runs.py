@@ -155,7 +155,7 @@ def _all() -> Iterator[Run]:
 RUNS: Mapping[str, Run] = {run.name: run for run in _all()}
 """Every run by its name."""
 
-SAMPLE = ("demo/short", "demo/costs", "demo/macd", "demo/random", "desk-finvision")
+SAMPLE = ("demo/short", "demo/macd", "desk-finvision")
 """Runs of a few seconds each, for the suite that runs every time."""
 
 

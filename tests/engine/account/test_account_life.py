@@ -1,6 +1,6 @@
 """10,000 lives of a desk in an account, cut and disturbed by chance; `make bench` plays as many of other seeds.
 
-The usual suite plays the first hundred, `make test-long` the rest.
+The usual suite plays the first 40, `make test-long` the rest.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import pytest
 from tests.engine.account.account_life import TALLY
 from tests.engine.account.account_schedules import fault_of, report, schedule_of
 
-USUAL = [range(0, 50), range(50, 100)]
-LONG = [range(first, first + 330) for first in range(100, 10_000, 330)]
+USUAL = [range(0, 20), range(20, 40)]
+LONG = [range(first, first + 332) for first in range(40, 10_000, 332)]
 
 
 @pytest.mark.parametrize("seeds", [*USUAL, *(pytest.param(seeds, marks=pytest.mark.slow) for seeds in LONG)], ids=str)
@@ -21,7 +21,7 @@ def test_whatever_happens_orders_are_traded_once_and_journal_and_broker_agree(se
         if fault_of(schedule_of(seed)) is not None:
             pytest.fail(report(seed), pytrace=False)
     # They would hold as well where nothing is ever tried.
-    assert TALLY["done"] > 50
-    assert TALLY["orders sent"] > 40
-    assert TALLY["killed"] > 15
+    assert TALLY["done"] > len(seeds)
+    assert TALLY["orders sent"] > 0.8 * len(seeds)
+    assert TALLY["killed"] > 0.3 * len(seeds)
     assert TALLY["broken off"] > 0

@@ -125,10 +125,15 @@ def places_for(tmp_path: Path) -> Iterator[Callable[[], Path]]:
     yield lambda: tmp_path / f"copy-{next(numbers)}"
 
 
+EVERY = pytest.mark.parametrize("every", [3, pytest.param(1, marks=pytest.mark.slow)], ids="each {}".format)
+"""A third of the moments in the usual suite, all of them in the long one."""
+
+
+@EVERY
 @pytest.mark.parametrize("sessions", [0, 2, 3])
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 def test_killed_at_every_request_and_run_again_it_is_the_undisturbed_run(
-    sessions: int, after: bool, tmp_path: Path, places_for: Callable[[], Path]
+    sessions: int, after: bool, every: int, tmp_path: Path, places_for: Callable[[], Path]
 ) -> None:
     base = lived_through(tmp_path / "base", sessions)
     if sessions:
@@ -138,7 +143,9 @@ def test_killed_at_every_request_and_run_again_it_is_the_undisturbed_run(
     expected = followed(undisturbed)
     assert "place" in names
 
-    for at in range(1, len(names) + 1):
+    moments = range(1 + (sessions + after) % every, len(names) + 1, every)
+    # Around an order always.
+    for at in sorted({*moments, *(n for n, name in enumerate(names, 1) if name == "place")}):
         desk = copied(base, places_for())
         day = desk.session
         cut = Cut(desk.account, at, after, Killed)
@@ -151,9 +158,10 @@ def test_killed_at_every_request_and_run_again_it_is_the_undisturbed_run(
         assert followed(again) == expected, f"killed {'after' if after else 'before'} {names[at - 1]} ({at})"
 
 
+@EVERY
 @pytest.mark.parametrize("sessions", [0, 3])
 def test_killed_before_every_commit_and_run_again_it_is_the_undisturbed_run(
-    sessions: int, tmp_path: Path, places_for: Callable[[], Path]
+    sessions: int, every: int, tmp_path: Path, places_for: Callable[[], Path]
 ) -> None:
     base = lived_through(tmp_path / "base", sessions)
     if sessions:
@@ -165,7 +173,7 @@ def test_killed_before_every_commit_and_run_again_it_is_the_undisturbed_run(
     expected = followed(undisturbed)
     assert commits > 10
 
-    for kill in range(1, commits + 1):
+    for kill in range(1 + sessions % every, commits + 1, every):
         desk = copied(base, places_for())
         day = desk.session
         with killed_before(kill), pytest.raises(Killed):

@@ -23,18 +23,27 @@ from tests.servers.fake_llm_server import Turn
 ENTRY = [sys.executable, "-c", "from tui.cli import main; main()"]
 
 
-@pytest.fixture(scope="module")
-def killing(tmp_path_factory: pytest.TempPathFactory) -> Killing:
-    return Killing(tmp_path_factory.mktemp("killing"), seed=5)
+def test_killed_by_signal_at_its_requests_every_order_is_there_once(tmp_path: Path) -> None:
+    report = Killing(tmp_path, seed=5, at_requests=True).work(sessions=1, kills=3)
+    print("\n".join(report.lines()))
+    assert report.faults == []
+    assert report.kills.total() >= 2
+    assert report.sent >= 4
 
 
-def test_killed_by_signal_at_a_failing_broker_every_order_is_there_once(killing: Killing) -> None:
+@pytest.mark.slow
+def test_killed_by_signal_at_any_moment_every_order_is_there_once(tmp_path: Path) -> None:
     """`make bench` does it 300 times over 40 sessions."""
-    report = killing.work(sessions=2, kills=9)
+    report = Killing(tmp_path, seed=5).work(sessions=2, kills=9)
     print("\n".join(report.lines()))
     assert report.faults == []
     assert report.kills.total() >= 6
     assert report.sent >= 8
+
+
+@pytest.fixture(scope="module")
+def killing(tmp_path_factory: pytest.TempPathFactory) -> Killing:
+    return Killing(tmp_path_factory.mktemp("killing"), seed=5)
 
 
 @pytest.fixture
