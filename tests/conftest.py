@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import os
+import signal
 import socket
 import sys
 from collections.abc import Callable, Iterator
@@ -81,6 +82,9 @@ def pytest_configure(config: pytest.Config) -> None:
     # One process per core works already: threads of numpy's libraries would only wait for one another.
     for name in _ONE_THREAD:
         patch.setenv(name, "1")
+    # A shell ignores Ctrl-C for what it runs in the background, and children would inherit that.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     # Hundreds of child processes start: each would compile the program anew where no bytecode may be written.
     patch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
     patch.setattr(sys, "dont_write_bytecode", False)
