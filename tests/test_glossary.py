@@ -81,7 +81,7 @@ PENDING = (
     "engine/lab/decision_changes.py",
     "engine/lab/parity.py",
     "engine/lab/redecision.py",
-    "engine/reports",
+    "engine/reports/documents",
     "tui/amounts.py",
     "tui/bench_text.py",
     "tui/cli.py",

@@ -14,13 +14,11 @@ from engine.reports.summary import (
     MetricRow,
     amount,
     change,
-    decisions_in_words,
     facts,
     metric_rows,
-    model_in_words,
     name_of,
     remarks,
-    trades_in_words,
+    totals,
 )
 from tui.console import Console
 from tui.plain_text import one_line
@@ -45,12 +43,8 @@ def summary_text(document: Mapping[str, Any], journal: str, console: Console) ->
         *_chances(document, console),
         "",
         *_plot(document, console),
-        _fact("Decisions", decisions_in_words(document), console),
-        _fact("Trades", trades_in_words(document), console),
+        *(_fact(name, value, console) for name, value in totals(document)),
     ]
-    use = model_in_words(document)
-    if use:
-        lines.append(_fact("Model", use, console))
     lines += [_fact("Note" if n == 0 else "", note, console) for n, note in enumerate(remarks(document))]
     lines += ["", *_next(document, journal, console)]
     text = "\n".join(line.rstrip() for line in lines)

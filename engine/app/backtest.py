@@ -30,8 +30,8 @@ from engine.market.trading_hours import FIRST_SESSION
 from engine.messages.events import Noticed, Publish, RunFinished
 from engine.ports import Calendar
 from engine.preset import Preset
-from engine.reports.report import Report
-from engine.reports.stored import keep
+from engine.reports.performance import Report
+from engine.reports.stored import store_document
 from engine.services import Services
 from engine.session.cost_meter import CostMeter
 from engine.session.recorder import JournalRecorder, Recorder, begin_run
@@ -111,7 +111,7 @@ def run_backtest(
             publish(RunFinished(spec.run, services.clock.now(), outcome, None, detail))
             raise
         report = Report(result, beside, label, services.config.metrics.risk_free)
-        keep(journal, report)
+        store_document(journal, report)
         journal.backtest_result(spec.run, result, services.clock.now())
     now, equity = services.clock.now(), result.test.equity
     count_result(kind, result, now)

@@ -1,11 +1,13 @@
-"""Ours beside what a paper prints, cell by cell: rules and agents, with what repeats of an agent spread over."""
+"""Our figures beside a paper's, cell by cell: rules and agents, with the spread of an agent's repeats."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from statistics import median, median_low
 
+from engine.conventions.metrics import Metrics
 from engine.domain.market import Symbol
 from engine.lab.published_tables import PublishedCell, PublishedTable
 
@@ -22,9 +24,15 @@ class Spread:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """A printed figure beside ours; either may be None, not both. `rel_diff` is (ours - paper) / |paper|, None where
-    one is missing or the paper prints zero. `answered_by` is the spec of the model that answered our agents, None for a
-    rule and where ours is missing; `spread` is there where ours stands for several repeats."""
+    """A printed figure beside ours; either may be None, not both.
+
+    table, symbol, metric: place of the figure.
+    strategy, model: the row; one of the two is set.
+    ours, paper: both figures, in the paper's unit.
+    note: reason why ours differs or is missing.
+    answered_by: spec of the model that answered our agents; None for a rule and where ours is missing.
+    spread: of the repeats that ours stands for, where there are several.
+    """
 
     table: str
     symbol: Symbol
@@ -32,9 +40,8 @@ class Cell:
     model: str | None
     metric: str
     ours: float | None
-    paper: Decimal | None
-    rel_diff: float | None
-    note: str | None
+    paper: Decimal | None = None
+    note: str | None = None
     answered_by: str | None = None
     spread: Spread | None = None
 
@@ -44,8 +51,16 @@ class Cell:
         return self.strategy or self.model or ""
 
     @property
+    def rel_diff(self) -> float | None:
+        """(ours - paper) / |paper|; None where one is missing or the paper prints zero."""
+        if self.ours is None or not self.paper:
+            return None
+        paper = float(self.paper)
+        return (self.ours - paper) / abs(paper)
+
+    @property
     def as_printed(self) -> bool:
-        """Whether ours, rounded as the paper's figure is, lies within one unit of its last digit."""
+        """True where ours, rounded as the paper's figure is, lies within one unit of its last digit."""
         if self.ours is None or self.paper is None:
             return False
         unit = Decimal(1).scaleb(int(self.paper.as_tuple().exponent))
@@ -54,8 +69,14 @@ class Cell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentRow:
-    """What an agent of ours came to on a symbol, for the row `model` of a table: the printed one of that name, or one
-    of our own. `metrics` are empty where the row cannot be had; `note` says why, or what a reader has to know."""
+    """The metrics of an agent of ours on a symbol.
+
+    model: name of the row, the printed one of that name or one of our own.
+    answered_by: spec of the model that answered.
+    metrics: empty where the row cannot be had.
+    note: the reason for that, or a remark for a reader.
+    spreads: by metric, where the row stands for several repeats.
+    """
 
     symbol: Symbol
     model: str
@@ -70,6 +91,24 @@ def row_name(who: str, answered_by: str | None) -> str:
     return who if answered_by is None or who.startswith(answered_by) else f"{who} ({answered_by})"
 
 
+def median_repeat(repeats: Sequence[Metrics], sharpe: str = "SR") -> int:
+    """The number of the repeat that stands for all: the one with the median Sharpe, which is also the one that holds
+    every median where they fall together. Of an even number the lower of the middle two, of equal ones the first. An
+    undefined Sharpe, of a run that never moved, ranks as zero. Source: InvestorBench §4.1 [I9]."""
+    ratios = [metrics.get(sharpe) or 0.0 for metrics in repeats]
+    return ratios.index(median_low(ratios))
+
+
+def spreads(repeats: Sequence[Metrics]) -> Mapping[str, Spread]:
+    """Every metric's least, greatest and median value over the repeats in which it is defined."""
+    found = {}
+    for metric in repeats[0]:
+        values = [value for repeat in repeats if (value := repeat.get(metric)) is not None]
+        low, high, middle = (min(values), max(values), median(values)) if values else (None, None, None)
+        found[metric] = Spread(low, high, middle, len(repeats))
+    return found
+
+
 def compare(ours: Mapping[tuple[Symbol, str], Mapping[str, float | None]], table: PublishedTable) -> list[Cell]:
     """Our metrics, by symbol and strategy (or model), beside a table's, in its order.
 
@@ -78,7 +117,7 @@ def compare(ours: Mapping[tuple[Symbol, str], Mapping[str, float | None]], table
     """
     shown = {who for _, who in ours}
     return [
-        _beside(table, cell, ours.get((cell.symbol, cell.who), {}).get(cell.metric), cell.note)
+        _beside(table, cell, ours.get((cell.symbol, cell.who), {}).get(cell.metric))
         for cell in table.cells
         if cell.who in shown
     ]
@@ -96,42 +135,30 @@ def agent_cells(rows: Sequence[AgentRow], table: PublishedTable) -> list[Cell]:
         cells += _row(row, {cell.metric: cell for cell in printed.get((row.symbol, row.model), ())}, table)
     ours = {(row.symbol, row.model) for row in rows}
     alone = (cell for key, found in printed.items() if key not in ours for cell in found)
-    return [*cells, *(_beside(table, cell, None, cell.note) for cell in alone)]
+    return [*cells, *(_beside(table, cell, None) for cell in alone)]
 
 
 def _row(row: AgentRow, printed: Mapping[str, PublishedCell], table: PublishedTable) -> Iterator[Cell]:
     for metric in table.metrics():
-        value, spread = row.metrics.get(metric), row.spreads.get(metric)
         beside = printed.get(metric)
+        cell = Cell(
+            table=table.name,
+            symbol=row.symbol,
+            strategy=None,
+            model=row.model,
+            metric=metric,
+            ours=row.metrics.get(metric),
+            note=row.note,
+            answered_by=row.answered_by,
+            spread=row.spreads.get(metric),
+        )
         if beside is not None:
             note = "; ".join(filter(None, (row.note, beside.note))) or None
-            yield _beside(table, beside, value, note, row.answered_by, spread)
-        else:
-            yield Cell(
-                table=table.name,
-                symbol=row.symbol,
-                strategy=None,
-                model=row.model,
-                metric=metric,
-                ours=value,
-                paper=None,
-                rel_diff=None,
-                note=row.note,
-                answered_by=row.answered_by,
-                spread=spread,
-            )
+            cell = replace(cell, paper=beside.value, note=note)
+        yield cell
 
 
-def _beside(
-    table: PublishedTable,
-    cell: PublishedCell,
-    ours: float | None,
-    note: str | None,
-    answered_by: str | None = None,
-    spread: Spread | None = None,
-) -> Cell:
-    paper = float(cell.value)
-    apart = None if ours is None or paper == 0.0 else (ours - paper) / abs(paper)
+def _beside(table: PublishedTable, cell: PublishedCell, ours: float | None) -> Cell:
     return Cell(
         table=table.name,
         symbol=cell.symbol,
@@ -140,8 +167,5 @@ def _beside(
         metric=cell.metric,
         ours=ours,
         paper=cell.value,
-        rel_diff=apart,
-        note=note,
-        answered_by=answered_by,
-        spread=spread,
+        note=cell.note,
     )

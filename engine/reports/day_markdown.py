@@ -1,4 +1,4 @@
-"""A day's document as Markdown: what was decided and why, what was traded, and how the desk stands."""
+"""A day's document as Markdown: decisions with their reasons, orders and trades, and the desk's state."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from decimal import Decimal
 from typing import Any
 
 from engine.domain.portfolio import ZERO
-from engine.reports.markdown_table import cell, table
-from engine.reports.summary import DISCLAIMER, NOTHING, amount, model_in_words
+from engine.reports.markdown import cell, table
+from engine.reports.summary import DISCLAIMER, NOTHING, amount, model_text
 
 Document = Mapping[str, Any]
+_SIDES = ("journal", "broker", "difference")
 
 
 def day_markdown(document: Document) -> str:
@@ -22,9 +23,7 @@ def day_markdown(document: Document) -> str:
 def _lines(document: Document) -> Iterator[str]:
     within = f", cycle {document['cycle']} within the next" if document["cycle"] > 1 else ""
     yield f"# Desk {cell(document['desk'])}, session {document['session']}{within}"
-    yield ""
-    yield f"*{DISCLAIMER}* Run `{document['run']}`."
-    yield ""
+    yield from ("", f"*{DISCLAIMER}* Run `{document['run']}`.", "")
     yield from table(["", ""], [[name, cell(value)] for name, value in _facts(document) if value])
     for title, lines in (
         ("Differences", _differences(document["differences"])),
@@ -54,42 +53,33 @@ def _facts(document: Document) -> Iterator[tuple[str, str]]:
     if document["value"] is not None:
         yield "Value", f"{amount(document['value'])}{_change(document)}"
         yield "Cash", amount(document["cash"])
-    yield "Waiting", _count(len(document["waiting"]), "order") if document["waiting"] else ""
+    waiting = len(document["waiting"])
+    yield "Waiting", f"{waiting} order{'' if waiting == 1 else 's'}" if waiting else ""
     if document["model"] is not None:
-        yield "Model", f"{document['model']['spec']}: {model_in_words(document)}"
+        yield "Model", f"{document['model']['spec']}: {model_text(document)}"
 
 
 def _outcome(document: Document) -> str:
-    said = document["outcome"] or "not finished: it is at work, or was killed and goes on with the next one"
-    return f"{said}: {document['detail']}" if document["detail"] else str(said)
+    outcome = document["outcome"] or "not finished: it is at work, or was killed and goes on with the next one"
+    return f"{outcome}: {document['detail']}" if document["detail"] else str(outcome)
 
 
 def _change(document: Document) -> str:
     before = document["before"]
     if before is None:
         return ""
-    brought = Decimal(before["brought_in"])
-    earned = Decimal(document["value"]) - Decimal(before["value"]) - brought
+    deposits = Decimal(before["brought_in"])
+    earned = Decimal(document["value"]) - Decimal(before["value"]) - deposits
     share = "" if before["change"] is None else f" ({100 * before['change']:+.2f} %)"
-    without = f", without {brought:+,.2f} that was brought in or taken out" if brought else ""
+    without = f", without {deposits:+,.2f} that was brought in or taken out" if deposits else ""
     return f", {earned:+,.2f}{share} since {before['session']}{without}"
 
 
 def _differences(differences: Sequence[Document]) -> Iterator[str]:
     rows = [
-        [
-            cell(one["what"]),
-            *(_side(one[side]) for side in ("journal", "broker", "difference")),
-            cell(one["note"] or ""),
-        ]
-        for one in differences
+        [cell(one["what"]), *(one[side] or NOTHING for side in _SIDES), cell(one["note"] or "")] for one in differences
     ]
-    if rows:
-        yield from table(["", "Journal", "Broker", "Difference", "Note"], rows, frozenset({1, 2, 3}))
-
-
-def _side(text: str | None) -> str:
-    return NOTHING if text is None else text
+    return table(["", *(side.capitalize() for side in _SIDES), "Note"], rows, frozenset({1, 2, 3}))
 
 
 def _decisions(decisions: Sequence[Document]) -> Iterator[str]:
@@ -109,31 +99,22 @@ def _decisions(decisions: Sequence[Document]) -> Iterator[str]:
 
 
 def _orders(orders: Sequence[Document]) -> Iterator[str]:
-    explained = any(one["detail"] for one in orders)
-    heading = ["", "Side", "Asked", "State", *(["Why"] if explained else [])]
     rows = [
-        [
-            cell(one["symbol"]),
-            one["side"],
-            _asked(one),
-            one["state"],
-            *([cell(one["detail"] or "")] if explained else []),
-        ]
-        for one in orders
+        [cell(one["symbol"]), one["side"], _amount_of(one), one["state"], cell(one["detail"] or "")] for one in orders
     ]
-    if rows:
-        yield from table(heading, rows, frozenset({2}))
+    columns = 5 if any(one["detail"] for one in orders) else 4
+    heading = ["", "Side", "Asked", "State", "Why"]
+    return table(heading[:columns], [row[:columns] for row in rows], frozenset({2}))
 
 
-def _asked(order: Document) -> str:
+def _amount_of(order: Document) -> str:
     return f"{order['quantity']} shares" if order["notional"] is None else f"for {amount(order['notional'])}"
 
 
 def _fills(fills: Sequence[Document]) -> Iterator[str]:
     columns = ("session", "symbol", "side", "quantity", "price", "fee")
     rows = [[cell(fill[column]) for column in columns] for fill in fills]
-    if rows:
-        yield from table([column.capitalize() for column in columns], rows, frozenset({3, 4, 5}))
+    return table([column.capitalize() for column in columns], rows, frozenset({3, 4, 5}))
 
 
 def _flows(flows: Sequence[Document]) -> Iterator[str]:
@@ -150,7 +131,7 @@ def _flows(flows: Sequence[Document]) -> Iterator[str]:
     ]
     if rows:
         yield ""
-        yield from table(["Session", "Symbol", "Kind", "Amount", "Shares", "Words"], rows, frozenset({3, 4}))
+    yield from table(["Session", "Symbol", "Kind", "Amount", "Shares", "Words"], rows, frozenset({3, 4}))
 
 
 def _adoptions(adoptions: Sequence[Document]) -> Iterator[str]:
@@ -170,8 +151,7 @@ def _positions(document: Document) -> Iterator[str]:
         ]
         for symbol, held in document["positions"].items()
     ]
-    if rows:
-        yield from table(["", "Shares", "Cost", "Price", "Value", "Gain"], rows)
+    return table(["", "Shares", "Cost", "Price", "Value", "Gain"], rows)
 
 
 def _rounded(text: str | None) -> str:
@@ -187,7 +167,3 @@ def _signed(text: str) -> str:
 
 def _moment(text: str | None) -> str:
     return "now" if text is None else f"{datetime.fromisoformat(text):%Y-%m-%d %H:%M} UTC"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

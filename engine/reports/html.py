@@ -9,18 +9,16 @@ from typing import Any
 from engine.reports.performance import BENCHMARK
 from engine.reports.summary import (
     DISCLAIMER,
+    action_rows,
     amount,
     change,
-    decision_counts,
-    decisions_in_words,
     drawdowns,
     facts,
-    figure,
     metric_rows,
-    model_in_words,
     name_of,
     remarks,
-    trades_in_words,
+    symbol_rows,
+    totals,
 )
 from engine.reports.svg_charts import Curve, svg
 
@@ -35,16 +33,17 @@ def html(document: Mapping[str, Any]) -> str:
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     equity, falls = _charts(document)
+    metrics = metric_rows(document)
     return environment.from_string(page).render(
         d=document,
         name=name_of(document),
         disclaimer=DISCLAIMER,
         facts=list(facts(document)),
         tiles=_tiles(document),
-        metrics=metric_rows(document),
-        symbols=_symbols(document),
-        actions=_actions(document),
-        words=_words(document),
+        metrics=metrics,
+        symbols=list(symbol_rows(document, metrics)),
+        actions=action_rows(document),
+        totals=list(totals(document)),
         remarks=list(remarks(document)),
         equity_chart=Markup(equity),
         fall_chart=Markup(falls),
@@ -72,7 +71,7 @@ def _charts(document: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _tiles(document: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """The figures on top: title, figure, and what stands under it."""
+    """The figures on top: title, figure, and the line under it."""
     rows = {row.name: row for row in metric_rows(document)}
     moved = f"from {amount(document['initial_value'])}"
     tiles = [("Final value", amount(document["final_value"]), moved), ("Total return", change(document), "")]
@@ -81,32 +80,3 @@ def _tiles(document: Mapping[str, Any]) -> list[tuple[str, str, str]]:
         interval = rows[name].interval
         tiles.append((rows[name].title, rows[name].own, f"95 %: {interval}" if interval else ""))
     return tiles
-
-
-def _symbols(document: Mapping[str, Any]) -> list[tuple[str, str, str, list[str]]]:
-    """By symbol: profit, final quantity, and the metrics in the order of the table."""
-    named = document["convention"]
-    return [
-        (
-            symbol,
-            amount(part["profit"]),
-            part["final_quantity"],
-            [figure(named, row.name, part["metrics"].get(row.name)) for row in metric_rows(document)],
-        )
-        for symbol, part in document["per_symbol"].items()
-    ]
-
-
-def _actions(document: Mapping[str, Any]) -> list[tuple[str, dict[str, int], int]]:
-    """By symbol: how often each action was decided, and how many decisions the limits changed."""
-    by_symbol = []
-    for symbol in document["symbols"] if document["decisions"] else ():
-        own = [decision for decision in document["decisions"] if decision["symbol"] == symbol]
-        by_symbol.append((symbol, decision_counts(own), sum(1 for decision in own if decision["cut"])))
-    return by_symbol
-
-
-def _words(document: Mapping[str, Any]) -> list[tuple[str, str]]:
-    said = [("Decisions", decisions_in_words(document)), ("Trades", trades_in_words(document))]
-    use = model_in_words(document)
-    return [*said, ("Model", use)] if use else said

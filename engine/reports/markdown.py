@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from engine.reports.markdown_table import cell, table
+from engine.domain.printable import printable
 from engine.reports.summary import (
     DISCLAIMER,
+    NOTHING,
+    action_rows,
     amount,
     change,
-    decision_counts,
-    decisions_in_words,
     facts,
-    figure,
     metric_rows,
-    model_in_words,
     name_of,
     remarks,
-    trades_in_words,
+    symbol_rows,
+    totals,
 )
 
+_SPECIAL = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_[]<>|#~$"})
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _SPARK = 60
 
@@ -30,69 +30,58 @@ def markdown(document: Mapping[str, Any]) -> str:
     return "\n".join(_lines(document)) + "\n"
 
 
+def table(
+    heading: Sequence[str], rows: Sequence[Sequence[str]], numbers: frozenset[int] | None = None
+) -> Iterator[str]:
+    """A table with numbers to the right: in the columns named, else in all but the first; nothing without rows."""
+    if not rows:
+        return
+    right = frozenset(range(1, len(heading))) if numbers is None and any(heading) else numbers or frozenset()
+    cells = [list(heading), *map(list, rows)]
+    widths = [max(3, *(len(row[column]) for row in cells)) for column in range(len(heading))]
+    for number, row in enumerate(cells):
+        aligned = (text.rjust(widths[n]) if n in right else text.ljust(widths[n]) for n, text in enumerate(row))
+        yield f"| {' | '.join(aligned)} |"
+        if number == 0:
+            rules = ("-" * (width - 1) + (":" if n in right else "-") for n, width in enumerate(widths))
+            yield f"| {' | '.join(rules)} |"
+
+
+def cell(text: str) -> str:
+    """Text as a cell: on one line, nothing in it is markup and nothing steers a terminal."""
+    return " ".join(printable(text).split()).translate(_SPECIAL) or NOTHING
+
+
 def _lines(document: Mapping[str, Any]) -> Iterator[str]:
-    yield f"# Backtest: {cell(name_of(document))} on {cell(', '.join(document['symbols']))}"
-    yield ""
-    yield f"*{DISCLAIMER}* Run `{document['run']}`."
-    yield ""
-    yield from table(["", ""], [[name, cell(value)] for name, value in facts(document)])
+    name, metrics = cell(name_of(document)), metric_rows(document)
+    yield f"# Backtest: {name} on {cell(', '.join(document['symbols']))}"
+    yield from ("", f"*{DISCLAIMER}* Run `{document['run']}`.", "")
+    yield from table(["", ""], [[title, cell(value)] for title, value in facts(document)])
     yield ""
     yield f"**{amount(document['initial_value'])} to {amount(document['final_value'])} ({change(document)})**"
     values = [float(point["value"]) for point in document["equity"]]
     if len(values) > 1:
-        yield ""
-        yield f"`{_sparkline(values)}`"
-    yield ""
-    yield "## Metrics"
-    yield ""
-    rows = metric_rows(document)
-    heading = ["", f"**{cell(name_of(document))}**", "95 % interval", *map(cell, document["baselines"])]
-    yield from table(heading, [[cell(r.title), f"**{r.own}**", r.interval, *r.beside] for r in rows])
-    yield ""
-    yield "## By symbol"
-    yield ""
-    yield from _by_symbol(document)
-    yield ""
-    yield "## What was done"
-    yield ""
-    yield f"- Decisions: {decisions_in_words(document)}"
-    yield f"- Trades: {trades_in_words(document)}"
-    use = model_in_words(document)
-    if use:
-        yield f"- Model: {cell(use)}"
+        yield from ("", f"`{_sparkline(values)}`")
+    yield from ("", "## Metrics", "")
+    heading = ["", f"**{name}**", "95 % interval", *map(cell, document["baselines"])]
+    yield from table(heading, [[cell(row.title), f"**{row.own}**", row.interval, *row.beside] for row in metrics])
+    yield from ("", "## By symbol", "")
+    own = [row for row in metrics if row.name not in ("excess_return", "net_of_model_cost")]
+    cells = [[cell(symbol), *rest, *figures] for symbol, *rest, figures in symbol_rows(document, own)]
+    yield from table(["", "Profit", "Final quantity", *(cell(row.short) for row in own)], cells)
+    yield from ("", "## What was done", "")
+    yield from (f"- {title}: {cell(value)}" for title, value in totals(document))
     yield from (f"- {cell(remark)}" for remark in remarks(document))
     if document["decisions"]:
         yield ""
-        yield from _decisions(document)
+        counted = [[cell(symbol), *map(str, (*counts.values(), cut))] for symbol, counts, cut in action_rows(document)]
+        yield from table(["", "BUY", "SELL", "HOLD", "abstained", "cut"], counted)
     if document["trades"]:
-        yield ""
-        yield "## Trades"
-        yield ""
+        yield from ("", "## Trades", "")
         columns = ("session", "symbol", "side", "quantity", "price", "fee", "reason")
         cells = [[cell(str(trade[column])) for column in columns] for trade in document["trades"]]
         yield from table([column.capitalize() for column in columns], cells, numbers=frozenset({3, 4, 5}))
-    yield ""
-    yield f"Fingerprint `{document['fingerprint']}` (SHA-256 over decisions, trades and equity)."
-
-
-def _by_symbol(document: Mapping[str, Any]) -> Iterator[str]:
-    named = document["convention"]
-    metrics = [row for row in metric_rows(document) if row.name not in ("excess_return", "net_of_model_cost")]
-    heading = ["", "Profit", "Final quantity", *(cell(row.short) for row in metrics)]
-    cells = []
-    for symbol, part in document["per_symbol"].items():
-        measured = [figure(named, row.name, part["metrics"].get(row.name)) for row in metrics]
-        cells.append([cell(symbol), amount(part["profit"]), part["final_quantity"], *measured])
-    yield from table(heading, cells)
-
-
-def _decisions(document: Mapping[str, Any]) -> Iterator[str]:
-    cells = []
-    for symbol in document["symbols"]:
-        own = [decision for decision in document["decisions"] if decision["symbol"] == symbol]
-        counts = decision_counts(own)
-        cells.append([cell(symbol), *map(str, counts.values()), str(sum(1 for d in own if d["cut"]))])
-    yield from table(["", "BUY", "SELL", "HOLD", "abstained", "cut"], cells)
+    yield from ("", f"Fingerprint `{document['fingerprint']}` (SHA-256 over decisions, trades and equity).")
 
 
 def _sparkline(values: Sequence[float]) -> str:

@@ -13,17 +13,21 @@ from typing import Literal
 from engine.domain.market import Symbol
 from engine.lab.published_tables import PrintedModel, PublishedTable
 from engine.reports.comparison import Cell, row_name
+from engine.reports.performance import BENCHMARK
 
-BENCHMARK = "buy-and-hold"
 Figures = Mapping[tuple[str, Symbol, str], float]
 """A value by row, symbol and metric."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Average:
-    """The mean of a metric over a group of models and some symbols, and that as a percentage of buy and hold's own mean
-    (None where that is not above zero: a share of a loss says nothing). `group` is a kind, a size, or a model by its
-    row; `of` says whose figures."""
+    """The mean of a metric over a group of models and some symbols.
+
+    group: a kind, a size, or a model by its row.
+    of: the owner of the figures.
+    mean: in the paper's unit.
+    percent: of buy and hold's own mean; None where that is not above zero, as a share of a loss says nothing.
+    """
 
     table: str
     symbols: tuple[Symbol, ...]
@@ -39,21 +43,22 @@ def averages(table: PublishedTable, models: Sequence[PrintedModel], cells: Seque
     it, as one over other symbols would not compare."""
     own = [cell for cell in cells if cell.table == table.name]
     printed = {(c.who, c.symbol, c.metric): float(c.paper) for c in own if c.paper is not None}
-    ours: dict[tuple[str, Symbol, str], float] = {}
-    rows: dict[str, None] = {}
-    for cell in own:
-        who = row_name(cell.who, cell.answered_by)
-        if cell.ours is not None:
-            ours[who, cell.symbol, cell.metric] = cell.ours
-        if cell.answered_by is not None:
-            rows[who] = None
-    found: list[Average] = []
-    for symbols in table.averaged:
-        for group, members in _groups(models, printed):
-            found += _means(table, symbols, group, "paper", members, printed)
-        for row in rows:
-            found += _means(table, symbols, row, "ours", (row,), ours)
-    return found
+    ours = {(_row(c), c.symbol, c.metric): c.ours for c in own if c.ours is not None}
+    rows = dict.fromkeys(_row(cell) for cell in own if cell.answered_by is not None)
+    groups: list[tuple[str, Literal["paper", "ours"], tuple[str, ...], Figures]] = [
+        *((group, "paper", members, printed) for group, members in _groups(models, printed)),
+        *((row, "ours", (row,), ours) for row in rows),
+    ]
+    return [
+        Average(table=table.name, symbols=symbols, group=group, of=of, metric=metric, mean=mean, percent=percent)
+        for symbols in table.averaged
+        for group, of, members, figures in groups
+        for metric, mean, percent in _means(table.metrics(), symbols, members, figures)
+    ]
+
+
+def _row(cell: Cell) -> str:
+    return row_name(cell.who, cell.answered_by)
 
 
 def _groups(models: Sequence[PrintedModel], printed: Figures) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -69,14 +74,9 @@ def _groups(models: Sequence[PrintedModel], printed: Figures) -> Iterator[tuple[
 
 
 def _means(
-    table: PublishedTable,
-    symbols: tuple[Symbol, ...],
-    group: str,
-    of: Literal["paper", "ours"],
-    members: Sequence[str],
-    figures: Figures,
-) -> Iterator[Average]:
-    for metric in table.metrics():
+    metrics: Sequence[str], symbols: Sequence[Symbol], members: Sequence[str], figures: Figures
+) -> Iterator[tuple[str, float, float | None]]:
+    for metric in metrics:
         values = [figures.get((who, symbol, metric)) for who in members for symbol in symbols]
         known = [value for value in values if value is not None]
         if not known or len(known) < len(values):
@@ -84,12 +84,4 @@ def _means(
         held = [figures.get((BENCHMARK, symbol, metric)) for symbol in symbols]
         base = fmean(value for value in held if value is not None) if None not in held else 0.0
         mean = fmean(known)
-        yield Average(
-            table=table.name,
-            symbols=symbols,
-            group=group,
-            of=of,
-            metric=metric,
-            mean=mean,
-            percent=100.0 * mean / base if base > 0 else None,
-        )
+        yield metric, mean, 100.0 * mean / base if base > 0 else None

@@ -1,13 +1,13 @@
-"""How well a run did: the metrics of its convention for the whole, for each symbol, for what stands beside it.
+"""The performance of a run: metrics by its convention for the whole, for each symbol and for its baselines.
 
-What was brought into an account or taken out of it is no profit: metrics are of time-weighted returns net of external
+Deposits and withdrawals are no profit: metrics are of time-weighted returns net of external
 flows (time_weighted.py), in every convention.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Decimal
 
@@ -18,16 +18,30 @@ from engine.conventions.metrics import Metrics
 from engine.domain.market import Symbol, is_crypto
 from engine.domain.order import Side
 from engine.domain.portfolio import EXACT, ZERO
-from engine.domain.run import Stretch
+from engine.domain.run import Result, Stretch
 
 BENCHMARK = "buy-and-hold"
 """The baseline that excess returns are measured against."""
 
 
 @dataclass(frozen=True, slots=True)
+class Report:
+    """A backtest's result beside its baselines.
+
+    `baselines` are the results of rule strategies by name, over the same window, with the same rules and cash.
+    `label` introduces who decided, `risk_free` is the yearly rate of the `desk` metrics, as a fraction.
+    """
+
+    result: Result
+    baselines: Mapping[str, Result] = field(default_factory=dict)
+    label: str = ""
+    risk_free: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Measure:
-    """What metrics are computed by: a convention, the run's symbols (they set the sessions in a year) and the yearly
-    risk-free rate, as a fraction."""
+    """The base of metrics: a convention, the run's symbols (they set the sessions in a year) and the yearly risk-free
+    rate, as a fraction."""
 
     convention: Convention
     symbols: Sequence[Symbol]
@@ -35,25 +49,20 @@ class Measure:
 
     @property
     def periods_per_year(self) -> int:
-        """Sessions in a year of the whole: the symbols' own where they agree (365 for a desk of coins alone)."""
+        """Sessions in a year of the whole: the symbols' own where they agree (365 for a desk of crypto alone)."""
         own = {self.periods_of(symbol) for symbol in self.symbols}
         return own.pop() if len(own) == 1 else self.convention.stock_periods
 
     def periods_of(self, symbol: Symbol) -> int:
-        """Sessions in a year of one symbol. A coin beside stocks is valued on the exchange's sessions alone."""
+        """Sessions in a year of one symbol. Crypto beside stocks is valued on the exchange's sessions alone."""
         if is_crypto(symbol) and not all(is_crypto(other) for other in self.symbols):
             return self.convention.stock_periods
         return self.convention.periods_per_year(symbol)
 
     def of_run(self, stretch: Stretch, benchmark: Stretch | None = None, model_cost: Decimal = ZERO) -> Metrics:
         """The metrics of a stretch; `benchmark` has to be over the same sessions."""
-        track = track_of(
-            stretch,
-            self.periods_per_year,
-            benchmark=benchmark,
-            model_cost=model_cost,
-            risk_free=self.risk_free,
-        )
+        periods = self.periods_per_year
+        track = track_of(stretch, periods, benchmark=benchmark, model_cost=model_cost, risk_free=self.risk_free)
         return self.convention.metrics(track)
 
     def of_symbol(self, stretch: Stretch, symbol: Symbol, benchmark: Stretch | None = None) -> Metrics:
@@ -66,8 +75,8 @@ class Measure:
 
 
 def profit(stretch: Stretch, symbol: Symbol) -> Decimal:
-    """What a symbol has earned (or, negative, lost): sales less purchases and fees, dividends, and what is still held
-    at its last price, less shares that were brought in. Every amount is rounded as the books round it."""
+    """The profit of a symbol (negative: its loss): sales less purchases and fees, dividends, and the shares still held
+    at their last price, less deposits of shares. Every amount is rounded as the books round it."""
     if not stretch.equity:
         return ZERO
     last = stretch.equity[-1]
@@ -78,13 +87,12 @@ def profit(stretch: Stretch, symbol: Symbol) -> Decimal:
             amount = money(EXACT.multiply(fill.quantity, fill.price))
             earned += (amount if fill.side is Side.SELL else -amount) - money(fill.fee)
     paid = [flow.amount for flow in stretch.cash_flows if flow.symbol == symbol and flow.kind != EXTERNAL]
-    brought = net_deposits(stretch.equity, stretch.cash_flows, stretch.adoptions)
-    return earned + sum(paid, ZERO) - sum((one.amount for one in brought if one.symbol == symbol), ZERO)
+    deposits = net_deposits(stretch.equity, stretch.cash_flows, stretch.adoptions)
+    return earned + sum(paid, ZERO) - sum((one.amount for one in deposits if one.symbol == symbol), ZERO)
 
 
 def through(stretch: Stretch, last: date | None) -> Stretch:
-    """The stretch as it stood at the close of a session (None: before the first): what an interrupted run is
-    compared with."""
+    """The stretch as of the close of a session (None: before the first), to compare an interrupted run with."""
     if last is None:
         return Stretch(initial_value=stretch.initial_value)
     if stretch.equity and stretch.equity[-1].session <= last:

@@ -1,4 +1,4 @@
-"""A run's document in its journal: kept when the run ends, read whenever a report is asked for."""
+"""A run's document in its journal: stored when the run ends, read whenever a report is requested."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from engine.journal.results import result
 from engine.journal.writer import JournalWriter
 from engine.reports.documents.backtest import Document, as_text, document
 from engine.reports.documents.records import latest_backtests
-from engine.reports.report import Report
+from engine.reports.performance import Report
 
 KIND = "result"
 NO_DOCUMENT = "this run ended before its result was written; it is put together from its journal, without baselines"
@@ -28,23 +28,23 @@ def stored_document(run: str | None) -> Document:
         known = ", ".join(latest) or "(none: paperdesk backtest makes one)"
         raise MissingData(f"no run {run}; the latest are {known}")
     with JournalReader(journal) as reader:
-        return kept(reader, journal.stem)
+        return document_of(reader, journal.stem)
 
 
-def keep(journal: JournalWriter, report: Report) -> Document:
-    """Writes the document of a run that came to a result into its journal, and returns it."""
+def store_document(journal: JournalWriter, report: Report) -> Document:
+    """Write the document of a run that came to a result into its journal, and return it."""
     made = document(report)
     journal.document(report.result.spec.run, KIND, as_text(made))
     return made
 
 
-def kept(reader: JournalReader, run: str) -> Document:
-    """The document of a run: as it was kept, or, where the run never got so far (it was killed, or failed), made of
+def document_of(reader: JournalReader, run: str) -> Document:
+    """The document of a run: as it was stored, or, where the run never got so far (it was killed, or failed), made of
     the sessions that the journal has. Raises MissingData where the journal has no such run, or no result of it."""
     text = reader.document(run, KIND)
     if text is not None:
         found: Document = json.loads(text)
         return found
     so_far = result(reader, run)
-    told = replace(so_far, notes=(*so_far.notes, NO_DOCUMENT), interrupted=True)
-    return document(Report(told, label=reader.run(run).label))
+    noted = replace(so_far, notes=(*so_far.notes, NO_DOCUMENT), interrupted=True)
+    return document(Report(noted, label=reader.run(run).label))

@@ -1,4 +1,4 @@
-"""A result's document in words and table cells, the same for every format that a person reads."""
+"""A result's document as sentences and table cells, the same for every format that a person reads."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import accumulate
 from typing import Any
 
 from engine.conventions.catalog import convention
@@ -14,7 +15,7 @@ from engine.domain.portfolio import ZERO
 
 DISCLAIMER = "Paper money. Not investment advice."
 NOTHING = "–"
-"""What stands in a cell for a figure that is not defined."""
+"""Content of a cell whose figure is not defined."""
 
 _TITLES = {
     "total_return": ("Total return", "Return"),
@@ -61,18 +62,18 @@ def window_of(part: Mapping[str, Any]) -> str:
     return f"{part['first_session']} to {part['last_session']}, {count} session{'s' if count > 1 else ''}"
 
 
-def who(document: Mapping[str, Any]) -> str:
-    """Who decided, so that rules are never taken for a model."""
+def decided_by(document: Mapping[str, Any]) -> str:
+    """The preset or strategy that decided, with its model: rules are never taken for a model."""
     kind = "preset" if "preset" in document else "strategy"
     spec = document["model"]["spec"] if document["model"] else ""
-    said = ", ".join(part for part in (spec, document["label"]) if part)
-    return f"{kind} {name_of(document)}" + (f" ({said})" if said else "")
+    label = ", ".join(part for part in (spec, document["label"]) if part)
+    return f"{kind} {name_of(document)}" + (f" ({label})" if label else "")
 
 
 def facts(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """What a run was, as pairs of a name and a value."""
+    """The settings of a run, as pairs of a name and a value."""
     settings, warm_up = document["settings"], document["warm_up"]
-    yield "Decided by", who(document)
+    yield "Decided by", decided_by(document)
     yield "Window", window_of(document)
     if warm_up is not None:
         yield "Warm-up", f"{window_of(warm_up)}, then fresh books"
@@ -87,6 +88,14 @@ def facts(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "Interrupted", "only the sessions above were run"
 
 
+def totals(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Decisions, trades and the use of models, as pairs of a name and a value."""
+    yield "Decisions", _decisions(document)
+    yield "Trades", _trades(document)
+    if document["model"] is not None:
+        yield "Model", model_text(document)
+
+
 def metric_rows(document: Mapping[str, Any]) -> list[MetricRow]:
     """The metrics of the run beside those of its baselines, in the convention's order."""
     named = document["convention"]
@@ -97,19 +106,32 @@ def metric_rows(document: Mapping[str, Any]) -> list[MetricRow]:
             continue
         title, short = _TITLES.get(name, (name, name))
         low, high = (document["metrics"].get(bound) for bound in _INTERVALS.get(name, ("", "")))
-        interval = _interval(named, name, low, high)
         beside = (figure(named, name, other["metrics"].get(name)) for other in document["baselines"].values())
-        rows.append(
-            MetricRow(
-                name=name,
-                title=title,
-                short=short,
-                own=figure(named, name, value),
-                interval=interval,
-                beside=tuple(beside),
-            )
+        row = MetricRow(
+            name=name,
+            title=title,
+            short=short,
+            own=figure(named, name, value),
+            interval=_interval(named, name, low, high),
+            beside=tuple(beside),
         )
+        rows.append(row)
     return rows
+
+
+def symbol_rows(document: Mapping[str, Any], metrics: Sequence[MetricRow]) -> Iterator[tuple[str, str, str, list[str]]]:
+    """By symbol: profit, final quantity, and its figures in the order of the metrics."""
+    named = document["convention"]
+    for symbol, part in document["per_symbol"].items():
+        figures = [figure(named, row.name, part["metrics"].get(row.name)) for row in metrics]
+        yield symbol, amount(part["profit"]), part["final_quantity"], figures
+
+
+def action_rows(document: Mapping[str, Any]) -> list[tuple[str, dict[str, int], int]]:
+    """By symbol: the number of decisions by action, and of those that the limits changed; none without decisions."""
+    decisions = document["decisions"]
+    by_symbol = {symbol: [one for one in decisions if one["symbol"] == symbol] for symbol in document["symbols"]}
+    return [(symbol, _counts(own), _cut(own)) for symbol, own in by_symbol.items()] if decisions else []
 
 
 def figure(named: str, name: str, value: float | None) -> str:
@@ -140,30 +162,33 @@ def amount(text: str) -> str:
 
 
 def change(document: Mapping[str, Any]) -> str:
-    """How far the value has come, in percent of what it began with."""
+    """The change of the value, in percent of the initial one."""
     initial, final = Decimal(document["initial_value"]), Decimal(document["final_value"])
     return f"{100 * (final / initial - 1):+.2f} %" if initial else NOTHING
 
 
-def decision_counts(decisions: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    """How often each action was decided; abstentions are counted apart from HOLD."""
+def _counts(decisions: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """The number of decisions by action; abstentions are counted apart from HOLD."""
     counted = Counter(decision["action"] for decision in decisions)
     return {action.value: counted[action.value] for action in Action}
 
 
-def decisions_in_words(document: Mapping[str, Any]) -> str:
-    """Counts of decisions and of what the limits changed; a strategy has none, its trades say it all."""
+def _cut(decisions: Sequence[Mapping[str, Any]]) -> int:
+    return sum(1 for decision in decisions if decision["cut"])
+
+
+def _decisions(document: Mapping[str, Any]) -> str:
+    """Counts of decisions and of those that limits changed; a strategy has none, its trades say it all."""
     decisions = document["decisions"]
     if not decisions:
         return "none: a strategy's signals are its trades"
-    counts = decision_counts(decisions)
-    cut = sum(1 for decision in decisions if decision["cut"])
+    counts = _counts(decisions)
     named = f"{counts['BUY']} BUY, {counts['SELL']} SELL, {counts['HOLD']} HOLD, {counts['ABSTAIN']} abstained"
-    return f"{named}; {cut} cut by the limits"
+    return f"{named}; {_cut(decisions)} cut by the limits"
 
 
-def trades_in_words(document: Mapping[str, Any]) -> str:
-    """Number, amount and cost of the trades, and what came in without one."""
+def _trades(document: Mapping[str, Any]) -> str:
+    """Number, amount and cost of the trades, and the cash that came in without one."""
     trades = document["trades"]
     traded = sum((Decimal(t["quantity"]) * Decimal(t["price"]) for t in trades), ZERO)
     fees = sum((Decimal(t["fee"]) for t in trades), ZERO)
@@ -172,11 +197,9 @@ def trades_in_words(document: Mapping[str, Any]) -> str:
     return f"{len(trades)} worth {traded:,.2f}, fees {fees:,.2f}{flows}"
 
 
-def model_in_words(document: Mapping[str, Any]) -> str:
-    """What the models were asked and what it cost; empty for a strategy, which asks nobody."""
+def model_text(document: Mapping[str, Any]) -> str:
+    """Calls of the models, and their cost; of a run that asked any."""
     use = document["model"]
-    if use is None:
-        return ""
     tokens = ""
     if use["input_tokens"] or use["output_tokens"]:
         tokens = f", {use['input_tokens']:,} tokens in and {use['output_tokens']:,} out"
@@ -186,7 +209,7 @@ def model_in_words(document: Mapping[str, Any]) -> str:
 
 
 def remarks(document: Mapping[str, Any]) -> Iterator[str]:
-    """What a reader has to know: notes, and items of the data that could not be used."""
+    """Remarks for a reader: notes, and items of the data that could not be used."""
     yield from document["notes"]
     for source, reasons in document["dropped"].items():
         for reason, count in reasons.items():
@@ -194,9 +217,6 @@ def remarks(document: Mapping[str, Any]) -> Iterator[str]:
 
 
 def drawdowns(values: Sequence[float]) -> list[float]:
-    """How far each value stands below the highest so far, as a fraction (0 or negative)."""
-    highest, falls = float("-inf"), []
-    for value in values:
-        highest = max(highest, value)
-        falls.append(value / highest - 1 if highest > 0 else 0.0)
-    return falls
+    """The distance of each value from the highest so far, as a fraction (0 or negative)."""
+    peaks = accumulate(values, max)
+    return [value / peak - 1 if peak > 0 else 0.0 for value, peak in zip(values, peaks, strict=True)]

@@ -7,7 +7,7 @@ from statistics import median
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.reports.repeats import median_repeat, spreads
+from engine.reports.comparison import median_repeat, spreads
 
 FIGURES = st.floats(-100, 100, allow_nan=False)
 

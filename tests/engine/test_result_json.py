@@ -27,8 +27,8 @@ from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
 from engine.reports.documents.backtest import as_text, document
-from engine.reports.report import Report
-from engine.reports.stored import keep, kept
+from engine.reports.performance import Report
+from engine.reports.stored import document_of, store_document
 
 D = Decimal
 BEFORE, FIRST, SECOND, THIRD = (date(2024, 1, day) for day in (2, 3, 4, 5))
@@ -336,10 +336,10 @@ def test_a_run_comes_back_from_its_journal(tmp_path: Path, documented: bool) -> 
                 symbols=("AAA", "BBB"),
             )
         )
-        made = keep(journal, report) if documented else document(report)
+        made = store_document(journal, report) if documented else document(report)
         journal.backtest_result("hand", report.result, now)
     with JournalReader(path) as reader:
-        found = kept(reader, "hand")
+        found = document_of(reader, "hand")
     if documented:
         assert found == made
         return

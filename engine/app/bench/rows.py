@@ -20,8 +20,7 @@ from engine.errors import MissingData, StaleData
 from engine.lab.published_runs import Override, measured, run_rule
 from engine.lab.published_tables import PublishedTable
 from engine.ports import Calendar, MarketSource
-from engine.reports.comparison import AgentRow
-from engine.reports.repeats import median_repeat, spreads
+from engine.reports.comparison import AgentRow, median_repeat, spreads
 
 _NEWS_GAP = timedelta(days=30)
 """From how long on a window without news at its begin or end is told."""

@@ -20,8 +20,7 @@ from engine.domain.order import Fill, Side
 from engine.domain.portfolio import EXACT, ZERO
 from engine.domain.run import EquityPoint, Result, RunSpec, Stretch
 from engine.reports.documents import row_json
-from engine.reports.performance import BENCHMARK, Measure, profit, through
-from engine.reports.report import Report
+from engine.reports.performance import BENCHMARK, Measure, Report, profit, through
 
 SCHEMA = 1
 """The version of the document; it goes up when a field changes its meaning or goes away."""
