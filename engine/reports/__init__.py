@@ -1,1 +1,1 @@
-"""What came of a run, in numbers: metrics by named convention, the papers' tables, comparison with them."""
+"""Results of runs in numbers: metrics by named convention, the papers' tables, comparison with them."""
