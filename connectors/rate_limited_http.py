@@ -4,14 +4,19 @@ change."""
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
+import zlib
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from email.utils import parsedate_to_datetime
+from hashlib import blake2b
+from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from connectors.response_cache import CachedResponse, ResponseCache
 from engine.errors import ConfigError, NetworkError, TryAgainLater
 
 if TYPE_CHECKING:
@@ -43,46 +48,82 @@ class _Fault(Exception):
         self.unreadable = unreadable
 
 
+@dataclass(frozen=True, slots=True)
+class CachedResponse:
+    """A body with the service's validators: its ETag and its Last-Modified."""
+
+    body: bytes
+    etag: str | None = None
+    changed: str | None = None
+
+
+class ResponseCache:
+    """Responses by address, one compressed file each; a lost one costs one request. Processes may share it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def find(self, url: str) -> CachedResponse | None:
+        """The cached response of an address; None where there is none that can be read."""
+        try:
+            head, _, body = gzip.decompress(self._path(url).read_bytes()).partition(b"\n")
+            stored = json.loads(head)
+            if stored["url"] != url:
+                return None
+            return CachedResponse(body, stored["etag"], stored["changed"])
+        except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError):
+            return None
+
+    def store(self, url: str, response: CachedResponse) -> None:
+        """Replace the response of an address in a single step; a folder that cannot be written to is ignored."""
+        head = json.dumps({"url": url, "etag": response.etag, "changed": response.changed})
+        packed = gzip.compress(head.encode() + b"\n" + response.body, compresslevel=3, mtime=0)
+        path = self._path(url)
+        temporary: Path | None = None
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+                temporary = Path(file.name)
+                file.write(packed)
+            temporary.replace(path)
+        except OSError:
+            if temporary is not None:
+                temporary.unlink(missing_ok=True)
+
+    def _path(self, url: str) -> Path:
+        digest = blake2b(url.encode(), digest_size=16).hexdigest()
+        return self._folder / digest[:2] / f"{digest}.gz"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
 class RateLimitedClient:
-    """GET requests to one service. One instance belongs to one event loop; close it with `aclose`."""
+    """GET requests to one service. One instance belongs to one event loop; close it with `aclose`.
 
-    def __init__(
-        self,
-        service: str,
-        *,
-        seconds_between: float,
-        timeout: float,
-        headers: Mapping[str, str] | None = None,
-        cache: ResponseCache | None = None,
-        attempts: int = 4,
-        first_pause: float = 0.5,
-        longest_wait: float = 60.0,
-        direct: bool = False,
-    ) -> None:
-        """Set the limits of the service.
+    service: its name in errors.
+    seconds_between: least time between the starts of two requests.
+    timeout: seconds for one attempt as a whole.
+    headers: headers of every request; they may hold keys.
+    cache: for responses without parameters.
+    attempts: requests until a fault is given up on.
+    first_pause: seconds before the second attempt; pauses double, or follow Retry-After.
+    longest_wait: seconds; a longer wait is left to the user.
+    direct: True to bypass any proxy, for a service on this machine.
+    Where the service reports that a minute's requests are used up (X-RateLimit-Remaining and -Reset), the next one
+    waits for the next minute.
+    """
 
-        service: its name in errors.
-        seconds_between: least time between the starts of two requests.
-        timeout: seconds for one attempt as a whole.
-        cache: for responses without parameters.
-        first_pause: seconds before the second attempt; pauses double, or follow Retry-After.
-        longest_wait: seconds; a longer wait is left to the user.
-        direct: True to bypass any proxy, for a service on this machine.
-        Where the service reports that a minute's requests are used up (X-RateLimit-Remaining and -Reset), the next one
-        waits for the next minute.
-        """
-        self._service = service
-        self._seconds_between = seconds_between
-        self._timeout = timeout
-        self._headers = dict(headers or {})
-        self._cache = cache
-        self._attempts = attempts
-        self._first_pause = first_pause
-        self._longest_wait = longest_wait
-        self._direct = direct
-        self._resumes = 0.0  # by the event loop's clock
-        self._client: httpx.AsyncClient | None = None
-        self._limiter: AsyncLimiter | None = None
+    service: str = field(kw_only=False)
+    seconds_between: float
+    timeout: float
+    headers: Mapping[str, str] = field(default_factory=dict)
+    cache: ResponseCache | None = None
+    attempts: int = 4
+    first_pause: float = 0.5
+    longest_wait: float = 60.0
+    direct: bool = False
+    _resumes: float = field(default=0.0, init=False)  # by the event loop's clock
+    _client: httpx.AsyncClient | None = field(default=None, init=False)
+    _limiter: AsyncLimiter | None = field(default=None, init=False)
 
     async def aclose(self) -> None:
         """Close connections; a later request opens new ones."""
@@ -105,23 +146,23 @@ class RateLimitedClient:
         HttpError for other statuses of ours, TryAgainLater where the service limits requests, NetworkError where it
         cannot be reached or answers nonsense.
         """
-        cached = None if self._cache is None or params else self._cache.find(url)
+        cached = None if self.cache is None or params else self.cache.find(url)
         if cached is not None and immutable:
             try:
                 return read(cached.body)
             except ValueError:
                 cached = None  # damaged: requested anew
         fault = _Fault("")
-        for attempt in range(self._attempts):
+        for attempt in range(self.attempts):
             if attempt:
-                pause = self._first_pause * 2 ** (attempt - 1)
+                pause = self.first_pause * 2 ** (attempt - 1)
                 await asyncio.sleep(pause if fault.wait is None else fault.wait)
             try:
                 return await self._attempt(url, read, params, cached)
             except _Fault as error:
                 fault = error
                 cached = None if fault.unreadable else cached
-        message = f"{self._service}: {fault.problem}, {self._attempts} times over"
+        message = f"{self.service}: {fault.problem}, {self.attempts} times over"
         if fault.problem == "HTTP 429":
             raise TryAgainLater(f"{message}: too many requests; try again later")
         raise NetworkError(f"{message}; check the connection and try again later")
@@ -145,9 +186,9 @@ class RateLimitedClient:
             result = read(body)
         except ValueError as error:
             raise _Fault(f"a response that cannot be read ({error})", unreadable=True) from None
-        if self._cache is not None and not params and status == 200:
+        if self.cache is not None and not params and status == 200:
             validators = response.headers.get("etag"), response.headers.get("last-modified")
-            self._cache.store(url, CachedResponse(body, *validators))
+            self.cache.store(url, CachedResponse(body, *validators))
         return result
 
     def _fault_of(self, response: httpx.Response) -> _Fault:
@@ -156,8 +197,8 @@ class RateLimitedClient:
         wait = retry_after(response.headers)
         if wait is None and status == 429:
             wait = until_reset(response.headers)
-        if wait is not None and wait > self._longest_wait:
-            raise TryAgainLater(f"{self._service} asks to wait {wait:.0f} s (HTTP {status})")
+        if wait is not None and wait > self.longest_wait:
+            raise TryAgainLater(f"{self.service} asks to wait {wait:.0f} s (HTTP {status})")
         return _Fault(f"HTTP {status}", wait)
 
     async def _send(self, url: str, params: Mapping[str, str] | None, cached: CachedResponse | None) -> httpx.Response:
@@ -174,18 +215,18 @@ class RateLimitedClient:
         loop = asyncio.get_running_loop()
         await asyncio.sleep(self._resumes - loop.time())
         try:
-            async with asyncio.timeout(self._timeout):
+            async with asyncio.timeout(self.timeout):
                 response = await client.get(url, params=params, headers=headers)
         except (httpx.TimeoutException, TimeoutError):
-            raise _Fault(f"no answer within {self._timeout:g} s") from None
+            raise _Fault(f"no answer within {self.timeout:g} s") from None
         except (httpx.InvalidURL, httpx.UnsupportedProtocol):
-            raise ConfigError(f"the address of {self._service} is no http:// or https:// address; correct it") from None
+            raise ConfigError(f"the address of {self.service} is no http:// or https:// address; correct it") from None
         except (httpx.TransportError, httpx.DecodingError) as error:
             raise _Fault(f"{type(error).__name__}: {str(error) or 'no reason given'}") from None
         except OSError as error:
             raise _Fault(str(error)) from None
         if response.headers.get("x-ratelimit-remaining", "").strip() == "0":
-            self._resumes = loop.time() + min(until_reset(response.headers) or 0.0, self._longest_wait)
+            self._resumes = loop.time() + min(until_reset(response.headers) or 0.0, self.longest_wait)
         return response
 
     def _opened(self) -> tuple[httpx.AsyncClient, AsyncLimiter]:
@@ -194,9 +235,9 @@ class RateLimitedClient:
         from aiolimiter import AsyncLimiter
 
         if self._client is None:
-            self._client = httpx.AsyncClient(headers=self._headers, timeout=self._timeout, trust_env=not self._direct)
+            self._client = httpx.AsyncClient(headers=self.headers, timeout=self.timeout, trust_env=not self.direct)
         if self._limiter is None:
-            self._limiter = AsyncLimiter(1, self._seconds_between)
+            self._limiter = AsyncLimiter(1, self.seconds_between)
         return self._client, self._limiter
 
 
@@ -231,5 +272,5 @@ def json_object(body: bytes) -> dict[str, Any]:
     return value
 
 
-def _no_number(word: str) -> None:
-    raise ValueError(f"{word} among the numbers")
+def _no_number(name: str) -> None:
+    raise ValueError(f"{name} among the numbers")

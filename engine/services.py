@@ -82,7 +82,7 @@ class ModelService(Protocol):
         ...
 
     def prices(self) -> PriceTable:
-        """The table of prices. Raises ConfigError for one that cannot be read."""
+        """The table of prices."""
         ...
 
     def recorded(self) -> AbstractContextManager[RecordedAnswers]:

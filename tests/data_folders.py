@@ -7,7 +7,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any, Protocol
 
-from connectors.demo import DemoMarket
+from connectors.demo.market import DemoMarket
 from connectors.demo.price_path import PricePath
 from connectors.files.prices import BarRow, actions_text, prices_text
 from connectors.files.rows import write_text

@@ -19,8 +19,7 @@ from connectors.filings.submissions import (
     filings_in,
     older_files,
 )
-from connectors.rate_limited_http import HttpError, RateLimitedClient, json_object
-from connectors.response_cache import ResponseCache
+from connectors.rate_limited_http import HttpError, RateLimitedClient, ResponseCache, json_object
 from engine.domain.market import Filing, Symbol
 from engine.errors import ConfigError, NetworkError, TryAgainLater
 

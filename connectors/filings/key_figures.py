@@ -2,43 +2,17 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
 from engine.domain.decimal_text import plain
 from engine.errors import MalformedData
-
-_CONCEPTS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
-    (
-        "Revenue",
-        "USD",
-        (
-            "RevenueFromContractWithCustomerExcludingAssessedTax",
-            "Revenues",
-            "SalesRevenueNet",
-            "RevenueFromContractWithCustomerIncludingAssessedTax",
-        ),
-    ),
-    ("Operating income", "USD", ("OperatingIncomeLoss",)),
-    ("Net income", "USD", ("NetIncomeLoss", "ProfitLoss")),
-    ("Diluted earnings per share", "USD/shares", ("EarningsPerShareDiluted",)),
-    ("Operating cash flow", "USD", ("NetCashProvidedByUsedInOperatingActivities",)),
-    (
-        "Cash",
-        "USD",
-        (
-            "CashAndCashEquivalentsAtCarryingValue",
-            "CashCashEquivalentsRestrictedCashAndRestrictedCashEquivalents",
-        ),
-    ),
-    ("Total assets", "USD", ("Assets",)),
-    ("Total liabilities", "USD", ("Liabilities",)),
-    ("Equity", "USD", ("StockholdersEquity",)),
-)
-"""Figures to report: our name, the unit, and the US-GAAP concepts for it, the usual one first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +29,19 @@ def key_figures(facts: Mapping[str, Any], accession: str, *, annual: bool) -> Se
     MalformedData for facts of another shape.
     """
     lines = []
-    for label, unit, concepts in _CONCEPTS:
-        for concept in concepts:
-            found = list(_reported(facts, concept, unit, accession))
-            if found:
-                lines.append(f"{label}: {_summary(found, unit, annual)}")
+    for figure in _figures():
+        for concept in figure["concepts"]:
+            if reported := list(_reported(facts, concept, figure["unit"], accession)):
+                lines.append(f"{figure['label']}: {_summary(reported, figure['unit'], annual)}")
                 break
     return lines
+
+
+@cache
+def _figures() -> list[dict[str, Any]]:
+    text = (files(__package__) / "key_figures.toml").read_text(encoding="utf-8")
+    figures: list[dict[str, Any]] = tomllib.loads(text)["figure"]
+    return figures
 
 
 def _reported(facts: Mapping[str, Any], concept: str, unit: str, accession: str) -> Iterator[_Fact]:
@@ -78,13 +58,13 @@ def _reported(facts: Mapping[str, Any], concept: str, unit: str, accession: str)
         ) from None
 
 
-def _summary(found: list[_Fact], unit: str, annual: bool) -> str:
-    last = max(fact.end for fact in found)
+def _summary(facts: list[_Fact], unit: str, annual: bool) -> str:
+    last = max(fact.end for fact in facts)
     # A 10-Q reports the quarter beside the year so far, a 10-K the year, sometimes beside its last quarter.
     choose = max if annual else min
-    now = choose((fact for fact in found if fact.end == last), key=lambda fact: fact.days)
+    now = choose((fact for fact in facts if fact.end == last), key=lambda fact: fact.days)
     text = f"{_amount(now.value, unit)} {_period(now)}"
-    before = [f for f in found if abs((now.end - f.end).days - 365) <= 10 and abs(f.days - now.days) <= 10]
+    before = [f for f in facts if abs((now.end - f.end).days - 365) <= 10 and abs(f.days - now.days) <= 10]
     if before and now.days:
         text += f"; {_amount(before[0].value, unit)} a year earlier"
     return text

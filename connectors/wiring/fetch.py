@@ -19,8 +19,8 @@ from engine.ports import Clock
 from engine.services import FetchOptions, MarketFetch
 
 if TYPE_CHECKING:
-    from connectors.filings import EdgarFilings
-    from connectors.macro import FredMacro
+    from connectors.filings.edgar import EdgarFilings
+    from connectors.macro.fred import FredMacro
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class ConfiguredFetch:
 def edgar_filings(config: Config, since: date | None = None) -> EdgarFilings:
     """SEC EDGAR as [filings] has it; `since` leaves out what was filed before. Raises ConfigError where
     filings.user_agent names no contact."""
-    from connectors.filings import EdgarFilings
+    from connectors.filings.edgar import EdgarFilings
 
     wanted = config.filings
     return EdgarFilings(
@@ -83,6 +83,6 @@ def edgar_filings(config: Config, since: date | None = None) -> EdgarFilings:
 
 def fred_macro(config: Config, environ: Mapping[str, str] = os.environ) -> FredMacro:
     """FRED as [macro] has it. Raises CredentialsRefused without FRED_API_KEY."""
-    from connectors.macro import FredMacro
+    from connectors.macro.fred import FredMacro
 
     return FredMacro(environ.get("FRED_API_KEY"), address=config.macro.address)

@@ -80,7 +80,7 @@ def desk_environment(server: SandboxServer, config: Config, data: DataSpec) -> M
     symbols. A desk that reads the sandbox's own data folder need not fetch from it."""
     variables = {**server.environment, "PAPERDESK_BROKER__KIND": "alpaca", "PAPERDESK_BROKER__CLOCK": "broker"}
     if not config.desk.symbols:
-        from connectors.demo import DEFAULT_WATCHLIST
+        from connectors.demo.market import DEFAULT_WATCHLIST
 
         symbols = DEFAULT_WATCHLIST if data.folder is None else server.exchange.market.symbols[:FEW]
         variables["PAPERDESK_DESK__SYMBOLS"] = ",".join(symbols)

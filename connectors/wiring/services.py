@@ -65,7 +65,7 @@ def desk_symbols(config: Config, data: DataSpec) -> tuple[Symbol, ...]:
     """The desk's symbols; those of the demo market where none are configured and no folder is."""
     if config.desk.symbols or data.folder is not None:
         return config.desk.symbols
-    from connectors.demo import DEFAULT_WATCHLIST
+    from connectors.demo.market import DEFAULT_WATCHLIST
 
     return DEFAULT_WATCHLIST
 

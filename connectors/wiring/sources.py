@@ -25,7 +25,7 @@ def open_source(calendar_for: CalendarFor, data: DataSpec, through: date) -> Mar
     """The source that a data spec names; the demo market reaches `through`. Raises MissingData for a folder that
     does not exist."""
     if data.folder is None:
-        from connectors.demo import DemoMarket
+        from connectors.demo.market import DemoMarket
 
         return DemoMarket(data.demo_seed, calendar_for, through)
     from connectors.files.market import FilesMarket
@@ -36,7 +36,7 @@ def open_source(calendar_for: CalendarFor, data: DataSpec, through: date) -> Mar
 def open_macro(calendar_for: CalendarFor, data: DataSpec, through: date) -> MacroSource:
     """The macro series that a data spec names; the demo market reaches `through`."""
     if data.folder is None:
-        from connectors.demo import DemoMarket
+        from connectors.demo.market import DemoMarket
 
         return DemoMarket(data.demo_seed, calendar_for, through)
     from connectors.files.macro import FilesMacro

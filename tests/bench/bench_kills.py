@@ -29,7 +29,7 @@ from time import perf_counter
 from typing import Any
 from unittest import mock
 
-from connectors.demo import DemoMarket
+from connectors.demo.market import DemoMarket
 from connectors.sandbox.http_server import Answer
 from connectors.sandbox.protocol import Request
 from connectors.wiring.sandbox import build_sandbox

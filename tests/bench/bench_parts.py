@@ -19,8 +19,8 @@ from time import process_time
 import numpy as np
 
 from connectors.charts.painter import MatplotlibPainter
-from connectors.demo import DemoMarket
-from connectors.files import FilesMarket
+from connectors.demo.market import DemoMarket
+from connectors.files.market import FilesMarket
 from connectors.filings.document_text import plain_text
 from connectors.wiring.sources import calendars
 from engine.conventions.metrics import METRICS, Track

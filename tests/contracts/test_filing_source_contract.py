@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from connectors.demo import DEFAULT_WATCHLIST, DemoMarket
-from connectors.files import FilesMarket
+from connectors.demo.market import DEFAULT_WATCHLIST, DemoMarket
 from connectors.files.fetch.filings import fetch_filings
-from connectors.filings import EdgarFilings
+from connectors.files.market import FilesMarket
+from connectors.filings.edgar import EdgarFilings
 from engine.domain.market import Symbol
 from engine.ports import FilingSource
 from engine.services import FetchOptions

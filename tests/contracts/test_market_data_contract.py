@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from connectors.demo import DEFAULT_WATCHLIST, DemoMarket
-from connectors.files import FilesMarket
+from connectors.demo.market import DEFAULT_WATCHLIST, DemoMarket
+from connectors.files.market import FilesMarket
 from engine.domain.market import UNKNOWN, is_crypto
 from engine.errors import MissingData
 from tests.connectors.weekdays import calendar_for

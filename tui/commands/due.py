@@ -21,7 +21,7 @@ def due_session(services: Services | None, requested: date | None = None) -> dat
 
     symbols: Sequence[str]
     if services is None:
-        from connectors.demo import DEFAULT_WATCHLIST
+        from connectors.demo.market import DEFAULT_WATCHLIST
 
         symbols, broker = DEFAULT_WATCHLIST, None
     else:

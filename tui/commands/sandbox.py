@@ -72,7 +72,7 @@ def sandbox_command(
     """
     import asyncio
 
-    from connectors.demo import DEFAULT_WATCHLIST
+    from connectors.demo.market import DEFAULT_WATCHLIST
     from connectors.wiring.sandbox import (
         SLIPPAGE_BP,
         build_sandbox,

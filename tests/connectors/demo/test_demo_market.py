@@ -12,10 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from connectors.demo import DEFAULT_WATCHLIST, DemoMarket
 from connectors.demo.economy import SERIES
 from connectors.demo.listings import Company, load_listings, profile_of
-from connectors.demo.market import EPOCH
+from connectors.demo.market import DEFAULT_WATCHLIST, EPOCH, DemoMarket
 from connectors.demo.market_factor import factor_moves
 from connectors.demo.price_path import EARNINGS, SPLIT, PricePath, Slot, draw_path
 from engine.domain.macro import end_of_vintage

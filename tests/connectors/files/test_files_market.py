@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from connectors.files import FilesMarket
+from connectors.files.market import FilesMarket
 from engine.domain.market import ActionKind, CorporateAction
 from engine.errors import MalformedData, MissingData
 from tests.connectors.weekdays import Weekdays, calendar_for

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from connectors.files import FilesMarket
 from connectors.files.import_files import (
     IMPORTERS,
     import_actions,
@@ -16,6 +15,7 @@ from connectors.files.import_files import (
     import_news,
     import_prices,
 )
+from connectors.files.market import FilesMarket
 from connectors.files.rows import write_text
 from engine.domain.market import parse_symbol
 from engine.errors import MalformedData, MissingData, UsageError

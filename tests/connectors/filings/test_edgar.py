@@ -13,8 +13,7 @@ from typing import Any
 
 import pytest
 
-from connectors.filings import EdgarFilings
-from connectors.filings.edgar import NO_DOCUMENT, NO_TEXT
+from connectors.filings.edgar import NO_DOCUMENT, NO_TEXT, EdgarFilings
 from engine.domain.market import Filing
 from engine.errors import ConfigError, MalformedData, NetworkError, TryAgainLater
 from tests.servers.fake_edgar import AGENT, CIK, SYMBOL, TOO_MANY, UNDECLARED, fake_edgar

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from connectors.macro import FredMacro
+from connectors.macro.fred import FredMacro
 from engine.domain.macro import MacroObservation, MacroSeries, end_of_vintage
 from engine.errors import ConfigError, CredentialsRefused, MissingData, NetworkError, TryAgainLater
 from tests.servers.fake_fred import CLAIMS, KEY, Release, fake_fred

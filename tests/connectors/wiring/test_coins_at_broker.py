@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from connectors.demo import DemoMarket
+from connectors.demo.market import DemoMarket
 from connectors.sandbox import SandboxServer, SandboxSettings
 from connectors.wiring.sandbox import loader
 from connectors.wiring.services import services

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from connectors.demo import DemoMarket
+from connectors.demo.market import DemoMarket
 from connectors.sandbox import SandboxServer
 from connectors.wiring.sandbox import build_sandbox
 from connectors.wiring.services import services

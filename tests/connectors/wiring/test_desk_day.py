@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from connectors.demo import DemoMarket
+from connectors.demo.market import DemoMarket
 from connectors.wiring.services import services
 from connectors.wiring.sources import calendars
 from engine import places

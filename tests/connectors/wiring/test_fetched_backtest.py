@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from connectors.demo import DEFAULT_WATCHLIST
+from connectors.demo.market import DEFAULT_WATCHLIST
 from connectors.wiring.sandbox import build_sandbox
 from connectors.wiring.services import services
 from engine.app.backtest import run_backtest

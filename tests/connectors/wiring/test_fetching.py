@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 import pytest
 
-from connectors.files import FilesMarket
+from connectors.files.market import FilesMarket
 from connectors.sandbox import MarketData, SandboxServer, SandboxSettings
 from connectors.wiring.services import services
 from connectors.wiring.sources import calendars

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from connectors.demo import DemoMarket
+from connectors.demo.market import DemoMarket
 from connectors.wiring.services import services
 from connectors.wiring.sources import calendars
 from engine import places

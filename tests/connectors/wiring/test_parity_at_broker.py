@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
-from connectors.demo import DemoMarket
+from connectors.demo.market import DemoMarket
 from connectors.sandbox import SandboxServer
 from connectors.sandbox.account_api import AccountApi
 from connectors.wiring.sandbox import build_sandbox

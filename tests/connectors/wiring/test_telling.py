@@ -130,7 +130,7 @@ def test_a_failure_that_is_known_and_a_call_without_meaning_are_not_told(
 def test_who_cannot_be_told_is_a_warning_on_the_record_and_no_failure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("connectors.notify.webhook.PAUSES", (0.0, 0.0))
+    monkeypatch.setattr("connectors.notify.PAUSES", (0.0, 0.0))
     done, events = run(config(command=[str(tmp_path / "nobody")], webhook="http://127.0.0.1:9/secret"))
     assert isinstance(done, DeskRunResult) and done.outcome == "done"
     said = [event.text for event in events if isinstance(event, Noticed)]

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from connectors.files import FilesMarket
 from connectors.files.macro import FilesMacro
+from connectors.files.market import FilesMarket
 from connectors.wiring.services import services
 from engine.config import load_config
 from engine.services import FetchOptions
