@@ -119,7 +119,7 @@ def demo_market_drawn_once() -> Iterator[None]:
     from tests.data_folders import DrawnOnce
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("connectors.demo.DemoMarket", DrawnOnce)
+        patch.setattr("connectors.demo.market.DemoMarket", DrawnOnce)
         yield
 
 

@@ -7,6 +7,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any, Protocol
 
+from connectors.demo.listings import Listing
 from connectors.demo.market import DemoMarket
 from connectors.demo.price_path import PricePath
 from connectors.files.prices import BarRow, actions_text, prices_text
@@ -36,10 +37,10 @@ class DrawnOnce(DemoMarket):
         batch: FilingBatch = _DRAWN[key]
         return batch
 
-    def _draw(self, symbol: Symbol) -> PricePath:
-        key = ("path", self._seed, self._through, symbol)
+    def _draw(self, listing: Listing) -> PricePath:
+        key = ("path", self._seed, self._through, listing.symbol)
         if key not in _DRAWN:
-            _DRAWN[key] = super()._draw(symbol)
+            _DRAWN[key] = super()._draw(listing)
         path: PricePath = _DRAWN[key]
         return path
 
