@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from datetime import date, timedelta
 
@@ -111,9 +111,9 @@ def desk_context(
 
 
 APART = timedelta(minutes=5)
-"""How far this machine's clock may be from the broker's."""
+"""Largest difference between this machine's clock and the broker's."""
 AROUND = timedelta(days=7)
-"""How many days before and after a session the two calendars are compared."""
+"""Days before and after a session on which the two calendars are compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,11 +129,8 @@ class DeskAccount:
 async def desk_account(services: Services, service: BrokerService) -> AsyncIterator[DeskAccount]:
     """The configured account, open. Raises ConfigError for addresses and clocks, CredentialsRefused for keys, and what
     the broker raises."""
-    broker = service.open()
-    try:
+    async with aclosing(service.open()) as broker:
         yield DeskAccount(service.kind, broker, await agreed_clock(services, broker))
-    finally:
-        await broker.aclose()
 
 
 def desk_clock(services: Services) -> Clock:

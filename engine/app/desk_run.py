@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from engine import places
 from engine.account.booking import claim_account
 from engine.account.broker_venue import BrokerVenue
 from engine.account.reconciliation import BooksDisagree
-from engine.agents.ask import AnswerRecord, Asker
+from engine.agents.ask import AnswerRecord
 from engine.app.desk_context import DeskAccount, DeskContext, check_calendar, refuse_bound
 from engine.app.fetch import refresh
 from engine.app.market_data import held_symbols, load_desk
@@ -19,7 +20,6 @@ from engine.app.models import ModelSet, Through, build_models
 from engine.app.run_spec import configured_briefing, keep_briefing, with_costs
 from engine.app.session_report import keep_report
 from engine.cycle.cycle import INDICATOR_ROWS, Cycle
-from engine.domain.briefing import Briefing
 from engine.domain.run import RunKind, RunOutcome, RunSpec
 from engine.errors import DataError, DeskHalted, PaperdeskError
 from engine.execution.venue import Venue
@@ -41,31 +41,6 @@ from engine.session.simulated_venue import DeskVenue
 from memory.lancedb_store import load_library
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Prepared:
-    """What a run needs before it writes anything.
-
-    context: the desk and the session.
-    number: the cycle's number, DAILY after the close.
-    briefing: the configured briefing of the agents.
-    preset: the desk's preset with that briefing.
-    models: the models that answer the agents.
-    market: data of the symbols that are decided or held.
-    """
-
-    context: DeskContext
-    number: int
-    briefing: Briefing
-    preset: Preset
-    models: ModelSet
-    market: Market
-
-    @property
-    def run(self) -> str:
-        """The run's id."""
-        return run_id(self.context.desk, self.context.session, self.number)
-
-
 async def run_desk(
     context: DeskContext,
     publish: Publish,
@@ -76,29 +51,14 @@ async def run_desk(
 ) -> DeskRunResult:
     """The daily run, or a cycle within the session at the prices of `quotes`, of a desk whose lock is held. Raises as
     engine.app.runs does."""
+    services, config = context.services, context.services.config
+    run = run_id(context.desk, context.session, number)
     early: list[Event] = []  # before there is a journal to write
 
     def warn(event: Event) -> None:
         early.append(event)
         publish(event)
 
-    prepared = await _prepare(context, number, warn)
-    journal = context.journal.writer
-    reader = context.journal.reader
-    assert reader is not None  # the writer has created the journal
-    keep_briefing(journal, reader, prepared.run, prepared.briefing)
-    for event in early:
-        journal.event(event)
-
-    def tell(event: Event) -> None:
-        journal.event(event)
-        publish(event)
-
-    return await _Run(prepared, journal, reader, tell, publish).carry_out(through, quotes)
-
-
-async def _prepare(context: DeskContext, number: int, warn: Publish) -> _Prepared:
-    services, config = context.services, context.services.config
     briefing = configured_briefing(services, services.data, services.symbols)
     preset = briefed(load_preset(config.desk.preset), briefing)
     models = build_models(services, preset)
@@ -106,147 +66,171 @@ async def _prepare(context: DeskContext, number: int, warn: Publish) -> _Prepare
     if context.account is not None:
         await check_calendar(context.account.broker, context.calendar, context.session)
         if config.data.refresh and services.broker is not None and services.broker.brings_data:
-            identity = run_id(context.desk, context.session, number)
-            await refresh(services, (*services.symbols, *held), context.session, context.clock, warn, run=identity)
+            await refresh(services, (*services.symbols, *held), context.session, context.clock, warn, run=run)
     market = await load_desk(services, context.session, held)
-    return _Prepared(context=context, number=number, briefing=briefing, preset=preset, models=models, market=market)
+    journal, reader = context.journal.writer, context.journal.reader
+    assert reader is not None  # the writer has created the journal
+    keep_briefing(journal, reader, run, briefing)
+    for event in early:
+        journal.event(event)
+    playing = _Run(
+        context=context,
+        run=run,
+        number=number,
+        preset=preset,
+        models=models,
+        market=market,
+        journal=journal,
+        reader=reader,
+        publish=publish,
+        meter=CostMeter(models.spec),
+    )
+    return await playing.play(through, quotes)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Run:
-    def __init__(
-        self, prepared: _Prepared, journal: JournalWriter, reader: JournalReader, tell: Publish, publish: Publish
-    ) -> None:
-        """`tell` writes an event down and publishes it; `publish` only publishes it."""
-        self._prepared, self._context, self._run = prepared, prepared.context, prepared.run
-        self._config = prepared.context.services.config
-        self._journal, self._reader = journal, reader
-        self._tell, self._publish = tell, publish
-        self._meter = CostMeter(prepared.models.spec)
+    """One run, prepared.
 
-    async def carry_out(self, through: Through, quotes: Quotes | None) -> DeskRunResult:
+    context: the desk and the session.
+    run: id of the run.
+    number: the cycle's number, DAILY after the close.
+    preset: the desk's preset with the configured briefing.
+    models: the models that answer the agents.
+    market: data of the symbols that are decided or held.
+    journal, reader: the desk's journal, to write and to read.
+    publish: hears every event.
+    meter: counts calls and cost.
+    """
+
+    context: DeskContext
+    run: str
+    number: int
+    preset: Preset
+    models: ModelSet
+    market: Market
+    journal: JournalWriter
+    reader: JournalReader
+    publish: Publish
+    meter: CostMeter
+
+    async def play(self, through: Through, quotes: Quotes | None) -> DeskRunResult:
         """Run the session, and write down how it ended."""
-        context, prepared, preset = self._context, self._prepared, self._prepared.preset
+        context, preset, reader = self.context, self.preset, self.reader
         recorder = DeskRecorder(
-            self._journal,
-            self._run,
+            self.journal,
+            self.run,
             context.desk,
             context.clock,
-            reader=self._reader,
-            market=prepared.market,
+            reader=reader,
+            market=self.market,
             bars=preset.windows.chart + INDICATOR_ROWS,
         )
-        venue, asker = self._venue(recorder), self._asker(through)
-        first_run = not self._reader.runs(RunKind.DAILY)
-        self._meter.goes_on(self._reader.calls(self._run))
-        for note in unread_series(preset, context.services.data, prepared.market) if first_run else ():
+        venue = self._venue(recorder)
+        asker = self.models.publishing_asker(
+            self.run, context.clock, self._count, on_answered=self._record, on_text=self.publish, through=through
+        )
+        first_run = not reader.runs(RunKind.DAILY)
+        self.meter.goes_on(reader.calls(self.run))
+        for note in unread_series(preset, context.services.data, self.market) if first_run else ():
             self._notice("info", note)
         if remembers(preset):
             await asyncio.to_thread(load_library)
+        warn = partial(self._notice, "warning")
         try:
-            with desk_memory(
-                context.services, preset, context.calendar, lambda why: self._notice("warning", why), self._meter.add
-            ) as memory:
-                cycle = Cycle(preset, asker, prepared.market.calendars, self._tell, memory)
-                run = self._desk_run(cycle, recorder, venue)
-                done = await (run_daily(run) if quotes is None else run_within(run, quotes))
-            self._report()
+            with desk_memory(context.services, preset, context.calendar, warn, self.meter.add) as memory:
+                desk = DeskRun(
+                    run=self.run,
+                    desk=context.desk,
+                    session=context.session,
+                    number=self.number,
+                    symbols=context.symbols,
+                    market=self.market,
+                    calendar=context.calendar,
+                    cycle=Cycle(preset, asker, self.market.calendars, self._record, memory),
+                    name=preset.name,
+                    label=self.models.label,
+                    meter=self.meter,
+                    journal=self.journal,
+                    reader=reader,
+                    recorder=recorder,
+                    venue=venue,
+                    clock=context.clock,
+                    publish=self._record,
+                    pause=asyncio.sleep,
+                    mode=context.services.config.broker.mode,
+                    broker=context.services.config.broker.kind,
+                )
+                done = await (run_daily(desk) if quotes is None else run_within(desk, quotes))
+            self._keep_report()
             return done
         except PaperdeskError as error:
             self._fail(error)
-            self._report()
+            self._keep_report()
             raise
         finally:
-            await prepared.models.aclose()
+            await self.models.aclose()
+
+    def _record(self, event: Event) -> None:
+        """Write an event down and publish it."""
+        self.journal.event(event)
+        self.publish(event)
+
+    def _count(self, answer: AnswerRecord) -> None:
+        if self.journal.answer(answer_entry(answer, self.run, self.number, self.context.clock.now())):
+            self.meter.count(answer)
 
     def _venue(self, recorder: DeskRecorder) -> Venue:
-        context, market = self._context, self._prepared.market
+        context, market, config = self.context, self.market, self.context.services.config
         if context.account is not None:
             return self._broker_venue(context.account)
-        refuse_bound(self._reader, context.desk)
-        spec = RunSpec(
-            symbols=context.symbols, first=context.session, last=context.session, preset=self._config.desk.preset
-        )
-        rules, cash = with_costs(spec, self._config)
+        refuse_bound(self.reader, context.desk)
+        spec = RunSpec(symbols=context.symbols, first=context.session, last=context.session, preset=config.desk.preset)
+        rules, cash = with_costs(spec, config)
         return DeskVenue(
             rules,
             market.histories,
             market.actions,
             calendar=context.calendar,
             recorder=recorder,
-            reader=self._reader,
+            reader=self.reader,
             cash=cash,
         )
 
     def _broker_venue(self, account: DeskAccount) -> BrokerVenue:
-        context, market = self._context, self._prepared.market
-        desk = context.desk
+        context, market, desk = self.context, self.market, self.context.desk
         return BrokerVenue(
             account.broker,
             context.reconciler(account),
-            context.booking(account, self._run, market),
-            journal=self._journal,
-            reader=self._reader,
+            context.booking(account, self.run, market),
+            journal=self.journal,
+            reader=self.reader,
             prices=market.at(decision_time(context.calendar, context.session)).close,
             claim=lambda identity: claim_account(places.account_file(identity), desk, identity),
             desk=desk,
         )
 
-    def _asker(self, through: Through) -> Asker:
-        clock = self._context.clock
-
-        def record(answer: AnswerRecord) -> None:
-            if self._journal.answer(answer_entry(answer, self._run, self._prepared.number, clock.now())):
-                self._meter.count(answer)
-
-        return self._prepared.models.publishing_asker(
-            self._run, clock, record, on_answered=self._tell, on_text=self._publish, through=through
-        )
-
-    def _desk_run(self, cycle: Cycle, recorder: DeskRecorder, venue: Venue) -> DeskRun:
-        context, prepared = self._context, self._prepared
-        return DeskRun(
-            run=self._run,
-            desk=context.desk,
-            session=context.session,
-            number=prepared.number,
-            symbols=context.symbols,
-            market=prepared.market,
-            calendar=context.calendar,
-            cycle=cycle,
-            name=prepared.preset.name,
-            label=prepared.models.label,
-            meter=self._meter,
-            journal=self._journal,
-            reader=self._reader,
-            recorder=recorder,
-            venue=venue,
-            clock=context.clock,
-            publish=self._tell,
-            pause=asyncio.sleep,
-            mode=self._config.broker.mode,
-            broker=self._config.broker.kind,
-        )
-
     def _fail(self, error: PaperdeskError) -> None:
         """Write down that the run failed, or was halted because broker and journal disagree, where it had begun; a
         session that was skipped stays skipped."""
+        broker = self.context.services.config.broker
         outcome = RunOutcome.HALTED if isinstance(error, DeskHalted) else RunOutcome.FAILED
-        differences = error.differences if isinstance(error, BooksDisagree) else ()
-        extra: dict[str, Any] = {"broker": self._config.broker.kind, "mode": self._config.broker.mode}
-        extra |= {"differences": [row_json.difference(one) for one in differences]} if differences else {}
-        if any(run.id == self._run and run.outcome is None for run in self._reader.runs()):
-            now = self._context.clock.now()
-            self._journal.run_finished(self._run, outcome, now, detail=str(error), extra=extra)
-            self._tell(RunFinished(self._run, now, outcome, None, str(error)))
+        extra: dict[str, Any] = {"broker": broker.kind, "mode": broker.mode}
+        if isinstance(error, BooksDisagree) and error.differences:
+            extra["differences"] = [row_json.difference(one) for one in error.differences]
+        if any(run.id == self.run and run.outcome is None for run in self.reader.runs()):
+            now = self.context.clock.now()
+            self.journal.run_finished(self.run, outcome, now, detail=str(error), extra=extra)
+            self._record(RunFinished(self.run, now, outcome, None, str(error)))
 
-    def _report(self) -> None:
+    def _keep_report(self) -> None:
         """Write the run's report beside the journal; one that cannot be written is a warning, for it can be made
         again."""
-        desk = self._context.desk
+        desk = self.context.desk
         try:
-            keep_report(self._reader, desk, self._run, places.desk_reports(desk))
+            keep_report(self.reader, desk, self.run, places.desk_reports(desk))
         except DataError as error:
             self._notice("warning", str(error))
 
     def _notice(self, level: str, text: str) -> None:
-        self._tell(Noticed(self._run, self._context.clock.now(), level, text))
+        self._record(Noticed(self.run, self.context.clock.now(), level, text))

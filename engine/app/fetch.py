@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import aclosing
 from datetime import date, timedelta
 
 from engine.clock import OffsetClock
@@ -22,7 +23,7 @@ FILINGS, MACRO, ALL = "filings", "macro", "all"
 PAUSES = (2.0, 5.0, 10.0, 20.0)
 """Seconds after which bars that the feed does not have yet are asked for again, before a daily run."""
 FILINGS_BACK = timedelta(days=400)
-"""How far back a daily run fetches filings: an annual report and what follows it."""
+"""The period over which a daily run fetches filings: an annual report and what follows it."""
 
 
 async def fetch(
@@ -31,17 +32,15 @@ async def fetch(
     options: FetchOptions,
     symbols: Sequence[Symbol],
     since: date | None = None,
-    *,
-    clock: Clock | None = None,
 ) -> list[Fetched]:
-    """Fetch one kind of data, or all that a desk needs, until it is stopped; `clock` says which sessions are over
-    (None: the desk's). Raises UsageError for what cannot be a symbol, ConfigError, CredentialsRefused, MissingData,
-    MalformedData, NetworkError, TryAgainLater; what was written by then stays."""
+    """Fetch one kind of data, or all that a desk needs, until it is stopped. Raises UsageError for what cannot be a
+    symbol, ConfigError, CredentialsRefused, MissingData, MalformedData, NetworkError, TryAgainLater; what was written
+    by then stays."""
     everything = kind == ALL
     done: list[Fetched] = []
     if everything or kind in MARKET:
         kinds = ("bars", "news") if everything else (kind,)
-        done += await _market(services, kinds, options, symbols, since, clock)
+        done += await _market(services, kinds, options, symbols, since)
     if kind == FILINGS or (everything and services.config.filings.user_agent and not options.stop()):
         done += await services.fetch.filings(options, symbols, since)
     if kind == MACRO or (everything and services.fetch.has_macro_key and not options.stop()):
@@ -55,11 +54,10 @@ async def _market(
     options: FetchOptions,
     symbols: Sequence[Symbol],
     since: date | None,
-    clock: Clock | None,
 ) -> list[Fetched]:
     wanted = list(dict.fromkeys(map(parse_symbol, symbols)))
     done: list[Fetched] = []
-    async with services.fetch.market(options, clock or await fetch_clock(services)) as market:
+    async with services.fetch.market(options, await _fetch_clock(services)) as market:
         ask = {"bars": market.bars, "actions": market.actions, "news": market.news}
         for kind in kinds:
             done += await ask[kind](wanted, since)
@@ -68,16 +66,13 @@ async def _market(
     return done
 
 
-async def fetch_clock(services: Services) -> Clock:
+async def _fetch_clock(services: Services) -> Clock:
     """The clock by which sessions are over: this machine's, or the broker's where the configuration says so. Raises as
     the broker does."""
     if services.broker is None or not services.goes_by_broker:
         return services.clock
-    broker = services.broker.open()
-    try:
+    async with aclosing(services.broker.open()) as broker:
         theirs = await broker.clock()
-    finally:
-        await broker.aclose()
     return OffsetClock(services.clock, theirs.now - services.clock.now())
 
 
@@ -123,7 +118,7 @@ async def refresh(
 
 
 async def _or_warn(fetched: Awaitable[list[Fetched]], failure: str, warn: Callable[[str], None]) -> bool:
-    """Whether a fetch that a run can do without succeeded."""
+    """Await a fetch that a run can do without; True where it succeeded."""
     try:
         await fetched
     except PaperdeskError as error:

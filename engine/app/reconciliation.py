@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, aclosing
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -21,15 +21,15 @@ from engine.services import Services
 from engine.session.desk_context import run_id
 
 ATTEMPTS = 2
-"""How often the broker is asked for values that are only displayed: nobody waits long for them."""
+"""Questions to a broker for values that are only displayed: nobody waits long for them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reconciled:
-    """Both sides as they were found (`found.differences` is empty where they agree), and the `adopted` differences."""
+    """The comparison of both sides (`report.differences` is empty where they agree), and the `adopted` differences."""
 
     desk: str
-    found: ReconciliationReport
+    report: ReconciliationReport
     adopted: tuple[Adoption, ...] = ()
 
 
@@ -61,14 +61,14 @@ async def adopt_account(services: Services, reason: str) -> Reconciled:
 async def _adopted(context: DeskContext, account: DeskAccount, reason: str) -> Reconciled:
     desk, calendar, session, journal = context.desk, context.calendar, context.session, context.journal
     reconciler = context.reconciler(account)
-    found = await reconciler.reconcile()
-    claim_account(places.account_file(found.account.id), desk, found.account.id)
-    found = await ended_at_the_broker(account.broker, reconciler, found, desk)
+    report = await reconciler.reconcile()
+    claim_account(places.account_file(report.account.id), desk, report.account.id)
+    report = await ended_at_the_broker(account.broker, reconciler, report, desk)
     market = Market(histories={}, actions={}, news={}, filings={}, calendars={})
-    if found.journal.bound is None:
-        market = await load_desk(context.services, session, (*held_symbols(journal.reader), *found.account.positions))
+    if report.journal.bound is None:
+        market = await load_desk(context.services, session, (*held_symbols(journal.reader), *report.account.positions))
     booking = context.booking(account, run_id(desk, session), market)
-    return Reconciled(desk, found, adopt(found, booking, calendar, session, reason))
+    return Reconciled(desk, report, adopt(report, booking, calendar, session, reason))
 
 
 async def broker_values(services: Services, first: date, last: date) -> Mapping[date, Decimal]:
@@ -76,11 +76,8 @@ async def broker_values(services: Services, first: date, last: date) -> Mapping[
     ConfigError for a desk that is configured for the simulated market, and what the broker raises."""
     if services.broker is None:
         raise ConfigError("broker.kind is simulated")
-    broker = services.broker.open(ATTEMPTS)
-    try:
+    async with aclosing(services.broker.open(ATTEMPTS)) as broker:
         return await broker.equity_history(first, last)
-    finally:
-        await broker.aclose()
 
 
 def _account(services: Services) -> AbstractAsyncContextManager[DeskAccount]:

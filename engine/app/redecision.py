@@ -55,10 +55,9 @@ def redecide(
     reader: JournalReader,
     decisions: Sequence[Decision],
     changes: Changes = AS_IT_WAS,
-    market: Market | None = None,
 ) -> Redecided:
-    """Decide a symbol's decisions of one session (one per owner) again; `market` is the run's where it is loaded
-    already. Nothing is written but answers of models that are newly asked, into the recorded ones, and the look.
+    """Decide a symbol's decisions of one session (one per owner) again. Nothing is written but answers of models that
+    are newly asked, into the recorded ones, and the look.
 
     Raises UsageError for a preset, step or model that there is not and for a rule strategy; DataError where data,
     journal or memory lack what was decided with; what `build_models` raises, CredentialsRefused only for a question
@@ -75,9 +74,9 @@ def redecide(
 
     async def decide() -> _Again:
         async with aclosing(models):
-            recorded = await _recorded_turn(services, reader, key, market)
+            recorded = await _recorded_turn(services, reader, key)
             again = await decider.decide(recorded, key.symbol)
-        if market is None and run.spec is None and reader.inputs(run.id, key.cycle):
+        if run.spec is None and reader.inputs(run.id, key.cycle):
             return replace(again, notes=(*again.notes, *_short_of_bars(services, recorded, preset, key.symbol)))
         return again
 
@@ -274,10 +273,8 @@ def _original_preset(services: Services, run: RunEntry) -> Preset:
     return configured if configured.name == run.name else load_preset(run.name)
 
 
-async def _recorded_turn(
-    services: Services, reader: JournalReader, key: DecisionKey, market: Market | None
-) -> RecordedTurn:
-    """The turn of a decision, on its run's own data, or on `market`."""
+async def _recorded_turn(services: Services, reader: JournalReader, key: DecisionKey) -> RecordedTurn:
+    """The turn of a decision, on its run's own data."""
     run, session = reader.run(key.run), key.session
     if run.spec is not None:
         calendar, (rules, _) = services.desk_calendar(run.spec.symbols), with_costs(run.spec, services.config)
@@ -286,7 +283,7 @@ async def _recorded_turn(
             run,
             run.spec,
             session,
-            market=on_convention(run.spec, market or await load_run(services, run.spec)),
+            market=on_convention(run.spec, await load_run(services, run.spec)),
             calendar=calendar,
             rules=rules,
             desk=services.desk,
@@ -294,12 +291,11 @@ async def _recorded_turn(
     calendar = services.desk_calendar(run.symbols)
     if parts := reader.inputs(run.id, key.cycle):
         inputs = read_inputs(parts, services.calendar_for)
-        inputs = inputs if market is None else replace(inputs, market=market)
     else:  # of before inputs were kept: its books are those at the close
         books = [point.portfolio for point in reader.equity() if point.session == session]
         if not books:
             raise MissingData(f"the journal {reader.path} has no books of {session}, with which it was decided")
-        market = market or await _present_data(services, run.symbols, books[-1], session)
+        market = await _present_data(services, run.symbols, books[-1], session)
         inputs = close_inputs(run.symbols, books[-1], market, calendar, session)
     return desk_turn(reader, run, session, cycle=key.cycle, desk=services.desk, inputs=inputs, calendar=calendar)
 

@@ -92,7 +92,7 @@ def reconcile_command(invocation: Invocation, adopt: bool, reason: str, yes: boo
     controlled_journal(invocation.desk_name)
     services = invocation.services()
     done = asyncio.run(reconcile(services))
-    document = reconciliation_document(done.desk, done.found, (), BrokerValues())
+    document = reconciliation_document(done.desk, done.report, (), BrokerValues())
     adopted: tuple[Adoption, ...] = ()
     if adopt and not (document["agree"] and document["begun"]):
         if not as_json:
@@ -104,7 +104,7 @@ def reconcile_command(invocation: Invocation, adopt: bool, reason: str, yes: boo
         done = asyncio.run(reconcile(services))
     with invocation.records() as records:
         values = _broker_values(invocation, records)
-    document = reconciliation_document(done.desk, done.found, adopted, values)
+    document = reconciliation_document(done.desk, done.report, adopted, values)
     show_document(
         document, as_json, lambda: [*_adopted(document), *_reconciliation_lines(document), *_value_lines(values)]
     )

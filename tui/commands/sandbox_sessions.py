@@ -173,7 +173,7 @@ def _compared(invocation: Invocation, document: Mapping[str, Any]) -> Played:
     from engine.app.reconciliation import reconcile
     from engine.reports.documents import row_json
 
-    found = asyncio.run(reconcile(invocation.services())).found
+    found = asyncio.run(reconcile(invocation.services())).report
     ours = found.journal.portfolio(found.activity)
     return Played(document, ours.cash, found.account.cash, tuple(row_json.difference(one) for one in found.differences))
 

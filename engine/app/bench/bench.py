@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
 from pathlib import Path
 
 from engine.app.backtest import Stop
 from engine.app.bench.jobs import Job, Played, run_jobs
 from engine.app.bench.plan import Backbone, BenchRequest, Plan, backbones, plan
-from engine.app.bench.rows import RuleRows, Say, agent_rows, text_notes
+from engine.app.bench.rows import Report, RuleRows, agent_rows, text_notes
 from engine.app.look_index import count_looks
 from engine.domain.market import Symbol
 from engine.domain.run import DataSpec, ModelUse
@@ -22,6 +21,7 @@ from engine.reports.comparison import AgentRow, Cell, agent_cells, compare
 from engine.reports.documents.research import Bench
 from engine.reports.model_averages import averages
 from engine.services import Services
+from engine.session.cost_meter import CostMeter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +53,7 @@ def prepare(services: Services, request: BenchRequest) -> PreparedBench:
 def run_bench(
     services: Services,
     prepared: PreparedBench,
-    say: Say = lambda text: None,
+    report: Report = lambda text: None,
     stop: Stop = lambda: False,
 ) -> Bench:
     """Run the rules, then the agents. A symbol or window that the folder lacks leaves its cells empty, and they say
@@ -62,17 +62,21 @@ def run_bench(
     request, tables, made = prepared.request, prepared.tables, prepared.plan
     source = services.open_source(prepared.data, max(table.last for table in tables))
     rules = RuleRows(
-        source, services.calendar_for, overrides(request.params, _rules(tables)), say, now=services.clock.now()
+        source=source,
+        calendar_for=services.calendar_for,
+        changes=overrides(request.params, _rules(tables)),
+        report=report,
+        now=services.clock.now(),
     )
     ruled = {table.name: rules.of(table) for table in tables}
     count_looks(rules.looks)
-    if not rules.found:
+    if not rules.priced:
         why = next(iter(rules.missing.values()), "it has no symbols")
         raise MissingData(f"bench {request.name}: no row of ours can be had: {why}")
     rows: dict[str, list[AgentRow]] = {}
     played: Mapping[int, Played] = {}
     if made is not None:
-        played = run_jobs(services, made.jobs, request.jobs, stop, _progress(say, len(made.jobs)))
+        played = run_jobs(services, made.jobs, request.jobs, stop, _progress(report, len(made.jobs)))
         for table, row in agent_rows(made, played, asyncio.run(text_notes(source, tables))):
             rows.setdefault(table.name, []).append(row)
     cells: list[Cell] = []
@@ -140,9 +144,9 @@ def _rules(tables: Sequence[PublishedTable]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(rule for table in tables for rule in table.strategies()))
 
 
-def _progress(say: Say, total: int) -> Callable[[Job, int], None]:
-    say(f"0 of {total} runs of agents are done")
-    return lambda job, count: say(f"{count} of {total} runs of agents are done, the last {job.title}")
+def _progress(report: Report, total: int) -> Callable[[Job, int], None]:
+    report(f"0 of {total} runs of agents are done")
+    return lambda job, count: report(f"{count} of {total} runs of agents are done, the last {job.title}")
 
 
 def _explained(cell: Cell, why: Mapping[Symbol, str]) -> Cell:
@@ -152,23 +156,10 @@ def _explained(cell: Cell, why: Mapping[Symbol, str]) -> Cell:
     return replace(cell, note=reason if cell.note is None else f"{reason}; {cell.note}")
 
 
-def _used(uses: Iterable[ModelUse | None]) -> Iterable[ModelUse]:
-    """What each model was asked in all, by its spec. A cost that is unknown once is unknown."""
-    total: dict[str, ModelUse] = {}
+def _used(uses: Iterable[ModelUse | None]) -> Iterator[ModelUse]:
+    """The use of each model in all, by its spec."""
+    meters: dict[str, CostMeter] = {}
     for use in uses:
-        if use is None:
-            continue
-        old = total.get(use.spec, ModelUse(spec=use.spec))
-        cost: Decimal | None = None
-        if old.cost is not None and use.cost is not None:
-            cost = old.cost + use.cost
-        total[use.spec] = ModelUse(
-            spec=use.spec,
-            calls=old.calls + use.calls,
-            cached_calls=old.cached_calls + use.cached_calls,
-            abstentions=old.abstentions + use.abstentions,
-            input_tokens=old.input_tokens + use.input_tokens,
-            output_tokens=old.output_tokens + use.output_tokens,
-            cost=cost,
-        )
-    return total.values()
+        if use is not None:
+            meters.setdefault(use.spec, CostMeter(use.spec)).add(use)
+    return (meter.use for meter in meters.values())

@@ -10,8 +10,9 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from decimal import Decimal
+from typing import cast
 
 from engine.app.backtest import AgentRun, Stop
 from engine.app.bench.jobs import Job, job_market
@@ -40,7 +41,7 @@ CHART_TOKENS = 1100
 
 @dataclass(slots=True)
 class Estimate:
-    """What one model is asked: all calls, those of them that are recorded, tokens of the others. `cost` in USD, None
+    """The questions to one model: all calls, those of them that are recorded, tokens of the others. `cost` in USD, None
     where the price is not known."""
 
     calls: float = 0.0
@@ -74,14 +75,9 @@ def _millions(count: float) -> str:
     return f"{count / 1e6:,.2f} million"
 
 
-@dataclass(slots=True)
-class _Tally:
-    """What was asked, by agent."""
-
-    calls: Counter[str] = field(default_factory=Counter)
-    input_tokens: Counter[str] = field(default_factory=Counter)
-    output_tokens: Counter[str] = field(default_factory=Counter)
-    held: Counter[str] = field(default_factory=Counter)
+KINDS = ("calls", "input_tokens", "output_tokens")
+Rates = Mapping[str, tuple[float, float, float]]
+"""Calls, input tokens and output tokens of one session, by agent."""
 
 
 class _Rehearsal:
@@ -90,7 +86,7 @@ class _Rehearsal:
     label = OfflineModel.label
     sees = True
 
-    def __init__(self, tally: _Tally, recorded: RecordedAnswers | None, spec: ModelSpec) -> None:
+    def __init__(self, tally: Counter[tuple[str, str]], recorded: RecordedAnswers | None, spec: ModelSpec) -> None:
         self.spec = str(spec)
         self.missed = False
         self._tally, self._recorded, self._of = tally, recorded, spec
@@ -105,32 +101,31 @@ class _Rehearsal:
         self.missed = self.missed or found is None
         text = sum(len(message.text) for message in request.messages) + len(request.system)
         charts = sum(len(message.charts) for message in request.messages)
-        self._tally.calls[agent] += 1
-        self._tally.held[agent] += found is not None
-        self._tally.input_tokens[agent] += (
-            text + len(json.dumps(request.schema))
-        ) // CHARACTERS_A_TOKEN + charts * CHART_TOKENS
-        self._tally.output_tokens[agent] += len(result.text) // CHARACTERS_A_TOKEN
+        asked = text + len(json.dumps(request.schema))
+        self._tally[agent, "calls"] += 1
+        self._tally[agent, "held"] += found is not None
+        self._tally[agent, "input_tokens"] += asked // CHARACTERS_A_TOKEN + charts * CHART_TOKENS
+        self._tally[agent, "output_tokens"] += len(result.text) // CHARACTERS_A_TOKEN
         return result
 
 
 def is_free(services: Services, job: Job) -> bool:
-    """Whether a run asks nobody who might charge for it: the rules, or recorded answers alone."""
+    """True where a run asks nobody who might charge for it: the rules, or recorded answers alone."""
     models = services.config.models
     if ModelKind.REPLAY in (job.spec.model, models.default) or models.replay == ReplayMode.REPLAY_ONLY:
         return True
     return all(spec.kind is ModelKind.OFFLINE for spec in _specs(services, job).values())
 
 
-def forecast(services: Services, jobs: Sequence[Job], say: Callable[[str], None] = lambda text: None) -> Forecast:
+def forecast(services: Services, jobs: Sequence[Job], report: Callable[[str], None] = lambda text: None) -> Forecast:
     """An estimate of what some runs will ask. Raises MalformedData for data that cannot be read."""
     wanted = [job for job in jobs if not is_free(services, job)]
-    rates: dict[tuple[object, ...], tuple[int, Mapping[str, tuple[float, float, float]]] | None] = {}
+    rates: dict[tuple[object, ...], tuple[int, Rates] | None] = {}
     estimates: dict[str, Estimate] = {}
     unknown, prices = 0, services.models.prices()
     with services.models.recorded() as recorded:
         for number, job in enumerate(wanted):
-            say(f"forecast: {number} of {len(wanted)} runs")
+            report(f"forecast: {number} of {len(wanted)} runs")
             key = (job.spec.symbols, job.table.first, job.spec.without)
             if key not in rates:
                 rates[key] = _rates(services, job)
@@ -148,7 +143,7 @@ def forecast(services: Services, jobs: Sequence[Job], say: Callable[[str], None]
 
 def _add(
     estimates: dict[str, Estimate],
-    known: tuple[int, Mapping[str, tuple[float, float, float]]],
+    known: tuple[int, Rates],
     specs: Mapping[str, ModelSpec],
     held: Mapping[str, int],
     prices: PriceTable,
@@ -175,20 +170,20 @@ def _add(
 
 
 def _specs(services: Services, job: Job) -> Mapping[str, ModelSpec]:
-    """Who answers each agent of a run that is not a replay."""
+    """The model of each agent of a run that is not a replay."""
     config = services.config
     chosen = chosen_models(load_preset(job.spec.preset or ""), config, job.spec.model)[1]
     return {agent: parse_model_spec(text, config.endpoints) for agent, text in chosen.items()}
 
 
-def _rates(services: Services, job: Job) -> tuple[int, Mapping[str, tuple[float, float, float]]] | None:
-    """How many sessions a run has, and by agent the calls and tokens of one; None where it has no data."""
-    tally, before, opened = _Tally(), _Tally(), 0
+def _rates(services: Services, job: Job) -> tuple[int, Rates] | None:
+    """The number of sessions of a run, and the rates of one; None where it has no data."""
+    tally, before, opened = Counter[tuple[str, str]](), Counter[tuple[str, str]](), 0
 
     def enough() -> bool:
         nonlocal opened, before
         if opened == SETTLING:
-            before = _Tally(Counter(tally.calls), Counter(tally.input_tokens), Counter(tally.output_tokens))
+            before = tally.copy()
         opened += 1
         return opened > SETTLING + COUNTED
 
@@ -200,21 +195,18 @@ def _rates(services: Services, job: Job) -> tuple[int, Mapping[str, tuple[float,
     except (MissingData, StaleData):
         return None
     if played <= SETTLING:
-        before = _Tally()
+        before.clear()
     counted = played - SETTLING if played > SETTLING else max(1, played)
-    return len(warming) + len(sessions), {
-        agent: (
-            (calls - before.calls[agent]) / counted,
-            (tally.input_tokens[agent] - before.input_tokens[agent]) / counted,
-            (tally.output_tokens[agent] - before.output_tokens[agent]) / counted,
-        )
-        for agent, calls in tally.calls.items()
+    rates = {
+        agent: tuple((tally[agent, kind] - before[agent, kind]) / counted for kind in KINDS)
+        for agent in dict.fromkeys(agent for agent, _ in tally)
     }
+    return len(warming) + len(sessions), cast(Rates, rates)
 
 
 def _held(services: Services, job: Job, recorded: RecordedAnswers, specs: Mapping[str, ModelSpec]) -> Counter[str]:
     """By agent, the calls of a run that are recorded, as far as the first session that lacks one."""
-    tally = _Tally()
+    tally = Counter[tuple[str, str]]()
     asked = {spec for spec in specs.values() if spec.kind is not ModelKind.OFFLINE}
     models = {spec: _Rehearsal(tally, recorded, spec) for spec in asked}
 
@@ -225,7 +217,7 @@ def _held(services: Services, job: Job, recorded: RecordedAnswers, specs: Mappin
         return models.get(specs[agent]) or OfflineModel()
 
     asyncio.run(_play(services, job, job_market(services, job), of, missed))
-    return tally.held
+    return Counter({agent: count for (agent, kind), count in tally.items() if kind == "held"})
 
 
 async def _play(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Literal
 
@@ -23,11 +23,10 @@ from engine.ports import Calendar, MarketSource
 from engine.reports.comparison import AgentRow, median_repeat, spreads
 
 _NEWS_GAP = timedelta(days=30)
-"""From how long on a window without news at its begin or end is told."""
-
+"""Shortest time without news at a window's begin or end that is noted."""
 
 TextNotes = Mapping[tuple[Symbol, str], str]
-"""By symbol and table, what news the folder lacks."""
+"""Notes on news that the folder lacks, by symbol and table."""
 
 
 def agent_rows(made: Plan, played: Mapping[int, Played], texts: TextNotes) -> Iterator[tuple[PublishedTable, AgentRow]]:
@@ -82,8 +81,7 @@ def _abstained(results: Sequence[Result]) -> str | None:
 
 
 async def text_notes(source: MarketSource, tables: Sequence[PublishedTable]) -> TextNotes:
-    """What news the folder lacks of the tables' windows; nothing where it covers it. A symbol that the
-    folder does not know is told elsewhere."""
+    """Notes on news of the tables' windows that the folder lacks. A symbol that it does not know is noted elsewhere."""
     known = set(await source.symbols())
     notes = {}
     for table in tables:
@@ -103,48 +101,52 @@ async def text_notes(source: MarketSource, tables: Sequence[PublishedTable]) -> 
     return notes
 
 
-Say = Callable[[str], None]
+Report = Callable[[str], None]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RuleRows:
-    """Rules of tables, run; `found` are symbols with prices, `missing` says why others have none, `looks` are those
-    that were taken at the tables' windows, dated `now` (UTC)."""
+    """The rows of rules.
 
-    def __init__(
-        self,
-        source: MarketSource,
-        calendar_for: Callable[[Symbol], Calendar],
-        changes: Sequence[Override],
-        say: Say,
-        *,
-        now: datetime,
-    ) -> None:
-        self.found: set[Symbol] = set()
-        self.missing: dict[Symbol, str] = {}
-        self._source, self._calendar_for = source, calendar_for
-        self._changes, self._say, self._now = changes, say, now
-        self.looks: list[WindowLook] = []
+    source: prices.
+    calendar_for: the trading calendar of a symbol.
+    changes: parameters that the user has changed.
+    report: hears of each symbol.
+    now: date of the looks (UTC).
+    priced: symbols with prices.
+    missing: reasons why other symbols have none.
+    looks: looks at the tables' windows.
+    """
+
+    source: MarketSource
+    calendar_for: Callable[[Symbol], Calendar]
+    changes: Sequence[Override]
+    report: Report
+    now: datetime
+    priced: set[Symbol] = field(default_factory=set)
+    missing: dict[Symbol, str] = field(default_factory=dict)
+    looks: list[WindowLook] = field(default_factory=list)
 
     def of(self, table: PublishedTable) -> dict[tuple[Symbol, str], Metrics]:
         """The metrics of a table's rules by symbol and rule, empty where a symbol's prices are missing or stale.
         Raises MalformedData for a row of a file that cannot be read."""
         ours: dict[tuple[Symbol, str], Metrics] = {}
         for symbol in table.symbols():
-            self._say(f"{table.name}: {symbol}")
+            self.report(f"{table.name}: {symbol}")
             try:
                 ours |= self._rows(table, symbol)
-                self.found.add(symbol)
+                self.priced.add(symbol)
             except (MissingData, StaleData) as error:
                 ours |= {(symbol, rule): {} for rule in table.strategies()}
                 self.missing[symbol] = str(error)
         return ours
 
     def _rows(self, table: PublishedTable, symbol: Symbol) -> dict[tuple[Symbol, str], Metrics]:
-        market = asyncio.run(load_window(self._source, self._calendar_for, (symbol,), table.first, table.last))
+        market = asyncio.run(load_window(self.source, self.calendar_for, (symbol,), table.first, table.last))
         wanted = {cell.strategy for cell in table.cells if cell.symbol == symbol and cell.strategy}
         ours: dict[tuple[Symbol, str], Metrics] = {}
         for rule in sorted(wanted):
-            result = run_rule(table, symbol, rule, market, self._changes)
-            self.looks.append(result_look(LookKind.BENCH, result, self._now))
+            result = run_rule(table, symbol, rule, market, self.changes)
+            self.looks.append(result_look(LookKind.BENCH, result, self.now))
             ours[symbol, rule] = measured(result, symbol, table.convention)
         return ours

@@ -94,7 +94,7 @@ async def fetch(
 ) -> dict[str, Fetched]:
     """One fetch; what was done to each file, by its path in the folder."""
     given = FetchOptions(folder=folder, stop=stop, **options)
-    done = await app_fetch.fetch(services(config(folder)), kind, given, symbols, since, clock=Standing(at))
+    done = await app_fetch.fetch(services(config(folder), Standing(at)), kind, given, symbols, since)
     return {str(one.path.relative_to(folder)): one for one in done}
 
 

@@ -31,6 +31,7 @@ from engine.journal.entries import Trail
 from engine.journal.reader import JournalReader
 from engine.market.as_of import Market
 from engine.ports import LanguageModel
+from engine.services import Services
 from engine.session.cost_meter import use_of
 from tests.engine.old_journals import as_version
 
@@ -109,12 +110,23 @@ def story(trail: Trail) -> dict[str, Any]:
     }
 
 
-def assert_all_the_same(path: Path, config: Config, market: Market | None = None) -> Counter[str]:
+@pytest.fixture
+def loaded_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run's market is loaded for its first decision alone: every one would load the same."""
+    markets: dict[RunSpec, Market] = {}
+
+    async def load(given: Services, spec: RunSpec) -> Market:
+        return markets[spec] if spec in markets else markets.setdefault(spec, await load_run(given, spec))
+
+    monkeypatch.setattr("engine.app.redecision.load_run", load)
+
+
+def assert_all_the_same(path: Path, config: Config) -> Counter[str]:
     """Decides all of a journal again; returns how often each action and a memory was met."""
     met: Counter[str] = Counter()
     with JournalReader(path) as reader:
         for made in reader.decisions():
-            done = redecide(services(config), reader, [made], market=market)
+            done = redecide(services(config), reader, [made])
             (one,) = done.comparisons
             assert one.stood is not None and one.now is not None
             assert story(one.now) == story(one.stood)
@@ -133,8 +145,9 @@ def digest(home: Path) -> dict[str, str]:
     return {str(path.relative_to(home)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
+@pytest.mark.usefixtures("loaded_once")
 def test_every_decision_of_a_backtest_with_a_warm_up_comes_out_the_same(backtested: Path) -> None:
-    met = assert_all_the_same(backtested, Config(), asyncio.run(load_run(services(Config()), BACKTEST)))
+    met = assert_all_the_same(backtested, Config())
     with JournalReader(backtested) as reader:
         parts = {part: len(reader.decisions(part=part)) for part in ("warm-up", "test")}
     assert parts == {"warm-up": 3 * 10, "test": 3 * 9}
@@ -152,6 +165,7 @@ def test_every_decision_of_a_desk_comes_out_the_same(lived: Path, homes: dict[st
     assert digest(homes["desk"]) == before
 
 
+@pytest.mark.usefixtures("loaded_once")
 def test_a_convention_that_trades_at_the_close_of_its_decision_comes_out_the_same(real_data: Path) -> None:
     spec = RunSpec(
         symbols=("AAPL", "MSFT"),
@@ -164,7 +178,7 @@ def test_a_convention_that_trades_at_the_close_of_its_decision_comes_out_the_sam
         run="backtest-close",
     )
     run_backtest(services(Config()), spec, baselines=())
-    met = assert_all_the_same(places.run_journal(spec.run), Config(), asyncio.run(load_run(services(Config()), spec)))
+    met = assert_all_the_same(places.run_journal(spec.run), Config())
     assert met["BUY"] and met["memories"]
 
 
