@@ -1,24 +1,24 @@
 """Conventions: the formulas of a result and, for a paper's, its execution rules, prices and window.
 
-`--convention NAME` chooses one; a flag can override each part. The papers' execution and valuation were inferred by
-experiment: with these values their published rows come out. `engine.conventions.metrics` has the formulas.
+`--convention NAME` chooses one; a flag can override each part. catalog.toml holds the values; the papers' were inferred
+by experiment: with them their published rows come out. `engine.conventions.metrics` has the formulas.
 """
 
 from __future__ import annotations
 
 import difflib
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
+from importlib import resources
 from types import MappingProxyType
 
 from engine.conventions.metrics import METRICS, Metrics, Track
-from engine.domain.execution import ExecutionRules, FillAt, PriceBasis
+from engine.domain.execution import ExecutionRules, PriceBasis
+from engine.domain.json_text import typed
 from engine.domain.market import Symbol, is_crypto
 from engine.errors import UsageError
-
-EXACT = Decimal("1e-12")
-"""Step of money so fine that a paper's unrounded arithmetic is reproduced."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +54,8 @@ class Convention:
     adds_to_positions: bool = False
     stock_periods: int = 252
     crypto_periods: int = 365
-    percent: frozenset[str] = frozenset()
-    by_symbol: Mapping[Symbol, SymbolRule] = field(default_factory=lambda: MappingProxyType({}))
+    percent: tuple[str, ...] = ()
+    by_symbol: Mapping[Symbol, SymbolRule] = field(default_factory=dict)
 
     def bars_dropped_for(self, symbol: Symbol) -> int:
         """Number of bars left out at the end of the window for a symbol."""
@@ -74,59 +74,12 @@ class Convention:
         return METRICS[self.name](track)
 
 
-def _paper_market(**rules: object) -> ExecutionRules:
-    base: dict[str, object] = {"fill_at": FillAt.SAME_CLOSE, "slippage_bp": Decimal(0), "money_step": EXACT}
-    return ExecutionRules(**(base | rules))  # type: ignore[arg-type]
+def _catalog() -> dict[str, Convention]:
+    text = (resources.files("engine") / "conventions" / "catalog.toml").read_text(encoding="utf-8")
+    return {name: typed(Convention, {"name": name, **table}) for name, table in tomllib.loads(text).items()}
 
 
-_LIST = (
-    Convention(name="desk", title="the desk's own: next open, 5 bp slippage, standard metrics"),
-    # Source: FinVision §4, Table 2 [V9, V10]: 145 of the window's 147 sessions, no cost, fractions of shares.
-    Convention(
-        name="finvision",
-        title="FinVision, Table 2",
-        execution=_paper_market(),
-        price_basis=PriceBasis.ADJUSTED,
-        bars_dropped=2,
-        crypto_periods=252,
-        percent=frozenset({"ARR", "MDD"}),
-    ),
-    # Source: FinAgent §5, Tables 4 and 6 [A11, A13]: the last bar of the window is never valued.
-    Convention(
-        name="finagent",
-        title="FinAgent, Tables 4 and 6",
-        execution=_paper_market(commission_rate=Decimal("0.001"), fractional=False),
-        starting_cash=Decimal(10_000),
-        price_basis=PriceBasis.REBASED,
-        bars_dropped=1,
-        adds_to_positions=True,
-        crypto_periods=252,
-        percent=frozenset({"ARR", "MDD"}),
-    ),
-    # Source: InvestorBench §4.1, Tables 2 to 4 [I8, I9]: which rows end a bar early, and which are annualized
-    # with 365 days, differs by symbol and is not stated.
-    Convention(
-        name="investorbench",
-        title="InvestorBench, Tables 2 to 4",
-        execution=_paper_market(allow_short=True),
-        price_basis=PriceBasis.ADJUSTED,
-        percent=frozenset({"CR", "AV", "MDD"}),
-        by_symbol=MappingProxyType(
-            {symbol: SymbolRule(bars_dropped=1) for symbol in ("MSFT", "JNJ", "UVV", "HON")}
-            | {symbol: SymbolRule(periods_per_year=365) for symbol in ("TSLA", "AAPL", "NIO", "SPY")}
-        ),
-    ),
-    # Source: Agent Trading Arena §5.2, Table 4 [R7, R8]. How much cash stays idle is not stated: none here.
-    Convention(
-        name="arena",
-        title="Agent Trading Arena, Table 4",
-        execution=_paper_market(),
-        price_basis=PriceBasis.ADJUSTED,
-        percent=frozenset({"TR", "Mean", "Std", "WR"}),
-    ),
-)
-
-CONVENTIONS: Mapping[str, Convention] = MappingProxyType({known.name: known for known in _LIST})
+CONVENTIONS: Mapping[str, Convention] = MappingProxyType(_catalog())
 """Every convention by name; `desk` is the default."""
 
 

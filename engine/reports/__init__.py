@@ -1,1 +1,1 @@
-"""Results of runs in numbers: metrics by named convention, the papers' tables, comparison with them."""
+"""Reports rendered from the documents of results and of days, and comparisons with the papers' tables."""

@@ -214,7 +214,7 @@ def test_conventions_carry_what_their_tables_need() -> None:
     assert convention("desk").execution.fill_at is FillAt.NEXT_OPEN
     for rules in CONVENTIONS.values():
         track = Track(equity=grown(noise(40, 0.001, 3)), prices=grown(noise(40, 0.001, 3)), positions=np.ones(41))
-        assert rules.percent <= set(rules.metrics(track))
+        assert set(rules.percent) <= set(rules.metrics(track))
 
 
 def test_an_unknown_convention_names_the_nearest() -> None:
