@@ -22,7 +22,7 @@ from engine.reports.summary import (
 )
 from tui.console import Console
 from tui.plain_text import one_line
-from tui.plotting import equity_plot
+from tui.widgets.plotting import equity_plot
 
 _SHORTLIST = ("total_return", "volatility", "sharpe", "sortino", "max_drawdown", "turnover", "exposure", "win_rate")
 """Metrics of the `desk` convention in the table, as many as fit; a paper's are all shown."""

@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from threading import Thread
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from engine.domain.live import FeedMessage, OrderHint
 from engine.domain.run import RunSpec, TradingMode
@@ -371,3 +371,14 @@ def _read(source: Source, document: Callable[[Records], T]) -> T:
 
     with records_in(source.journal, source.name, source.run) as records:
         return document(records)
+
+
+class DeskApp(Protocol):
+    """The app, as its screens know it."""
+
+    bridge: Bridge
+    plain: bool
+
+    def switch_mode(self, mode: str) -> object:
+        """Show another of the screens."""
+        ...

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from engine.domain.chart import Line, Marker
 from engine.domain.market import is_crypto
 from engine.ports import Calendar
-from tui.widgets.chart_data import ChartData
+from tui.chart_data import ChartData
 
 if TYPE_CHECKING:
     from engine.domain.market import PriceHistory, Symbol

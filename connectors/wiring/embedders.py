@@ -54,7 +54,7 @@ def open_embedder(
     from connectors.wiring.models import ConfiguredModels
     from connectors.wiring.remote_models import endpoint_of
 
-    endpoint, prices = endpoint_of(ConfiguredModels(config), named, environ), load_prices()
+    endpoint, prices = endpoint_of(ConfiguredModels(config), config, named, environ), load_prices()
     with (
         closing(EmbeddingStore(places.embeddings())) as store,
         closing(OpenAIEmbedder(named.model, endpoint, store, prices=prices, on_use=on_use)) as made,

@@ -27,7 +27,7 @@ class ConfiguredModels:
         """Models that use recorded answers by a mode."""
         from connectors.wiring.remote_models import RemoteModels
 
-        return RemoteModels(self.config, mode, keys_on_demand=keys_on_demand)
+        return RemoteModels(self, self.config, mode, keys_on_demand=keys_on_demand)
 
     def key_variable(self, spec: ModelSpec) -> str:
         """The environment variable of a model's key; empty where none is needed."""
@@ -60,5 +60,5 @@ class ConfiguredModels:
         from connectors.llm.probe import probe
         from connectors.wiring.remote_models import RemoteModels
 
-        async with aclosing(RemoteModels(self.config, ReplayMode.LIVE).live(spec)) as model:
+        async with aclosing(RemoteModels(self, self.config, ReplayMode.LIVE).live(spec)) as model:
             return await probe(model)

@@ -12,17 +12,19 @@ from connectors.llm.paid_results import AnswerStore
 from connectors.llm.pricing import load_prices
 from connectors.llm.remote_model import RemoteModel
 from connectors.llm.replay import ReplayModel
-from connectors.wiring.models import ConfiguredModels
 from engine import places
 from engine.config import Config
 from engine.domain.model_price import PriceTable
 from engine.domain.model_spec import ModelKind, ModelSpec, ReplayMode
 from engine.ports import LanguageModel
+from engine.services import ModelService
 
 
-def endpoint_of(models: ConfiguredModels, spec: ModelSpec, environ: Mapping[str, str] = os.environ) -> Endpoint:
+def endpoint_of(
+    models: ModelService, config: Config, spec: ModelSpec, environ: Mapping[str, str] = os.environ
+) -> Endpoint:
     """The service of a model, with a rate limiter of its own."""
-    variable, own = models.key_variable(spec), models.config.endpoints.get(spec.endpoint)
+    variable, own = models.key_variable(spec), config.endpoints.get(spec.endpoint)
     return Endpoint(
         provider=spec.provider,
         key_variable=variable,
@@ -36,8 +38,10 @@ class RemoteModels:
     """OpenModels with the parts that several models share: one painter, one store of recorded answers, one rate limiter
     per service. Nothing is opened before it is needed."""
 
-    def __init__(self, config: Config, mode: ReplayMode, *, keys_on_demand: bool = False) -> None:
-        self._service = ConfiguredModels(config)
+    def __init__(
+        self, service: ModelService, config: Config, mode: ReplayMode, *, keys_on_demand: bool = False
+    ) -> None:
+        self._service, self._config = service, config
         self._mode = mode
         self._keys_on_demand = keys_on_demand
         self._endpoints: dict[str, Endpoint] = {}
@@ -79,7 +83,7 @@ class RemoteModels:
 
         Raises CredentialsRefused without a key, and with `keys_on_demand` only for the first question.
         """
-        endpoint = self._endpoints.setdefault(spec.provider, endpoint_of(self._service, spec))
+        endpoint = self._endpoints.setdefault(spec.provider, endpoint_of(self._service, self._config, spec))
         if not self._keys_on_demand:
             endpoint.check(str(spec))
         painter = self._painter if self._service.sees(spec) else None

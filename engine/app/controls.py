@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from engine import places
 from engine.execution import controls
-from engine.journal.database import bring_up_to_date, older_version
+from engine.journal.database import older_version
+from engine.journal.store import bring_up_to_date
 from engine.reports.documents.controls import halt_document, resume_document
 from engine.reports.documents.row_json import Row
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Self
 
 from engine import places
 from engine.errors import MissingData, OutdatedJournal, TryAgainLater
-from engine.journal.database import bring_up_to_date
 from engine.journal.reader import JournalReader
+from engine.journal.store import bring_up_to_date
 
 if TYPE_CHECKING:
     from engine.journal.writer import JournalWriter

@@ -13,8 +13,8 @@ from engine.app.desk_journal import desk_lock
 from engine.domain.run import RunKind
 from engine.errors import MalformedData, MissingData, UsageError
 from engine.journal import integrity
-from engine.journal.database import bring_up_to_date
 from engine.journal.entries import RunEntry
+from engine.journal.store import bring_up_to_date
 from engine.reports.documents.records import latest_backtests
 from engine.session.desk_context import run_id
 

@@ -17,7 +17,8 @@ from engine.app.run_spec import default_spec
 from engine.app.runs import run_daily, submit_approved
 from engine.domain.live import FeedMessage
 from engine.errors import CredentialsRefused
-from engine.journal.database import bring_up_to_date, older_version
+from engine.journal.database import older_version
+from engine.journal.store import bring_up_to_date
 from engine.market.as_of import Market
 from engine.messages.events import Noticed, Publish
 from engine.ports import Clock, LiveFeed

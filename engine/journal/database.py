@@ -92,17 +92,6 @@ def older_version(path: Path, wait: float = WAIT) -> int | None:
     return version if version < VERSION else None
 
 
-def bring_up_to_date(path: Path, wait: float = WAIT) -> int | None:
-    """Migrate what `older_version` finds, all or nothing, and returns the version that it had. The caller holds the
-    desk's lock. Raises as `older_version` does, and DataError where the disk refuses."""
-    version = older_version(path, wait)
-    if version is not None:
-        from engine.journal.writer import JournalWriter
-
-        JournalWriter(path, wait=wait).close()
-    return version
-
-
 def in_words(error: sqlite3.Error, path: Path) -> PaperdeskError:
     """The error of ours that says what a SQLite error means for a journal, and what to do about it."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the low byte is the primary code

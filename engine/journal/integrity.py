@@ -14,9 +14,10 @@ from engine.domain.ledger import carried_forward
 from engine.domain.order import MOVES, OrderState
 from engine.domain.run import EquityPoint
 from engine.errors import DataError, MalformedData, MissingData, TryAgainLater
-from engine.journal.database import WAIT, bring_up_to_date, in_words, open_read_only
+from engine.journal.database import WAIT, in_words, open_read_only
 from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
+from engine.journal.store import bring_up_to_date
 
 PROMISES = {
     "a run has a state": "SELECT id FROM runs WHERE id NOT IN (SELECT run FROM run_states)",

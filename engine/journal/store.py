@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from engine.errors import DataError, InvariantBroken, TryAgainLater
-from engine.journal.database import WAIT, in_words, version_of
+from engine.journal.database import WAIT, in_words, older_version, version_of
 from engine.journal.migrations import VERSION, migrate
 from engine.journal.rows import Row, stored
 from engine.journal.schema import LIVE, MARKED
@@ -248,3 +248,12 @@ def _places(columns: Iterable[str]) -> str:
 
 def _stored(row: Row) -> Row:
     return {column: stored(value) for column, value in row.items()}
+
+
+def bring_up_to_date(path: Path, wait: float = WAIT) -> int | None:
+    """Migrate what `older_version` finds, all or nothing, and returns the version that it had. The caller holds the
+    desk's lock. Raises as `older_version` does, and DataError where the disk refuses."""
+    version = older_version(path, wait)
+    if version is not None:
+        RowStore(path, wait=wait).close()
+    return version

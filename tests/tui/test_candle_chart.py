@@ -10,8 +10,8 @@ from textual.app import App, ComposeResult
 
 from tui import app as app_module
 from tui.app import COLOUR_BLIND
+from tui.chart_data import ChartData
 from tui.widgets.candle_chart import CandleChart
-from tui.widgets.chart_data import ChartData
 
 
 def data(count: int) -> ChartData:

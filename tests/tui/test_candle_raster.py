@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from engine.domain.chart import Line, Marker
 from engine.errors import InvariantBroken
+from tui.chart_data import ChartData, ChartView, visible_candles
 from tui.widgets.candle_raster import ChartStyle, render_candles
 from tui.widgets.chart_axes import PriceScale, compact, date_labels
 from tui.widgets.chart_canvas import Palette
-from tui.widgets.chart_data import ChartData, ChartView, visible_candles
 
 NAN = math.nan
 COLOURS = Palette({"up": "green", "down": "red", "paper": "black", "fill": "#222222"}, "#101010")

@@ -7,6 +7,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,7 +18,6 @@ from tui.invocation import Invocation, desk_options
 
 if TYPE_CHECKING:
     from engine.domain.run import RunSpec
-    from engine.lab.audit import Certificate
     from engine.services import Services
 
 
@@ -82,15 +82,14 @@ def audit_command(invocation: Invocation, flags: RunFlags, cuts: int, as_json: b
       paperdesk audit --strategy macd --json
     """
     from engine.app.audit import run_audit
-    from engine.reports.documents.research import audit_document, audit_notes
+    from engine.reports.documents.research import audit_document
 
     services = invocation.services()
     spec = flags.spec(services)
     with _progress() as on_step:
-        certificate = run_audit(services, spec, cuts or None, on_step)
-    document = audit_document(spec, certificate)
-    show_document(document, as_json, lambda: [*_audit_lines(certificate), *audit_notes(spec)])
-    return 1 if certificate.outcome == "leak" else 0
+        document = audit_document(spec, run_audit(services, spec, cuts or None, on_step))
+    show_document(document, as_json, lambda: _audit_lines(document))
+    return 1 if document["verdict"] == "leak" else 0
 
 
 def _named(spec: RunSpec, run: str | None) -> RunSpec:
@@ -143,38 +142,42 @@ def _progress() -> Iterator[Callable[[int, int], None]]:
             click.echo("\r\x1b[K", nl=False, err=True)
 
 
-def _audit_lines(certificate: Certificate) -> Iterator[str]:
-    """The certificate in plain text."""
-    yield f"Look-ahead audit of {certificate.subject}, decisions of {certificate.first} to {certificate.last}"
+def _audit_lines(document: Mapping[str, Any]) -> Iterator[str]:
+    """A certificate in plain text, with what it does not cover."""
+    subject = document.get("strategy") or document["preset"]
+    yield f"Look-ahead audit of {subject}, decisions of {document['first_decision']} to {document['last_decision']}"
     yield ""
     yield "Inputs         items   latest available          read by the decision of"
-    for source, read in certificate.inputs.items():
-        latest = "-" if read.latest is None else f"{read.latest:%Y-%m-%d %H:%M:%S} UTC"
-        decision = "-" if read.decision is None else f"{read.decision:%Y-%m-%d %H:%M:%S} UTC"
-        late = "  AFTER IT" if read.from_the_future else ""
-        yield f"  {source:<10}{len(read.items):>8,}   {latest:<24}  {decision}{late}"
+    for read in document["inputs"]:
+        latest, decision = _utc(read["latest_available"]), _utc(read["decision"])
+        late = "  AFTER IT" if read["from_the_future"] else ""
+        yield f"  {read['source']:<10}{read['items']:>8,}   {latest:<24}  {decision}{late}"
     yield ""
-    differ = certificate.differing
+    truncation, access, planted = document["truncation"], document["door"], document["planted"]
     yield (
-        f"Truncation     {_passed(differ)}: {certificate.cuts} cuts, {certificate.compared} decisions taken again, "
-        f"{differ} differ"
+        f"Truncation     {_passed(truncation['differing'])}: {truncation['cuts']} cuts, {truncation['compared']} "
+        f"decisions taken again, {truncation['differing']} differ"
     )
     yield (
-        f"Data access    {_passed(certificate.access_differing)}: compared in {certificate.access_sessions} sessions, "
-        f"{certificate.access_differing} show what a cut removes"
+        f"Data access    {_passed(access['differing'])}: compared in {access['sessions']} sessions, "
+        f"{access['differing']} show what a cut removes"
     )
-    surfaced = [p.source for p in certificate.planted if p.surfaced]
-    result = f"{', '.join(surfaced)} surfaced" if surfaced else "nothing surfaced"
-    of = ", ".join(p.source for p in certificate.planted)
-    yield f"Planted future {_passed(surfaced)}: {of}: {result}"
-    opened = ", ".join(certificate.opened) or "the run opened no file of the data folder itself"
-    yield f"Files          {_passed(certificate.opened)}: {opened}"
-    if certificate.hindsight is not None:
-        yield f"Hindsight      {certificate.hindsight} memories of the warm-up rest on what followed, as training may"
-    for finding in certificate.findings:
-        yield f"  - {finding}"
+    surfaced = ", ".join(one["source"] for one in planted if one["surfaced"])
+    sources = ", ".join(one["source"] for one in planted)
+    yield f"Planted future {_passed(surfaced)}: {sources}: {surfaced or 'nothing'} surfaced"
+    opened = ", ".join(document["opened_files"])
+    yield f"Files          {_passed(opened)}: {opened or 'the run opened no file of the data folder itself'}"
+    if document["hindsight_memories"] is not None:
+        count = document["hindsight_memories"]
+        yield f"Hindsight      {count} memories of the warm-up rest on what followed, as training may"
+    yield from (f"  - {finding}" for finding in document["findings"])
     yield ""
-    yield f"Verdict: {certificate.outcome}"
+    yield f"Verdict: {document['verdict']}"
+    yield from document["notes"]
+
+
+def _utc(time: str | None) -> str:
+    return "-" if time is None else f"{datetime.fromisoformat(time):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def _passed(faults: object) -> str:

@@ -15,7 +15,6 @@ from tui.invocation import Invocation, desk_options
 
 if TYPE_CHECKING:
     from engine.app.bench.bench import PreparedBench
-    from engine.lab.published_tables import Ablation
     from engine.reports.documents.research import Bench
     from engine.services import Services
 
@@ -85,7 +84,7 @@ def bench_command(
       paperdesk bench investorbench --models openai:gpt-4o,offline --repeats 5 --symbols TSLA --data DIR
     """
     from engine.app.bench.bench import prepare
-    from engine.app.bench.plan import BenchRequest
+    from engine.app.bench.plan import BenchRequest, requested_ablations
     from engine.errors import Interrupted
     from engine.reports.documents.research import bench_document
     from tui.bench_text import lines
@@ -99,7 +98,7 @@ def bench_command(
         params=key_values(params),
         agents=agents,
         models=() if models is None else _specs(models),
-        ablations=_ablations(name, ablations, ablations_from),
+        ablations=requested_ablations(name, ablations, ablations_from),
         repeats=repeats,
         jobs=jobs,
         keep=keep,
@@ -119,14 +118,6 @@ def _specs(text: str) -> tuple[str, ...]:
     if not specs:
         raise click.UsageError("--models names no model; write them as SPEC,SPEC")
     return specs
-
-
-def _ablations(name: str, printed: bool, own: Path | None) -> tuple[Ablation, ...]:
-    from engine.lab.published_tables import BENCHES, ablations_from, published_agents
-
-    # An unknown bench is refused, with the names that there are, when it is prepared.
-    ours = published_agents(name).ablations if printed and name in BENCHES else ()
-    return (*ours, *(() if own is None else ablations_from(own)))
 
 
 def _agreed(services: Services, prepared: PreparedBench, yes: bool) -> bool:

@@ -51,14 +51,11 @@ class Played:
 
 def refuse_simulated(desk: str) -> None:
     """Raises ConfigError for a desk with books of the simulated market: an account needs a desk of its own."""
-    from engine import places
-    from engine.journal.reader import JournalReader
+    from engine.app.desk_journal import DeskJournal
 
-    try:
-        with JournalReader(places.desk_journal(desk)) as reader:
-            simulated = reader.account() is None and bool(reader.equity())
-    except MissingData:
-        return
+    with DeskJournal(desk) as journal:
+        reader = journal.reader
+        simulated = reader is not None and reader.account() is None and bool(reader.equity())
     if simulated:
         raise ConfigError(
             f"the desk {desk} has books of the simulated market: play the sessions with another one (--desk NAME)"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,11 +14,7 @@ from tui.console import show_document
 from tui.invocation import Invocation, desk_options
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from datetime import date
-
-    from engine.domain.run import RunSpec
-    from engine.lab.tuning import Figures, OnTrial, Tuned
 
 
 @click.command("tune")
@@ -69,7 +65,6 @@ def tune_command(
     from engine.app.parameter_search import search_parameters
     from engine.domain.run import DataSpec, RunSpec
     from engine.errors import Interrupted
-    from engine.lab.tuning import default_metric
     from engine.reports.documents.research import tune_document
 
     services = invocation.services()
@@ -88,19 +83,17 @@ def tune_command(
         seed=config.desk.seed if seed is None else seed,
     )
     test = None if test_from is None or test_to is None else (test_from, test_to)
-    measured = metric or default_metric(spec.convention)
     with _progress(len(spec.symbols) * trials) as on_trial:
-        found = list(search_parameters(services, spec, metric=measured, trials=trials, test=test, on_trial=on_trial))
-    document = tune_document(spec, measured, test, found)
-    show_document(document, as_json, lambda: _lines(spec, measured, found))
-    if any(tuned.interrupted for tuned in found):
-        raise Interrupted(
-            f"interrupted after {found[-1].trials} trials of {found[-1].symbol}; the best so far is printed"
-        )
+        found = list(search_parameters(services, spec, metric=metric, trials=trials, test=test, on_trial=on_trial))
+    document = tune_document(spec, metric, test, found)
+    show_document(document, as_json, lambda: _lines(document))
+    if document["interrupted"]:
+        done = found[-1]
+        raise Interrupted(f"interrupted after {done.trials} trials of {done.symbol}; the best so far is printed")
 
 
 @contextmanager
-def _progress(total: int) -> Iterator[OnTrial]:
+def _progress(total: int) -> Iterator[Callable[[str, int, int], None]]:
     """A bar on standard error, where that is a terminal."""
     if not sys.stderr.isatty():
         yield lambda symbol, done, wanted: None
@@ -109,18 +102,21 @@ def _progress(total: int) -> Iterator[OnTrial]:
         yield lambda symbol, done, wanted: bar.update(1, symbol)
 
 
-def _lines(spec: RunSpec, metric: str, found: Sequence[Tuned]) -> Iterator[str]:
-    yield f"{spec.strategy} tuned on {spec.first} to {spec.last} for {metric} ({spec.convention})"
-    for tuned in found:
+def _lines(document: Mapping[str, Any]) -> Iterator[str]:
+    metric, window = document["metric"], f"{document['from']} to {document['to']}"
+    yield f"{document['strategy']} tuned on {window} for {metric} ({document['convention']})"
+    for tuned in document["tuned"]:
         yield ""
-        yield f"{tuned.symbol}, {tuned.trials} trials"
-        yield f"  {' '.join(f'--param {key}={value}' for key, value in tuned.params.items())}"
-        yield f"  in sample      {_figures_text(metric, tuned.in_sample)}"
-        if tuned.out_of_sample is not None:
-            yield f"  out of sample  {_figures_text(metric, tuned.out_of_sample)}"
+        yield f"{tuned['symbol']}, {tuned['trials']} trials"
+        yield f"  {' '.join(f'--param {key}={value}' for key, value in tuned['params'].items())}"
+        yield f"  in sample      {_figures(metric, tuned['in_sample'])}"
+        if tuned["out_of_sample"] is not None:
+            yield f"  out of sample  {_figures(metric, tuned['out_of_sample'])}"
 
 
-def _figures_text(metric: str, figures: Figures) -> str:
-    parts = (("", figures.tuned), ("defaults ", figures.default), ("buy and hold ", figures.buy_and_hold))
-    shown = [f"{name}{'undefined' if value is None else f'{value:.4f}'}" for name, value in parts]
-    return f"{metric} {shown[0]} ({', '.join(shown[1:])})"
+def _figures(metric: str, figures: Mapping[str, float | None]) -> str:
+    own, *others = (
+        f"{name}{'undefined' if value is None else f'{value:.4f}'}"
+        for name, value in zip(("", "defaults ", "buy and hold "), figures.values(), strict=True)
+    )
+    return f"{metric} {own} ({', '.join(others)})"

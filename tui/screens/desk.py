@@ -14,11 +14,11 @@ from textual.widget import Widget
 from engine.messages.commands import Approve, Veto
 from engine.reports.documents.control_state import OpenOrder
 from tui.bridge import Snapshot
+from tui.chart_data import ChartData
 from tui.keys import DESK, bindings
 from tui.screens.frame import FramedScreen, Layout
 from tui.widgets.agent_panes import AgentPanes, DecisionSummary
 from tui.widgets.candle_chart import CandleChart
-from tui.widgets.chart_data import ChartData
 from tui.widgets.desk_tables import ORDERS, POSITIONS, WATCHLIST, order_rows, position_rows, watchlist_rows
 from tui.widgets.screen_bars import EventLog
 from tui.widgets.table import Table

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import ClassVar, cast
 
 from textual import events
 from textual.app import ComposeResult
@@ -14,13 +14,10 @@ from textual.screen import Screen
 from textual.widget import Widget
 
 from engine.messages.commands import Command, Halt, PauseCycle, Resume, ResumeCycle, RunCycle
-from tui.bridge import Snapshot
+from tui.bridge import DeskApp, Snapshot
 from tui.widgets.agent_panes import AgentPanes, DecisionSummary
 from tui.widgets.screen_bars import ErrorBar, EventLog, Hints, StatusBar, Tabs
 from tui.widgets.table import Table
-
-if TYPE_CHECKING:
-    from tui.app import PaperdeskApp
 
 HALT_REASON = "from the app"
 TALL = 34
@@ -75,9 +72,9 @@ class FramedScreen(Screen[None]):
         self._built = False
 
     @property
-    def desk_app(self) -> PaperdeskApp:
+    def desk_app(self) -> DeskApp:
         """The app, with its bridge."""
-        return cast("PaperdeskApp", self.app)
+        return cast("DeskApp", self.app)
 
     def compose(self) -> ComposeResult:
         """Mount the frame around the body; its layout first, so that nothing is styled twice."""

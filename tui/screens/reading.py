@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from textual import work
 from textual.app import ComposeResult
@@ -14,13 +14,12 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from engine.errors import PaperdeskError
-from tui.bridge import Source
+from tui.bridge import DeskApp, Source
 from tui.keys import groups, pane_bindings
 from tui.state import Line
 
 if TYPE_CHECKING:
     from engine.domain.decision import Decision
-    from tui.app import PaperdeskApp
 
 _LEVELS = {"warning": "$warning", "error": "$error-lighten-1", "decision": "bold", "trade": "$primary"}
 _INKS = {
@@ -122,9 +121,8 @@ class TrailScreen(ReadingScreen):
     @work(exclusive=True, exit_on_error=False)
     async def on_mount(self) -> None:
         """Read the journal beside the screen."""
-        app: PaperdeskApp = self.app  # type: ignore[assignment]
         try:
-            self._document = await app.bridge.why(self._source, self._wanted)
+            self._document = await cast("DeskApp", self.app).bridge.why(self._source, self._wanted)
         except PaperdeskError as error:
             self.write(Content.styled(str(error), "$warning"))
             return

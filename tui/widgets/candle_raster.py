@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from textual.strip import Strip
 
+from tui.chart_data import Candle, ChartData, ChartView, is_drawable, visible_candles
 from tui.widgets.chart_axes import PriceScale, compact, date_labels, line_place, write_title
 from tui.widgets.chart_canvas import (
     ASCII_VOLUME_BARS,
@@ -27,7 +28,6 @@ from tui.widgets.chart_canvas import (
     Palette,
     candle_glyphs,
 )
-from tui.widgets.chart_data import Candle, ChartData, ChartView, is_drawable, visible_candles
 
 _DASHES = ("─", "── ", "─ ", "──── ", "─── ─ ")
 """Columns that a line is drawn in, by the number of the line; repeated along the chart."""

@@ -9,7 +9,7 @@ from datetime import date, datetime
 from typing import TYPE_CHECKING
 
 from engine.domain.chart import Line
-from tui.widgets.chart_data import Candle, ChartData, ChartView
+from tui.chart_data import Candle, ChartData, ChartView
 
 if TYPE_CHECKING:
     from tui.widgets.chart_canvas import Canvas

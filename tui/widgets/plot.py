@@ -13,7 +13,7 @@ from textual import work
 from textual.strip import Strip
 from textual.widget import Widget
 
-from tui.plotting import equity_plot
+from tui.widgets.plotting import equity_plot
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from engine.app.bench.jobs import Job
 from engine.app.models import build_models
@@ -12,7 +13,14 @@ from engine.app.run_spec import new_run_id
 from engine.domain.market import Symbol
 from engine.domain.run import DataSpec
 from engine.lab.published_runs import agent_spec
-from engine.lab.published_tables import Ablation, PublishedAgents, PublishedTable
+from engine.lab.published_tables import (
+    BENCHES,
+    Ablation,
+    PublishedAgents,
+    PublishedTable,
+    ablations_from,
+    published_agents,
+)
 from engine.preset import load_preset
 from engine.services import Services
 
@@ -45,6 +53,13 @@ class BenchRequest:
     repeats: int = 1
     jobs: int = 1
     keep: bool = False
+
+
+def requested_ablations(bench: str, printed: bool, own: Path | None) -> tuple[Ablation, ...]:
+    """The printed ablations of a bench where they are wanted, and those of a file of the user's own. An unknown bench
+    has none: it is refused, with the names that there are, when it is prepared. Raises as `ablations_from` does."""
+    ours = published_agents(bench).ablations if printed and bench in BENCHES else ()
+    return (*ours, *(() if own is None else ablations_from(own)))
 
 
 @dataclass(frozen=True, slots=True)

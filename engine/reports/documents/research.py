@@ -10,7 +10,7 @@ from engine.conventions.catalog import convention
 from engine.domain.execution import PriceBasis
 from engine.domain.run import ModelUse, RunSpec
 from engine.lab.audit import Certificate
-from engine.lab.tuning import Tuned
+from engine.lab.tuning import Tuned, default_metric
 from engine.reports.comparison import Cell
 from engine.reports.documents import row_json
 from engine.reports.documents.row_json import Row
@@ -67,12 +67,12 @@ def audit_document(spec: RunSpec, certificate: Certificate) -> Row:
         "hindsight_memories": certificate.hindsight,
         "opened_files": list(certificate.opened),
         "findings": list(certificate.findings),
-        "notes": audit_notes(spec),
+        "notes": _audit_notes(spec),
         "verdict": certificate.outcome,
     }
 
 
-def audit_notes(spec: RunSpec) -> list[str]:
+def _audit_notes(spec: RunSpec) -> list[str]:
     """Remarks on what a certificate does not cover."""
     if convention(spec.convention).price_basis is PriceBasis.RAW:
         return []
@@ -117,12 +117,13 @@ def _cell(cell: Cell) -> Row:
     }
 
 
-def tune_document(spec: RunSpec, metric: str, test: tuple[date, date] | None, found: Sequence[Tuned]) -> Row:
-    """The parameters that were found for each symbol; `test` is the later window that they were measured in."""
+def tune_document(spec: RunSpec, metric: str | None, test: tuple[date, date] | None, found: Sequence[Tuned]) -> Row:
+    """The parameters that were found for each symbol by a metric (None: the convention's own); `test` is the later
+    window that they were measured in."""
     return {
         "schema": SCHEMA,
         **row_json.fields(spec, "strategy", "convention"),
-        "metric": metric,
+        "metric": metric or default_metric(spec.convention),
         "seed": spec.seed,
         "from": spec.first.isoformat(),
         "to": spec.last.isoformat(),

@@ -20,8 +20,8 @@ from engine.app.runs import run_daily
 from engine.config import Config
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.errors import MissingData
-from engine.journal.database import bring_up_to_date
 from engine.journal.reader import JournalReader
+from engine.journal.store import bring_up_to_date
 from engine.lab.parity import Parity
 from engine.ports import LanguageModel
 from tests.data_folders import write_folder

@@ -26,9 +26,9 @@ from engine.domain.decision import Action, Decision
 from engine.domain.model_call import FailureKind, ModelFailure, ModelRequest, ModelResult
 from engine.domain.run import DataSpec, RunSpec
 from engine.errors import CredentialsRefused, MissingData, UsageError
-from engine.journal.database import bring_up_to_date
 from engine.journal.entries import Trail
 from engine.journal.reader import JournalReader
+from engine.journal.store import bring_up_to_date
 from engine.market.as_of import Market
 from engine.ports import LanguageModel
 from engine.services import Services

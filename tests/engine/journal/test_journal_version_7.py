@@ -15,12 +15,12 @@ from engine.domain.order import OrderState
 from engine.domain.portfolio import Portfolio, Position
 from engine.domain.run import RunKind, RunOutcome
 from engine.errors import DataError, InvariantBroken
-from engine.journal.database import bring_up_to_date
 from engine.journal.entries import RunEntry
 from engine.journal.integrity import quick_check
 from engine.journal.migrations import VERSION
 from engine.journal.reader import JournalReader
 from engine.journal.results import result, trail
+from engine.journal.store import bring_up_to_date
 from engine.journal.writer import JournalWriter
 from engine.messages.commands import Approve, Halt, PauseCycle, Resume
 from tests.engine.command_reader import waiting_commands

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from threading import Lock
 from typing import Any, NamedTuple
 
+from tui.chart_data import is_drawable
 from tui.widgets.chart_axes import PriceScale
-from tui.widgets.chart_data import is_drawable
 
 _COLOURS = ("blue+", "orange", "green+", "magenta+", "cyan+", "red+")
 _PLAIN_MARKS = "*+xo#@"
