@@ -39,7 +39,6 @@ class _Netting:
     """The orders of all books in one symbol. `bought` and `sold` are shares by book at the price of the decision,
     `crossing` the shares that they have in common, `net` positive where the account has to buy."""
 
-    price: Decimal
     bought: Mapping[str, Decimal]
     sold: Mapping[str, Decimal]
 
@@ -120,12 +119,12 @@ def allocate(
         ),
     ]
     for flow in flows:
-        after[flow.book] = _paid(after[flow.book], flow.amount)
+        after[flow.book] = replace(after[flow.book], cash=after[flow.book].cash + flow.amount)
     for fill in fills:
         after[fill.book] = after[fill.book].filled(fill)
     rounding = _rounding(after, settled, len(fills) + len(flows))
     for flow in rounding:
-        after[flow.book] = _paid(after[flow.book], flow.amount)
+        after[flow.book] = replace(after[flow.book], cash=after[flow.book].cash + flow.amount)
     _check(after, settled.after.portfolio)
     return Allocation(after, tuple(fills), (*flows, *rounding))
 
@@ -145,7 +144,7 @@ def _netting(orders: Iterable[Order], price: Decimal) -> _Netting:
         side = bought if order.side is Side.BUY else sold
         shares = order.quantity if order.quantity is not None else EXACT.divide(order.notional or ZERO, price)
         side[order.book] = side.get(order.book, ZERO) + shares
-    return _Netting(price, bought, sold)
+    return _Netting(bought, sold)
 
 
 def _net_order(
@@ -201,38 +200,25 @@ def _fills(
     # What buyers meant to spend buys fewer shares at a higher price: the sellers keep the rest.
     crossing = netting.crossing * min(Decimal(1), decided / price)
     crossing = crossing.quantize(SHARE_STEP, ROUND_DOWN, EXACT)
-    buys = bool(fills) and fills[0].side is Side.BUY
-    bought = crossing + (quantity if buys else ZERO)
-    sold = crossing + (quantity if fills and not buys else ZERO)
-    yield from _side(orders, Side.BUY, netting.bought, bought, price, fee if buys else ZERO, settled)
-    yield from _side(orders, Side.SELL, netting.sold, sold, price, ZERO if buys else fee, settled)
-
-
-def _side(
-    orders: Sequence[Order],
-    side: Side,
-    weights: Mapping[str, Decimal],
-    quantity: Decimal,
-    price: Decimal,
-    fee: Decimal,
-    settled: SettledSession,
-) -> Iterable[Fill]:
-    if not quantity:
-        return
-    shares, fees = _parts(quantity, weights, SHARE_STEP), _parts(fee, weights, CENT)
-    for order in orders:
-        if order.side is side and shares[order.book]:
-            yield Fill(
-                order_id=order.id,
-                symbol=order.symbol,
-                side=side,
-                session=settled.after.session,
-                quantity=shares[order.book],
-                price=price,
-                fee=fees[order.book],
-                reason=order.reason,
-                book=order.book,
-            )
+    for side, weights in ((Side.BUY, netting.bought), (Side.SELL, netting.sold)):
+        sent = bool(fills) and fills[0].side is side
+        traded = crossing + (quantity if sent else ZERO)
+        if not traded:
+            continue
+        shares, fees = _parts(traded, weights, SHARE_STEP), _parts(fee if sent else ZERO, weights, CENT)
+        for order in orders:
+            if order.side is side and shares[order.book]:
+                yield Fill(
+                    order_id=order.id,
+                    symbol=order.symbol,
+                    side=side,
+                    session=settled.after.session,
+                    quantity=shares[order.book],
+                    price=price,
+                    fee=fees[order.book],
+                    reason=order.reason,
+                    book=order.book,
+                )
 
 
 def _ordered(fill: Fill) -> bool:
@@ -265,7 +251,7 @@ def _restated(book: Portfolio, settled: SettledSession, books: Mapping[str, Port
             held[symbol] = Position(shares, position.average_cost * position.quantity / shares)
         else:
             del held[symbol]
-    return Portfolio(book.cash, held, book.money_step)
+    return replace(book, positions=held)
 
 
 def _traded(settled: SettledSession, symbol: Symbol) -> Decimal:
@@ -301,10 +287,6 @@ def _check(books: Mapping[str, Portfolio], account: Portfolio) -> None:
         held = sum((book.quantity(symbol) for book in books.values()), ZERO)
         if held != account.quantity(symbol):
             raise InvariantBroken(f"the books hold {held} {symbol} and the account {account.quantity(symbol)}")
-
-
-def _paid(book: Portfolio, amount: Decimal) -> Portfolio:
-    return Portfolio(book.cash + amount, book.positions, book.money_step)
 
 
 def _total(shares: Mapping[str, Decimal]) -> Decimal:

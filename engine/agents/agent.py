@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
-from decimal import Decimal
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -20,6 +19,7 @@ from engine.domain.decision import Outcome
 from engine.domain.macro import MacroRelease
 from engine.domain.market import Filing, NewsItem, PriceHistory, Symbol
 from engine.domain.model_call import Rule
+from engine.domain.portfolio import PositionContext
 from engine.domain.recollection import Recollection
 
 
@@ -102,27 +102,6 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Holding:
-    """The position in the symbol and the cash, in the quote currency.
-
-    shares: quantity held, negative when short.
-    price, average_cost: per share.
-    value: of the whole portfolio.
-    cash, cash_fraction: free cash, and its part of the value as a fraction of 1.
-    unrealized, unrealized_fraction: gain over average cost, and the same as a fraction of the cost.
-    """
-
-    shares: Decimal
-    price: Decimal
-    average_cost: Decimal
-    value: Decimal
-    cash: Decimal
-    cash_fraction: Decimal
-    unrealized: Decimal
-    unrealized_fraction: Decimal
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Inputs:
     """The inputs of one agent. What its registration does not say that it reads is empty.
 
@@ -144,7 +123,7 @@ class Inputs:
     filings: tuple[Filing, ...] = ()
     macro: tuple[MacroRelease, ...] = ()
     outcomes: tuple[Outcome, ...] = ()
-    holding: Holding | None = None
+    holding: PositionContext | None = None
     recollections: tuple[Recollection, ...] = ()
     answers: Mapping[str, Answer]
 

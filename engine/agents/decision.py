@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from engine.agents.agent import Agent, Answer, Holding, Reads, Report, View
+from engine.agents.agent import Agent, Answer, Reads, Report, View
 from engine.agents.chart_reading import ChartReading
 from engine.agents.evidence import check_cited
 from engine.agents.immediate_reflection import ImmediateReflection
@@ -23,6 +23,7 @@ from engine.agents.reflections import (
 from engine.agents.text import Prose, Sentence, plain
 from engine.agents.tools import ToolSignal
 from engine.domain.decision import Outcome, SizingRule
+from engine.domain.portfolio import PositionContext
 from engine.domain.recollection import Recollection
 from engine.settings import Preference, Sizing
 
@@ -39,7 +40,6 @@ class DecisionView(View):
     outcomes: results of the last decisions, oldest first.
     sizing: the preset's sizing rules.
     absent: agents that abstained or are switched off, each with the reason.
-    gains_in_a_row: sessions up to this one that closed higher than the one before.
     moment: time within the session that follows, UTC; the price is that of the moment. None: after the close.
     reports: answers of the user's own agents.
     preference: the owner's trading preference [A8].
@@ -47,7 +47,7 @@ class DecisionView(View):
     profile: what is known of the asset and its sector, empty where nothing is [I6].
     """
 
-    holding: Holding
+    holding: PositionContext
     news: NewsDigest | None
     chart: ChartReading | None
     short_term: PerformanceReflection | None
@@ -56,7 +56,6 @@ class DecisionView(View):
     outcomes: tuple[Outcome, ...]
     sizing: Sizing
     absent: tuple[str, ...] = ()
-    gains_in_a_row: int = 0
     moment: datetime | None = None
     reports: tuple[Report, ...] = ()
     preference: Preference = "moderate"

@@ -25,8 +25,8 @@ from engine.cycle.step import Observations, Reflections, StepContext, search_que
 from engine.cycle.turn import CycleResult, TradingHistory, Turn
 from engine.domain.decision import Decision, Opinion, Outcome
 from engine.domain.market import PriceHistory, Symbol
+from engine.domain.portfolio import PositionContext
 from engine.domain.recollection import Recollection
-from engine.execution.limits import PositionContext
 from engine.messages.events import DecisionMade, Event, OpinionFormed
 from engine.ports import Calendar
 from engine.preset import Preset

@@ -78,7 +78,7 @@ def _decision_view(context: StepContext, observed: Observations, reflections: Re
     turn, owner = context.turn, context.traits
     return DecisionView(
         *context.subject,
-        holding=context.holding,
+        holding=context.position,
         news=observed.news.value,
         chart=observed.chart.value,
         short_term=reflections.short_term.value,
@@ -87,7 +87,6 @@ def _decision_view(context: StepContext, observed: Observations, reflections: Re
         outcomes=context.outcomes(context.preset.windows.history),
         sizing=context.preset.sizing,
         absent=(*observed.absent, *reflections.absent),
-        gains_in_a_row=context.position.gains_in_a_row,
         reports=observed.own,
         moment=turn.market.now if turn.within_session else None,
         preference=owner.preference or context.preset.preference,

@@ -25,10 +25,9 @@ from engine.cycle.step import Finding, Observations, StepContext
 from engine.cycle.turn import Turn
 from engine.domain.macro import MacroRelease
 from engine.domain.market import Filing, PriceHistory, Symbol
-from engine.domain.portfolio import ZERO
+from engine.domain.portfolio import ZERO, PositionContext
 from engine.domain.recollection import Recollection
 from engine.errors import ConfigError
-from engine.execution.limits import PositionContext
 from engine.market.chart_specs import indicator_table, kline_chart
 from engine.market.moves import last_sessions
 from engine.user_code import failures_of
@@ -43,7 +42,7 @@ def position(turn: Turn, symbol: Symbol, owner: str, bars: PriceHistory) -> Posi
         value = portfolio.value({held: turn.price(held) for held in portfolio.positions})
     held = portfolio.positions.get(symbol)
     return PositionContext(
-        quantity=ZERO if held is None else held.quantity,
+        shares=ZERO if held is None else held.quantity,
         price=turn.price(symbol) if len(bars) else ZERO,
         average_cost=ZERO if held is None else held.average_cost,
         cash=portfolio.cash - reserved,
@@ -169,7 +168,7 @@ def _inputs(context: StepContext, observed: Observations, answers: dict[str, Ans
         filings=tuple(observed.filings),
         macro=tuple(observed.macro.value or ()),
         outcomes=context.outcomes(context.preset.windows.history),
-        holding=context.holding,
+        holding=context.position,
         recollections=observed.recollections,
         answers=answers,
     )

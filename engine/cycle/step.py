@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any, Generic, TypeVar
 
-from engine.agents.agent import A, Agent, Answer, Holding, Report, V
+from engine.agents.agent import A, Agent, Answer, Report, V
 from engine.agents.ask import Asker, Reply
 from engine.agents.chart_reading import CHART, ChartReading
 from engine.agents.immediate_reflection import ImmediateReflection
@@ -28,8 +28,8 @@ from engine.cycle.turn import Turn
 from engine.domain.decision import Outcome
 from engine.domain.macro import MacroRelease
 from engine.domain.market import Filing, NewsItem, PriceHistory, Symbol
+from engine.domain.portfolio import PositionContext
 from engine.domain.recollection import Recollection
-from engine.execution.limits import PositionContext
 from engine.messages.events import Event, StepStarted
 from engine.preset import Preset
 from engine.settings import Owner
@@ -93,21 +93,6 @@ class StepContext:
     def news(self) -> Sequence[NewsItem]:
         """The news since the last decision."""
         return self.turn.market.news(self.symbol, self.turn.news_after)
-
-    @property
-    def holding(self) -> Holding:
-        """The position and the cash as agents see them."""
-        position = self.position
-        return Holding(
-            shares=position.quantity,
-            price=position.price,
-            average_cost=position.average_cost,
-            value=position.value,
-            cash=position.cash,
-            cash_fraction=position.cash_fraction,
-            unrealized=position.unrealized,
-            unrealized_fraction=position.gain,
-        )
 
     def outcomes(self, last: int) -> tuple[Outcome, ...]:
         """The owner's last outcomes in the symbol, at most `last`."""

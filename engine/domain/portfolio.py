@@ -114,3 +114,38 @@ class Portfolio:
         else:
             held[symbol] = Position(after, price)
         return Portfolio(cash, held, self.money_step)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PositionContext:
+    """A book's position in a symbol at the moment of the decision, in the quote currency.
+
+    shares: held, negative when short.
+    price: of the moment, or the last close.
+    average_cost: per share; zero where nothing is held.
+    cash: net of what open buys may still take.
+    value: of the whole book.
+    gains_in_a_row: sessions in a row, up to the last, that closed higher.
+    """
+
+    shares: Decimal
+    price: Decimal
+    average_cost: Decimal
+    cash: Decimal
+    value: Decimal
+    gains_in_a_row: int = 0
+
+    @property
+    def cash_fraction(self) -> Decimal:
+        """Cash over the portfolio's value; zero where the value is."""
+        return self.cash / self.value if self.value > 0 else ZERO
+
+    @property
+    def unrealized(self) -> Decimal:
+        """Profit that is not realized yet, in the quote currency."""
+        return (self.price - self.average_cost) * self.shares
+
+    @property
+    def unrealized_fraction(self) -> Decimal:
+        """Unrealized gain over average cost, as a fraction; zero where nothing is held."""
+        return self.price / self.average_cost - 1 if self.shares and self.average_cost > 0 else ZERO

@@ -1,7 +1,7 @@
-"""The person's hand on the desk: the kill switch, and the word on orders that wait for one.
+"""Operator controls of a desk: the kill switch, approval and veto.
 
-A word is a row of the journal's commands and takes effect by standing there: whoever trades reads it before every
-order, in whatever process it was said. The last word counts.
+A command is a row of the journal and takes effect by being there: whoever trades reads it before every order, in
+whatever process it was given. The last one counts.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from engine.journal.writer import JournalWriter
 
 PATIENCE = 30.0
-"""Seconds that a word waits for the journal's write lock: longer than a run ever holds it."""
+"""Seconds that a command waits for the journal's write lock: longer than a run ever holds it."""
 
 NEXT_SESSION = timedelta(days=14)
 """Within so many days a market opens again, whatever the holidays."""
@@ -41,7 +41,7 @@ class Halted:
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """The last word on an order: approved, or (False) vetoed, when (UTC), and the reason of a veto."""
+    """The last command about an order: approved, or (False) vetoed, when (UTC), and the reason of a veto."""
 
     approved: bool
     time: datetime
@@ -58,20 +58,19 @@ def halted(reader: JournalReader) -> Halted | None:
 
 
 def approvals(reader: JournalReader, order_ids: Collection[str] | None = None) -> Mapping[str, Approval]:
-    """The last word on every order that anything was said about, by order id; `order_ids` narrows to these, which is
-    quick whatever was said in years."""
-    words: dict[str, Approval] = {}
+    """The last approval or veto by order id; `order_ids` narrows to these, which is quick however many there were."""
+    last: dict[str, Approval] = {}
     for time, command in reader.commands(Approve, Veto, about=order_ids):
         match command:
             case Approve(order_id):
-                words[order_id] = Approval(True, time)
+                last[order_id] = Approval(True, time)
             case Veto(order_id, reason):
-                words[order_id] = Approval(False, time, reason)
-    return words
+                last[order_id] = Approval(False, time, reason)
+    return last
 
 
 def not_sent(reader: JournalReader) -> tuple[OrderEntry, ...]:
-    """Orders that are meant and were never handed over: they wait for approval, for the end of a halt, or for the run
+    """Orders that are intended and were never submitted: they wait for approval, for the end of a halt, or for the run
     that is at work."""
     return tuple(entry for entry in reader.orders(open_only=True) if entry.order.state is OrderState.INTENDED)
 
@@ -85,66 +84,63 @@ def stays_until(calendar: Calendar, symbols: Iterable[Symbol], session: date) ->
 
 
 def halt(journal: Path, now: datetime, reason: str = "") -> tuple[Halted, bool]:
-    """Halts the desk of a journal, one that never ran included; how it is halted now, and whether it was not before
-    (a second halt changes nothing). Raises what JournalWriter raises."""
+    """Halt the desk of a journal, one that never ran included. Returns its halt, and True where it was not halted
+    before: a second halt changes nothing. Raises what JournalWriter raises."""
     with _writing(journal) as writer:
         with JournalReader(journal) as reader:
             before = halted(reader)
         if before is not None:
             return before, False
-        _say(writer, Halt(reason), now)
+        writer.command_done(writer.command(Halt(reason), now), now)
     return Halted(now, reason), True
 
 
 def resume(journal: Path, now: datetime) -> Halted | None:
-    """Ends a halt; what it was, or None where the desk was not halted. Raises what JournalWriter raises."""
+    """End a halt. Returns it, or None where the desk was not halted. Raises what JournalWriter raises."""
     if not journal.exists():
         return None
     with _writing(journal) as writer:
         with JournalReader(journal) as reader:
             before = halted(reader)
         if before is not None:
-            _say(writer, Resume(), now)
+            writer.command_done(writer.command(Resume(), now), now)
     return before
 
 
 def approve(journal: Path, order_ids: Iterable[str], now: datetime) -> None:
-    """Writes down that orders may be sent. Raises what JournalWriter raises."""
-    with _writing(journal) as writer:
-        for order_id in order_ids:
-            _say(writer, Approve(order_id), now)
+    """Write down that orders may be sent. Raises what JournalWriter raises."""
+    _give(journal, map(Approve, order_ids), now)
 
 
 def veto(journal: Path, order_ids: Iterable[str], now: datetime, reason: str = "") -> None:
-    """Writes down that orders must not be sent. Raises what JournalWriter raises."""
-    with _writing(journal) as writer:
-        for order_id in order_ids:
-            _say(writer, Veto(order_id, reason), now)
+    """Write down that orders must not be sent. Raises what JournalWriter raises."""
+    _give(journal, (Veto(order_id, reason) for order_id in order_ids), now)
 
 
 def carry_out(journal: Path, command: Command, now: datetime) -> str:
-    """Does what a Halt, Resume, Approve or Veto asks for and says in a sentence what came of it. Raises
-    InvariantBroken for any other command, and what JournalWriter raises."""
+    """Do what a Halt, Resume, Approve or Veto asks for, and return the result as a sentence. Raises InvariantBroken for
+    any other command, and what JournalWriter raises."""
     match command:
         case Halt(reason):
-            how, new = halt(journal, now, reason)
-            return "HALTED: no order is sent until the desk is resumed" if new else f"halted since {how.since:%H:%M}"
+            halted_since, new = halt(journal, now, reason)
+            return (
+                "HALTED: no order is sent until the desk is resumed"
+                if new
+                else f"halted since {halted_since.since:%H:%M}"
+            )
         case Resume():
             return "the desk goes on" if resume(journal, now) is not None else "the desk is not halted"
-        case Approve(order_id) | Veto(order_id) if (stands := _past_a_word(journal, order_id)) is not None:
-            return f"{order_id} is {stands} already"
-        case Approve(order_id):
-            approve(journal, [order_id], now)
-            return f"approved: {order_id}"
-        case Veto(order_id, reason):
-            veto(journal, [order_id], now, reason)
-            return f"vetoed: {order_id}"
+        case Approve(order_id) | Veto(order_id) if (state := _settled_state(journal, order_id)) is not None:
+            return f"{order_id} is {state} already"
+        case Approve(order_id) | Veto(order_id):
+            _give(journal, [command], now)
+            return f"{'approved' if isinstance(command, Approve) else 'vetoed'}: {order_id}"
         case _:
-            raise InvariantBroken(f"{type(command).__name__} is no word of a person on the desk")
+            raise InvariantBroken(f"{type(command).__name__} is no operator control")
 
 
-def _past_a_word(journal: Path, order_id: str) -> OrderState | None:
-    """The state of an order that is no longer only meant, so that no word on it can count; else None."""
+def _settled_state(journal: Path, order_id: str) -> OrderState | None:
+    """The state of an order that is no longer only intended, so that no command about it can count; else None."""
     if not journal.exists():
         return None
     with JournalReader(journal) as reader:
@@ -159,6 +155,8 @@ def _writing(journal: Path) -> JournalWriter:
     return JournalWriter(journal, wait=PATIENCE)
 
 
-def _say(writer: JournalWriter, command: Command, now: datetime) -> None:
-    """A word takes effect by standing: it never waits for anybody to carry it out."""
-    writer.command_done(writer.command(command, now), now)
+def _give(journal: Path, commands: Iterable[Command], now: datetime) -> None:
+    """Write commands down, each done at once: it takes effect by being there and waits for nobody."""
+    with _writing(journal) as writer:
+        for command in commands:
+            writer.command_done(writer.command(command, now), now)

@@ -16,43 +16,8 @@ from types import MappingProxyType
 from engine.domain.decision import Action, Cut, Proposal, SizingRule
 from engine.domain.market import Symbol
 from engine.domain.order import Order, Side, order_id
-from engine.domain.portfolio import CENT, SHARE_STEP, ZERO
+from engine.domain.portfolio import CENT, SHARE_STEP, ZERO, PositionContext
 from engine.settings import Band, Sizing
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PositionContext:
-    """A book's position in a symbol at the moment of the decision, in the quote currency.
-
-    quantity: shares held.
-    price: of the moment, or the last close.
-    average_cost: per share; zero where nothing is held.
-    cash: net of what open buys may still take.
-    value: of the whole book.
-    gains_in_a_row: sessions in a row, up to the last, that closed higher.
-    """
-
-    quantity: Decimal
-    price: Decimal
-    average_cost: Decimal
-    cash: Decimal
-    value: Decimal
-    gains_in_a_row: int
-
-    @property
-    def cash_fraction(self) -> Decimal:
-        """Cash over the portfolio's value; zero where the value is."""
-        return self.cash / self.value if self.value > 0 else ZERO
-
-    @property
-    def unrealized(self) -> Decimal:
-        """Profit that is not realized yet, in the quote currency."""
-        return (self.price - self.average_cost) * self.quantity
-
-    @property
-    def gain(self) -> Decimal:
-        """Unrealized gain over average cost, as a fraction; zero where nothing is held."""
-        return self.price / self.average_cost - 1 if self.quantity and self.average_cost > 0 else ZERO
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +51,13 @@ def size(proposal: Proposal, position: PositionContext, sizing: Sizing) -> Sized
 
 
 def _violation(action: Action, rule: SizingRule | None, band: Band, position: PositionContext, sizing: Sizing) -> str:
-    if action is Action.SELL and position.quantity <= 0 and not sizing.allow_short:
+    if action is Action.SELL and position.shares <= 0 and not sizing.allow_short:
         return "nothing is held to be sold"
     if band.cash_above is not None and position.cash_fraction <= band.cash_above:
         return f"cash is {position.cash_fraction:.2%} of the portfolio and has to be above {band.cash_above:.0%}"
-    if rule is SizingRule.GAIN_OVER_COST and position.gain <= sizing.gain_over_cost:
-        return f"the gain over average cost is {position.gain:.2%} and has to be above {sizing.gain_over_cost:.0%}"
+    if rule is SizingRule.GAIN_OVER_COST and position.unrealized_fraction <= sizing.gain_over_cost:
+        gain = f"{position.unrealized_fraction:.2%}"
+        return f"the gain over average cost is {gain} and has to be above {sizing.gain_over_cost:.0%}"
     if rule is SizingRule.GAINS_IN_A_ROW and position.gains_in_a_row < sizing.gains_in_a_row:
         return f"the close rose {position.gains_in_a_row} sessions in a row, not {sizing.gains_in_a_row}"
     return ""
@@ -256,7 +222,7 @@ def _buy_whole(
 def _sell(batch: Batch, request: Request) -> Approved | Refused:
     asked, position = request.sized.size, request.position
     wanted = position.value * asked / HUNDRED / position.price
-    free = position.quantity - request.queued
+    free = position.shares - request.queued
     quantity = wanted if batch.sizing.allow_short else min(wanted, free)
     quantity = quantity.quantize(ONE if request.symbol in batch.whole_shares else SHARE_STEP, ROUND_DOWN)
     if quantity <= 0:

@@ -116,9 +116,9 @@ def _secure_gains(case: Case) -> Choice | None:
     if holding.unrealized_fraction > sizing.gain_over_cost:
         rule = SizingRule.GAIN_OVER_COST
         why = f"the position is {percent(holding.unrealized_fraction)} over cost and the price is stretched"
-    elif case.view.gains_in_a_row >= sizing.gains_in_a_row:
+    elif case.view.holding.gains_in_a_row >= sizing.gains_in_a_row:
         rule = SizingRule.GAINS_IN_A_ROW
-        why = f"{case.view.gains_in_a_row} sessions of gains in a row have stretched the price"
+        why = f"{case.view.holding.gains_in_a_row} sessions of gains in a row have stretched the price"
     else:
         return None
     band = sizing.sell.get(rule)

@@ -157,7 +157,7 @@ def _price_view(view: EvidenceView, case: Case) -> str:
         return f"{label}: {'. '.join(view.chart.lines())}"
     if view.immediate is not None:
         return f"{label}: {clean(view.immediate.reason, 600)}"
-    return f"{label}: {view.gains_in_a_row} sessions of gains in a row"
+    return f"{label}: {view.holding.gains_in_a_row} sessions of gains in a row"
 
 
 def _lessons(view: EvidenceView, layers: Sequence[LayerLeaning]) -> str:

@@ -1,4 +1,4 @@
-"""Counts what a run asked its models, and says each answer as an event and in words."""
+"""The use of models by a run, call by call, and the event of each answer."""
 
 from __future__ import annotations
 
@@ -12,55 +12,41 @@ from engine.journal.entries import AnswerEntry, CallCost
 from engine.messages.answer_text import answer_text
 from engine.messages.events import AgentAnswered
 
+COUNTS = ("calls", "cached_calls", "abstentions", "input_tokens", "output_tokens")
+"""The figures of ModelUse that add up, beside the cost."""
+
 
 class CostMeter:
-    """Adds up the calls of a run. `sent back` answers cost like any other; an abstention is counted once."""
+    """The sum of a run's calls. An answer that was sent back costs like any other; an abstention is counted once."""
 
     def __init__(self, spec: str) -> None:
         self.use = ModelUse(spec=spec)
 
     def count(self, record: AnswerRecord | AnswerEntry) -> None:
-        """Adds one call. The cost of a run is unknown (None) once that of one call is."""
+        """Add one call. The cost of a run is unknown (None) once that of one call is."""
         result = record.result
-        self.add(
-            ModelUse(
-                spec=self.use.spec,
-                calls=1,
-                cached_calls=int(result.cached),
-                abstentions=int(record.outcome == "abstained"),
-                input_tokens=result.usage.input_tokens,
-                output_tokens=result.usage.output_tokens,
-                cost=result.cost,
-            )
+        call = ModelUse(
+            spec=self.use.spec,
+            calls=1,
+            cached_calls=int(result.cached),
+            abstentions=int(record.outcome == "abstained"),
+            input_tokens=result.usage.input_tokens,
+            output_tokens=result.usage.output_tokens,
+            cost=result.cost,
         )
+        self.add(call)
 
     def goes_on(self, calls: Iterable[CallCost]) -> None:
-        """Adds what the run had asked before it was killed, or waited."""
+        """Add what the run had asked before it was killed, or waited."""
         for call in calls:
-            self.add(
-                ModelUse(
-                    spec=self.use.spec,
-                    calls=1,
-                    cached_calls=int(call.cached),
-                    abstentions=int(call.abstained),
-                    input_tokens=call.input_tokens,
-                    output_tokens=call.output_tokens,
-                    cost=call.cost,
-                )
-            )
+            use = ModelUse(spec=self.use.spec, calls=1, cached_calls=int(call.cached), abstentions=int(call.abstained))
+            self.add(replace(use, input_tokens=call.input_tokens, output_tokens=call.output_tokens, cost=call.cost))
 
     def add(self, use: ModelUse) -> None:
-        """Adds what was paid, such as for vectors beside the agents' answers."""
+        """Add what was paid, such as for vectors beside the agents' answers."""
+        sums = {name: getattr(self.use, name) + getattr(use, name) for name in COUNTS}
         cost = None if self.use.cost is None or use.cost is None else self.use.cost + use.cost
-        self.use = replace(
-            self.use,
-            calls=self.use.calls + use.calls,
-            cached_calls=self.use.cached_calls + use.cached_calls,
-            abstentions=self.use.abstentions + use.abstentions,
-            input_tokens=self.use.input_tokens + use.input_tokens,
-            output_tokens=self.use.output_tokens + use.output_tokens,
-            cost=cost,
-        )
+        self.use = replace(self.use, **sums, cost=cost)
 
 
 def use_of(answers: Iterable[AnswerEntry]) -> ModelUse:

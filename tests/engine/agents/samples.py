@@ -8,11 +8,11 @@ from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
 
-from engine.agents.agent import Holding
 from engine.agents.ask import AnswerRecord, Asker, QuestionKey
 from engine.agents.decision import DecisionView
 from engine.domain.decision import Action, Outcome
 from engine.domain.model_call import FailureKind, ModelFailure, ModelRequest, ModelResult
+from engine.domain.portfolio import PositionContext
 from engine.preset import load_preset
 
 DAY = date(2023, 6, 1)
@@ -65,19 +65,11 @@ class Desk:
         self.asker = Asker({"default": model}, {}, self.records.append, lambda a, t: self.deltas.append((a, t)))
 
 
-def holding(**changes: str) -> Holding:
+def holding(gains_in_a_row: int = 0, **changes: str) -> PositionContext:
     """Half invested, 5.59 percent in profit."""
-    values = {
-        "shares": "100",
-        "price": "180",
-        "average_cost": "170.47",
-        "value": "36000",
-        "cash": "18000",
-        "cash_fraction": "0.5",
-        "unrealized": "953",
-        "unrealized_fraction": "0.0559",
-    }
-    return Holding(**{name: Decimal(value) for name, value in (values | changes).items()})
+    values = {"shares": "100", "price": "180", "average_cost": "170.47", "value": "36000", "cash": "18000"}
+    figures = {name: Decimal(value) for name, value in (values | changes).items()}
+    return PositionContext(**figures, gains_in_a_row=gains_in_a_row)
 
 
 def outcome(days_ago: int, action: Action = Action.BUY, reward: str = "0.01", factors: str = "dip: low") -> Outcome:

@@ -91,10 +91,9 @@ def test_the_rules_are_told_with_the_presets_numbers() -> None:
 def test_the_decision_reads_portfolio_reports_history_and_who_is_absent() -> None:
     view = decision_view(
         news=NEWS,
-        holding=holding(shares="12.5", average_cost="0"),
+        holding=holding(shares="12.5", gains_in_a_row=4),
         outcomes=(outcome(2, Action.SELL, "-0.0042", "reversal: broke <b>down</b>"),),
         absent=("chart: abstained, timed out",),
-        gains_in_a_row=4,
     )
     _, user = rendered("decision", view)
     for told in (

@@ -7,14 +7,15 @@ from typing import get_type_hints
 
 import pytest
 
-from engine.agents.agent import Holding, Reads
+from engine.agents.agent import Reads
 from engine.agents.registry import registered, waits_for
 from engine.domain.decision import Outcome
+from engine.domain.portfolio import PositionContext
 from engine.domain.recollection import Recollection
 from engine.errors import ConfigError
 from engine.preset import load_preset
 
-SHOWS = {Recollection: Reads.MEMORY, Outcome: Reads.HISTORY, Holding: Reads.HISTORY}
+SHOWS = {Recollection: Reads.MEMORY, Outcome: Reads.HISTORY, PositionContext: Reads.HISTORY}
 
 
 @pytest.mark.parametrize("name", registered())

@@ -76,7 +76,7 @@ async def test_the_streak_of_gains_that_the_decision_reads(closes: list[int], st
 
     (request,) = model.requests
     assert isinstance(request.view, DecisionView)
-    assert request.view.gains_in_a_row == streak
+    assert request.view.holding.gains_in_a_row == streak
 
 
 async def test_a_streak_does_not_break_at_a_split() -> None:
@@ -85,7 +85,7 @@ async def test_a_streak_does_not_break_at_a_split() -> None:
     model = ScriptedModel(hold)
     await cycle(model, turn(known), known)
 
-    assert model.requests[0].view.gains_in_a_row == 3
+    assert model.requests[0].view.holding.gains_in_a_row == 3
 
 
 async def test_the_decision_reads_the_portfolio_as_it_stands() -> None:

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from engine.domain.decision import Action
 from engine.domain.execution import ExecutionRules
 from engine.domain.order import Side
-from engine.domain.portfolio import Portfolio, Position
-from engine.execution.limits import Approved, Batch, Funds, PositionContext, Refused, Request, Sized, cost, limit
+from engine.domain.portfolio import Portfolio, Position, PositionContext
+from engine.execution.limits import Approved, Batch, Funds, Refused, Request, Sized, cost, limit
 from engine.preset import load_preset
 from engine.simulation.simulated_broker import SimulatedBroker
 from tests.engine.desks import bars
@@ -28,7 +28,7 @@ BUY, SELL, HOLD, ABSTAIN = Action.BUY, Action.SELL, Action.HOLD, Action.ABSTAIN
 
 def position(cash: str = "50000", quantity: str = "0", price: str = "100", value: str = "100000") -> PositionContext:
     return PositionContext(
-        quantity=Decimal(quantity),
+        shares=Decimal(quantity),
         price=Decimal(price),
         average_cost=Decimal(price),
         cash=Decimal(cash),
@@ -160,7 +160,7 @@ def test_a_batch_keeps_the_floor_the_range_and_the_holdings_through_the_market(
     value = portfolio.value(decided_at)
     stand = {
         s: PositionContext(
-            quantity=portfolio.quantity(s),
+            shares=portfolio.quantity(s),
             price=decided_at[s],
             average_cost=Decimal(1),
             cash=portfolio.cash,
@@ -329,7 +329,7 @@ def test_eight_owners_of_four_symbols_never_reserve_cash_twice_or_cross_a_floor(
 def _request(drawn: Books, values: Mapping[str, Decimal], symbol: str, owner: str, sized: Sized) -> Request:
     book = drawn.books[owner]
     where = PositionContext(
-        quantity=book.quantity(symbol),
+        shares=book.quantity(symbol),
         price=drawn.prices[symbol],
         average_cost=Decimal(1),
         cash=book.cash,

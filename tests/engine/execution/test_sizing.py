@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.domain.decision import Action, Proposal, SizingRule
-from engine.execution.limits import PositionContext, size
+from engine.domain.portfolio import PositionContext
+from engine.execution.limits import size
 from engine.preset import load_preset
 
 FINVISION = load_preset("finvision").sizing
@@ -20,7 +21,7 @@ def standing(
     cash: str = "50000", quantity: str = "100", price: str = "100", cost: str = "100", streak: int = 0
 ) -> PositionContext:
     return PositionContext(
-        quantity=Decimal(quantity),
+        shares=Decimal(quantity),
         price=Decimal(price),
         average_cost=Decimal(cost),
         cash=Decimal(cash),
@@ -137,7 +138,7 @@ MONEY = st.decimals(-1000, 10**9, places=2)
     st.none() | st.sampled_from(SizingRule),
     st.builds(
         PositionContext,
-        quantity=st.decimals(-100, 10**6, places=9),
+        shares=st.decimals(-100, 10**6, places=9),
         price=st.decimals("0.000000001", 10**6, places=9),
         average_cost=st.decimals(0, 10**6, places=9),
         cash=MONEY,
@@ -156,4 +157,4 @@ def test_whatever_is_asked_the_size_is_in_range_and_every_change_is_told(
     if action in (BUY, SELL):
         assert bool(sized.cuts) == (sized.action is not action or sized.size != asked)
     if sized.action is SELL:
-        assert where.quantity > 0
+        assert where.shares > 0

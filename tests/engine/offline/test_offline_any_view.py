@@ -161,7 +161,6 @@ async def test_any_facts_and_memories_get_a_valid_recommendation(
             "tools": TOOLS,
             "recollections": MEMORIES,
             "preference": st.sampled_from(["aggressive", "moderate", "conservative"]),
-            "gains_in_a_row": st.integers(0, 5),
         }
     )
 )

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.agents.agent import Holding, Report
+from engine.agents.agent import Report
 from engine.agents.chart_reading import CHART, ChartReading, ChartView, Reading
 from engine.agents.decision import DECISION, DecisionView
 from engine.agents.evidence import unresolved_figures
@@ -27,6 +27,7 @@ from engine.agents.reflections import (
 from engine.domain.decision import Action, Outcome, SizingRule
 from engine.domain.market import Bar, PriceHistory
 from engine.domain.model_call import FailureKind, Message, ModelRequest
+from engine.domain.portfolio import PositionContext
 from engine.market.chart_specs import indicator_table, kline_chart, signal_chart
 from engine.offline.model import OfflineModel
 from engine.preset import load_preset
@@ -156,19 +157,18 @@ SIGNAL_REVIEWS = st.builds(
     ),
 )
 HOLDINGS = st.builds(
-    lambda shares, cash, gain: Holding(
+    lambda shares, cash, gain, streak: PositionContext(
         shares=shares,
         price=Decimal("180.25"),
-        average_cost=Decimal("150.5") if shares else Decimal(0),
+        average_cost=Decimal("180.25") / (1 + gain) if shares else Decimal(0),
         value=shares * Decimal("180.25") + cash,
         cash=cash,
-        cash_fraction=cash / (shares * Decimal("180.25") + cash),
-        unrealized=gain * 100,
-        unrealized_fraction=gain,
+        gains_in_a_row=streak,
     ),
     st.sampled_from([Decimal(0), Decimal("0.5"), Decimal(300)]),
     st.sampled_from([Decimal(1), Decimal(2500), Decimal(90000)]),
     st.sampled_from([Decimal("-0.21"), Decimal(0), Decimal("0.0512"), Decimal("0.4")]),
+    st.integers(0, 9),
 )
 VIEWS = st.builds(
     DecisionView,
@@ -184,7 +184,6 @@ VIEWS = st.builds(
     outcomes=OUTCOMES,
     sizing=st.just(SIZING),
     absent=st.lists(st.sampled_from(["news: there was none", "chart: abstained"]), max_size=2).map(tuple),
-    gains_in_a_row=st.integers(0, 9),
     reports=st.lists(
         st.builds(Report, st.just("volume"), st.just(("Pressure: buying.", "Reason: 1.25 times.")), st.integers(-1, 1)),
         max_size=3,
@@ -208,7 +207,7 @@ async def test_any_view_gets_a_decision_inside_the_rules(view: DecisionView) -> 
         if answer.rule is SizingRule.GAIN_OVER_COST:
             assert view.holding.unrealized_fraction > SIZING.gain_over_cost
         if answer.rule is SizingRule.GAINS_IN_A_ROW:
-            assert view.gains_in_a_row >= SIZING.gains_in_a_row
+            assert view.holding.gains_in_a_row >= SIZING.gains_in_a_row
     assert unresolved_figures(answer.explanation, reply.inputs) == ()
 
 
