@@ -23,7 +23,7 @@ from connectors.alpaca.failures import (
     query_refused,
     refuses_keys,
 )
-from connectors.alpaca.json_fields import Raw, json_object, json_objects, number, parse_json, text_of, to_wire
+from connectors.alpaca.json_fields import Fields, Raw, json_object, json_objects, parse_json, text_of, to_wire
 from connectors.alpaca.orders import activity, broker_order, order_body, update_of
 from connectors.alpaca.settings import AlpacaSettings
 from connectors.rate_limited_http import HttpError, RateLimitedClient
@@ -79,8 +79,8 @@ class AlpacaBroker:
         for _ in range(_SNAPSHOTS):
             positions = await self._trading.query("positions", lambda client: client.get_all_positions())
             after = await self._account()
-            if number(after, "cash", "the broker's account") == number(before, "cash", "the broker's account"):
-                return broker_account(after, json_objects(positions, "the broker's positions"))
+            if after.number("cash") == before.number("cash"):
+                return broker_account(after.raw, json_objects(positions, "the broker's positions"))
             before = after
         raise TryAgainLater("the account's cash moves while it is being read: try again when its orders have filled")
 
@@ -173,7 +173,7 @@ class AlpacaBroker:
 
     async def clock(self) -> BrokerClock:
         """The broker's time."""
-        return broker_clock(json_object(await self._get("/v2/clock"), "the broker's clock"))
+        return broker_clock(await self._get("/v2/clock"))
 
     async def session_hours(self, first: date, last: date) -> Sequence[SessionHours]:
         """The sessions of the broker's calendar, both days included."""
@@ -188,9 +188,9 @@ class AlpacaBroker:
 
     # Requests
 
-    async def _account(self) -> Raw:
+    async def _account(self) -> Fields:
         document = await self._trading.query("account", lambda client: client.get_account())
-        return json_object(document, "the broker's account")
+        return Fields(json_object(document, "the broker's account"), "the broker's account")
 
     async def _refused(self, order_id: str, refusal: HttpRefusal) -> OrderUpdate:
         """Result of an error status for an order: refused, placed before, or unknown."""

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
-from typing import Any
+from typing import Any, NoReturn
 
 from engine.domain.market import Symbol, is_crypto
 from engine.errors import MalformedData
@@ -48,56 +49,60 @@ def text_of(raw: Raw, name: str) -> str:
     return "" if value is None else str(value)
 
 
-def required_text(raw: Raw, name: str, where: str) -> str:
-    """A text that must exist. Raises MalformedData."""
-    found = text_of(raw, name)
-    if not found:
-        raise MalformedData(f"{where}: {name} is missing; {_ADVICE}")
-    return found
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """One JSON object of the broker's, read by field; `where` names it in errors. Raises MalformedData."""
 
+    raw: Raw
+    where: str
 
-def flag(raw: Raw, name: str) -> bool:
-    """True where a field says so; a missing one is False."""
-    return str(raw.get(name)).lower() == "true"
+    def text(self, name: str) -> str:
+        """A text, empty where it is missing."""
+        return text_of(self.raw, name)
 
+    def required(self, name: str) -> str:
+        """A text that must exist."""
+        return self.text(name) or self._missing(name)
 
-def number(raw: Raw, name: str, where: str) -> Decimal:
-    """A number that money depends on, written as text or not. Raises MalformedData naming it."""
-    found = number_or_none(raw, name, where)
-    if found is None:
-        raise MalformedData(f"{where}: {name} is missing; {_ADVICE}")
-    return found
+    def flag(self, name: str) -> bool:
+        """True where a field says so; a missing one is False."""
+        return str(self.raw.get(name)).lower() == "true"
 
+    def number(self, name: str) -> Decimal:
+        """A number that money depends on, written as text or not."""
+        number = self.number_or_none(name)
+        return self._missing(name) if number is None else number
 
-def number_or_none(raw: Raw, name: str, where: str) -> Decimal | None:
-    """A number as `number` reads it; None where it is missing, null or empty."""
-    value = raw.get(name)
-    if value is None or value == "":
-        return None
-    try:
-        found = Decimal("NaN") if isinstance(value, bool) else Decimal(str(value))
-    except InvalidOperation:
-        found = Decimal("NaN")
-    if not found.is_finite():
-        raise MalformedData(f"{where}: {name} is no number but {_shown(value)}; {_ADVICE}")
-    return found
+    def number_or_none(self, name: str) -> Decimal | None:
+        """A number as `number` reads it; None where it is missing, null or empty."""
+        value = self.raw.get(name)
+        if value is None or value == "":
+            return None
+        try:
+            number = Decimal("NaN") if isinstance(value, bool) else Decimal(str(value))
+        except InvalidOperation:
+            number = Decimal("NaN")
+        if not number.is_finite():
+            raise MalformedData(f"{self.where}: {name} is no number but {_shown(value)}; {_ADVICE}")
+        return number
 
+    def moment(self, name: str) -> datetime:
+        """A time in UTC; one without an offset is UTC already, a bare date its beginning."""
+        moment = self.moment_or_none(name)
+        if moment is None:
+            raise MalformedData(f"{self.where}: {name} is no time but {_shown(self.raw.get(name))}; {_ADVICE}")
+        return moment
 
-def moment(raw: Raw, name: str, where: str) -> datetime:
-    """A time in UTC; one without an offset is UTC already, a bare date its beginning. Raises MalformedData."""
-    found = moment_or_none(raw, name)
-    if found is None:
-        raise MalformedData(f"{where}: {name} is no time but {_shown(raw.get(name))}; {_ADVICE}")
-    return found
+    def moment_or_none(self, name: str) -> datetime | None:
+        """A time as `moment` reads it; None where it is missing or cannot be read."""
+        try:
+            moment = datetime.fromisoformat(self.text(name))
+        except ValueError:
+            return None
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
-
-def moment_or_none(raw: Raw, name: str) -> datetime | None:
-    """A time as `moment` reads it; None where it is missing or cannot be read."""
-    try:
-        found = datetime.fromisoformat(text_of(raw, name))
-    except ValueError:
-        return None
-    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+    def _missing(self, name: str) -> NoReturn:
+        raise MalformedData(f"{self.where}: {name} is missing; {_ADVICE}")
 
 
 def exact(value: object) -> Decimal:

@@ -11,17 +11,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from decimal import ROUND_DOWN, Decimal
 
-from connectors.alpaca.json_fields import (
-    Raw,
-    from_wire,
-    moment,
-    moment_or_none,
-    number,
-    number_or_none,
-    required_text,
-    text_of,
-    to_wire,
-)
+from connectors.alpaca.json_fields import Fields, Raw, from_wire, text_of, to_wire
 from engine.domain.brokerage import Activity, ActivityKind, BrokerOrder
 from engine.domain.decimal_text import plain
 from engine.domain.market import is_crypto
@@ -72,22 +62,21 @@ def order_body(order: Order) -> dict[str, str]:
 
 def broker_order(raw: Raw) -> BrokerOrder:
     """An order of the broker's. Raises MalformedData naming a missing or invalid field."""
-    where = f"the broker's order {text_of(raw, 'client_order_id') or text_of(raw, 'id') or 'without an id'}"
-    filled = number_or_none(raw, "filled_qty", where) or ZERO
-    state, detail = _state_of(required_text(raw, "status", where).lower(), filled, raw)
-    if state is OrderState.FILLED:
-        filled = number(raw, "filled_qty", where)
+    name = text_of(raw, "client_order_id") or text_of(raw, "id") or "without an id"
+    fields = Fields(raw, f"the broker's order {name}")
+    filled = fields.number_or_none("filled_qty") or ZERO
+    state, detail = _state_of(fields.required("status").lower(), filled, fields)
     return BrokerOrder(
-        order_id=required_text(raw, "client_order_id", where),
-        broker_id=required_text(raw, "id", where),
-        symbol=from_wire(text_of(raw, "symbol"), text_of(raw, "asset_class")),
-        side=side_of(text_of(raw, "side") or _side_of_legs(raw), where),
+        order_id=fields.required("client_order_id"),
+        broker_id=fields.required("id"),
+        symbol=from_wire(fields.text("symbol"), fields.text("asset_class")),
+        side=side_of(fields.text("side") or _side_of_legs(raw), fields.where),
         state=state,
-        quantity=number_or_none(raw, "qty", where),
-        notional=number_or_none(raw, "notional", where),
-        filled_quantity=filled,
-        filled_average_price=number_or_none(raw, "filled_avg_price", where),
-        submitted_at=moment_or_none(raw, "submitted_at"),
+        quantity=fields.number_or_none("qty"),
+        notional=fields.number_or_none("notional"),
+        filled_quantity=fields.number("filled_qty") if state is OrderState.FILLED else filled,
+        filled_average_price=fields.number_or_none("filled_avg_price"),
+        submitted_at=fields.moment_or_none("submitted_at"),
         detail=detail,
     )
 
@@ -113,7 +102,7 @@ def _side_of_legs(raw: Raw) -> str:
     return text_of(first, "side") if isinstance(first, dict) else ""
 
 
-def _state_of(status: str, filled: Decimal, raw: Raw) -> tuple[OrderState, str]:
+def _state_of(status: str, filled: Decimal, fields: Fields) -> tuple[OrderState, str]:
     """State and detail of a status; an unknown one is an open order, with the status as detail."""
     state = _ENDS.get(status)
     if state is None:
@@ -122,9 +111,8 @@ def _state_of(status: str, filled: Decimal, raw: Raw) -> tuple[OrderState, str]:
         state = OrderState.CANCELED  # what has begun to fill can end, and cannot be undone
     if status in _PLAIN:
         return state, ""
-    parts = [f"the broker says {status.replace('_', ' ')}"]
-    parts += [text_of(raw, name) for name in ("reject_reason", "replaced_by") if text_of(raw, name)]
-    return state, ": ".join(parts)
+    parts = [f"the broker says {status.replace('_', ' ')}", fields.text("reject_reason"), fields.text("replaced_by")]
+    return state, ": ".join(filter(None, parts))
 
 
 def kind_of(name: str) -> ActivityKind:
@@ -138,57 +126,50 @@ def kind_of(name: str) -> ActivityKind:
 
 def activity(raw: Raw) -> Activity:
     """One entry. Raises MalformedData naming a missing or invalid field."""
-    name, identity = text_of(raw, "activity_type").upper(), required_text(raw, "id", "an activity at the broker")
-    kind, where = kind_of(name), f"the broker's activity {identity}"
-    found = text_of(raw, "symbol")
-    symbol = from_wire(found) if found else None
+    identity = Fields(raw, "an activity at the broker").required("id")
+    fields = Fields(raw, f"the broker's activity {identity}")
+    name, symbol = fields.text("activity_type").upper(), fields.text("symbol")
+    kind = kind_of(name)
     if kind is ActivityKind.FILL:
         return Activity(
             id=identity,
             kind=kind,
-            time=moment(raw, "transaction_time", where),
-            symbol=from_wire(required_text(raw, "symbol", where)),
-            broker_id=required_text(raw, "order_id", where),
-            side=side_of(text_of(raw, "side"), where),
-            quantity=abs(number(raw, "qty", where)),
-            price=number(raw, "price", where),
-            description=text_of(raw, "type") or name,
+            time=fields.moment("transaction_time"),
+            symbol=from_wire(fields.required("symbol")),
+            broker_id=fields.required("order_id"),
+            side=side_of(fields.text("side"), fields.where),
+            quantity=abs(fields.number("qty")),
+            price=fields.number("price"),
+            description=fields.text("type") or name,
         )
-    quantity, amount = _moved(raw, kind, where)
-    description = ": ".join(part for part in (_type_text(raw, name), text_of(raw, "description")) if part)
-    time = _day(raw) or moment_or_none(raw, "created_at") or moment_of_id(identity)
+    quantity, amount = _moved(fields, kind)
+    day = Fields({"date": fields.text("date")[:10]}, fields.where).moment_or_none("date")
     return Activity(
         id=identity,
         kind=kind,
-        time=time if time is not None else moment(raw, "date", where),
-        symbol=symbol,
+        time=day or fields.moment_or_none("created_at") or moment_of_id(identity) or fields.moment("date"),
+        symbol=from_wire(symbol) if symbol else None,
         quantity=quantity,
-        price=number_or_none(raw, "price", where),
+        price=fields.number_or_none("price"),
         amount=amount,
-        description=description,
+        description=": ".join(filter(None, (_type_text(fields, name), fields.text("description")))),
     )
 
 
-def _moved(raw: Raw, kind: ActivityKind, where: str) -> tuple[Decimal, Decimal]:
+def _moved(fields: Fields, kind: ActivityKind) -> tuple[Decimal, Decimal]:
     """Signed change of shares and cash of an entry; a canceled one has neither."""
-    if text_of(raw, "status").lower() == "canceled":
+    if fields.text("status").lower() == "canceled":
         return ZERO, ZERO
-    quantity = ZERO if kind in _CASH_ONLY else number_or_none(raw, "qty", where) or ZERO
-    amount = number_or_none(raw, "net_amount", where)
-    if amount is None and not quantity and kind not in _MAY_MOVE_NOTHING:
-        amount = number(raw, "net_amount", where)
+    quantity = ZERO if kind in _CASH_ONLY else fields.number_or_none("qty") or ZERO
+    may_lack_cash = quantity or kind in _MAY_MOVE_NOTHING
+    amount = fields.number_or_none("net_amount") if may_lack_cash else fields.number("net_amount")
     return quantity, amount or ZERO
 
 
-def _type_text(raw: Raw, name: str) -> str:
-    status = text_of(raw, "status").lower()
-    parts = [name or "no type", text_of(raw, "activity_sub_type"), "" if status == "executed" else status]
-    return " ".join(part for part in parts if part)
-
-
-def _day(raw: Raw) -> datetime | None:
-    """Day of an entry, at its beginning in UTC."""
-    return moment_or_none({"date": text_of(raw, "date")[:10]}, "date")
+def _type_text(fields: Fields, name: str) -> str:
+    status = fields.text("status").lower()
+    parts = (name or "no type", fields.text("activity_sub_type"), "" if status == "executed" else status)
+    return " ".join(filter(None, parts))
 
 
 def moment_of_id(identity: str) -> datetime | None:

@@ -58,7 +58,7 @@ def _now(settings: AlpacaSettings) -> datetime:
 
     from connectors.alpaca.account import broker_clock
     from connectors.alpaca.failures import query_refused, query_unanswered
-    from connectors.alpaca.json_fields import json_object, parse_json
+    from connectors.alpaca.json_fields import parse_json
 
     url = f"{settings.trading_url}{_CLOCK}"
     try:
@@ -72,7 +72,7 @@ def _now(settings: AlpacaSettings) -> datetime:
         document = parse_json(response.content)
     except ValueError:
         raise query_unanswered(settings, _CLOCK, "HTTP 200 with an answer that is not JSON") from None
-    return broker_clock(json_object(document, "the broker's clock")).now
+    return broker_clock(document).now
 
 
 BROKER = BrokerRegistration(
