@@ -6,9 +6,12 @@ registration's properties, never its name. The simulated market is no broker and
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+from engine.errors import PaperdeskError
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -64,3 +67,49 @@ class BrokerRegistration(Generic[S]):
     def is_real_time(self) -> bool:
         """True where prices move between two closes, so that a desk may run cycles within a session."""
         return self.open_feed is not None
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerService:
+    """The configured account at a broker.
+
+    What needs its address or keys raises ConfigError for an address that is not a paper account's, CredentialsRefused
+    for a missing key.
+    """
+
+    config: BrokerConfig
+    find: Callable[[], BrokerRegistration[Any]]
+    """Finder of the registration, which holds functions and so is not kept in a value that is pickled."""
+
+    @property
+    def registration(self) -> BrokerRegistration[Any]:
+        """Everything that the broker can do."""
+        return self.find()
+
+    @property
+    def settings(self) -> BrokerSettings:
+        """Addresses and keys."""
+        settings: BrokerSettings = self.registration.settings(self.config, os.environ)
+        return settings
+
+    def open(self, attempts: int | None = None) -> Broker:
+        """The account; `attempts` bounds how often a query is repeated. Nothing is requested yet."""
+        return self.registration.open_broker(self.settings, attempts)
+
+    def open_feed(self, clock: Clock) -> LiveFeed | None:
+        """The account's live feed; None where there is none. Nothing is requested yet."""
+        open_feed = self.registration.open_feed
+        return None if open_feed is None else open_feed(self.settings, clock)
+
+    def open_data(self) -> MarketDataService | None:
+        """The broker's market data; None where it provides none. Nothing is requested yet."""
+        open_data = self.registration.open_data
+        return None if open_data is None else open_data(self.settings)
+
+    def time(self) -> datetime | None:
+        """The broker's time, requested once and quickly; None where it does not answer."""
+        settings = self.settings
+        try:
+            return self.registration.now(settings)
+        except PaperdeskError:
+            return None  # a caller that needs it asks again, patiently, and gets the reason

@@ -7,13 +7,14 @@ pickled: a bench plays its runs in processes of their own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from engine.broker_registration import BrokerService
 from engine.config import Config
 from engine.domain.fetched import Fetched, Imported
 from engine.domain.market import Symbol
@@ -22,14 +23,11 @@ from engine.domain.model_price import PriceTable
 from engine.domain.model_spec import ModelSpec, ReplayMode
 from engine.domain.run import DataSpec, ModelUse
 from engine.ports import (
-    Broker,
     Calendar,
     ChartPainter,
     Clock,
     LanguageModel,
-    LiveFeed,
     MacroSource,
-    MarketDataService,
     MarketSource,
     Notifier,
 )
@@ -166,62 +164,6 @@ class FetchService(Protocol):
     @property
     def has_macro_key(self) -> bool:
         """True where the key of the macro series' service is there."""
-        ...
-
-
-class BrokerService(Protocol):
-    """The configured account at a broker. What needs its address or keys raises ConfigError for an address that is not
-    a paper account's and CredentialsRefused for a missing key."""
-
-    @property
-    def kind(self) -> str:
-        """The broker's name in configuration and journal."""
-        ...
-
-    @property
-    def title(self) -> str:
-        """The account in words."""
-        ...
-
-    @property
-    def key_variables(self) -> Sequence[str]:
-        """Environment variables of the account's keys."""
-        ...
-
-    @property
-    def brings_data(self) -> bool:
-        """True where the desk's data folder is fetched from it."""
-        ...
-
-    @property
-    def is_real_time(self) -> bool:
-        """True where prices go on between two closes, so that a desk may run cycles within a session."""
-        ...
-
-    @property
-    def described(self) -> Mapping[str, str]:
-        """Addresses and limits by name; never a key."""
-        ...
-
-    @property
-    def is_local(self) -> bool:
-        """True where the account is served on this machine, where its clock may run at any speed."""
-        ...
-
-    def open(self, attempts: int | None = None) -> Broker:
-        """The account. Nothing is asked yet; `attempts` bounds how often a question is repeated."""
-        ...
-
-    def open_feed(self, clock: Clock) -> LiveFeed | None:
-        """The account's live feed; None where there is none. Nothing is asked yet."""
-        ...
-
-    def open_data(self) -> MarketDataService:
-        """The broker's market data, or the usual vendor's for a broker that brings none."""
-        ...
-
-    def time(self) -> datetime | None:
-        """The broker's time, asked once and quickly; None where it does not answer."""
         ...
 
 

@@ -5,19 +5,17 @@ from __future__ import annotations
 
 import difflib
 import importlib
-import os
-from collections.abc import Mapping
-from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import connectors
-from engine.broker_registration import BrokerRegistration, BrokerSettings
+from engine.broker_registration import BrokerRegistration, BrokerService
 from engine.config import Config
-from engine.errors import ConfigError, PaperdeskError
+from engine.errors import ConfigError
 
 if TYPE_CHECKING:
-    from engine.ports import Broker, Clock, LiveFeed, MarketDataService
+    from engine.ports import MarketDataService
 
 SIMULATED = "simulated"
 """The `broker.kind` of a desk without a broker: its orders fill in the simulated market."""
@@ -25,65 +23,13 @@ DATA_VENDOR = "alpaca"
 """The broker whose data a desk fetches where its own brings none."""
 
 
-def broker_of(config: Config) -> BrokerRegistration[Any] | None:
-    """The registration of the configured broker; None on the simulated market. Raises ConfigError for a kind that no
-    broker has."""
+def broker_of(config: Config) -> BrokerService | None:
+    """The account at the configured broker; None on the simulated market.
+
+    Raises ConfigError for a kind that no broker has.
+    """
     kind = config.broker.kind
-    return None if kind == SIMULATED else _registration(kind)
-
-
-class ConfiguredBroker:
-    """BrokerService over the registration of the configured broker; `kind` is the name of its folder."""
-
-    def __init__(self, config: Config) -> None:
-        """Raise ConfigError for a kind that no broker has."""
-        self.kind = config.broker.kind
-        registered = _registration(self.kind)
-        self.title = registered.title
-        self.key_variables = registered.key_variables
-        self.brings_data = registered.brings_data
-        self.is_real_time = registered.is_real_time
-        self._config = config
-
-    @property
-    def described(self) -> Mapping[str, str]:
-        """Addresses and limits by name."""
-        return self._settings.described
-
-    @property
-    def is_local(self) -> bool:
-        """True where the account is on this machine."""
-        return self._settings.is_local
-
-    def open(self, attempts: int | None = None) -> Broker:
-        """The account; the adapter decides how often a question is repeated where `attempts` does not."""
-        return self._registered.open_broker(self._settings, attempts)
-
-    def open_feed(self, clock: Clock) -> LiveFeed | None:
-        """The account's live feed; None where there is none."""
-        return None if self._registered.open_feed is None else self._registered.open_feed(self._settings, clock)
-
-    def open_data(self) -> MarketDataService:
-        """The broker's market data, or that of DATA_VENDOR."""
-        return open_data(self._config)
-
-    def time(self) -> datetime | None:
-        """The broker's time, requested once and quickly."""
-        settings = self._settings
-        try:
-            return self._registered.now(settings)
-        except PaperdeskError:
-            return None  # a caller that needs it asks again, patiently, and gets the reason
-
-    @property
-    def _registered(self) -> BrokerRegistration[Any]:
-        # Looked up at each use: a registration holds functions, and this value is pickled.
-        return _registration(self.kind)
-
-    @property
-    def _settings(self) -> BrokerSettings:
-        settings: BrokerSettings = self._registered.settings(self._config.broker, os.environ)
-        return settings
+    return None if kind == SIMULATED else _service(config, kind)
 
 
 def open_data(config: Config) -> MarketDataService:
@@ -92,14 +38,19 @@ def open_data(config: Config) -> MarketDataService:
     Nothing is requested yet. Raises ConfigError for an address that is not paper, CredentialsRefused for a missing key.
     """
     own = broker_of(config)
-    vendor = own if own is not None and own.open_data is not None else _registration(DATA_VENDOR)
-    assert vendor.open_data is not None
-    return vendor.open_data(vendor.settings(config.broker, os.environ))
+    source = (own.open_data() if own is not None else None) or _service(config, DATA_VENDOR).open_data()
+    assert source is not None
+    return source
 
 
 def broker_keys() -> tuple[str, ...]:
     """The environment variables of every broker's keys, sorted."""
     return tuple(sorted({variable for kind in _kinds() for variable in _registration(kind).key_variables}))
+
+
+def _service(config: Config, kind: str) -> BrokerService:
+    _registration(kind)
+    return BrokerService(config.broker, partial(_registration, kind))
 
 
 def _registration(kind: str) -> BrokerRegistration[Any]:

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from connectors.wiring.broker import ConfiguredBroker, broker_keys, broker_of
+from connectors.wiring.broker import broker_keys, broker_of
 from connectors.wiring.embedders import open_embedder
 from connectors.wiring.fetch import ConfiguredFetch
 from connectors.wiring.models import KEYS, ConfiguredModels
 from connectors.wiring.sources import open_macro, open_source, profile_of
 from engine import places
+from engine.broker_registration import BrokerService
 from engine.clock import LiveClock
 from engine.config import Config
 from engine.domain.fetched import Imported
@@ -19,13 +20,13 @@ from engine.domain.market import Symbol
 from engine.domain.run import DataSpec
 from engine.market.trading_hours import calendar_for, desk_calendar
 from engine.ports import ChartPainter, Clock, Notifier
-from engine.services import BrokerService, Services
+from engine.services import Services
 
 
 def services(config: Config, clock: Clock | None = None, *, keep_sessions: bool = True) -> Services:
     """The services of a configuration; `clock` is this machine's unless another is given. With `keep_sessions` the
     exchange's sessions are written to the cache where they are not there yet."""
-    broker = None if broker_of(config) is None else ConfiguredBroker(config)
+    broker = broker_of(config)
     folder = data_folder(config, broker)
     named = config.data.folder or (None if folder is None else str(folder))
     data = DataSpec(named, config.data.demo_seed, config.macro.series)
@@ -58,7 +59,7 @@ def data_folder(config: Config, broker: BrokerService | None) -> Path | None:
     None."""
     if config.data.folder is not None:
         return Path(config.data.folder).expanduser()
-    return places.market_folder() if broker is not None and broker.brings_data else None
+    return places.market_folder() if broker is not None and broker.registration.brings_data else None
 
 
 def desk_symbols(config: Config, data: DataSpec) -> tuple[Symbol, ...]:

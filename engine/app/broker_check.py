@@ -17,8 +17,9 @@ from engine.errors import CredentialsRefused, PaperdeskError
 from engine.reports.documents.set_up import FAIL, NOTE, OK, Finding
 
 if TYPE_CHECKING:
+    from engine.broker_registration import BrokerService
     from engine.ports import Broker, Calendar
-    from engine.services import BrokerService, Services
+    from engine.services import Services
 
 AREA = "Broker"
 _MODES = {
@@ -41,9 +42,9 @@ def broker_checks(services: Services, connect: bool) -> Iterator[Finding]:
     if broker is None:
         yield Finding(AREA, "kind", OK, "the simulated market, with its books in the desk's journal")
         return
-    yield Finding(AREA, "kind", OK, f"{broker.title}; mode {mode}: {_MODES[mode]}")
+    yield Finding(AREA, "kind", OK, f"{broker.registration.title}; mode {mode}: {_MODES[mode]}")
     try:
-        described = broker.described
+        described = broker.settings.described
     except CredentialsRefused as error:
         yield Finding(AREA, "account", FAIL, str(error))
         return
@@ -114,10 +115,10 @@ async def _calendar_finding(broker: Broker, calendar: Calendar, today: date) -> 
 
 async def _data_findings(config: Config, service: BrokerService, today: date) -> list[Finding]:
     """The latest daily bars of a symbol of the desk, which a daily run asks for; nothing of a broker without data."""
-    if not service.brings_data:
+    source = service.open_data()
+    if source is None:
         return []
     symbol: Symbol = config.desk.symbols[0] if config.desk.symbols else ANY_SHARE
-    source = service.open_data()
     try:
         bars = [bar async for _, some in source.bars([symbol], today - _LATELY, today) for bar in some]
     except PaperdeskError as error:

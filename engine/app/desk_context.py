@@ -11,6 +11,7 @@ from datetime import date, timedelta
 from engine.account.booking import Booking
 from engine.account.reconciliation import Reconciler
 from engine.app.desk_journal import DeskJournal
+from engine.broker_registration import BrokerService
 from engine.clock import OffsetClock
 from engine.domain.market import Symbol
 from engine.errors import ConfigError, StaleData, UsageError
@@ -18,7 +19,7 @@ from engine.journal.reader import JournalReader
 from engine.market.as_of import Market
 from engine.market.trading_hours import AroundTheClock, session_to_decide
 from engine.ports import Broker, Calendar, Clock
-from engine.services import BrokerService, Services
+from engine.services import Services
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +131,7 @@ async def desk_account(services: Services, service: BrokerService) -> AsyncItera
     """The configured account, open. Raises ConfigError for addresses and clocks, CredentialsRefused for keys, and what
     the broker raises."""
     async with aclosing(service.open()) as broker:
-        yield DeskAccount(service.kind, broker, await agreed_clock(services, broker))
+        yield DeskAccount(service.config.kind, broker, await agreed_clock(services, broker))
 
 
 def desk_clock(services: Services) -> Clock:

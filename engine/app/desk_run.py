@@ -65,7 +65,7 @@ async def run_desk(
     held = held_symbols(context.journal.reader)
     if context.account is not None:
         await check_calendar(context.account.broker, context.calendar, context.session)
-        if config.data.refresh and services.broker is not None and services.broker.brings_data:
+        if config.data.refresh and services.broker is not None and services.broker.registration.brings_data:
             await refresh(services, (*services.symbols, *held), context.session, context.clock, warn, run=run)
     market = await load_desk(services, context.session, held)
     journal, reader = context.journal.writer, context.journal.reader

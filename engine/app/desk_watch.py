@@ -64,7 +64,7 @@ def desk_schedule(services: Services) -> Schedule:
 
 
 def _is_real_time(services: Services) -> bool:
-    return services.broker is not None and services.broker.is_real_time
+    return services.broker is not None and services.broker.registration.is_real_time
 
 
 async def _at_once(work: Callable[[Through], Awaitable[None]]) -> None:
@@ -120,7 +120,7 @@ class DeskWatch:
             clock = SyncedClock(self._services.clock)
 
             async def sleep(seconds: float) -> None:
-                await asyncio.sleep(min(seconds, LOCAL_CHECKS) if service.is_local else seconds)
+                await asyncio.sleep(min(seconds, LOCAL_CHECKS) if service.settings.is_local else seconds)
                 with suppress(PaperdeskError):  # it goes on as it went; whoever trades asks again
                     clock.sync((await broker.clock()).now)
 

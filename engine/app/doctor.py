@@ -102,7 +102,7 @@ def _keys(services: Services, agents: Sequence[AgentModel]) -> Iterator[Finding]
     """Which keys are there; never what they are."""
     needed = {one.key_variable for one in agents if one.key_variable}
     named = {endpoint.key_env for endpoint in services.config.endpoints.values() if endpoint.key_env}
-    brokers = set() if services.broker is None else set(services.broker.key_variables)
+    brokers = set() if services.broker is None else set(services.broker.registration.key_variables)
     for variable in sorted({*services.key_variables(), *needed, *named}):
         there, wanted = bool(os.environ.get(variable)), variable in needed | brokers
         who = "the broker" if variable in brokers else "a configured model"

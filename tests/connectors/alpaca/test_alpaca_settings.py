@@ -12,7 +12,8 @@ import pytest
 from connectors.alpaca.registration import BROKER
 from connectors.alpaca.settings import AlpacaSettings
 from connectors.sandbox import SandboxServer
-from connectors.wiring.broker import ConfiguredBroker
+from connectors.wiring.broker import broker_of
+from engine.broker_registration import BrokerService
 from engine.config import Config
 from engine.errors import ConfigError, CredentialsRefused
 from tests.connectors.alpaca.alpaca_accounts import KEY, SECRET
@@ -85,13 +86,19 @@ def test_keys_travel_over_https_only() -> None:
         AlpacaSettings(key=KEY, secret=SECRET, data_url="http://data.alpaca.markets")
 
 
+def service_of(config: Config) -> BrokerService:
+    service = broker_of(config)
+    assert service is not None
+    return service
+
+
 @pytest.mark.parametrize("missing", sorted(KEYS))
 @pytest.mark.parametrize("value", ["", "   "])
 def test_a_missing_key_is_named(missing: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, text in (KEYS | {missing: value}).items():
         monkeypatch.setenv(name, text)
     with pytest.raises(CredentialsRefused, match=f"^{missing} is not set") as refused:
-        ConfiguredBroker(ALPACA).open()
+        service_of(ALPACA).open()
     assert refused.value.exit_code == 77
 
 
@@ -136,7 +143,7 @@ import sys
 import connectors.alpaca.registration, connectors.wiring.broker
 heavy = {"alpaca", "requests", "pandas", "httpx", "websockets", "numpy"} & set(sys.modules)
 assert not heavy, heavy
-broker = connectors.wiring.broker.ConfiguredBroker(
+broker = connectors.wiring.broker.broker_of(
     __import__("engine.config").config.Config(broker={"kind": "alpaca"})
 ).open()
 print(connectors.alpaca.registration.BROKER.now(broker.settings).isoformat())
@@ -158,7 +165,7 @@ def test_the_brokers_time_is_asked_without_alpaca_py(broker: SandboxServer) -> N
 
 
 def test_the_time_of_a_broker_that_does_not_say_is_none(broker: SandboxServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    service = ConfiguredBroker(ALPACA)
+    service = service_of(ALPACA)
     for name, value in broker.environment.items():
         monkeypatch.setenv(name, value)
     assert service.time() == START

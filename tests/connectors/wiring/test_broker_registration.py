@@ -40,8 +40,8 @@ def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Config:
 def test_a_folder_with_a_registration_is_a_broker(shelf: Config) -> None:
     found = broker_of(shelf)
 
-    assert found is not None and found.title == "a shelf"
-    assert (found.brings_data, found.is_real_time) == (False, False)
+    assert found is not None and found.registration.title == "a shelf"
+    assert (found.registration.brings_data, found.registration.is_real_time) == (False, False)
     service = services(shelf).broker
     assert service is not None and service.open_feed(LiveClock()) is None
     assert broker_keys() == ("APCA_API_KEY_ID", "APCA_API_SECRET_KEY", "SHELF_KEY")
