@@ -20,10 +20,10 @@ paper-demo: $(VENV)/.runtime ## play ten sessions of paper trading against a loc
 	  $(BIN)/paperdesk sandbox --sessions 10
 
 test: $(VENV)/.dev ## install what tests need and run them (JOBS=4 for four at a time; default: one per core)
-	@$(BIN)/python -m pytest -n $(JOBS) -q
+	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -q
 
 test-long: $(VENV)/.dev ## run the tests that take minutes: kills, golden results, 10,000 lives of a desk
-	@$(BIN)/python -m pytest -n $(JOBS) -q -m slow
+	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -q -m slow
 
 check: $(VENV)/.dev ## formatting, lint, types, direction of imports
 	@failed=; \

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import os
+import shutil
 import signal
 import socket
 import sys
@@ -22,6 +23,7 @@ REPO = Path(__file__).resolve().parent.parent
 _UNSET = ("NO_COLOR", "OPENAI_API_KEY", "ANTHROPIC_API_KEY")
 _UNSET_PREFIXES = ("TEXTUAL_", "APCA_", "PAPERDESK_")
 _KEPT = ("PAPERDESK_TEST_DATA",)
+_IN_MEMORY, _ROOM = Path("/dev/shm"), 4 * 2**30
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 settings.register_profile("paperdesk", deadline=None, derandomize=True, max_examples=60)
@@ -88,6 +90,9 @@ def pytest_configure(config: pytest.Config) -> None:
     # Hundreds of child processes start: each would compile the program anew where no bytecode may be written.
     patch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
     patch.setattr(sys, "dont_write_bytecode", False)
+    # Journals wait for the disk at every commit; files in memory do not.
+    if _IN_MEMORY.is_dir() and os.access(_IN_MEMORY, os.W_OK) and shutil.disk_usage(_IN_MEMORY).free > _ROOM:
+        patch.setenv("PYTEST_DEBUG_TEMPROOT", str(_IN_MEMORY))
     patch.setattr(socket.socket, "connect", _guarded(socket.socket.connect))
     patch.setattr(socket.socket, "connect_ex", _guarded(socket.socket.connect_ex))
     patch.setattr(socket, "getaddrinfo", _guarded_lookup(socket.getaddrinfo))

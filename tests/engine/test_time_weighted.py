@@ -95,10 +95,12 @@ def test_a_deposit_changes_no_return_of_a_desk_that_invests_it_as_the_rest(
     )
     flows = [transfer(DAYS[day], with_it[day].value - without[day].value)]
     ours, theirs = measured(with_it, net_deposits(with_it, flows)), measured(without)
+    # Values are rounded to cents, which is much of the value of one cheap share.
+    cent = 0.01 / float(min(point.value for point in without))
     for mine, plain in zip(ours[1:], theirs[1:], strict=True):
         assert mine.change is not None and plain.change is not None
-        assert float(mine.change) == pytest.approx(float(plain.change), abs=2e-4)  # values are rounded to cents
-        assert float(mine.fall) == pytest.approx(float(plain.fall), abs=1e-3)
+        assert float(mine.change) == pytest.approx(float(plain.change), abs=2 * cent)
+        assert float(mine.fall) == pytest.approx(float(plain.fall), abs=2 * cent * len(prices))
     assert float(ours[day].change or 0) == pytest.approx(float(theirs[day].change or 0), abs=1e-12)
 
 
