@@ -77,10 +77,6 @@ ALLOWED = {
 """Names by file that keep a retired word, with the reason."""
 
 PENDING = (
-    "engine/app",
-    "engine/lab/decision_changes.py",
-    "engine/lab/parity.py",
-    "engine/lab/redecision.py",
     "engine/reports/documents",
     "tui/amounts.py",
     "tui/bench_text.py",

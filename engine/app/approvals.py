@@ -60,7 +60,7 @@ class Answered:
 
     @property
     def refused(self) -> bool:
-        """Whether an answer was not taken."""
+        """True where an answer was not taken."""
         return any(one.refused for one in self.orders)
 
 

@@ -28,11 +28,11 @@ _MODES = {
     TradingMode.OBSERVE: "nothing is sent",
 }
 _APART, _FAR_APART = timedelta(seconds=2), timedelta(seconds=60)
-"""How far this machine's clock may be from the broker's: worth knowing, and too far."""
+"""Largest distance of this machine's clock from the broker's: worth knowing, and too far."""
 _AROUND = timedelta(days=30)
-"""How far on both sides of now the calendars are compared."""
+"""The period on both sides of now in which the calendars are compared."""
 _LATELY = timedelta(days=10)
-"""Within which every share has a bar."""
+"""The period within which every share has a bar."""
 ANY_SHARE = "AAPL"
 
 

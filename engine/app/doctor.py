@@ -47,7 +47,7 @@ PACKAGES = (
     "alpaca-py",
 )
 BACKTESTS = 5
-"""How many of the latest backtests' journals are checked."""
+"""The number of the latest backtests' journals that are checked."""
 
 
 def configuration_findings(loaded: Loaded, file: Path) -> Iterator[Finding]:

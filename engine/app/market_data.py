@@ -17,7 +17,8 @@ from engine.ports import Calendar, MarketSource
 from engine.services import Services
 
 HISTORY = timedelta(days=600)
-"""How far back a daily run needs prices without a gap: the chart and the sessions that its averages need before."""
+"""The period over which a daily run needs prices without a gap: the chart, and the sessions before it that its averages
+need."""
 
 
 async def load_run(services: Services, spec: RunSpec) -> Market:
@@ -83,8 +84,8 @@ async def load_macro(services: Services, data: DataSpec, through: date) -> Mappi
 
 
 async def _stopped_trading(source: MarketSource, symbol: Symbol, day: date) -> bool:
-    """Whether a symbol whose bars end on a day has stopped trading: others go on, and none ends with it. Where several
-    end on one day it is their data that ends."""
+    """True where a symbol whose bars end on a day has stopped trading: others go on, and none ends with it. Where
+    several end on one day it is their data that ends."""
     goes_on = False
     for other in await source.symbols():
         history = await source.history(other)

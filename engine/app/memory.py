@@ -45,7 +45,7 @@ def memory_errors() -> Iterator[None]:
 
 
 def remembers(preset: Preset) -> bool:
-    """Whether a preset has a memory."""
+    """True where a preset has a memory."""
     return "memory" in preset.steps
 
 

@@ -34,6 +34,8 @@ DEMO_WINDOW = (date(2024, 11, 1), date(2025, 1, 2), date(2025, 6, 30))
 WARM_UP, TEST = 40, 120
 """Sessions of warm-up and test that are proposed for a data folder: its last ones."""
 
+NO_SYMBOLS = "no symbols; give --symbols A,B or set desk.symbols in the configuration"
+
 
 def new_run_id(kind: str, now: datetime) -> str:
     """An id that sorts by time and that no two runs share."""
@@ -45,7 +47,7 @@ def default_spec(services: Services) -> RunSpec:
     or the last sessions of its data folder. Raises UsageError without symbols, MissingData without data."""
     config, data, symbols = services.config, services.data, services.symbols
     if not symbols:
-        raise UsageError("no symbols; give --symbols A,B or set desk.symbols in the configuration")
+        raise UsageError(NO_SYMBOLS)
     warm_up_from, first, last = DEMO_WINDOW if data.folder is None else asyncio.run(_last_sessions(services))
     return RunSpec(
         symbols=symbols,
@@ -70,33 +72,36 @@ async def _last_sessions(services: Services) -> tuple[date, date, date]:
 
 def check_spec(spec: RunSpec, now: datetime) -> None:
     """Raises UsageError for a description that cannot mean a run."""
-    if (spec.preset is None) == (spec.strategy is None):
-        raise UsageError("a run has either a preset (agents) or a strategy (rules); give one of --preset, --strategy")
-    if spec.strategy is not None and (spec.model or spec.without):
-        raise UsageError("--model and --without belong to a preset of agents; a strategy asks nobody")
-    if spec.preset is not None and spec.params:
-        raise UsageError("--param belongs to a --strategy; a preset is changed in its own file")
-    if not spec.symbols:
-        raise UsageError("no symbols; give --symbols A,B or set desk.symbols in the configuration")
-    twice = next((s for n, s in enumerate(spec.symbols) if s in spec.symbols[:n]), None)
-    if twice:
-        raise UsageError(f"--symbols names {twice} twice")
-    if spec.first > spec.last:
-        raise UsageError(f"--from {spec.first} is after --to {spec.last}")
-    if spec.warm_up_from is not None and spec.warm_up_from >= spec.first:
-        raise UsageError(f"--warm-up-from {spec.warm_up_from} is not before --from {spec.first}")
-    if min(spec.first, spec.warm_up_from or spec.first) <= FIRST_SESSION:
-        raise UsageError(f"the calendars begin on {FIRST_SESSION}; choose a later --from")
-    if spec.last > now.date():
-        raise UsageError(f"--to {spec.last} lies in the future; today is {now:%Y-%m-%d}")
-    if spec.cash is not None and spec.cash <= 0:
-        raise UsageError(f"--cash {spec.cash}: it must be above zero")
-    for flag, cost in (("--commission", spec.commission), ("--slippage", spec.slippage_bp)):
-        if cost is not None and cost < 0:
-            raise UsageError(f"{flag} {cost}: a cost is not below zero")
+    fault = next((text for wrong, text in _faults(spec, now) if wrong), None)
+    if fault is not None:
+        raise UsageError(fault)
     if spec.strategy is not None:
         make_strategy(spec.strategy, dict(spec.params))
     convention(spec.convention)
+
+
+def _faults(spec: RunSpec, now: datetime) -> Iterator[tuple[object, str]]:
+    """Checks of a description, the first ones first: something that is true where it is wrong, and the complaint."""
+    agents, first, start = spec.preset is not None, spec.first, spec.warm_up_from or spec.first
+    repeated = next((s for n, s in enumerate(spec.symbols) if s in spec.symbols[:n]), None)
+    yield (
+        agents == (spec.strategy is not None),
+        "a run has either a preset (agents) or a strategy (rules); give one of --preset, --strategy",
+    )
+    yield (
+        not agents and (spec.model or spec.without),
+        "--model and --without belong to a preset of agents; a strategy asks nobody",
+    )
+    yield agents and spec.params, "--param belongs to a --strategy; a preset is changed in its own file"
+    yield not spec.symbols, NO_SYMBOLS
+    yield repeated, f"--symbols names {repeated} twice"
+    yield first > spec.last, f"--from {first} is after --to {spec.last}"
+    yield spec.warm_up_from and start >= first, f"--warm-up-from {spec.warm_up_from} is not before --from {first}"
+    yield min(first, start) <= FIRST_SESSION, f"the calendars begin on {FIRST_SESSION}; choose a later --from"
+    yield spec.last > now.date(), f"--to {spec.last} lies in the future; today is {now:%Y-%m-%d}"
+    yield spec.cash is not None and spec.cash <= 0, f"--cash {spec.cash}: it must be above zero"
+    for flag, cost in (("--commission", spec.commission), ("--slippage", spec.slippage_bp)):
+        yield cost is not None and cost < 0, f"{flag} {cost}: a cost is not below zero"
 
 
 def with_costs(spec: RunSpec, config: Config) -> tuple[ExecutionRules, Decimal]:

@@ -50,7 +50,7 @@ class StoredMemory:
 
     @property
     def exists(self) -> bool:
-        """Whether anything was stored."""
+        """True where anything was stored."""
         from memory.lancedb_store import RECORDS, table_exists
 
         return table_exists(self.place, RECORDS)

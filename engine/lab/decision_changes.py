@@ -60,12 +60,12 @@ class Comparison:
 
     @property
     def same(self) -> bool:
-        """Whether the decision is the same, whatever led to it."""
+        """True where the decision is the same, whatever led to it."""
         return not self.decision
 
     @property
     def same_throughout(self) -> bool:
-        """Whether what led to it is the same too."""
+        """True where what led to it is the same too."""
         return not (self.decision or self.answers or self.memories)
 
 

@@ -21,9 +21,16 @@ _COLUMNS = ("open", "high", "low", "close", "adj_close")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parity:
-    """What a replay of a day came to. `orders` is how many there were, `order_changes` those that are on one side
-    alone or differ; `data` says in sentences where today's data are not what was seen, which changes nothing of the
-    replay."""
+    """The result of a replay of a day.
+
+    run: the run that was replayed.
+    session: the session that it decided on.
+    label: the label of the model that answered.
+    comparisons: both sides of every decision.
+    orders: the number of recorded orders.
+    order_changes: orders that are on one side alone or differ.
+    data: sentences on today's data that are not what was seen, which changes nothing of the replay.
+    """
 
     run: RunEntry
     session: date
@@ -40,12 +47,12 @@ class Parity:
 
     @property
     def same(self) -> bool:
-        """Whether every decision and every order is the same."""
+        """True where every decision and every order is the same."""
         return not self.differing and not self.order_changes
 
 
 def data_changes(seen: TurnInputs, today: Market, now: datetime) -> Iterator[str]:
-    """Where data that are read today are not what was seen at a moment, a sentence for each symbol and kind."""
+    """Sentences on data that are read today and are not what was seen at a moment, for each symbol and kind."""
     known = today.cut(now)
     for symbol, history in seen.market.histories.items():
         if symbol not in known.histories:
@@ -82,7 +89,7 @@ def _bars(symbol: Symbol, seen: PriceHistory, today: PriceHistory) -> Iterator[s
 
 
 def _restated(seen: PriceHistory, row: int, today: PriceHistory) -> str:
-    """What differs first in a bar; empty where nothing does, or there is none today."""
+    """The first difference in a bar; empty where there is none, or no bar today."""
     session = seen.session(row)
     place = today.index(session)
     if place is None:

@@ -21,7 +21,6 @@ from engine.strategies.catalog import make_strategy, strategy_class
 from engine.strategies.strategy import Parameter, nearest, parameters, parsed
 
 if TYPE_CHECKING:
-    from optuna import Study
     from optuna.trial import Trial
 
 LESS_IS_BETTER = frozenset({"max_drawdown", "MDD", "volatility", "VOL", "AV", "Std", "turnover"})
@@ -62,22 +61,6 @@ class Tuned:
     interrupted: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Search:
-    """A search for one symbol.
-
-    spec: strategy, convention, training window and the parameters that stay fixed.
-    metric: the name of the metric to optimize.
-    test: a later window to measure the best parameters on.
-    """
-
-    spec: RunSpec
-    metric: str
-    trials: int = 100
-    seed: int = 0
-    test: tuple[date, date] | None = None
-
-
 def default_metric(convention_name: str) -> str:
     """The metric that is optimized under a convention where none is named."""
     return _DEFAULT_METRIC.get(convention_name, "SR")
@@ -96,15 +79,19 @@ def searched(strategy: str, fixed: Mapping[str, str]) -> tuple[Parameter, ...]:
 
 
 def tune(
-    search: Search,
+    spec: RunSpec,
+    metric: str,
     market: Market,
+    *,
     rules: ExecutionRules,
     cash: Decimal,
-    *,
+    trials: int,
+    test: tuple[date, date] | None,
     on_trial: OnTrial,
-    on_result: OnResult = lambda result: None,
+    on_result: OnResult,
 ) -> Tuned:
-    """Search the parameters of one symbol, defaults first, by a seeded TPE sampler: equal seeds, equal results.
+    """Search the parameters of one symbol in the window of a spec, whose own parameters stay fixed, defaults first, by
+    a seeded TPE sampler: equal seeds, equal results. `test` is a later window to measure the best parameters on.
 
     Ctrl-C ends the search with the best so far. Raises UsageError for an unknown metric, a strategy without
     parameters and where no trial has the metric defined, and what `run_strategy` raises.
@@ -112,72 +99,69 @@ def tune(
     import optuna
     from optuna.trial import TrialState
 
-    (symbol,) = search.spec.symbols
-    objective = _Objective(search, _Measure(search, market, rules, cash, on_result))
+    (symbol,) = spec.symbols
+    window, strategy, fixed = (spec.first, spec.last), spec.strategy or "", dict(spec.params)
+    free, runs = searched(strategy, fixed), _Runs(spec, metric, market, rules, cash, on_result)
+    defaults = runs.metrics({}, window)
+    if metric not in defaults:
+        raise UsageError(
+            f"--metric {metric}: {spec.convention} has no such metric{nearest(metric, defaults)}; "
+            f"there are {', '.join(defaults)}"
+        )
+
+    def objective(trial: Trial) -> float:
+        params = {parameter.name: _suggested(trial, parameter) for parameter in free}
+        try:
+            make_strategy(strategy, {**fixed, **params})
+        except UsageError:
+            # Values that are each within bounds may not go together (a fast average slower than the slow one).
+            raise optuna.TrialPruned from None
+        value = runs.metrics(params, window)[metric]
+        if value is None:
+            raise optuna.TrialPruned
+        return value
+
     # A trial that Ctrl-C ends is no failure to warn of.
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    direction: Literal["minimize", "maximize"] = "minimize" if search.metric in LESS_IS_BETTER else "maximize"
-    study = optuna.create_study(direction=direction, sampler=optuna.samplers.TPESampler(seed=search.seed))
-    study.enqueue_trial({parameter.name: parameter.default for parameter in objective.free})
+    direction: Literal["minimize", "maximize"] = "minimize" if metric in LESS_IS_BETTER else "maximize"
+    study = optuna.create_study(direction=direction, sampler=optuna.samplers.TPESampler(seed=spec.seed))
+    study.enqueue_trial({parameter.name: parameter.default for parameter in free})
     interrupted = False
     try:
         study.optimize(
             objective,
-            n_trials=search.trials,
-            callbacks=[lambda study, trial: on_trial(symbol, trial.number + 1, search.trials)],
+            n_trials=trials,
+            callbacks=[lambda study, trial: on_trial(symbol, trial.number + 1, trials)],
         )
     except KeyboardInterrupt:
         interrupted = True
     completed = sum(trial.state in (TrialState.COMPLETE, TrialState.PRUNED) for trial in study.trials)
     if interrupted and not completed:
         raise Interrupted(f"interrupted before the first trial of {symbol}")
-    best = _best(study, search, symbol, objective.free)
+    try:
+        values = study.best_params
+    except ValueError:
+        raise UsageError(
+            f"{symbol}: no trial from {spec.first} to {spec.last} has a defined {metric}; choose a longer window, more "
+            "trials or another metric"
+        ) from None
+    best = {p.name: str(values[p.name]) if p.type is int else repr(float(values[p.name])) for p in free}
     return Tuned(
         symbol=symbol,
-        params={**dict(search.spec.params), **best},
-        in_sample=objective.measure.figures(best, objective.window),
-        out_of_sample=None if search.test is None else objective.measure.figures(best, search.test),
+        params={**fixed, **best},
+        in_sample=runs.figures(best, window),
+        out_of_sample=None if test is None else runs.figures(best, test),
         trials=completed,
         interrupted=interrupted,
     )
 
 
-class _Objective:
-    """The metric of the training window for a trial's parameters. Raises UsageError for an unknown metric."""
-
-    def __init__(self, search: Search, measure: _Measure) -> None:
-        spec = search.spec
-        self.measure, self.window = measure, (spec.first, spec.last)
-        self.free = searched(spec.strategy or "", dict(spec.params))
-        self._spec, self._metric = spec, search.metric
-        defaults = measure.metrics({}, self.window)
-        if search.metric not in defaults:
-            raise UsageError(
-                f"--metric {search.metric}: {spec.convention} has no such metric{nearest(search.metric, defaults)}; "
-                f"there are {', '.join(defaults)}"
-            )
-
-    def __call__(self, trial: Trial) -> float:
-        """The metric. Raises TrialPruned for values that do not go together and where it is not defined."""
-        import optuna
-
-        params = {parameter.name: _suggested(trial, parameter) for parameter in self.free}
-        try:
-            make_strategy(self._spec.strategy or "", {**dict(self._spec.params), **params})
-        except UsageError:
-            # Values that are each within bounds may not go together (a fast average slower than the slow one).
-            raise optuna.TrialPruned from None
-        value = self.measure.metrics(params, self.window)[self._metric]
-        if value is None:
-            raise optuna.TrialPruned
-        return value
-
-
 @dataclass(frozen=True, slots=True)
-class _Measure:
-    """Runs of the strategy of a spec with other parameters and windows."""
+class _Runs:
+    """Runs of the strategy of a spec with other parameters and windows, measured."""
 
-    search: Search
+    spec: RunSpec
+    metric: str
     market: Market
     rules: ExecutionRules
     cash: Decimal
@@ -185,32 +169,32 @@ class _Measure:
 
     def figures(self, best: Mapping[str, str], window: tuple[date, date]) -> Figures:
         """The metric of a window by the best parameters, by the defaults, and of buy and hold."""
-        runs = self.metrics(best, window), self.metrics({}, window), self._metrics(self._run(self._held(window)))
-        return Figures(*(metrics.get(self.search.metric) for metrics in runs))
+        runs = self.metrics(best, window), self.metrics({}, window), self._metrics(self._buy_and_hold(window))
+        return Figures(*(metrics.get(self.metric) for metrics in runs))
 
     def metrics(self, params: Mapping[str, str], window: tuple[date, date]) -> Metrics:
         """The convention's metrics of one run."""
-        spec = self.search.spec
-        together = tuple({**dict(spec.params), **params}.items())
-        result = self._run(replace(spec, params=together, first=window[0], last=window[1]))
+        together = tuple({**dict(self.spec.params), **params}.items())
+        result = self._run(replace(self.spec, params=together, first=window[0], last=window[1]))
         if params:  # the defaults alone are what the search is held against, and its first trial
             self.on_result(result)
         return self._metrics(result)
 
     def _metrics(self, result: Result) -> Metrics:
         spec, benchmark = result.spec, None
-        if self.search.metric.startswith("excess"):  # buy and hold beside it takes time
-            benchmark = self._run(self._held((spec.first, spec.last))).test
+        if self.metric.startswith("excess"):  # buy and hold beside it takes time
+            benchmark = self._buy_and_hold((spec.first, spec.last)).test
         known = convention(spec.convention)
         (symbol,) = spec.symbols
         return known.metrics(track_of(result.test, known.periods_per_year(symbol), benchmark=benchmark))
 
+    def _buy_and_hold(self, window: tuple[date, date]) -> Result:
+        first, last = window
+        held = replace(self.spec, strategy="buy-and-hold", params=(), first=first, last=last, warm_up_from=None)
+        return self._run(held)
+
     def _run(self, spec: RunSpec) -> Result:
         return run_strategy(spec, self.market, self.rules, self.cash)
-
-    def _held(self, window: tuple[date, date]) -> RunSpec:
-        first, last = window
-        return replace(self.search.spec, strategy="buy-and-hold", params=(), first=first, last=last, warm_up_from=None)
 
 
 def _suggested(trial: Trial, parameter: Parameter) -> str:
@@ -219,14 +203,3 @@ def _suggested(trial: Trial, parameter: Parameter) -> str:
     if parameter.type is int:
         return str(trial.suggest_int(parameter.name, int(low), int(high)))
     return repr(trial.suggest_float(parameter.name, low, high))
-
-
-def _best(study: Study, search: Search, symbol: Symbol, free: tuple[Parameter, ...]) -> dict[str, str]:
-    try:
-        values = study.best_params
-    except ValueError:
-        raise UsageError(
-            f"{symbol}: no trial from {search.spec.first} to {search.spec.last} has a defined {search.metric}; choose "
-            "a longer window, more trials or another metric"
-        ) from None
-    return {p.name: str(values[p.name]) if p.type is int else repr(float(values[p.name])) for p in free}

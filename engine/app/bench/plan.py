@@ -72,7 +72,7 @@ class Backbone:
 
     @property
     def repeats_are_equal(self) -> bool:
-        """Whether it gives the same answers every time."""
+        """True where it gives the same answers every time."""
         return self.spec == OFFLINE
 
 
