@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from connectors.charts.plot_area import PlotArea, Point
+from connectors.charts.axes import PlotArea, Point
 from engine.domain.chart import Candles, Line, Marker, Series
 
 if TYPE_CHECKING:

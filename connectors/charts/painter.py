@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import threading
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 from connectors.charts import marks
-from connectors.charts.date_ticks import date_ticks
-from connectors.charts.marks import DOWN, FAINT, INK, UP
-from connectors.charts.plot_area import PlotArea, extent, round_ticks
-from connectors.charts.png import encode_png
+from connectors.charts.axes import PlotArea, date_ticks, extent, round_ticks
+from connectors.charts.marks import BAND, BAR_COLOURS, DOWN, FAINT, GRID, INK, STROKE_COLOURS, UP
 from connectors.charts.text_layout import TextLayout, price_text, scale_text
 from engine.domain.chart import ChartSpec, Line, Panel, Series
 from engine.errors import InvariantBroken, MissingData
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+    from PIL.Image import Image
+
+Colour = tuple[int, int, int]
 
 _WIDTH, _HEIGHT, _DPI = 1000, 800, 100
 _LEFT, _RIGHT, _TOP, _BOTTOM = 12, 918, 728, 32
@@ -43,14 +46,15 @@ class MatplotlibPainter:
 
     def _paint(self, spec: ChartSpec) -> bytes:
         with self._lock:
-            return encode_png(_drawn(spec))
+            return encode_png(_Drawing(spec).figure)
 
 
 def _check(spec: ChartSpec) -> None:
     count = len(spec.sessions)
     if not count:
         raise MissingData(f"the chart {spec.title!r} has no sessions; name a window that has some")
-    sizes = [(line.name, len(line.values)) for line in _all_lines(spec)]
+    lines = [*spec.lines, *(line for panel in spec.panels for line in panel.lines)]
+    sizes = [(line.name, len(line.values)) for line in lines]
     sizes += [(panel.name, len(panel.bars)) for panel in spec.panels if panel.bars]
     if (bars := spec.candles) is not None:
         sizes += [(name, len(getattr(bars, name))) for name in ("open", "high", "low", "close")]
@@ -60,101 +64,102 @@ def _check(spec: ChartSpec) -> None:
             raise InvariantBroken(f"the chart {spec.title!r} has {count} sessions and {name} does not fit them")
 
 
-def _all_lines(spec: ChartSpec) -> list[Line]:
-    return [*spec.lines, *(line for panel in spec.panels for line in panel.lines)]
+class _Drawing:
+    """A chart on its way to a figure: prices above, panels below, labelled sessions under both."""
 
+    def __init__(self, spec: ChartSpec) -> None:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
 
-def _drawn(spec: ChartSpec) -> Figure:
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
+        self.figure = Figure(figsize=(_WIDTH / _DPI, _HEIGHT / _DPI), dpi=_DPI, facecolor="white")
+        FigureCanvasAgg(self.figure)
+        self._text = TextLayout(self.figure)
+        self._spec = spec
+        ticks = date_ticks(spec.sessions)
+        self._indices = [index for index, _ in ticks]
+        self._panel_height = min(_PANEL, _PANELS / len(spec.panels)) if spec.panels else 0
+        price = self._draw_price()
+        self._write_heading()
+        for place, panel in enumerate(spec.panels):
+            self._draw_panel(panel, top=price.bottom - place * self._panel_height - _GAP)
+        for index, label in ticks:
+            x = max(price.x(index), _LEFT + self._text.width(label, 9) / 2)
+            self._text.write(x, 16, label, align="center")
 
-    figure = Figure(figsize=(_WIDTH / _DPI, _HEIGHT / _DPI), dpi=_DPI, facecolor="white")
-    FigureCanvasAgg(figure)
-    text = TextLayout(figure)
-    ticks = date_ticks(spec.sessions)
-    indices = [index for index, _ in ticks]
-    price = _draw_price(figure, text, spec, indices)
-    _write_heading(text, spec)
-    for place, panel in enumerate(spec.panels):
-        height = _panel_height(spec)
-        top = price.bottom - place * height - _GAP
-        _draw_panel(figure, text, panel, spec, edges=(top - height + _GAP, top), indices=indices)
-    for index, label in ticks:
-        text.write(max(price.x(index), _LEFT + text.width(label, 9) / 2), 16, label, align="center")
-    return figure
+    def _area(self, bottom: float, top: float, low: float, high: float) -> PlotArea:
+        count = len(self._spec.sessions)
+        return PlotArea(left=_LEFT, right=_RIGHT, bottom=bottom, top=top, count=count, low=low, high=high)
 
+    def _draw_price(self) -> PlotArea:
+        spec, candles = self._spec, self._spec.candles
+        shown: list[Series] = [line.values for line in spec.lines]
+        if candles is not None:
+            shown += [candles.high, candles.low]
+        low, high = extent(*shown, [marker.price for marker in spec.markers])
+        span = (high - low) or abs(high) * 0.02 or 1.0
+        low, high = low - span * 0.06, high + span * 0.06
+        area = self._area(_BOTTOM + self._panel_height * len(spec.panels), _TOP, low, high)
+        values = round_ticks(low, high, 10)
+        marks.draw_grid(self.figure, area, values, self._indices)
+        if candles is not None:
+            marks.draw_candles(self.figure, area, candles)
+        marks.draw_lines(self.figure, area, spec.lines)
+        marks.draw_markers(self.figure, area, spec.markers)
+        boxed = self._box_last_price(area)
+        for value in values:
+            # A figure half hidden by the box could be misread.
+            if boxed is None or abs(area.y(value) - boxed) > 18:
+                self._text.write(_RIGHT + 6, area.y(value), scale_text(value))
+        return area
 
-def _panel_height(spec: ChartSpec) -> float:
-    return min(_PANEL, _PANELS / len(spec.panels)) if spec.panels else 0
+    def _box_last_price(self, area: PlotArea) -> float | None:
+        """Box the last close on the scale, red where it is below the previous one; return the box's height."""
+        spec = self._spec
+        closes = next((line.values for line in spec.lines if line.role == "close"), ())
+        known = [value for value in (spec.candles.close if spec.candles else closes) if value is not None]
+        if not known:
+            return None
+        colour = DOWN if len(known) > 1 and known[-1] < known[-2] else UP
+        height = area.y(known[-1])
+        marks.draw_level(self.figure, area, known[-1], colour, dotted=True)
+        marks.draw_box(self.figure, _RIGHT + 1, _WIDTH - 3, height, colour)
+        self._text.write(_RIGHT + 6, height, price_text(known[-1]), "white", size=10, bold=True)
+        return height
 
+    def _draw_panel(self, panel: Panel, top: float) -> None:
+        low, high = extent(panel.bars, panel.levels, *(line.values for line in panel.lines))
+        if panel.bars:
+            low, high = min(low, 0.0), max(high, 0.0)
+        if len(panel.levels) == 2 and sum(panel.levels) == 100:
+            # An oscillator from 0 to 100 keeps its scale, so that charts compare.
+            low, high = min(low, 0.0), max(high, 100.0)
+        span = (high - low) or 1.0
+        # Room above for the panel's figures, and below for all but bars that stand on the frame.
+        low, high = (low if low == 0.0 else low - span * 0.05), high + span * 0.28
+        area = self._area(top - self._panel_height + _GAP, top, low, high)
+        values = list(panel.levels) if len(panel.levels) > 1 else round_ticks(low, high - span * 0.2, 3)
+        marks.draw_grid(self.figure, area, values, self._indices)
+        for level in panel.levels:
+            marks.draw_level(self.figure, area, level)
+        marks.draw_bars(self.figure, area, panel.bars, _rising(panel, self._spec))
+        marks.draw_lines(self.figure, area, panel.lines)
+        for value in values:
+            self._text.write(_RIGHT + 6, area.y(value), scale_text(value))
+        self._text.write_row(_LEFT + 6, _RIGHT, top - 10, _panel_legend(panel))
 
-def _draw_price(figure: Figure, text: TextLayout, spec: ChartSpec, indices: list[int]) -> PlotArea:
-    candles = spec.candles
-    shown: list[Series] = [line.values for line in spec.lines]
-    if candles is not None:
-        shown += [candles.high, candles.low]
-    low, high = extent(*shown, [marker.price for marker in spec.markers])
-    span = (high - low) or abs(high) * 0.02 or 1.0
-    bottom = _BOTTOM + _panel_height(spec) * len(spec.panels)
-    low, high = low - span * 0.06, high + span * 0.06
-    area = PlotArea(left=_LEFT, right=_RIGHT, bottom=bottom, top=_TOP, count=len(spec.sessions), low=low, high=high)
-    values = round_ticks(low, high, 10)
-    marks.draw_grid(figure, area, values, indices)
-    if candles is not None:
-        marks.draw_candles(figure, area, candles)
-    marks.draw_lines(figure, area, spec.lines)
-    marks.draw_markers(figure, area, spec.markers)
-    boxed = _box_last_price(figure, text, area, spec)
-    for value in values:
-        # A figure half hidden by the box could be misread.
-        if boxed is None or abs(area.y(value) - boxed) > 18:
-            text.write(_RIGHT + 6, area.y(value), scale_text(value))
-    return area
-
-
-def _box_last_price(figure: Figure, text: TextLayout, area: PlotArea, spec: ChartSpec) -> float | None:
-    """Box the last close on the scale, red where it is below the previous one; return the box's height."""
-    closes = next((line.values for line in spec.lines if line.role == "close"), ())
-    known = [value for value in (spec.candles.close if spec.candles else closes) if value is not None]
-    if not known:
-        return None
-    colour = DOWN if len(known) > 1 and known[-1] < known[-2] else UP
-    height = area.y(known[-1])
-    marks.draw_level(figure, area, known[-1], colour, dotted=True)
-    marks.draw_box(figure, _RIGHT + 1, _WIDTH - 3, height, colour)
-    text.write(_RIGHT + 6, height, price_text(known[-1]), "white", size=10, bold=True)
-    return height
-
-
-def _draw_panel(
-    figure: Figure,
-    text: TextLayout,
-    panel: Panel,
-    spec: ChartSpec,
-    *,
-    edges: tuple[float, float],
-    indices: list[int],
-) -> None:
-    bottom, top = edges
-    low, high = extent(panel.bars, panel.levels, *(line.values for line in panel.lines))
-    if panel.bars:
-        low, high = min(low, 0.0), max(high, 0.0)
-    if len(panel.levels) == 2 and sum(panel.levels) == 100:
-        # An oscillator from 0 to 100 keeps its scale, so that charts compare.
-        low, high = min(low, 0.0), max(high, 100.0)
-    span = (high - low) or 1.0
-    # Room above for the panel's figures, and below for all but bars that stand on the frame.
-    low, high = (low if low == 0.0 else low - span * 0.05), high + span * 0.28
-    area = PlotArea(left=_LEFT, right=_RIGHT, bottom=bottom, top=top, count=len(spec.sessions), low=low, high=high)
-    values = list(panel.levels) if len(panel.levels) > 1 else round_ticks(low, high - span * 0.2, 3)
-    marks.draw_grid(figure, area, values, indices)
-    for level in panel.levels:
-        marks.draw_level(figure, area, level)
-    marks.draw_bars(figure, area, panel.bars, _rising(panel, spec))
-    marks.draw_lines(figure, area, panel.lines)
-    for value in values:
-        text.write(_RIGHT + 6, area.y(value), scale_text(value))
-    text.write_row(_LEFT + 6, _RIGHT, top - 10, _panel_legend(panel))
+    def _write_heading(self) -> None:
+        spec, text = self._spec, self._text
+        text.write(_LEFT, 776, spec.title, size=14, bold=True)
+        text.write(_RIGHT, 776, f"{spec.sessions[0]} to {spec.sessions[-1]}", size=11, align="right")
+        parts: list[tuple[str, str]] = []
+        if (bars := spec.candles) is not None:
+            last = zip("OHLC", (bars.open[-1], bars.high[-1], bars.low[-1], bars.close[-1]), strict=True)
+            parts.append(("last " + " ".join(f"{name} {price_text(value)}" for name, value in last), INK))
+        parts += [(_line_legend(line), marks.colour_of(line, place)) for place, line in enumerate(spec.lines)]
+        if spec.markers or spec.kind == "signals":
+            for side, sign, colour in (("BUY", "▲", UP), ("SELL", "▼", DOWN)):
+                parts.append((f"{sign} {side} ({sum(one.side == side for one in spec.markers)})", colour))
+        text.write_row(_LEFT, _WIDTH - 6, 746, parts)
 
 
 def _rising(panel: Panel, spec: ChartSpec) -> list[bool]:
@@ -180,15 +185,47 @@ def _line_legend(line: Line) -> str:
     return f"━ {line.name} {price_text(line.values[-1])}"
 
 
-def _write_heading(text: TextLayout, spec: ChartSpec) -> None:
-    text.write(_LEFT, 776, spec.title, size=14, bold=True)
-    text.write(_RIGHT, 776, f"{spec.sessions[0]} to {spec.sessions[-1]}", size=11, align="right")
-    parts: list[tuple[str, str]] = []
-    if (bars := spec.candles) is not None:
-        last = zip("OHLC", (bars.open[-1], bars.high[-1], bars.low[-1], bars.close[-1]), strict=True)
-        parts.append(("last " + " ".join(f"{name} {price_text(value)}" for name, value in last), INK))
-    parts += [(_line_legend(line), marks.colour_of(line, place)) for place, line in enumerate(spec.lines)]
-    if spec.markers or spec.kind == "signals":
-        for side, sign, colour in (("BUY", "▲", UP), ("SELL", "▼", DOWN)):
-            parts.append((f"{sign} {side} ({sum(one.side == side for one in spec.markers)})", colour))
-    text.write_row(_LEFT, _WIDTH - 6, 746, parts)
+def encode_png(figure: Figure) -> bytes:
+    """Render a figure on its canvas as a PNG of at most 64 colours; equal figures give equal bytes."""
+    from PIL import Image
+
+    canvas: Any = figure.canvas  # the Agg canvas is published without types
+    canvas.draw()
+    size = canvas.get_width_height()
+    image = Image.frombytes("RGBA", size, bytes(canvas.buffer_rgba())).convert("RGB")
+    small = image.quantize(palette=_palette(), dither=Image.Dither.NONE)
+    out = io.BytesIO()
+    small.save(out, format="PNG", compress_level=9)
+    return out.getvalue()
+
+
+@lru_cache(maxsize=1)
+def _palette() -> Image:
+    """All colours in use with the steps of their edges to white.
+
+    A palette of each image's own would distort rare colours, such as that of the only sell marker.
+    """
+    from PIL import Image
+
+    colours = [_rgb("#ffffff"), _rgb(GRID), _rgb(BAND), _mixed(GRID, BAND, 0.5)]
+    colours += [_mixed(GRID, "#ffffff", part) for part in (0.7, 0.4)]
+    for colour in BAR_COLOURS:
+        colours += [_rgb(colour), _mixed(colour, "#ffffff", 0.5)]
+    for colour in STROKE_COLOURS:
+        colours += [_mixed(colour, "#ffffff", part) for part in (1.0, 0.78, 0.55, 0.32, 0.14)]
+    colours += [_mixed(INK, "#ffffff", part) for part in (0.9, 0.66, 0.44, 0.22)]
+    palette = Image.new("P", (1, 1))
+    palette.putpalette([part for colour in colours for part in colour])
+    return palette
+
+
+def _rgb(colour: str) -> Colour:
+    red, green, blue = bytes.fromhex(colour[1:])
+    return red, green, blue
+
+
+def _mixed(colour: str, ground: str, part: float) -> Colour:
+    red, green, blue = (
+        round(over * part + under * (1 - part)) for over, under in zip(_rgb(colour), _rgb(ground), strict=True)
+    )
+    return red, green, blue
