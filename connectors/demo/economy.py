@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import date, timedelta
 from decimal import Decimal
 
-from connectors.demo.market_factor import FactorMove
+from connectors.demo.price_path import FactorMove
 from connectors.demo.seeded_random import SeededRandom
 from engine.domain.macro import MacroObservation, MacroSeries, end_of_vintage
 

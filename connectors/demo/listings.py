@@ -7,7 +7,7 @@ from calendar import month_name
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from engine.domain.market import Symbol, is_crypto
@@ -101,7 +101,7 @@ def _joined(names: Sequence[str]) -> str:
 
 def read_toml(name: str) -> dict[str, Any]:
     """A data file of this folder."""
-    return tomllib.loads((files(__package__) / name).read_text(encoding="utf-8"))
+    return tomllib.loads(Path(__file__).with_name(name).read_text(encoding="utf-8"))
 
 
 def _tuples(entry: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,8 +9,7 @@ from difflib import get_close_matches
 
 from connectors.demo.economy import SERIES, economy
 from connectors.demo.listings import Company, Listing, load_listings
-from connectors.demo.market_factor import FactorMove, factor_moves
-from connectors.demo.price_path import PricePath, draw_path
+from connectors.demo.price_path import FactorMove, PricePath, draw_path, factor_moves
 from connectors.demo.texts import NewsWriter, filing_of
 from engine.domain.macro import MacroSeries
 from engine.domain.market import (

@@ -1,4 +1,4 @@
-"""Prices of one listing, session by session, with the events on the way.
+"""Prices of one listing, session by session, with the events on the way, and the market's own moves.
 
 Whole numbers only: a session's figures depend on the seed, the session and those before it, never on later ones or on
 the machine. Prices are in nano-units, moves in parts per million.
@@ -16,7 +16,6 @@ from enum import IntEnum
 from typing import Any
 
 from connectors.demo.listings import Company, Listing
-from connectors.demo.market_factor import FactorMove, Regime, next_regime
 from connectors.demo.quarters import IN_LINE, Business, Quarter
 from connectors.demo.seeded_random import bell, shorts, stream
 from engine.domain.market import UNKNOWN, ActionKind, CorporateAction, PriceHistory
@@ -34,13 +33,44 @@ _MEAN_LENGTH = 60  # sessions, on average
 _REVERSE_BELOW = 500  # cents below which shares are merged
 _REVERSE_PER = 8
 _NOTICE = 26  # days from the announcement of a dividend or split until it counts
-_NO_MOVE = FactorMove(0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Regime:
+    """A market regime that lasts for months.
+
+    `drift` of a day in parts per million, `volatility` in parts per million (of the market) or per thousand of the
+    usual (of a company), `weight` its share of new regimes out of 256.
+    """
+
+    name: str
+    drift: int
+    volatility: int
+    weight: int
+
+
+@dataclass(frozen=True, slots=True)
+class FactorMove:
+    """One session's move of the market in parts per million: before the open, and from open to close."""
+
+    overnight: int
+    intraday: int
+
+
+_MARKET_REGIMES = (
+    Regime("bull", 850, 6800, 98),
+    Regime("calm", 340, 4300, 86),
+    Regime("bear", -1050, 11500, 42),
+    Regime("volatile", -150, 16000, 30),
+)
+_MARKET_LENGTH = 75  # sessions of a regime, on average
 _REGIMES = (
     Regime("bull", 700, 900, 76),
     Regime("calm", 250, 700, 84),
     Regime("bear", -550, 1150, 58),
     Regime("volatile", 50, 1600, 38),
 )
+_NO_MOVE = FactorMove(0, 0)
 
 
 class Slot(IntEnum):
@@ -91,6 +121,32 @@ class PricePath:
     events: tuple[Event, ...]
     reports: tuple[tuple[date, Quarter], ...]
     """Quarters by the session on which they were filed."""
+
+
+def factor_moves(seed: int, sessions: Sequence[int]) -> list[FactorMove]:
+    """The market's moves over sessions given as ordinals, the first of them the epoch."""
+    name = stream(seed, "tide")  # the name of the draws: every seed's market depends on it
+    regime = _MARKET_REGIMES[1]
+    moves: list[FactorMove] = []
+    for session in sessions:
+        draw = shorts(name, session)
+        regime = _next_regime(_MARKET_REGIMES, regime, draw[8], draw[9], _MARKET_LENGTH)
+        overnight = regime.volatility * bell(*draw[0:4]) // 2000
+        intraday = regime.drift + regime.volatility * bell(*draw[4:8]) // 1150
+        moves.append(FactorMove(overnight, intraday))
+    return moves
+
+
+def _next_regime(regimes: Sequence[Regime], now: Regime, change: int, choice: int, mean_length: int) -> Regime:
+    """The regime of the next session, from two uniform numbers below 65536."""
+    if change >= 65536 // mean_length:
+        return now
+    point = choice >> 8
+    for regime in regimes:
+        point -= regime.weight
+        if point < 0:
+            return regime
+    return regimes[-1]
 
 
 def draw_path(seed: int, listing: Listing, sessions: Sequence[int], moves: Sequence[FactorMove] = ()) -> PricePath:
@@ -164,7 +220,7 @@ class _PathState:
         """Advance one session: apply due actions, draw events, append the bar."""
         draw = shorts(self._name, session)
         self._row, self._today = row, date.fromordinal(session)
-        self._regime = next_regime(_REGIMES, self._regime, draw[10], draw[11], _MEAN_LENGTH)
+        self._regime = _next_regime(_REGIMES, self._regime, draw[10], draw[11], _MEAN_LENGTH)
         self._apply_due()
         for event in self._todays_events(draw):
             self.events.append(event)

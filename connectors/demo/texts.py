@@ -8,17 +8,8 @@ from datetime import UTC, date, datetime, time, timedelta
 from functools import cache
 from types import MappingProxyType
 
+from connectors.demo import phrases
 from connectors.demo.listings import Company, Listing, read_toml
-from connectors.demo.phrases import (
-    dollars,
-    event_fields,
-    listing_fields,
-    millions,
-    moved,
-    permille,
-    quarter_name,
-    written_date,
-)
 from connectors.demo.price_path import Event, PricePath, Slot
 from connectors.demo.quarters import Quarter
 from connectors.demo.seeded_random import SeededRandom
@@ -105,7 +96,7 @@ class NewsWriter:
         else:
             at = closes + timedelta(seconds=random.between(180, 4200))
         section = f"{event.kind}.{_DIRECTIONS[event.direction]}"
-        return self._write(listing, section, random, at, fields=event_fields(event), price=event.price)
+        return self._write(listing, section, random, at, fields=phrases.event_fields(event), price=event.price)
 
     def _recaps(self, listing: Listing, path: PricePath) -> Iterator[NewsItem]:
         history = path.history
@@ -120,10 +111,10 @@ class NewsWriter:
             if session in jumps or not random.chance(600 if abs(move) >= 35 else 60):
                 continue
             fields = {
-                "move": permille(move),
-                "close": dollars(close // _CENT),
-                "low": dollars(history.low[row] // _CENT),
-                "high": dollars(history.high[row] // _CENT),
+                "move": phrases.permille(move),
+                "close": phrases.dollars(close // _CENT),
+                "low": phrases.dollars(history.low[row] // _CENT),
+                "high": phrases.dollars(history.high[row] // _CENT),
             }
             at = self._calendar.closes_at(date.fromordinal(session)) + timedelta(seconds=random.between(240, 5400))
             yield self._write(listing, f"{kind}.{'up' if move >= 0 else 'down'}", random, at, fields=fields)
@@ -156,7 +147,7 @@ class NewsWriter:
         forms = templates
         for part in section.split("."):
             forms = forms[part]
-        values = listing_fields(listing, random, templates["voices"], price or listing.price) | dict(fields)
+        values = phrases.listing_fields(listing, random, templates["voices"], price or listing.price) | dict(fields)
         if "stories" in forms:
             headline, summary = (_sentence(form, values) for form in random.pick(forms["stories"]))
         else:
@@ -211,14 +202,14 @@ def _fields(company: Company, quarter: Quarter, random: SeededRandom) -> dict[st
         "partner": random.pick(company.partners),
         "place": random.pick(_PLACES),
         "payout": " and dividends" if company.payout else "",
-        "line": millions(company.revenue * random.between(150, 400)),
-        "quarter": quarter_name(quarter),
+        "line": phrases.millions(company.revenue * random.between(150, 400)),
+        "quarter": phrases.quarter_name(quarter),
         "year": str(quarter.fiscal_year),
-        "ended": written_date(quarter.ended),
-        "revenue": millions(quarter.revenue),
-        "year_ago": millions(quarter.year_ago),
-        "year_revenue": millions(quarter.year_revenue),
-        "moved": moved(quarter.growth),
-        "income": millions(quarter.income),
-        "margin": permille(quarter.margin),
+        "ended": phrases.written_date(quarter.ended),
+        "revenue": phrases.millions(quarter.revenue),
+        "year_ago": phrases.millions(quarter.year_ago),
+        "year_revenue": phrases.millions(quarter.year_revenue),
+        "moved": phrases.moved(quarter.growth),
+        "income": phrases.millions(quarter.income),
+        "margin": phrases.permille(quarter.margin),
     }

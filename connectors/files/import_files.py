@@ -1,17 +1,23 @@
-"""Import of prices, actions, news and filings from foreign files into the data folder.
+"""Import of prices, actions, news and filings from CSV, JSONL or Parquet files of any origin into the data folder.
 
 Nothing is written unless every row is good. Stored rows stay, except that a bar or an action of the same date is
-replaced. Importing a file a second time changes nothing.
+replaced. Importing a file a second time changes nothing. import_files.toml has the names of columns.
 """
 
 from __future__ import annotations
 
+import importlib
+import json
+import re
+import tomllib
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from datetime import date
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from math import isnan
 from pathlib import Path
+from typing import Any
 
-from connectors.files.foreign import Row, column_names, day_of, foreign_rows
 from connectors.files.prices import (
     BarRow,
     action_row,
@@ -21,12 +27,25 @@ from connectors.files.prices import (
     read_actions,
     read_bars,
 )
-from connectors.files.rows import append_lines, json_line, malformed, number, write_text
+from connectors.files.rows import (
+    append_lines,
+    byte_lines,
+    csv_rows,
+    json_line,
+    json_object,
+    malformed,
+    number,
+    write_text,
+)
 from connectors.files.texts import FILINGS, NEWS, TextKind, form_of
 from engine.domain.fetched import Imported
 from engine.domain.market import ActionKind, CorporateAction, Dropped, Symbol, parse_symbol
-from engine.errors import MalformedData, MissingData
+from engine.errors import MalformedData, MissingData, UsageError
 
+Names = Mapping[str, Sequence[str]]
+"""Our names of columns, each with the alternatives in foreign files."""
+
+_AS_WRITTEN = ("headline", "summary")  # texts are kept to the letter
 _SHOWN = 3  # how many bad rows the one line of an error lists
 
 
@@ -37,7 +56,7 @@ def import_prices(source: Path, folder: Path, symbol: Symbol) -> Imported:
     new: dict[int, BarRow] = {}
 
     def add(row: Row) -> None:
-        bar = bar_row([day_of(_cell(row, "date")), *(_cell(row, name) for name in _PRICE_CELLS)])
+        bar = bar_row([_day_of(_cell(row, "date")), *(_cell(row, name) for name in _PRICE_CELLS)])
         if new.setdefault(bar[0], bar) is not bar:
             raise ValueError(f"{date.fromordinal(bar[0])} stands twice; keep one row per date")
 
@@ -103,7 +122,7 @@ class _ForeignFile:
     """Rows of one foreign file: good rows are passed on, bad ones collected, dropped ones counted."""
 
     def __init__(self, source: Path, kind: str, symbol: Symbol) -> None:
-        self.names = column_names(kind)
+        self.names = _column_names(kind)
         self.symbol = parse_symbol(symbol)
         self._source = source
         self._counts: Counter[str] = Counter()
@@ -116,7 +135,7 @@ class _ForeignFile:
         """
         bad: list[MalformedData] = []
         rows = 0
-        for row in foreign_rows(self._source, self.names, bad):
+        for row in _foreign_rows(self._source, self.names, bad):
             # Files may hold several symbols, told apart by a column.
             named = row.values.get("symbol")
             if named is not None and named.upper().replace("/", "-") != self.symbol:
@@ -151,7 +170,7 @@ def _import_texts(foreign: _ForeignFile, folder: Path, kind: TextKind, always: S
     path = folder / f"{foreign.symbol}.jsonl"
     names = [name for name in foreign.names if name != "symbol"]
     bad: list[MalformedData] = []
-    stored = foreign_rows(path, foreign.names, bad) if path.exists() else ()
+    stored = _foreign_rows(path, foreign.names, bad) if path.exists() else ()
     existing = Counter(tuple(row.values.get(name) for name in names) for row in stored)
     if bad:
         raise bad[0]
@@ -185,7 +204,7 @@ def _cell(row: Row, name: str) -> str:
 
 
 def _actions_in(row: Row, symbol: Symbol) -> Iterator[CorporateAction]:
-    day = day_of(_cell(row, "ex_date"))
+    day = _day_of(_cell(row, "ex_date"))
     if "kind" in row.values:
         yield action_row(symbol, [day, _cell(row, "kind").lower(), _ratio(_cell(row, "value"))])
         return
@@ -207,3 +226,106 @@ def _ratio(text: str) -> str:
     if per_old <= 0:
         raise ValueError(f"split {text} is no ratio; write new shares:old shares, such as 4:1")
     return str(number("split", new) / per_old)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row: its line in the file (for Parquet its number) and its values as text, None where blank."""
+
+    line: int
+    values: Mapping[str, str | None]
+
+
+def _column_names(kind: str) -> Names:
+    """The names of a kind of data: prices, actions, news or filings."""
+    names: dict[str, Names] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+    return names[kind]
+
+
+def _foreign_rows(path: Path, names: Names, bad: list[MalformedData]) -> Iterator[Row]:
+    """All rows of a file under our names, the keys of `names`.
+
+    Of a name's alternatives the first existing column counts, in any case and punctuation. Rows that cannot be parsed
+    go to `bad`. Raises MissingData for a missing file, UsageError for an unsupported kind, MalformedData where nothing
+    can be read.
+    """
+    if not path.is_file():
+        raise MissingData(f"no file at {path}; name the file to import")
+    kind = path.suffix.lower()
+    if kind == ".csv":
+        yield from _csv(path, names, bad)
+    elif kind in (".jsonl", ".ndjson"):
+        yield from _jsonl(path, names, bad)
+    elif kind in (".parquet", ".pq"):
+        yield from _parquet(path, names)
+    else:
+        raise UsageError(f"{path} is neither .csv, .jsonl nor .parquet; convert it to one of them")
+
+
+def _csv(path: Path, names: Names, bad: list[MalformedData]) -> Iterator[Row]:
+    rows = csv_rows(path)
+    first = next(rows, None)
+    if first is None:
+        raise malformed(path, 1, "the file is empty; its first line has to name the columns")
+    header = first[1]
+    places = {ours: header.index(theirs) for ours, theirs in _columns(header, names).items()}
+    for line, cells in rows:
+        if len(cells) != len(header):
+            bad.append(malformed(path, line, f"{len(cells)} cells where the header has {len(header)}"))
+            continue
+        yield Row(line, {ours: _text(ours, cells[place]) for ours, place in places.items()})
+
+
+def _jsonl(path: Path, names: Names, bad: list[MalformedData]) -> Iterator[Row]:
+    # Numbers stay the text that stands in the file: a price loses no digit on its way.
+    decoder = json.JSONDecoder(parse_float=str, parse_int=str)
+    for line, raw in byte_lines(path):
+        try:
+            record = json_object(path, line, raw, decoder)
+        except MalformedData as error:
+            bad.append(error)
+            continue
+        yield Row(
+            line,
+            {ours: _text(ours, record[theirs]) for ours, theirs in _columns(list(record), names).items()},
+        )
+
+
+def _parquet(path: Path, names: Names) -> Iterator[Row]:
+    try:
+        parquet = importlib.import_module("pyarrow.parquet")
+    except ImportError:
+        raise UsageError(f"{path}: reading Parquet needs pyarrow; pip install pyarrow, or convert to CSV") from None
+    try:
+        records: list[dict[str, Any]] = parquet.read_table(path).to_pylist()
+    except (OSError, ValueError) as error:
+        raise MalformedData(f"{path} is no Parquet file ({str(error)[:80]}); write it again") from None
+    columns = _columns(list(records[0]), names) if records else {}
+    for line, record in enumerate(records, 1):
+        yield Row(line, {ours: _text(ours, record[theirs]) for ours, theirs in columns.items()})
+
+
+def _columns(theirs: Sequence[str], names: Names) -> dict[str, str]:
+    known = {_plain(name): name for name in reversed(theirs)}
+    found = {ours: [known[name] for name in alternatives if name in known] for ours, alternatives in names.items()}
+    return {ours: columns[0] for ours, columns in found.items() if columns}
+
+
+def _plain(name: str) -> str:
+    """Column name in snake case: `Adj Close`, `adjClose` and `2. adj-close` are all adj_close."""
+    words = re.sub(r"([a-z])([A-Z])", r"\1_\2", name.strip())
+    return re.sub(r"[^a-z0-9]+", "_", re.sub(r"^\d+\.", "", words).lower()).strip("_")
+
+
+def _text(ours: str, value: object) -> str | None:
+    if value is None or (isinstance(value, float) and isnan(value)):  # NaN: how Parquet often writes a blank
+        return None
+    if isinstance(value, datetime | date):
+        return value.isoformat()
+    text = str(value)
+    return (text if ours in _AS_WRITTEN else text.strip()) or None
+
+
+def _day_of(text: str) -> str:
+    """The date of a date or timestamp as written: vendors stamp a session at local midnight."""
+    return text[:10] if len(text) > 10 and text[10] in "T " else text

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from engine.domain.decimal_text import plain
@@ -39,7 +39,7 @@ def key_figures(facts: Mapping[str, Any], accession: str, *, annual: bool) -> Se
 
 @cache
 def _figures() -> list[dict[str, Any]]:
-    text = (files(__package__) / "key_figures.toml").read_text(encoding="utf-8")
+    text = Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
     figures: list[dict[str, Any]] = tomllib.loads(text)["figure"]
     return figures
 

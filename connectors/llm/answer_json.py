@@ -1,4 +1,4 @@
-"""Extraction of the JSON object from a model's text: wrapping is stripped, nothing else is repaired."""
+"""JSON answers: schemas in the forms that vendors can enforce, and the extraction of the object from a model's text."""
 
 from __future__ import annotations
 
@@ -7,8 +7,80 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+_SHAPE = {"type", "properties", "required", "additionalProperties", "items", "enum", "const", "anyOf", "$ref", "$defs"}
+_LIMITS = {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minItems", "maxItems"}
+_OPENAI_KEYWORDS = frozenset(_SHAPE | _LIMITS | {"description", "pattern", "format"})
+_HARMLESS = frozenset({"title", "default", "examples", "$schema", "$id", "minLength", "maxLength", "uniqueItems"})
+"""Keywords that strict mode refuses and that can be left out: the agent checks its answer as well."""
 _THOUGHT = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
 _FENCE = re.compile(r"```[a-zA-Z0-9_-]*[ \t]*\r?\n(.*?)\r?\n?[ \t]*```", re.DOTALL)
+
+
+class _Unenforceable(Exception):
+    """A part of a schema that strict mode cannot express."""
+
+
+def openai_strict(schema: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The schema in the form of OpenAI's strict mode, or None where it has no equal there.
+
+    Strict mode wants every object closed and every property required, and supports a part of JSON schema only.
+    """
+    try:
+        return _strict(schema)
+    except _Unenforceable:
+        return None
+
+
+def _strict(schema: Any) -> dict[str, Any]:
+    if not isinstance(schema, Mapping):
+        raise _Unenforceable
+    strict = {keyword: _strict_value(keyword, schema[keyword]) for keyword in schema if keyword not in _HARMLESS}
+    if _is_object(schema):
+        properties = schema.get("properties", {})
+        if not _is_closed_object(schema) or set(schema.get("required", ())) != set(properties):
+            raise _Unenforceable
+        strict["additionalProperties"] = False
+        strict["required"] = list(properties)
+    return strict
+
+
+def _strict_value(keyword: str, value: Any) -> Any:
+    if keyword not in _OPENAI_KEYWORDS:
+        raise _Unenforceable
+    if keyword in {"properties", "$defs"}:
+        return {name: _strict(child) for name, child in value.items()}
+    if keyword == "items":
+        return _strict(value)
+    return [_strict(child) for child in value] if keyword == "anyOf" else value
+
+
+def is_closed(schema: Any) -> bool:
+    """True where every object in the schema lists its properties and takes no others, so that Anthropic can enforce
+    it."""
+    if isinstance(schema, Mapping):
+        if _is_object(schema) and not _is_closed_object(schema):
+            return False
+        return all(is_closed(value) for value in schema.values())
+    if isinstance(schema, list | tuple):
+        return all(is_closed(value) for value in schema)
+    return True
+
+
+def as_instruction(schema: Mapping[str, Any]) -> str:
+    """The schema as an instruction of the system prompt, for models that do not enforce it."""
+    text = json.dumps(schema, ensure_ascii=False, separators=(",", ":"))
+    return f"Answer with one JSON object and nothing else. It must satisfy this JSON schema:\n{text}"
+
+
+def _is_object(schema: Mapping[str, Any]) -> bool:
+    kind = schema.get("type")
+    return kind == "object" or (isinstance(kind, list | tuple) and "object" in kind)
+
+
+def _is_closed_object(schema: Mapping[str, Any]) -> bool:
+    # An open object that lists properties is closed for the model's purposes: it needs no property that
+    # nobody named.
+    return bool(schema.get("properties")) and not isinstance(schema.get("additionalProperties"), Mapping)
 
 
 class NotAnAnswer(ValueError):

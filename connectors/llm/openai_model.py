@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from connectors.llm.answer_json import as_instruction, openai_strict
 from connectors.llm.failures import StreamCut, names_parameter
 from connectors.llm.remote_model import Images, OnDelta, RemoteModel, Reply
-from connectors.llm.schemas import as_instruction, openai_strict
 from engine.domain.model_call import ModelRequest, Usage
 
 _THINKING = 6144

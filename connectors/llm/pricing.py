@@ -5,15 +5,17 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from decimal import Decimal
-from importlib import resources
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from engine.domain.model_price import ModelPrice, PriceTable, Rates
 
 
+@cache
 def load_prices() -> PriceTable:
     """The prices of prices.toml."""
-    text = resources.files(__package__).joinpath("prices.toml").read_text(encoding="utf-8")
+    text = Path(__file__).with_name("prices.toml").read_text(encoding="utf-8")
     # Decimal straight from the text: 0.1 dollars is a tenth.
     content = tomllib.loads(text, parse_float=Decimal)
     as_of = content.pop("as_of")

@@ -14,7 +14,6 @@ from connectors.llm.remote_model import RemoteModel
 from connectors.llm.replay import ReplayModel
 from engine import places
 from engine.config import Config
-from engine.domain.model_price import PriceTable
 from engine.domain.model_spec import ModelKind, ModelSpec, ReplayMode
 from engine.ports import LanguageModel
 from engine.services import ModelService
@@ -45,19 +44,12 @@ class RemoteModels:
         self._mode = mode
         self._keys_on_demand = keys_on_demand
         self._endpoints: dict[str, Endpoint] = {}
+        self._painter = MatplotlibPainter()
         self._made: list[ReplayModel] = []
-
-    @cached_property
-    def _painter(self) -> MatplotlibPainter:
-        return MatplotlibPainter()
 
     @cached_property
     def _store(self) -> AnswerStore:
         return AnswerStore(places.replay_cache())
-
-    @cached_property
-    def _prices(self) -> PriceTable:
-        return load_prices()
 
     def model(self, spec: ModelSpec) -> LanguageModel:
         """The model of a vendor or an endpoint behind its recorded answers. Raises CredentialsRefused."""
@@ -90,7 +82,7 @@ class RemoteModels:
         if spec.kind is ModelKind.ANTHROPIC:
             from connectors.llm.anthropic_model import AnthropicModel
 
-            return AnthropicModel(spec.model, endpoint, self._prices, painter)
+            return AnthropicModel(spec.model, endpoint, load_prices(), painter)
         from connectors.llm.openai_model import OpenAIModel
 
-        return OpenAIModel(spec.model, endpoint, self._prices, painter)
+        return OpenAIModel(spec.model, endpoint, load_prices(), painter)

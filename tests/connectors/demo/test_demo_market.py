@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from connectors.demo.economy import SERIES
 from connectors.demo.listings import Company, load_listings, profile_of
 from connectors.demo.market import DEFAULT_WATCHLIST, EPOCH, DemoMarket
-from connectors.demo.market_factor import factor_moves
-from connectors.demo.price_path import EARNINGS, SPLIT, PricePath, Slot, draw_path
+from connectors.demo.price_path import EARNINGS, SPLIT, PricePath, Slot, draw_path, factor_moves
 from engine.domain.macro import end_of_vintage
 from engine.domain.market import NANO, ActionKind, PriceHistory
 from engine.errors import MissingData, UsageError

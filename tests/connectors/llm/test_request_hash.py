@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from connectors.llm.request_hash import request_hash
+from connectors.llm.paid_results import request_hash
 from engine.domain.model_call import AnswerOptions, Message
 from tests.servers.llm_questions import SCHEMA, question, small_chart
 
@@ -76,7 +76,7 @@ def test_a_chart_counts_by_its_data_and_its_painter_and_only_for_a_model_that_se
 
 def test_it_is_the_same_in_another_process() -> None:
     program = (
-        "from connectors.llm.request_hash import request_hash\n"
+        "from connectors.llm.paid_results import request_hash\n"
         "from tests.servers.llm_questions import question\n"
         "print(request_hash('openai', 'm', question(), 'painter-1'))"
     )

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from connectors.llm.schemas import as_instruction, is_closed, openai_strict
+from connectors.llm.answer_json import as_instruction, is_closed, openai_strict
 
 LEAF = {"type": "string"}
 
