@@ -112,20 +112,25 @@ def day_text(day: date) -> str:
 def _by_importance(days: Sequence[date], columns: Sequence[int]) -> list[list[DateLabel]]:
     """List the candidate labels, one list per kind of boundary, the coarsest kind first."""
     kinds: list[list[DateLabel]] = [[], [], [], [], [], []]
-    years, quarters, months, new_days, weeks, hours = kinds
-    intraday = isinstance(days[0], datetime)
     for before, day, x in zip(days, days[1:], columns[1:], strict=False):
-        if day.year != before.year:
-            years.append(DateLabel(x, str(day.year), True))
-        elif day.month != before.month:
-            (quarters if day.month in {4, 7, 10} else months).append(DateLabel(x, _MONTHS[day.month - 1], True))
-        elif intraday and day.toordinal() != before.toordinal():
-            new_days.append(DateLabel(x, _day(day), True))
-        elif isinstance(day, datetime) and isinstance(before, datetime) and day.hour != before.hour:
-            hours.append(DateLabel(x, f"{day:%H:%M}", False))
-        elif not intraday and day.isocalendar()[1] != before.isocalendar()[1]:
-            weeks.append(DateLabel(x, _day(day), False))
-    return [_thinned(years, columns), *kinds[1:]]
+        if boundary := _boundary(before, day):
+            kind, text, major = boundary
+            kinds[kind].append(DateLabel(x, text, major))
+    return [_thinned(kinds[0], columns), *kinds[1:]]
+
+
+def _boundary(before: date, day: date) -> tuple[int, str, bool] | None:
+    """The period that begins with a day: 0 year, 1 quarter, 2 month, 3 day (of bars within days), 4 week, 5 hour; with
+    its text, and True for a major one."""
+    if day.year != before.year:
+        return 0, str(day.year), True
+    if day.month != before.month:
+        return 1 if day.month in {4, 7, 10} else 2, _MONTHS[day.month - 1], True
+    if not (isinstance(day, datetime) and isinstance(before, datetime)):
+        return (4, _day(day), False) if day.isocalendar().week != before.isocalendar().week else None
+    if day.date() != before.date():
+        return 3, _day(day), True
+    return (5, f"{day:%H:%M}", False) if day.hour != before.hour else None
 
 
 def _thinned(years: list[DateLabel], columns: Sequence[int]) -> list[DateLabel]:
