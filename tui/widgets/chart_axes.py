@@ -160,21 +160,25 @@ def write_title(
     price_text: Callable[[float], str],
     ascii_only: bool,
 ) -> None:
-    """Write the top row: name at the left, prices at the right, the legend between them as far as it fits."""
+    """Write the top row: name at the left, prices at the right, the legend between them as far as it fits. Prices are
+    shortened for the legend, except under a cursor."""
     title = data.title[: canvas.width]
     canvas.write(0, 0, title, "title")
     x = len(title) + 2
     right = canvas.width
+    legend = _legend(data, view, candles, ascii_only)
     shown = _candle_at(candles, view.cursor)
     if shown is not None:
         choices = _prices(data, candles, shown, price_text, view.cursor is not None)
-        pieces = next((some for some in choices if x + _length(some) <= canvas.width), [])
+        after_legend = x if view.cursor is not None else x + sum(len(text) + 2 for text, _ in legend)
+        fitting = (some for start in (after_legend, x) for some in choices if start + _length(some) <= canvas.width)
+        pieces = next(fitting, [])
         right -= _length(pieces)
         at = right
         for text, ink in pieces:
             canvas.write(at, 0, text, ink)
             at += len(text) + 1
-    for text, ink in _legend(data, view, candles, ascii_only):
+    for text, ink in legend:
         if x + len(text) + 2 > right:
             break
         canvas.write(x, 0, text, ink)

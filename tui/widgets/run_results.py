@@ -37,7 +37,7 @@ def progress_text(run: BacktestState | None, width: int, plain: bool) -> Content
             " starts the backtest   ",
             ("e", "bold $primary"),
             " to the form",
-            ("\nit runs beside the desk, in a process of its own", "$foreground 50%"),
+            ("\nit runs beside the desk, which goes on", "$foreground 50%"),
         )
     if run.status == FAILED:
         return Content.assemble((f"{run.name} failed\n", "bold $error-lighten-1"), (run.error, "$warning"))
