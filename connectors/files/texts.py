@@ -123,11 +123,8 @@ def read_news(path: Path, symbol: Symbol, calendar: Calendar) -> NewsBatch:
             date=dates.day,
             available_at=file.available(dates),
             summary=text_of(record, "summary") or "",
-            headline=text_of(record, "headline"),
             published=dates.first if isinstance(dates.first, datetime) else None,
-            source=text_of(record, "source"),
-            sentiment=text_of(record, "sentiment"),
-            url=text_of(record, "url"),
+            **{name: text_of(record, name) for name in ("headline", "source", "sentiment", "url")},
         )
 
     return NewsBatch(*_read(path, item))
@@ -233,15 +230,8 @@ def append_news(path: Path, items: Iterable[NewsItem]) -> tuple[int, int]:
 
 def news_line(item: NewsItem) -> str:
     """One line of a news file: the time of publication, and `updated` where the item became available later."""
-    record: dict[str, str | None] = {
-        "date": item.date.isoformat(),
-        "time": None,
-        "headline": item.headline,
-        "summary": item.summary,
-        "source": item.source,
-        "sentiment": item.sentiment,
-        "id": item.id,
-    }
+    record: dict[str, str | None] = {"date": item.date.isoformat(), "time": None}
+    record |= {name: getattr(item, name) for name in ("headline", "summary", "source", "sentiment", "id")}
     if item.published is not None:
         on_its_date = item.published.astimezone(UTC).date() == item.date
         record["time" if on_its_date else "created"] = _moment(item.published, only_time=on_its_date)
@@ -254,16 +244,8 @@ def news_line(item: NewsItem) -> str:
 
 def filing_line(filing: Filing) -> str:
     """One line of a filing file, with the time of acceptance."""
-    return json_line(
-        {
-            "date": filing.date.isoformat(),
-            "accepted": _moment(filing.available_at),
-            "symbol": filing.symbol,
-            "form": filing.form,
-            "summary": filing.summary,
-            "id": filing.id,
-        }
-    )
+    record = {"date": filing.date.isoformat(), "accepted": _moment(filing.available_at)}
+    return json_line(record | {name: getattr(filing, name) for name in ("symbol", "form", "summary", "id")})
 
 
 def _moment(moment: datetime, *, only_time: bool = False) -> str:

@@ -14,6 +14,7 @@ from engine.domain.market import Symbol
 _EASTERN = ZoneInfo("America/New_York")
 _ACCEPTED = re.compile(r"<ACCEPTANCE-DATETIME>\s*(\d{14})")
 _ACCESSION = re.compile(r"\d{10}-\d{2}-\d{6}")
+_COLUMNS = ("accessionNumber", "form", "filingDate", "acceptanceDateTime", "primaryDocument")
 _DOCUMENT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._ -]*(/[A-Za-z0-9_][A-Za-z0-9._ -]*)*")
 
 
@@ -48,16 +49,7 @@ def companies(tickers: Mapping[str, Any]) -> dict[str, int]:
 def filings_in(columns: Mapping[str, Any]) -> Iterator[ListedFiling]:
     """Filings of one list, which is in columns. Raises ValueError for another shape."""
     try:
-        rows = list(
-            zip(
-                columns["accessionNumber"],
-                columns["form"],
-                columns["filingDate"],
-                columns["acceptanceDateTime"],
-                columns["primaryDocument"],
-                strict=True,
-            )
-        )
+        rows = list(zip(*(columns[name] for name in _COLUMNS), strict=True))
         for accession, form, day, accepted, document in rows:
             # Both become parts of an address.
             if not _ACCESSION.fullmatch(accession) or (document and not _DOCUMENT.fullmatch(document)):

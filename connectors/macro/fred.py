@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from decimal import Decimal, InvalidOperation
-from typing import Any
+from typing import Any, TypeVar
 
 from connectors.rate_limited_http import HttpError, RateLimitedClient, json_object
 from engine.domain.macro import MacroObservation, MacroSeries, end_of_vintage
 from engine.errors import ConfigError, CredentialsRefused, MalformedData, MissingData, NetworkError
+
+Row = TypeVar("Row")
 
 ADDRESS = "https://api.stlouisfed.org/fred"
 KEY_VARIABLE = "FRED_API_KEY"
@@ -54,10 +56,7 @@ class FredMacro:
         self._address = address.rstrip("/")
         self._vintages = vintages_per_request
         self._client = RateLimitedClient(
-            "FRED",
-            seconds_between=seconds_between,
-            timeout=timeout,
-            first_pause=first_pause,
+            "FRED", seconds_between=seconds_between, timeout=timeout, first_pause=first_pause
         )
         self._hidden = _HideKey(key)
         logging.getLogger("httpx").addFilter(self._hidden)
@@ -73,13 +72,12 @@ class FredMacro:
         Raises MissingData for one that FRED does not have, or has without vintages; CredentialsRefused, NetworkError,
         TryAgainLater, MalformedData.
         """
-        vintages = [date.fromisoformat(day) for day in await self._pages("series/vintagedates", name, "vintage_dates")]
+        vintages = await self._pages("series/vintagedates", name, _vintage_dates)
         observations: list[MacroObservation] = []
         for first, last in _windows(vintages, self._vintages):
-            period = {"realtime_start": first.isoformat(), "realtime_end": last.isoformat()}
-            for row in await self._pages("series/observations", name, "observations", period):
-                if row["value"] != _ABSENT:
-                    observations.append(_observation(row))
+            period = {"realtime_start": str(first), "realtime_end": str(last)}
+            rows = await self._pages("series/observations", name, _observations, period)
+            observations += filter(None, rows)
         if not observations:
             raise MissingData(f"FRED's {name} has no values; choose another series")
         try:
@@ -88,26 +86,22 @@ class FredMacro:
             raise MalformedData(f"FRED's {name}: {problem}") from None
 
     async def _pages(
-        self, question: str, name: str, key: str, period: Mapping[str, str] | None = None
-    ) -> Sequence[Any]:
+        self, question: str, name: str, read: Callable[[bytes], list[Row]], period: Mapping[str, str] | None = None
+    ) -> list[Row]:
         """All rows of a paged response."""
-        rows: list[Any] = []
+        rows: list[Row] = []
         while True:
             params = {"series_id": name, "file_type": "json", "limit": str(_PAGE), "offset": str(len(rows))}
-            page = await self._get(question, name, {**params, **(period or {}), "api_key": self._key}, key)
+            params |= {**(period or {}), "api_key": self._key}
+            try:
+                page = await self._client.get(f"{self._address}/{question}", read, params=params)
+            except HttpError as refusal:
+                raise self._error_of(refusal, name) from None
+            if page is None:
+                raise ConfigError(f"there is no FRED at {self._address}; correct macro.address")
             rows += page
             if len(page) < _PAGE:
                 return rows
-
-    async def _get(self, question: str, name: str, params: Mapping[str, str], key: str) -> list[Any]:
-        check = _vintage_dates if key == "vintage_dates" else _observation_rows
-        try:
-            rows = await self._client.get(f"{self._address}/{question}", check, params=params)
-        except HttpError as refusal:
-            raise self._error_of(refusal, name) from None
-        if rows is None:
-            raise ConfigError(f"there is no FRED at {self._address}; correct macro.address")
-        return rows
 
     def _error_of(self, refusal: HttpError, name: str) -> Exception:
         message = _message(refusal.text).replace(self._key, "[key]")
@@ -152,33 +146,31 @@ def _windows(vintages: Sequence[date], most: int) -> Iterator[tuple[date, date]]
         yield vintages[at], after
 
 
-def _observation(row: Mapping[str, str]) -> MacroObservation:
-    return MacroObservation(
-        date.fromisoformat(row["date"]),
-        Decimal(row["value"]),
-        end_of_vintage(date.fromisoformat(row["realtime_start"])),
-    )
+def _vintage_dates(body: bytes) -> list[date]:
+    return [date.fromisoformat(str(day)) for day in _list(body, "vintage_dates")]
 
 
-def _vintage_dates(body: bytes) -> list[Any]:
-    days = json_object(body).get("vintage_dates")
-    if not isinstance(days, list):
-        raise ValueError("no vintage_dates")
-    for day in days:
-        date.fromisoformat(str(day))
-    return days
-
-
-def _observation_rows(body: bytes) -> list[Any]:
-    rows = json_object(body).get("observations")
-    if not isinstance(rows, list):
-        raise ValueError("no observations")
+def _observations(body: bytes) -> list[MacroObservation | None]:
+    """Observations of a page; None for one without a value."""
     try:
-        for row in rows:
-            if row["value"] != _ABSENT and not _observation(row).value.is_finite():
-                raise ValueError(f"value {row['value']!r}")
+        return [_observation(row) for row in _list(body, "observations")]
     except (TypeError, KeyError, InvalidOperation, OverflowError) as error:
         raise ValueError(f"observations of another shape ({type(error).__name__})") from None
+
+
+def _observation(row: Mapping[str, str]) -> MacroObservation | None:
+    if row["value"] == _ABSENT:
+        return None
+    value, released = Decimal(row["value"]), date.fromisoformat(row["realtime_start"])
+    if not value.is_finite():
+        raise ValueError(f"value {row['value']!r}")
+    return MacroObservation(date.fromisoformat(row["date"]), value, end_of_vintage(released))
+
+
+def _list(body: bytes, key: str) -> list[Any]:
+    rows = json_object(body).get(key)
+    if not isinstance(rows, list):
+        raise ValueError(f"no {key}")
     return rows
 
 

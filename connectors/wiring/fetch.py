@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from datetime import date
-from typing import TYPE_CHECKING
 
 from connectors.wiring.broker import open_data
 from connectors.wiring.sources import calendars
@@ -17,10 +16,6 @@ from engine.domain.fetched import Fetched
 from engine.domain.market import Symbol
 from engine.ports import Clock
 from engine.services import FetchOptions, MarketFetch
-
-if TYPE_CHECKING:
-    from connectors.filings.edgar import EdgarFilings
-    from connectors.macro.fred import FredMacro
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,17 +36,31 @@ class ConfiguredFetch:
             yield fetch
 
     async def filings(self, options: FetchOptions, symbols: Sequence[Symbol], since: date | None) -> list[Fetched]:
-        """Add filings from EDGAR."""
+        """Add filings from EDGAR, as [filings] has it. Raises ConfigError where filings.user_agent names no contact."""
         from connectors.files.fetch.filings import fetch_filings
+        from connectors.filings.edgar import EdgarFilings
 
-        async with aclosing(edgar_filings(self.config, since)) as source:
+        wanted = self.config.filings
+        edgar = EdgarFilings(
+            wanted.user_agent,
+            places.edgar_responses(),
+            forms=wanted.forms,
+            since=since,
+            characters=wanted.characters,
+            requests_per_second=wanted.requests_per_second,
+            numbers=wanted.ciks,
+            www=wanted.www,
+            data=wanted.data,
+        )
+        async with aclosing(edgar) as source:
             return await fetch_filings(source, options, symbols)
 
     async def macro(self, options: FetchOptions) -> list[Fetched]:
-        """Merge the configured series from FRED."""
+        """Merge the configured series from FRED. Raises CredentialsRefused without FRED_API_KEY."""
         from connectors.files.macro import fetch_macro
+        from connectors.macro.fred import KEY_VARIABLE, FredMacro
 
-        async with aclosing(fred_macro(self.config)) as source:
+        async with aclosing(FredMacro(os.environ.get(KEY_VARIABLE), address=self.config.macro.address)) as source:
             return await fetch_macro(source, options, self.config.macro.series)
 
     @property
@@ -60,29 +69,3 @@ class ConfiguredFetch:
         from connectors.macro.fred import KEY_VARIABLE
 
         return bool(os.environ.get(KEY_VARIABLE))
-
-
-def edgar_filings(config: Config, since: date | None = None) -> EdgarFilings:
-    """SEC EDGAR as [filings] has it; `since` leaves out what was filed before. Raises ConfigError where
-    filings.user_agent names no contact."""
-    from connectors.filings.edgar import EdgarFilings
-
-    wanted = config.filings
-    return EdgarFilings(
-        wanted.user_agent,
-        places.edgar_responses(),
-        forms=wanted.forms,
-        since=since,
-        characters=wanted.characters,
-        requests_per_second=wanted.requests_per_second,
-        numbers=wanted.ciks,
-        www=wanted.www,
-        data=wanted.data,
-    )
-
-
-def fred_macro(config: Config, environ: Mapping[str, str] = os.environ) -> FredMacro:
-    """FRED as [macro] has it. Raises CredentialsRefused without FRED_API_KEY."""
-    from connectors.macro.fred import FredMacro
-
-    return FredMacro(environ.get("FRED_API_KEY"), address=config.macro.address)

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from connectors.wiring.embedders import open_embedder
-from connectors.wiring.fetch import edgar_filings, fred_macro
+from connectors.wiring.fetch import ConfiguredFetch
 from engine.config import Config
 from engine.domain.run import ModelUse
 from engine.errors import ConfigError, CredentialsRefused
+from engine.services import FetchOptions
 from tests.servers.fake_llm_server import fake_llm_server
 
 
@@ -61,10 +62,14 @@ def test_what_makes_no_vectors_is_a_configuration_error(spec: str) -> None:
         pass
 
 
-async def test_services_are_refused_without_what_they_demand(paperdesk_home: Path) -> None:
+async def test_services_are_refused_without_what_they_demand(
+    paperdesk_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("FRED_API_KEY", raising=False)
+    options = FetchOptions(folder=paperdesk_home)
     with pytest.raises(ConfigError, match="user_agent"):
-        edgar_filings(config())
+        await ConfiguredFetch(config()).filings(options, ["AAPL"], None)
     with pytest.raises(CredentialsRefused, match="FRED_API_KEY"):
-        fred_macro(config(), {})
+        await ConfiguredFetch(config()).macro(options)
     with pytest.raises(ValueError, match="no id of a FRED series"):
         config(macro={"series": ["../ICSA"]})
