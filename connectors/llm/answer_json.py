@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 _SHAPE = {"type", "properties", "required", "additionalProperties", "items", "enum", "const", "anyOf", "$ref", "$defs"}
@@ -14,6 +15,8 @@ _HARMLESS = frozenset({"title", "default", "examples", "$schema", "$id", "minLen
 """Keywords that strict mode refuses and that can be left out: the agent checks its answer as well."""
 _THOUGHT = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
 _FENCE = re.compile(r"```[a-zA-Z0-9_-]*[ \t]*\r?\n(.*?)\r?\n?[ \t]*```", re.DOTALL)
+_MOST_OBJECTS = 100
+"""Opening braces of a prose text that are tried as the beginning of an object."""
 
 
 class _Unenforceable(Exception):
@@ -88,10 +91,9 @@ class NotAnAnswer(ValueError):
 
 
 def parse_answer(text: str) -> Mapping[str, Any]:
-    """The JSON object of a model's text, or of its only code fence.
+    """The JSON object of a model's text, of its only code fence, or the only object within its prose.
 
-    Reasoning that local models print before the answer is skipped. Braces in prose are ignored: they may be an example.
-    Raises NotAnAnswer.
+    Reasoning that local models print before the answer is skipped. Raises NotAnAnswer, whatever the text is.
     """
     body = _THOUGHT.sub("", text.lstrip("\ufeff"), count=1).strip()
     if not body:
@@ -99,20 +101,68 @@ def parse_answer(text: str) -> Mapping[str, Any]:
     fences = _FENCE.findall(body)
     if not body.startswith(("{", "[")) and len(fences) == 1:
         body = fences[0].strip()
+    if not body.startswith(("{", "[", '"')):
+        objects = list(_objects(body))
+        if len(objects) > 1:
+            raise NotAnAnswer(f"the answer is prose with {len(objects)} JSON objects, not one")
+        if objects:
+            return objects[0]
     try:
-        value = json.loads(body, parse_constant=_refuse_constant)
-    except (json.JSONDecodeError, RecursionError) as error:
+        value = _DECODER.decode(body)
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, NotAnAnswer):
+            raise
         if not body.startswith(("{", "[", '"')):
             raise NotAnAnswer("the answer is prose, not JSON") from None
-        detail = error.msg if isinstance(error, json.JSONDecodeError) else "nested too deep"
-        raise NotAnAnswer(f"the answer is not valid JSON: {detail}") from None
+        raise NotAnAnswer(f"the answer is not valid JSON: {_complaint(error)}") from None
     if not isinstance(value, dict):
         raise NotAnAnswer(f"the answer is a JSON {_json_type(value)}, not an object")
+    return _as_text(value)
+
+
+def _objects(body: str) -> Iterator[Mapping[str, Any]]:
+    """The JSON objects within a prose text, outermost only. Braces that open none are skipped."""
+    start = body.find("{")
+    for _ in range(_MOST_OBJECTS):
+        if start < 0:
+            return
+        try:
+            value, end = _DECODER.raw_decode(body, start)
+        except (ValueError, RecursionError):
+            start = body.find("{", start + 1)
+            continue
+        if value:
+            yield _as_text(value)
+        start = body.find("{", end)
+
+
+def _as_text(value: dict[str, Any]) -> Mapping[str, Any]:
+    """The object, if all its strings can be stored: JSON can spell halves of characters, which no file takes."""
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise NotAnAnswer("the answer holds half a character (a lone surrogate)") from None
     return value
 
 
 def _refuse_constant(name: str) -> float:
     raise NotAnAnswer(f"the answer holds {name}, which is not JSON")
+
+
+def _finite(digits: str) -> float:
+    value = float(digits)
+    if not math.isfinite(value):
+        raise NotAnAnswer("the answer holds a number that is too large")
+    return value
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite)
+
+
+def _complaint(error: ValueError | RecursionError) -> str:
+    if isinstance(error, json.JSONDecodeError):
+        return error.msg
+    return "nested too deep" if isinstance(error, RecursionError) else "it holds a number that is too long"
 
 
 def _json_type(value: Any) -> str:

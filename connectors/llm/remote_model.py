@@ -94,7 +94,7 @@ class RemoteModel(ABC):
         if reply is None:
             return result
         cost = None if self._price is None else self._price.cost(reply.usage, reply.cache_write_tokens)
-        return replace(result, text=reply.text, stop_reason=reply.stop_reason, usage=reply.usage, cost=cost)
+        return replace(result, text=_storable(reply.text), stop_reason=reply.stop_reason, usage=reply.usage, cost=cost)
 
     async def aclose(self) -> None:
         """Close connections; afterwards the model answers no more."""
@@ -186,10 +186,15 @@ class RemoteModel(ABC):
         notes.append(f"temperature {value:g} not sent: {self.model} takes none")
 
 
+def _storable(text: str) -> str:
+    """The text without halves of characters (lone surrogates), which JSON can spell and no file takes."""
+    return text.encode(errors="replace").decode()
+
+
 def _read(reply: Reply) -> tuple[Mapping[str, Any] | None, ModelFailure | None]:
     """The answer in a reply, or the failure."""
     if reply.ending == "refused":
-        reason = one_line(reply.text) or f"no reason given ({reply.stop_reason})"
+        reason = one_line(_storable(reply.text)) or f"no reason given ({reply.stop_reason})"
         return None, ModelFailure(FailureKind.REFUSED, f"the model declined: {reason}")
     if reply.ending == "cut off":
         limit = f"cut at the token limit after {reply.usage.output_tokens} tokens ({reply.stop_reason})"

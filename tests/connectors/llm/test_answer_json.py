@@ -39,7 +39,12 @@ def test_any_text_is_an_answer_or_none_and_nothing_else_happens(text: str) -> No
         " \n",
         "<think>only thoughts</think>",
         "BUY",
-        'Buy, for example {"action": "BUY"}.',
+        'Buy, for example {"action": "BUY"}, or {"action": "SELL"}.',
+        "Nothing {in these} braces is { JSON }.",
+        '{"a": ' + "9" * 5000 + "}",
+        '{"a": 1e400}',
+        '{"a": "\\ud800"}',
+        'So: {"a": "\\ud800"}',
         '"BUY"',
         "3",
         "null",
@@ -59,3 +64,7 @@ def test_what_is_no_single_object_is_no_answer(text: str) -> None:
 def test_fences_inside_an_answer_are_part_of_it() -> None:
     answer = {"code": "```python\nx = 1\n```"}
     assert parse_answer(json.dumps(answer)) == answer
+
+
+def test_the_only_object_within_prose_is_the_answer() -> None:
+    assert parse_answer('Here it is {as asked}: {"action": {"is": "BUY"}} - good luck') == {"action": {"is": "BUY"}}
