@@ -180,10 +180,15 @@ def preset_names() -> tuple[str, ...]:
     return tuple(sorted(n for n in names if n not in HIDDEN))
 
 
-@cache
 def load_preset(name: str) -> Preset:
     """A preset by name, or by path to a TOML file. Raises UsageError for an unknown name, ConfigError for a file
     that is no preset."""
+    return _loaded(name, Path.cwd() if name.endswith(".toml") else None)
+
+
+@cache
+def _loaded(name: str, folder: Path | None) -> Preset:
+    """The preset of a name; a relative file name means another file in every `folder`."""
     plain = _read(name)
     removed = tuple(plain.pop("without", ()))
     try:

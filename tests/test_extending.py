@@ -31,7 +31,6 @@ def example(tmp_path: Path, paperdesk_home: Path, monkeypatch: pytest.MonkeyPatc
     files = write_files("An agent", tmp_path)
     assert [file.name for file in files] == ["volume.py", "volume.md", "with-volume.toml"]
     monkeypatch.chdir(tmp_path)
-    load_preset.cache_clear()  # it knows presets by name, and this name is a file of the folder
     return tmp_path
 
 

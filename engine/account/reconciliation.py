@@ -5,7 +5,7 @@ Nothing is written here: the report is a value, which booking.py writes."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Protocol
@@ -93,17 +93,26 @@ class AccountReader(Account, Orders, Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JournalSnapshot:
-    """The journal's side: the account that it is bound to, its orders, and everything after its last closed books."""
+    """The journal's side of an account.
 
-    bound: BoundAccount | None
-    books: EquityPoint | None
-    orders: Mapping[str, Order]
-    sent: frozenset[str]
-    ids: Mapping[str, str]
-    entries: Mapping[str, datetime]
-    fills: tuple[Fill, ...]
-    flows: tuple[CashFlow, ...]
-    adoptions: tuple[Adoption, ...]
+    bound: the account that it is bound to
+    books: the last closed ones
+    orders: by our id
+    sent: ids of the orders that were submitted
+    ids: our order ids by the broker's
+    entries: the account's entries by id, and their time, UTC
+    fills, flows, adoptions: after the last closed books
+    """
+
+    bound: BoundAccount | None = None
+    books: EquityPoint | None = None
+    orders: Mapping[str, Order] = field(default_factory=dict)
+    sent: frozenset[str] = frozenset()
+    ids: Mapping[str, str] = field(default_factory=dict)
+    entries: Mapping[str, datetime] = field(default_factory=dict)
+    fills: tuple[Fill, ...] = ()
+    flows: tuple[CashFlow, ...] = ()
+    adoptions: tuple[Adoption, ...] = ()
 
     def portfolio(self, activity: AccountActivity | None = None) -> Portfolio:
         """The last closed books with everything later."""
@@ -145,9 +154,7 @@ class ReconciliationReport:
 def journal_snapshot(reader: JournalReader | None) -> JournalSnapshot:
     """The journal's side; empty for a desk that never ran."""
     if reader is None:
-        return JournalSnapshot(
-            bound=None, books=None, orders={}, sent=frozenset(), ids={}, entries={}, fills=(), flows=(), adoptions=()
-        )
+        return JournalSnapshot()
     points = reader.equity()
     books = points[-1] if points else None
     closed = date.min if books is None else books.session

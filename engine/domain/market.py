@@ -16,6 +16,7 @@ from decimal import ROUND_HALF_EVEN, Decimal
 from enum import StrEnum
 from itertools import count
 from math import isnan
+from typing import Any
 
 from engine.errors import UsageError
 
@@ -56,6 +57,11 @@ class Bar:
     volume: Decimal | None = None
 
 
+PRICES = ("open", "high", "low", "close")
+COLUMNS = ("sessions", *PRICES, "adj_close", "volume")
+"""The columns of a price history."""
+
+
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class PriceHistory:
     """Bars of a symbol by session, strictly increasing, as columns of equal length.
@@ -82,10 +88,7 @@ class PriceHistory:
         return cls(
             symbol=symbol,
             sessions=array("q", (b.session.toordinal() for b in rows)),
-            open=array("q", (to_nano(b.open) for b in rows)),
-            high=array("q", (to_nano(b.high) for b in rows)),
-            low=array("q", (to_nano(b.low) for b in rows)),
-            close=array("q", (to_nano(b.close) for b in rows)),
+            **{name: array("q", [to_nano(getattr(b, name)) for b in rows]) for name in PRICES},
             adj_close=array("q", (UNKNOWN if b.adj_close is None else to_nano(b.adj_close) for b in rows)),
             volume=array("d", (float("nan") if b.volume is None else float(b.volume) for b in rows)),
         )
@@ -125,26 +128,12 @@ class PriceHistory:
 
     def slice(self, start: int, stop: int) -> PriceHistory:
         """The rows from start (included) to stop (excluded), as a history of its own."""
-        return PriceHistory(
-            symbol=self.symbol,
-            sessions=self.sessions[start:stop],
-            open=self.open[start:stop],
-            high=self.high[start:stop],
-            low=self.low[start:stop],
-            close=self.close[start:stop],
-            adj_close=self.adj_close[start:stop],
-            volume=self.volume[start:stop],
-        )
+        return PriceHistory(symbol=self.symbol, **{name: getattr(self, name)[start:stop] for name in COLUMNS})
 
     def repriced(self, price: Callable[[int, int], int]) -> PriceHistory:
         """The same bars with every open, high, low and close computed from its nano-units and its row."""
-
-        def column(prices: array[int]) -> array[int]:
-            return array("q", map(price, prices, count()))
-
-        return replace(
-            self, open=column(self.open), high=column(self.high), low=column(self.low), close=column(self.close)
-        )
+        columns: dict[str, Any] = {name: array("q", map(price, getattr(self, name), count())) for name in PRICES}
+        return replace(self, **columns)
 
 
 class ActionKind(StrEnum):

@@ -194,3 +194,12 @@ def test_a_preset_says_what_its_agents_are_asked() -> None:
         "high-level-reflection",
         "decision",
     )
+
+
+def test_a_relative_file_is_the_one_of_the_present_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("first", "second"):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "own.toml").write_text(f'extends = "finvision"\nname = "{name}"\n')
+        monkeypatch.chdir(folder)
+        assert load_preset("own.toml").name == name
