@@ -1,6 +1,6 @@
 """Services: everything that use cases need from outside, as one value.
 
-It stands beside the ports instead of in engine.app: connectors.wiring fills it and must know no use case. Making it
+It is beside the ports instead of in engine.app: connectors.wiring fills it and must know no use case. Making it
 opens nothing, asks nobody and loads no vendor's library; each factory does that when it is called. The value can be
 pickled: a bench plays its runs in processes of their own.
 """
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from memory.ports import Embedder  # it loads numpy
 
 OnUse = Callable[[ModelUse], None]
-"""Hears of every call of a remote embedder."""
+"""Receiver of every call of a remote embedder."""
 
 
 class OpenModels(Protocol):
@@ -47,7 +47,7 @@ class OpenModels(Protocol):
         ...
 
     async def aclose(self) -> None:
-        """Closes connections and files; inside the event loop that asked."""
+        """Close connections and files, inside the event loop that opened them."""
         ...
 
 
@@ -76,7 +76,7 @@ class ModelService(Protocol):
         ...
 
     def sees(self, spec: ModelSpec) -> bool:
-        """True where a model is configured to be shown pictures."""
+        """True where a model is configured to be shown images."""
         ...
 
     def prices(self) -> PriceTable:
@@ -94,8 +94,8 @@ class ModelService(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchOptions:
-    """A data folder to fill. `progress` hears what is fetched, how much of it is done and how much there is; `stop`
-    is asked whether to end; `again` asks for what is there as well, and replaces rows that differ."""
+    """A data folder to fill. `progress` receives the item that is fetched, the count that is done and the whole count;
+    `stop` is True to end early; `again` fetches what is there as well, and replaces rows that differ."""
 
     folder: Path
     progress: Callable[[str, int, int], None] = lambda what, done, total: None

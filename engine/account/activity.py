@@ -1,6 +1,6 @@
 """A broker's account history as the journal books it: trades of our orders, named cash flows, and what is neither.
 
-A line belongs to the first session of the desk whose close is not before it, and never to one whose books are closed
+An entry belongs to the first session of the desk whose close is not before it, and never to one whose books are closed
 already: what comes late is counted in the next.
 """
 
@@ -20,9 +20,9 @@ WITHIN = timedelta(days=14)
 
 
 @dataclass(frozen=True, slots=True)
-class ActivityLine:
-    """One line with what the journal makes of it; None where it is not the desk's: a trade that none of its orders
-    stands for, or words alone."""
+class ActivityEntry:
+    """One entry of the account's history with the journal's entry for it; None where it is not the desk's: a trade of
+    none of its orders, or a note without an amount."""
 
     activity: Activity
     entry: Fill | CashFlow | None
@@ -32,7 +32,7 @@ class ActivityLine:
 class AccountActivity:
     """The new entries of an account's history, in the broker's order."""
 
-    all: tuple[ActivityLine, ...]
+    all: tuple[ActivityEntry, ...]
 
     @property
     def fills(self) -> tuple[Fill, ...]:
@@ -45,8 +45,8 @@ class AccountActivity:
         return tuple(line.entry for line in self.all if isinstance(line.entry, CashFlow))
 
     @property
-    def strange(self) -> tuple[Activity, ...]:
-        """Trades that none of our orders stands for."""
+    def unattributed(self) -> tuple[Activity, ...]:
+        """Unattributed items: trades of none of our orders."""
         return tuple(x.activity for x in self.all if x.entry is None and x.activity.kind is ActivityKind.FILL)
 
 
@@ -58,25 +58,25 @@ def session_of(calendar: Calendar, time: datetime, first_open: date | None) -> d
     return due if first_open is None else max(due, first_open)
 
 
-def read_lines(
+def read_activity(
     activities: Iterable[Activity],
     order_of: Callable[[str], Order | None],
     known_ids: Mapping[str, datetime],
     calendar: Calendar,
     first_open: date | None,
 ) -> AccountActivity:
-    """The new entries of a history. `order_of` finds our order by the broker's id of it."""
+    """The new entries of a history. `order_of` gives our order by the broker's id of it."""
     fresh = {activity.id: activity for activity in activities if activity.id not in known_ids}
     return AccountActivity(
         tuple(_line(one, order_of, session_of(calendar, one.time, first_open)) for one in fresh.values())
     )
 
 
-def _line(activity: Activity, order_of: Callable[[str], Order | None], session: date) -> ActivityLine:
+def _line(activity: Activity, order_of: Callable[[str], Order | None], session: date) -> ActivityEntry:
     if activity.kind is ActivityKind.FILL:
         order = order_of(activity.broker_id)
         if order is None or activity.price is None:
-            return ActivityLine(activity, None)
+            return ActivityEntry(activity, None)
         fill = Fill(
             order_id=order.id,
             symbol=order.symbol,
@@ -86,11 +86,11 @@ def _line(activity: Activity, order_of: Callable[[str], Order | None], session: 
             price=activity.price,
             reason=order.reason,
         )
-        return ActivityLine(activity, fill)
+        return ActivityEntry(activity, fill)
     if not activity.amount and not activity.quantity:
-        return ActivityLine(activity, None)
+        return ActivityEntry(activity, None)
     kind, symbol = activity.kind.value, activity.symbol or ""
-    return ActivityLine(
+    return ActivityEntry(
         activity,
         CashFlow(
             session=session,

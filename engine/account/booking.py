@@ -34,7 +34,7 @@ from engine.ports import Calendar, Clock, Orders
 
 
 def claim_account(path: Path, desk: str, account: str) -> None:
-    """Notes that a desk trades in an account, for good. Raises ConfigError where another desk does: each would take
+    """Note that a desk trades in an account, for good. Raises ConfigError where another desk does: each would take
     the other's orders for a stranger's."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -83,7 +83,7 @@ class Booking:
     clock: Clock
 
     def orders(self, report: ReconciliationReport, session: date) -> None:
-        """Writes how our orders stand; one that never arrived expires once its session is not the latest."""
+        """Write the states of our orders; one that never arrived expires once its session is not the latest."""
         for order, theirs in report.order_states:
             with self.journal.together():
                 if theirs is not None:
@@ -94,14 +94,14 @@ class Booking:
                     self.journal.order_moved(expired, self.clock.now(), detail=NEVER_ARRIVED)
 
     def lost(self, report: ReconciliationReport) -> None:
-        """Ends orders that the journal has as taken and the broker says it never saw."""
+        """End orders that the journal has as taken and the broker says it never saw."""
         for order, theirs in report.order_states:
             if theirs is None and order.state in (OrderState.ACKNOWLEDGED, OrderState.PARTIALLY_FILLED):
                 self.journal.order_moved(order.moved(OrderState.EXPIRED), self.clock.now(), detail=NEVER_SEEN)
 
     def opened(self, report: ReconciliationReport, session: date, adopted: str = "") -> tuple[Adoption, ...]:
-        """Opens the desk's books with what the broker has: cash alone, or positions too that a person has `adopted`,
-        giving a reason. What the account's history holds by now lies before them."""
+        """Open the desk's books with what the broker has: cash alone, or positions too that a person has `adopted`,
+        giving a reason. The account's history up to now comes before them."""
         account, now = report.account, self.clock.now()
         portfolio = Portfolio(report.account.cash.quantize(CENT), dict(account.positions))
         point = self._point(session, portfolio)
@@ -125,8 +125,8 @@ class Booking:
             self.journal.session_settled(self.run, point)
         return taken
 
-    def lines(self, report: ReconciliationReport, adoptions: Sequence[Adoption] = ()) -> None:
-        """Books what is new, with the rest that rounding left and what a person has adopted."""
+    def book(self, report: ReconciliationReport, adoptions: Sequence[Adoption] = ()) -> None:
+        """Book new activity, with the rest that rounding left and what a person has adopted."""
         now, journal = self.clock.now(), self.journal
         with journal.together():
             for line in report.activity.all:
@@ -148,7 +148,7 @@ class Booking:
                 journal.adopted(self.run, adopted, now)
 
     def closed(self, books: EquityPoint, session: date) -> list[SettledSession]:
-        """Closes the books of every session after the last closed one, out of what the journal holds."""
+        """Close the books of every session after the last closed one, out of what the journal holds."""
         snapshot, played = journal_snapshot(self.reader), list[SettledSession]()
         for day in self.calendar.sessions(books.session + timedelta(days=1), session):
             before = books
@@ -188,11 +188,11 @@ def _close(market: Market, symbol: Symbol, session: date) -> Decimal:
     return from_nano(history.close[row])
 
 
-async def ended_at_the_broker(
+async def cancel_ended_orders(
     broker: Orders, reconciler: Reconciler, report: ReconciliationReport, desk: str
 ) -> ReconciliationReport:
-    """Cancels what stands open at the broker of orders that the journal calls ended, and looks again. Raises
-    BooksDisagree for an open order that is not the desk's: that one is whoever placed it to cancel."""
+    """Cancel orders that are open at the broker and ended in the journal, and reconcile again. Raises BooksDisagree
+    for an open order that is not the desk's: whoever placed it has to cancel it."""
     orders = report.journal.orders
     strange = {f"order {o.order_id}" for o in report.open_orders if o.order_id not in orders}
     strangers = [one for one in report.differences if one.what in strange]
@@ -209,7 +209,7 @@ async def ended_at_the_broker(
 def adopt(
     report: ReconciliationReport, booking: Booking, calendar: Calendar, session: date, reason: str
 ) -> tuple[Adoption, ...]:
-    """Takes the broker's side in every difference and books what else is new: adoption rows say what was before and
+    """Take the broker's side in every difference and books what else is new: adoption rows say what was before and
     after. `session` is the last completed one. A desk without books opens them with what the account holds. Raises
     ConfigError without a reason."""
     if not reason.strip():
@@ -224,7 +224,7 @@ def adopt(
     if due <= books.session:
         due = calendar.sessions(books.session + timedelta(days=1), books.session + timedelta(days=14))[0]
     adoptions = tuple(_adoption(one, report, due, reason) for one in report.differences if one.amount is not None)
-    booking.lines(report, adoptions)
+    booking.book(report, adoptions)
     return adoptions
 
 

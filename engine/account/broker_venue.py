@@ -29,7 +29,7 @@ class BrokerVenue:
 
     broker: the account, its orders and its exchange
     reconciler: compares it with the journal
-    booking: writes what it finds
+    booking: writes its reports
     journal, reader: the desk's journal, to write and to read
     prices: the last closes that the desk decides on, in the quote currency
     claim: receives the account's id before anything rests on it; raises ConfigError where another desk has it
@@ -66,7 +66,7 @@ class BrokerVenue:
         return carried_forward(snapshot.books.portfolio, snapshot.fills, flows, snapshot.adoptions)
 
     async def settle(self, session: date) -> Settlement:
-        """Reconciles the account with the journal and closes the books. Raises BooksDisagree where they do not agree,
+        """Reconcile the account with the journal and closes the books. Raises BooksDisagree where they do not agree,
         CredentialsRefused for an account that may not trade, ConfigError for another desk's or another account."""
         report = await self.reconciler.reconcile()
         self._seen(report.account, report.open_orders)
@@ -83,7 +83,7 @@ class BrokerVenue:
         return Settlement.of(played)
 
     async def whole_shares(self, symbols: Iterable[Symbol]) -> frozenset[Symbol]:
-        """Those that the broker does not split into parts."""
+        """The symbols that the broker does not split into parts."""
         report = [(symbol, await self._asset(symbol)) for symbol in symbols]
         return frozenset(symbol for symbol, asset in report if asset is not None and not asset.fractionable)
 
@@ -100,7 +100,7 @@ class BrokerVenue:
         return self.buying_power
 
     async def place(self, order: Order) -> OrderUpdate:
-        """Hands over an order, once."""
+        """Submit an order, once."""
         return await self.broker.place(order)
 
     async def lookup(self, order_id: str) -> OrderUpdate | None:
@@ -115,7 +115,7 @@ class BrokerVenue:
         if report.journal.books is None:
             self.booking.opened(report, session)
             return ()
-        self.booking.lines(report)
+        self.booking.book(report)
         return self.booking.closed(report.journal.books, session)
 
     async def _asset(self, symbol: Symbol) -> Asset | None:

@@ -10,7 +10,7 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Protocol
 
-from engine.account.activity import AccountActivity, read_lines
+from engine.account.activity import AccountActivity, read_activity
 from engine.domain.brokerage import BrokerAccount, BrokerOrder, Difference
 from engine.domain.ledger import carried_forward
 from engine.domain.order import MOVES, Fill, Order, OrderState, OrderUpdate, is_final
@@ -52,7 +52,7 @@ def compare(
 
 
 def foreign_orders(open_orders: Iterable[BrokerOrder], orders: Mapping[str, Order]) -> list[Difference]:
-    """Orders that stand open at the broker and should not."""
+    """Orders that are open at the broker and should not be."""
     found = []
     for order in open_orders:
         ours = orders.get(order.order_id)
@@ -80,7 +80,7 @@ def disagreement(desk: str, differences: Sequence[Difference], advice: str = TAK
 
 
 PAUSES = (0.5, 1.0, 2.0, 4.0)
-"""Seconds between looks: an account may be filling orders, and its history may lag behind its cash."""
+"""Seconds between two comparisons: an account may be filling orders, and its history may lag behind its cash."""
 OVERLAP = timedelta(days=1)
 """Overlap with the last known entry from which the history is read again, since clocks differ. A broker whose entries
 come later reads back further by itself."""
@@ -88,7 +88,7 @@ _RECENT = timedelta(days=14)
 
 
 class AccountReader(Account, Orders, Protocol):
-    """The part of a Broker that is looked at."""
+    """The part of a Broker that is read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,7 +216,7 @@ class Reconciler:
         def order_of(broker_id: str) -> Order | None:
             return snapshot.orders.get(ids.get(broker_id, ""))
 
-        activity = read_lines(activities, order_of, snapshot.entries, self.calendar, snapshot.first_open)
+        activity = read_activity(activities, order_of, snapshot.entries, self.calendar, snapshot.first_open)
         now = dict(snapshot.orders) | {order.id: order_as(order, theirs)[0] for order, theirs in states}
         foreign = [*foreign_orders(open_orders, now), *_lost(states)]
         if snapshot.bound is None:
@@ -257,7 +257,7 @@ class Reconciler:
 
 def order_as(order: Order, theirs: BrokerOrder | None) -> tuple[Order, OrderUpdate | None]:
     """Our order in the state that the broker says it is in, and the update that takes it there; None where nothing
-    has changed, or where the broker says what cannot follow."""
+    has changed, or where the broker says an impossible state."""
     if theirs is None or theirs.state not in MOVES[order.state]:
         return order, None
     return order.moved(theirs.state), OrderUpdate(order.id, theirs.state, theirs.filled_quantity, theirs.detail)
@@ -276,7 +276,7 @@ def _sent(snapshot: JournalSnapshot) -> list[Order]:
 
 
 def _lost(states: Sequence[tuple[Order, BrokerOrder | None]]) -> list[Difference]:
-    """Orders that the broker had, and says that it never saw."""
+    """Orders that the broker had acknowledged and no longer knows."""
     had = (OrderState.ACKNOWLEDGED, OrderState.PARTIALLY_FILLED)
     return [
         Difference(f"order {order.id}", None, None, f"{order.state} in the journal and unknown to the broker")

@@ -18,7 +18,7 @@ from engine.domain.portfolio import CENT, EXACT, ZERO
 from engine.domain.run import Adoption, CashFlow, EquityPoint
 
 EXTERNAL = "transfer"
-"""The kind of cash flow that a person brings in or takes out."""
+"""The kind of cash flow of deposits and withdrawals."""
 ONE = Decimal(1)
 
 
@@ -119,7 +119,12 @@ def _deposit(point: EquityPoint, symbol: Symbol, amount: Decimal) -> NetDeposit:
 
 @dataclass(frozen=True, slots=True)
 class CloseComparison:
-    """One close: value in the quote currency by the journal and by the broker, and how many positions were held."""
+    """One close: value in the quote currency by the journal and by the broker, and how many positions were held.
+
+    Cash and positions are the same on both sides, or the desk is halted; what is left is prices. Ours are the raw
+    closes of the data folder, the broker's its own last trades at its own moment. So a difference is reported and no
+    reason to stop.
+    """
 
     session: date
     journal: Decimal

@@ -1,4 +1,4 @@
-"""From the books of a run to the track record that metrics are computed of, net of what was brought in or taken out."""
+"""From the books of a run to the track record that metrics are computed of, net of deposits and withdrawals."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def track_of(
 ) -> Track:
     """The track record of one stretch; `benchmark` is buy and hold over the same sessions.
 
-    Where money was brought in or taken out, equity is the growth of the initial value by time-weighted returns, and
-    every other amount stands in the same proportion to it as to the value of its session. Prices and positions, which
+    Where there were deposits or withdrawals, equity is the growth of the initial value by time-weighted returns, and
+    every other amount is in the same proportion to it as to the value of its session. Prices and positions, which
     InvestorBench's metrics read, are there where one symbol is traded.
     """
     points, grown = stretch.equity, _Grown(stretch)
@@ -56,7 +56,7 @@ def symbol_track(stretch: Stretch, symbol: Symbol, share: Decimal, periods_per_y
     """One symbol's part of a stretch as if it had begun with `share` of the initial value in cash.
 
     Its equity is that share plus what the symbol has earned so far: trades, fees, dividends, price changes. Shares that
-    were brought in count as bought, those that were taken out as sold.
+    were deposited count as bought, those that were withdrawn as sold.
     """
     earned, held, values, invested = share, ZERO, [share], []
     trades = [fill for fill in stretch.fills if fill.symbol == symbol]
@@ -88,7 +88,7 @@ def symbol_track(stretch: Stretch, symbol: Symbol, share: Decimal, periods_per_y
 
 
 class _Grown:
-    """A stretch's values as they would stand if nothing had been brought in or taken out."""
+    """A stretch's values as they would be without deposits and withdrawals."""
 
     def __init__(self, stretch: Stretch) -> None:
         brought = net_deposits(stretch.equity, stretch.cash_flows, stretch.adoptions)
@@ -99,7 +99,7 @@ class _Grown:
         self.equity = floats([stretch.initial_value, *values])
 
     def at(self, session: date, amount: Decimal) -> Decimal:
-        """An amount of a session in proportion; as it is where nothing came or went."""
+        """An amount of a session in proportion; as it is without deposits and withdrawals."""
         value = self._values.get(session)
         return amount * self._levels[session] / value if value else amount
 

@@ -9,7 +9,7 @@ from datetime import date
 from decimal import Decimal
 
 from engine import places
-from engine.account.booking import adopt, claim_account, ended_at_the_broker
+from engine.account.booking import adopt, cancel_ended_orders, claim_account
 from engine.account.reconciliation import ReconciliationReport
 from engine.app.desk_context import DeskAccount, DeskContext, check_calendar, desk_account, desk_context
 from engine.app.desk_journal import DeskJournal
@@ -63,7 +63,7 @@ async def _adopted(context: DeskContext, account: DeskAccount, reason: str) -> R
     reconciler = context.reconciler(account)
     report = await reconciler.reconcile()
     claim_account(places.account_file(report.account.id), desk, report.account.id)
-    report = await ended_at_the_broker(account.broker, reconciler, report, desk)
+    report = await cancel_ended_orders(account.broker, reconciler, report, desk)
     market = Market(histories={}, actions={}, news={}, filings={}, calendars={})
     if report.journal.bound is None:
         market = await load_desk(context.services, session, (*held_symbols(journal.reader), *report.account.positions))

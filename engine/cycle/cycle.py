@@ -55,7 +55,7 @@ class Cycle:
     preset: the steps that run, and their numbers
     asker: the way to the agents' models
     calendars: trading calendar by symbol
-    publish: hears every event
+    publish: receives every event
     memory: None where the preset has none
     """
 

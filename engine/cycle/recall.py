@@ -137,8 +137,8 @@ class TradingMemory:
         return TradingMemory(self._memory.copy_to(InMemoryStore(self.embedder.dimension)), self._calendar)
 
     def as_of(self, step: float) -> TradingMemory:
-        """Copy the memory as it was when a session was decided. What that session brought is dated after its decision,
-        so it is not in it; what is written to the copy is lost with it."""
+        """Copy the memory as it was when a session was decided. Memories of that session are dated after its decision,
+        so they are not in it; what is written to the copy is lost with it."""
         copied = self._memory.copy_to(InMemoryStore(self.embedder.dimension), step)
         return TradingMemory(copied, self._calendar)
 
@@ -167,7 +167,7 @@ class TradingMemory:
         return tuple(self._recollection(hit) for hits in found.values() for hit in hits)
 
     def write(self, items: Iterable[Item], opinions: Sequence[Opinion], step: float) -> None:
-        """Write what a session brought, once it is decided, and note what the opinions rest on."""
+        """Write the memories of a session, once it is decided, and note what the opinions rest on."""
         # Symbols are analysed side by side: the order in which they end is chance.
         ordered = sorted(items, key=lambda item: (item.symbol, item.owner))
         self._memory.remember(ordered, step + AFTER)

@@ -60,7 +60,7 @@ class StepContext:
     asker: puts questions to models.
     strategies: rule strategies whose signals are tools.
     memory: None where the preset has none.
-    publish: hears every event.
+    publish: receives every event.
     """
 
     turn: Turn
@@ -106,7 +106,7 @@ class StepContext:
 
     def without(self, step: str, name: str | None = None) -> Finding[Any] | None:
         """The finding of a step that the preset leaves out, None where it runs. A step that an ablation has left out
-        is said to be absent."""
+        is reported as absent."""
         if step in self.preset.steps:
             return None
         return Finding(absent=f"{name or step}: switched off" if step in self.preset.expected else "")

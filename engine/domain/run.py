@@ -45,7 +45,7 @@ class TradingMode(StrEnum):
 
 
 class LookKind(StrEnum):
-    """The occasion of a look at a window."""
+    """The kind of evaluation of a window."""
 
     BACKTEST = "backtest"
     TUNE_TRIAL = "tune trial"

@@ -1,4 +1,4 @@
-"""Sends orders one by one in a fixed order; every reason not to is checked again before every request.
+"""Submit orders one by one in a fixed order; every reason against it is checked again before every request.
 
 An order is written as being submitted before it is sent, so a run that is killed knows what may have left; what may
 have arrived is looked up by our id and never assumed, and sent again under the same id only where it is not there.
@@ -92,7 +92,7 @@ class Submission(OrderRoute):
     calendar: the desk's sessions
     clock: when orders are sent, UTC
     pause: waits so many seconds
-    publish: hears every event
+    publish: receives every event
     """
 
     run: str

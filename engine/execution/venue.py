@@ -44,8 +44,8 @@ class Settlement:
 
 @dataclass(frozen=True, slots=True)
 class BuyingPower:
-    """The means of an account to buy and sell, in the quote currency and in shares: its cash, the part of it that open
-    buys may take, the shares held, and the part of them that open sales may take."""
+    """The ability of an account to buy and sell, in the quote currency and in shares: its cash, the part of it that
+    open buys may take, the shares held, and the part of them that open sales may take."""
 
     cash: Decimal
     reserved: Decimal = ZERO
@@ -59,12 +59,12 @@ class SessionVenue(Protocol):
 
     @property
     def portfolio(self) -> Portfolio:
-        """Cash and positions to decide on: the last closed books with everything that has happened since."""
+        """Cash and positions to decide on: the last closed books with all account activity since."""
         ...
 
     @property
     def buying_power(self) -> BuyingPower:
-        """The buying power that `settle`, or `refresh` since then, found."""
+        """The buying power as of `settle`, or of `refresh` since then."""
         ...
 
     async def settle(self, session: date) -> Settlement:

@@ -43,7 +43,7 @@ class BacktestContext:
     cycle: the agents' round of decisions.
     rules: how orders fill, and what that costs.
     cash: what each part begins with, in the quote currency.
-    publish: hears every event.
+    publish: receives every event.
     recorder: keeps each step.
     stop: asked before each session.
     histories: the prices that the broker trades at, where they are not the market's own: a market that is cut in the

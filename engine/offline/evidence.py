@@ -85,7 +85,7 @@ def _today(intelligence: MarketIntelligence | None) -> int:
 
 
 def _moves(view: EvidenceView) -> ChartLeaning:
-    """The leaning of the reflections on the price, for presets without a chart agent: the low-level one's words about
+    """The leaning of the reflections on the price, for presets without a chart agent: the low-level one's text about
     the chart and the immediate one's advice."""
     words: list[str] = []
     if view.low_level is not None:

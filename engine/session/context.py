@@ -37,7 +37,7 @@ class SessionContext:
     orders: how orders reach the venue
     recorder: what is kept of each step
     clock: when things are written; UTC
-    publish: hears every event
+    publish: receives every event
     """
 
     run: str
@@ -59,12 +59,12 @@ class Moment:
 
     session: last completed session, whose data is read
     cycle: 1 for the cycle after the close; those within the next session count on
-    now: data is read as of this moment, UTC; None: the clock's, once prices have been asked for
+    now: data is read as of this moment, UTC; None: the clock's, once quotes have come
     news_after: news up to here was read by earlier cycles, UTC
     symbols: the batch; None for all of the run
     until: nothing is sent from here on, UTC
     hindsight_until: in training, reflections see moves known by then, UTC; None in the test
-    quotes: asks for prices within a session
+    quotes: gives prices within a session
     prices: prices of the moment, in the quote currency, where they are known already
     taken: cash by book that orders of symbols outside the batch have taken, in the quote currency
     """
@@ -101,7 +101,7 @@ class RunState:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """The sessions that were closed, and what each brought the owners' books, where there are any."""
+    """The sessions that were closed, and the owners' books after each, where there are any."""
 
     sessions: tuple[SettledSession, ...] = ()
     books: tuple[BookSettlement, ...] = ()

@@ -1,6 +1,6 @@
 """One run of a desk: the daily run after a close, or a cycle within the session that follows it.
 
-A run that was killed goes on where it stopped: closed sessions are closed, decisions that stand are not asked for
+A run that was killed goes on where it stopped: closed sessions are closed, decisions that were made are not asked for
 again, orders that were sent are not sent twice. Source: papers.md D2, D4; TradingGPT §3 [G7].
 """
 

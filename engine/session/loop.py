@@ -28,7 +28,7 @@ RESUMED_WITHIN = timedelta(minutes=15)
 
 async def run_session(context: SessionContext, moment: Moment, state: RunState) -> SessionResult:
     """Settle, learn, decide and submit at one moment. What a killed run had decided is not asked for again, and a desk
-    that a person has halted decides nothing. Raises what the venue and the models raise."""
+    that an operator has halted decides nothing. Raises what the venue and the models raise."""
     settled, state = await settle(context, moment.session, state)
     turn = await build_turn(context, moment, state)
     context.recorder.saw(turn)
@@ -44,7 +44,7 @@ async def run_session(context: SessionContext, moment: Moment, state: RunState) 
 
 
 async def settle(context: SessionContext, session: date, state: RunState) -> tuple[Settled, RunState]:
-    """Close the books up to a session, publish what happened, and learn from it. Where owners keep books of their own,
+    """Close the books up to a session, publish them, and learn from them. Where owners keep books of their own,
     what the account did is allocated to them, and each learns from its own."""
     settlement = await context.venue.settle(session)
     _publish(context, settlement.sessions)

@@ -77,8 +77,8 @@ def books_as_seen(
     *,
     prices: Mapping[Symbol, Decimal] = MappingProxyType({}),
 ) -> EquityPoint:
-    """The books at the closes that can be seen when a session's decision is taken, held or not: a coin's UTC day may
-    still be going on. `prices` are for what is held and no longer among the symbols."""
+    """The books at the closes that can be seen when a session's decision is taken, held or not: the UTC day of crypto
+    may still be going on. `prices` are for what is held and no longer among the symbols."""
     known = market.at(decision_time(calendar, session))
     seen = dict(prices) | {symbol: known.close(symbol) for symbol in symbols if known.count(symbol)}
     return EquityPoint(session, portfolio.value(seen), portfolio, seen)

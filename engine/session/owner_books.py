@@ -91,7 +91,7 @@ def opened(preset: Preset, session: date, portfolio: Portfolio) -> OwnerBooks:
 def settled(
     books: OwnerBooks, sessions: Iterable[SettledSession], market: Market
 ) -> tuple[OwnerBooks, tuple[BookSettlement, ...]]:
-    """The books after sessions of the account, and what each session brought them."""
+    """The books after sessions of the account, and each session's settlement of them."""
     done, found = books, []
     for one in (*books.unallocated, *sessions):
         settlement = _session(done, one, market)

@@ -30,14 +30,18 @@ Inputs = Mapping[str, Sequence[bytes]]
 
 _TURN = "turn"
 _COLUMNS = ("sessions", "open", "high", "low", "close", "adj_close")
-_FIGURES = timedelta(days=800)
-"""Period before the last figure of the economy that is kept, with room: a year and the one before it."""
+_MACRO_PERIOD = timedelta(days=800)
+"""Period of macro observations that is kept before the last, with room: a year and the one before it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnInputs:
-    """A turn's inputs, read again; `market` holds nothing that was not known. `now` is when it was decided, None for a
-    run of before that was kept, which decided after the close; `prices` as in Turn."""
+    """A turn's inputs, read again.
+
+    symbols, news_after, portfolio, reserved, queued, whole_shares, prices: as in Turn
+    market: holds nothing that was not known
+    now: moment of the decision, UTC; None in journals that did not keep it, whose runs decided after the close
+    """
 
     symbols: tuple[Symbol, ...]
     news_after: datetime
@@ -108,7 +112,7 @@ def read_inputs(inputs: Inputs, calendar_of: Callable[[Symbol], Calendar]) -> Tu
 
 
 def moment_of(inputs: Inputs) -> datetime | None:
-    """When what was seen was decided on; None for a run of before that was kept."""
+    """The moment at which a turn was decided, UTC; None in journals that did not keep it."""
     now = json.loads(inputs[_TURN][0]).get("now")
     return None if now is None else datetime.fromisoformat(now)
 
@@ -163,12 +167,13 @@ def _history(symbol: Symbol, parts: Sequence[bytes]) -> PriceHistory:
 
 
 def _years(series: MacroSeries) -> tuple[bytes, ...]:
-    """The figures that a release can tell of, in whole years of their periods: one that is over stays as it is."""
+    """The observations that a release can be about, in whole years of their periods: one that is over stays as it
+    is."""
     if not series.observations:
         return ()
-    first = (max(one.date for one in series.observations) - _FIGURES).year
-    told = [one for one in series.observations if one.date.year >= first]
-    return tuple(_bytes([*some]) for _, some in groupby(told, key=lambda one: one.date.year))
+    first = (max(one.date for one in series.observations) - _MACRO_PERIOD).year
+    recent = [one for one in series.observations if one.date.year >= first]
+    return tuple(_bytes([*some]) for _, some in groupby(recent, key=lambda one: one.date.year))
 
 
 def _one(items: Iterable[Any]) -> tuple[bytes, ...]:

@@ -63,7 +63,7 @@ class Recorder:
         """Keep a closed session: what was filled and paid in it, and its books."""
 
     def allocated(self, settlement: BookSettlement) -> None:
-        """Keep what a session brought the owners' books."""
+        """Keep a session's settlement of the owners' books."""
 
     def learned(self, rows: Sequence[Outcome]) -> None:
         """Keep outcomes that became known."""
@@ -143,7 +143,7 @@ class JournalRecorder(Recorder):
         self.journal.session_settled(self.run, books)
 
     def allocated(self, settlement: BookSettlement) -> None:
-        """Keep what a session brought the owners' books."""
+        """Keep a session's settlement of the owners' books."""
         for fill in settlement.fills:
             self.journal.fill(self.run, fill)
         for flow in settlement.cash_flows:
@@ -255,7 +255,7 @@ class DeskRecorder(JournalRecorder):
             self._keep_inputs(turn)
 
     def allocated(self, settlement: BookSettlement) -> None:
-        """Keep what a session brought the owners' books, whole or not at all."""
+        """Keep a session's settlement of the owners' books, whole or not at all."""
         with self.journal.together():
             super().allocated(settlement)
 
@@ -272,7 +272,7 @@ class DeskRecorder(JournalRecorder):
         self.journal.inputs(self.run, turn.number, input_parts(turn, self._market, self._bars))
 
     def _supersede(self, turn: Turn) -> None:
-        """End what earlier cycles of the session meant to trade, have not sent, and nobody has approved."""
+        """End orders that earlier cycles of the session intended, have not sent, and nobody has approved."""
         waiting = self._reader.orders(session=turn.session, open_only=True)
         approved = approvals(self._reader)
         for entry in waiting:

@@ -1,4 +1,4 @@
-"""When a desk that watches has to work: after every close, and, where its schedule says so, within the session.
+"""Schedule of a watching desk: after every close, and, where its schedule says so, within the session.
 
 Source: TradingGPT §3 [G7]. Times are aware UTC datetimes; sessions are the desk's calendar's.
 """
@@ -43,17 +43,17 @@ class ScheduledRun:
 
 
 def next_run(calendar: Calendar, schedule: Schedule, after: datetime) -> ScheduledRun:
-    """The first occasion later than a moment."""
+    """The first scheduled run later than a moment."""
     first = calendar.last_closed(after)
     sessions = calendar.sessions(first, first + _LOOK_AHEAD)
     coming: list[ScheduledRun] = []
     for before, session in zip([None, *sessions], sessions, strict=False):
         coming += _runs(calendar, schedule, before, session)
-    return min((occasion for occasion in coming if occasion.at > after), key=lambda occasion: occasion.at)
+    return min((run for run in coming if run.at > after), key=lambda run: run.at)
 
 
 def _runs(calendar: Calendar, schedule: Schedule, before: date | None, session: date) -> Iterator[ScheduledRun]:
-    """Those of one session: within it, resting on the one before, and after it."""
+    """The runs of one session: within it, resting on the one before, and after it."""
     closes = calendar.closes_at(session)
     complete = max(closes, AroundTheClock().closes_at(session)) if schedule.crypto else closes
     yield ScheduledRun(complete + schedule.after_close, session, DAILY)

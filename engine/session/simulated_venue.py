@@ -95,7 +95,7 @@ class SimulatedVenue:
         return frozenset()
 
     async def restriction(self, symbol: Symbol) -> str:
-        """None before the open: what does not trade is found when it fills."""
+        """None before the open: a symbol that does not trade is dropped when its orders fill."""
         return ""
 
     async def lookup(self, order_id: str) -> OrderUpdate | None:
@@ -207,7 +207,7 @@ class DeskVenue(SimulatedVenue):
         for entry in self.reader.orders(open_only=True):
             order = entry.order
             if order.state is OrderState.SUBMITTING and order.session < session:
-                self.recorder.expire(order, "its handing over was cut short")
+                self.recorder.expire(order, "its submission was cut short")
             elif order.state is OrderState.ACKNOWLEDGED:
                 found.append(order)
         return found

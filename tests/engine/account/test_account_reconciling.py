@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from connectors.sandbox.protocol import Request, to_json
-from engine.account.activity import read_lines, session_of
-from engine.account.booking import Booking, adopt, claim_account, ended_at_the_broker
+from engine.account.activity import read_activity, session_of
+from engine.account.booking import Booking, adopt, cancel_ended_orders, claim_account
 from engine.account.reconciliation import BooksDisagree, ReconciliationReport, compare
 from engine.domain.brokerage import Activity, ActivityKind, BrokerAccount, Difference
 from engine.domain.ledger import carried_forward
@@ -48,7 +48,7 @@ def taken_over(desk: Desk, reason: str = "bought by hand") -> tuple[Reconciliati
     with JournalWriter(desk.journal) as journal, JournalReader(desk.journal) as reader:
         reconciler = desk.reconciler(reader)
         found = asyncio.run(reconciler.reconcile())
-        found = asyncio.run(ended_at_the_broker(desk.account, reconciler, found, desk.name))
+        found = asyncio.run(cancel_ended_orders(desk.account, reconciler, found, desk.name))
         run, clock = run_id(desk.name, desk.session), BrokerClockOf(desk.local)
         booking = Booking(journal, reader, run=run, kind="alpaca", market=desk.market, calendar=XNYS, clock=clock)
         return found, adopt(found, booking, XNYS, desk.session, reason)
@@ -307,12 +307,12 @@ def test_lines_become_trades_of_our_orders_and_named_flows(tmp_path: Path) -> No
         line(ActivityKind.FEE, when, id="a4", description="canceled"),
         line(ActivityKind.INTEREST, when, id="a5", amount=D(1)),
     ]
-    lines = read_lines(told, {"b": order}.get, {"a5": when}, XNYS, None)
+    lines = read_activity(told, {"b": order}.get, {"a5": when}, XNYS, None)
     assert [(f.order_id, f.quantity, f.reason, f.session) for f in lines.fills] == [("o", 2, "because", DAYS[1])]
     assert lines.flows == (
         CashFlow(session=DAYS[1], symbol="", kind="other", amount=D("-0.07"), description="ODD: something new"),
     )
-    assert [one.id for one in lines.strange] == ["a2"]
+    assert [one.id for one in lines.unattributed] == ["a2"]
     assert len(lines.all) == 4
 
 

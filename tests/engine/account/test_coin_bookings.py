@@ -254,7 +254,7 @@ def _lives(journal: Path, calendar: Calendar, days: list[list[Trade]]) -> None:
             if found.journal.bound is None:
                 booking.opened(found, session)
             else:
-                booking.lines(found)
+                booking.book(found)
                 rounding += found.rounding
                 booking.closed(found.journal.books, session)  # type: ignore[arg-type]
             kept = snapshot(journal)
