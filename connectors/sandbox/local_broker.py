@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 from connectors.sandbox.account_api import AccountApi
@@ -51,7 +52,7 @@ class SandboxSettings:
     start: datetime
     cash: Decimal = Decimal(100_000)
     port: int = 0
-    state: str | None = None
+    state: Path | None = None
     speed: float = 0.0
     rules: ExecutionRules = field(default_factory=ExecutionRules)
     pay_dividends: bool = False
@@ -80,7 +81,7 @@ class LocalBroker:
         Raises ConfigError for a state file of another kind, DataError for a market that cannot be loaded.
         """
         settings = self.settings
-        self._store = Store(settings.state or ":memory:")
+        self._store = Store(str(settings.state or ":memory:"))
         book = Book(self._store, settings.cash)
         now = datetime.fromisoformat(book.facts.get("now", settings.start.isoformat()))
         market = SandboxMarket(await self._load((now + _AHEAD).date()))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta
-from decimal import Decimal
-from pathlib import Path
 from statistics import mode
 
 from connectors.sandbox import MarketData, SandboxServer, SandboxSettings
@@ -14,7 +12,6 @@ from connectors.wiring.sources import calendars, open_source
 from engine import places
 from engine.clock import LiveClock
 from engine.config import Config
-from engine.domain.execution import ExecutionRules
 from engine.domain.market import Symbol, is_crypto
 from engine.domain.run import DataSpec
 from engine.errors import MissingData, UsageError
@@ -23,8 +20,6 @@ from engine.ports import Calendar
 
 LEFT = 20
 """Sessions that a data folder has left after the start, where none is named."""
-SLIPPAGE_BP = ExecutionRules().slippage_bp
-"""Half of the spread that the quotes have, in basis points: what the simulated market assumes too."""
 FEW = 4
 """Symbols of a data folder that a desk trades where none are configured."""
 _AFTER_CLOSE = timedelta(minutes=5)
@@ -51,27 +46,8 @@ def loader(data: DataSpec) -> Load:
     return load
 
 
-def build_sandbox(
-    data: DataSpec,
-    start: datetime,
-    *,
-    cash: Decimal,
-    port: int = 0,
-    state: Path | None = None,
-    speed: float = 0.0,
-    slippage_bp: Decimal = SLIPPAGE_BP,
-    pay_dividends: bool = False,
-) -> SandboxServer:
-    """A sandbox that is not started yet; it fills with the costs of the simulated market unless others are given."""
-    settings = SandboxSettings(
-        start=start,
-        cash=cash,
-        port=port,
-        state=None if state is None else str(state),
-        speed=speed,
-        rules=ExecutionRules(slippage_bp=slippage_bp),
-        pay_dividends=pay_dividends,
-    )
+def build_sandbox(data: DataSpec, settings: SandboxSettings) -> SandboxServer:
+    """A sandbox over a data spec, which is not started yet."""
     return SandboxServer(loader(data), settings, LiveClock())
 
 

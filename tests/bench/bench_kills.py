@@ -30,6 +30,7 @@ from typing import Any
 from unittest import mock
 
 from connectors.demo.market import DemoMarket
+from connectors.sandbox import SandboxSettings
 from connectors.sandbox.http_server import Answer
 from connectors.sandbox.protocol import Request
 from connectors.wiring.sandbox import build_sandbox
@@ -240,7 +241,7 @@ class Killing:
     @contextmanager
     def services(self) -> Iterator[None]:
         """Broker and model at work."""
-        sandbox = build_sandbox(DataSpec(str(self.folder / "data")), START, cash=Decimal(100_000))
+        sandbox = build_sandbox(DataSpec(str(self.folder / "data")), SandboxSettings(start=START))
         carried_out = sandbox.answer
 
         def answer(request: Request) -> Answer:

@@ -73,14 +73,10 @@ def sandbox_command(
     import asyncio
 
     from connectors.demo.market import DEFAULT_WATCHLIST
-    from connectors.wiring.sandbox import (
-        SLIPPAGE_BP,
-        build_sandbox,
-        desk_environment,
-        sessions_before,
-        start_of,
-    )
+    from connectors.sandbox import SandboxSettings
+    from connectors.wiring.sandbox import build_sandbox, desk_environment, sessions_before, start_of
     from engine import places
+    from engine.domain.execution import ExecutionRules
     from engine.domain.run import DataSpec
 
     if cash <= 0:
@@ -92,16 +88,16 @@ def sandbox_command(
     live = spec.folder is None and start is None
 
     def built(begin: datetime, speed: float, state: Path | None) -> SandboxServer:
-        return build_sandbox(
-            spec,
-            begin,
+        settings = SandboxSettings(
+            start=begin,
             cash=cash,
             port=port,
             state=state,
             speed=speed,
-            slippage_bp=SLIPPAGE_BP if slippage_bp is None else slippage_bp,
+            rules=ExecutionRules() if slippage_bp is None else ExecutionRules(slippage_bp=slippage_bp),
             pay_dividends=pay_dividends,
         )
+        return build_sandbox(spec, settings)
 
     if sessions is not None:
         if speed:

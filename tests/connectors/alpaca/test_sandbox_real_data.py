@@ -11,11 +11,12 @@ from pathlib import Path
 import httpx
 import pytest
 
+from connectors.sandbox import SandboxSettings
 from connectors.wiring.sandbox import build_sandbox, start_of
 from engine.domain.run import DataSpec
 from engine.errors import MissingData, UsageError
 from tests.connectors.alpaca.conftest import keys
-from tests.connectors.alpaca.sandbox_markets import order
+from tests.connectors.alpaca.sandbox_markets import FREE, order
 
 
 def row(folder: Path, symbol: str, day: str) -> dict[str, str]:
@@ -27,7 +28,7 @@ def test_an_order_fills_at_the_open_of_the_file(real_data: Path) -> None:
     spec = DataSpec(str(real_data))
     start = asyncio.run(start_of(spec, date(2023, 6, 30)))
     with (
-        build_sandbox(spec, start, cash=Decimal(10_000), slippage_bp=Decimal(0)) as broker,
+        build_sandbox(spec, SandboxSettings(start=start, cash=Decimal(10_000), rules=FREE)) as broker,
         httpx.Client(base_url=broker.url, headers=keys(broker), verify=False) as http,
     ):
         for symbol in ("AAPL", "JNJ"):

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from connectors.demo.market import DemoMarket
-from connectors.sandbox import SandboxServer
+from connectors.sandbox import SandboxServer, SandboxSettings
 from connectors.wiring.sandbox import build_sandbox
 from connectors.wiring.services import services
 from connectors.wiring.sources import calendars
@@ -48,7 +48,7 @@ Open = Callable[..., SandboxServer]
 
 @pytest.fixture
 def sandbox(written: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SandboxServer]:
-    server = build_sandbox(DataSpec(str(written)), START, cash=CASH, pay_dividends=True)
+    server = build_sandbox(DataSpec(str(written)), SandboxSettings(start=START, cash=CASH, pay_dividends=True))
     with server as running:
         for name, value in running.environment.items():
             monkeypatch.setenv(name, value)

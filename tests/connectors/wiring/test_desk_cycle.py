@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from connectors.alpaca.broker import AlpacaBroker
-from connectors.sandbox import SandboxServer
+from connectors.sandbox import SandboxServer, SandboxSettings
 from connectors.wiring.sandbox import build_sandbox
 from connectors.wiring.services import services
 from connectors.wiring.sources import calendars
@@ -82,7 +82,7 @@ class Buyer:
 
 @pytest.fixture
 def sandbox(written: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SandboxServer]:
-    with build_sandbox(DataSpec(str(written)), START, cash=Decimal(100_000)) as running:
+    with build_sandbox(DataSpec(str(written)), SandboxSettings(start=START)) as running:
         for name, value in running.environment.items():
             monkeypatch.setenv(name, value)
         yield running

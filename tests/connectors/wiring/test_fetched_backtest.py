@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 from datetime import UTC, date, datetime
-from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
 from connectors.demo.market import DEFAULT_WATCHLIST
+from connectors.sandbox import SandboxSettings
 from connectors.wiring.sandbox import build_sandbox
 from connectors.wiring.services import services
 from engine.app.backtest import run_backtest
@@ -34,7 +34,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The demo market's shares, fund and coin, fetched from a sandbox."""
     to = tmp_path_factory.mktemp("fetched")
     config = Config.model_validate({"desk": {"symbols": DEFAULT_WATCHLIST}, "broker": {"kind": "alpaca"}})
-    with build_sandbox(DEMO, NOW, cash=Decimal(100_000)) as server, pytest.MonkeyPatch.context() as patch:
+    with build_sandbox(DEMO, SandboxSettings(start=NOW)) as server, pytest.MonkeyPatch.context() as patch:
         for name, value in server.environment.items():
             patch.setenv(name, value)
         patch.setattr("connectors.alpaca.market_data.SECONDS_BETWEEN", 0.0005)

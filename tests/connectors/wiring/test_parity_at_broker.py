@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from connectors.demo.market import DemoMarket
-from connectors.sandbox import SandboxServer
+from connectors.sandbox import SandboxServer, SandboxSettings
 from connectors.sandbox.account_api import AccountApi
 from connectors.wiring.sandbox import build_sandbox
 from connectors.wiring.services import services
@@ -86,7 +86,7 @@ def sandbox(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SandboxSe
         "_asset",
         lambda self, listing: listed(self, listing) | {"fractionable": listing.symbol != WHOLE},
     )
-    with build_sandbox(DataSpec(str(folder)), START, cash=Decimal(100_000), pay_dividends=True) as running:
+    with build_sandbox(DataSpec(str(folder)), SandboxSettings(start=START, pay_dividends=True)) as running:
         for name, value in running.environment.items():
             monkeypatch.setenv(name, value)
         yield running

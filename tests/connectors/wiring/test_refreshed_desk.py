@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from datetime import date
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from connectors.sandbox import SandboxServer
+from connectors.sandbox import SandboxServer, SandboxSettings
 from connectors.wiring.sandbox import build_sandbox
 from connectors.wiring.services import services
 from engine import places
@@ -30,7 +29,7 @@ DEMO = DataSpec(None, 7)
 
 @pytest.fixture
 def sandbox(monkeypatch: pytest.MonkeyPatch) -> Iterator[SandboxServer]:
-    with build_sandbox(DEMO, START, cash=Decimal(100_000)) as running:
+    with build_sandbox(DEMO, SandboxSettings(start=START)) as running:
         for name, value in running.environment.items():
             monkeypatch.setenv(name, value)
         # Pauses between attempts are the HTTP client's test; here they would only take time.

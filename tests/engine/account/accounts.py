@@ -164,7 +164,7 @@ class Desk:
             SandboxSettings(
                 start=self.start,
                 cash=self.cash,
-                state=str(self.folder / "broker.db"),
+                state=self.folder / "broker.db",
                 rules=FREE,
                 pay_dividends=self.pay_dividends,
             ),

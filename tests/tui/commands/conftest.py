@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import date, datetime
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ import httpx
 import pytest
 
 from connectors.alpaca.broker import AlpacaBroker
-from connectors.sandbox import SandboxServer
+from connectors.sandbox import SandboxServer, SandboxSettings
 from connectors.wiring.sandbox import build_sandbox
 from connectors.wiring.services import services
 from engine import places
@@ -144,7 +143,7 @@ def open_broker(
 ) -> Iterator[OpenBroker]:
     """Opens a local broker over the demo market through a day, and configures a desk `paper` that trades there.
 
-    `more` follows in the configuration, whose last table is [broker]; other settings are those of `build_sandbox`. What
+    `more` follows in the configuration, whose last table is [broker]; other settings are those of SandboxSettings. What
     waits for a broker to think again does not: pauses between retries and before a difference is believed are none.
     """
     monkeypatch.setattr("engine.account.reconciliation.PAUSES", (0.0, 0.0))
@@ -160,7 +159,7 @@ def open_broker(
             text = PAPER.format(symbols=json.dumps(list(symbols)), data=data) + more
             places.config_file().write_text(text, encoding="utf-8")
             spec = DataSpec(None, 7) if folder is None else DataSpec(str(folder))
-            server = stack.enter_context(build_sandbox(spec, start, cash=Decimal(100_000), **settings))
+            server = stack.enter_context(build_sandbox(spec, SandboxSettings(start=start, **settings)))
             for name, value in server.environment.items():
                 monkeypatch.setenv(name, value)
             return server

@@ -8,12 +8,12 @@ import sys
 import threading
 from collections.abc import Iterator
 from datetime import timedelta
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from connectors.sandbox import SandboxSettings
 from connectors.wiring.sandbox import build_sandbox
 from engine.clock import LiveClock
 from engine.domain.run import DataSpec
@@ -108,7 +108,7 @@ def test_a_second_run_of_a_session_asks_no_model_and_sends_nothing(killing: Kill
 
 def test_by_this_machines_clock_a_second_run_asks_nobody_at_all(tmp_path: Path) -> None:
     now = LiveClock().now()
-    with build_sandbox(DataSpec(), now - timedelta(seconds=1), cash=Decimal(100_000)) as sandbox:
+    with build_sandbox(DataSpec(), SandboxSettings(start=now - timedelta(seconds=1))) as sandbox:
         environment = {
             **os.environ,
             "PYTHONPATH": str(REPO),
