@@ -4,7 +4,7 @@ so that it is quick."""
 from __future__ import annotations
 
 import sqlite3
-from contextlib import closing
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from engine.errors import (
@@ -21,6 +21,7 @@ from engine.journal.migrations import VERSION
 from engine.journal.schema import APPLICATION
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 WAIT = 5.0
@@ -37,10 +38,8 @@ def open_read_only(path: Path, wait: float = WAIT, *, older: bool = False) -> sq
         raise MissingData(f"no journal at {path}: a run writes one (paperdesk --daily, paperdesk backtest)")
     if path.stat().st_size == 0:
         raise MissingData(f"the journal {path} is empty: delete it, or restore a backup (paperdesk journal restore)")
-    try:
+    with sqlite_errors(path):
         connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=wait)
-    except sqlite3.Error as error:
-        raise in_words(error, path) from error
     try:
         version = version_of(connection, path)
         if version == 0:
@@ -60,12 +59,10 @@ def open_read_only(path: Path, wait: float = WAIT, *, older: bool = False) -> sq
 def version_of(connection: sqlite3.Connection, path: Path) -> int:
     """The version of a journal, 0 for a file with nothing in it. Raises MalformedData for a SQLite file of
     something else, ConfigError for a version that this program does not know."""
-    try:
+    with sqlite_errors(path):
         application = int(connection.execute("PRAGMA application_id").fetchone()[0])
         version = int(connection.execute("PRAGMA user_version").fetchone()[0])
         tables = int(connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
-    except sqlite3.Error as error:
-        raise in_words(error, path) from error
     if application == 0 and version == 0 and tables == 0:
         return 0
     if application != APPLICATION:
@@ -90,6 +87,15 @@ def older_version(path: Path, wait: float = WAIT) -> int | None:
     except MissingData:
         return None
     return version if version < VERSION else None
+
+
+@contextmanager
+def sqlite_errors(path: Path) -> Iterator[None]:
+    """Raise SQLite's errors of a block as ours (see `in_words`)."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise in_words(error, path) from error
 
 
 def in_words(error: sqlite3.Error, path: Path) -> PaperdeskError:

@@ -1,4 +1,4 @@
-"""Values that are put together from many rows: a backtest's result, a decision's trail, the cost of models."""
+"""Values that are put together from many rows: a backtest's result and a decision's trail."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from datetime import date
 from decimal import Decimal
 
 from engine.domain.decision import DecisionKey
-from engine.domain.run import ModelUse, Result, RunKind, RunOutcome, Stretch
+from engine.domain.run import Result, RunKind, RunOutcome, Stretch
 from engine.errors import MissingData
 from engine.journal.entries import Trail
 from engine.journal.reader import JournalReader
@@ -87,31 +87,4 @@ def trail(reader: JournalReader, key: DecisionKey) -> Trail:
         closes=tuple(sorted(closes.items())),
         recalled=tuple(one for owner in owners for one in reader.recalled(owner)),
         opinions=opinions,
-    )
-
-
-def model_use(reader: JournalReader, run: str | None = None, session: date | None = None) -> ModelUse:
-    """The calls of a run's models (of all runs, or for one decision session) and their cost in USD, None as soon as one
-    price is unknown; an answer from the replay cache costs nothing. `spec` names the models."""
-    calls = cached = abstentions = input_tokens = output_tokens = 0
-    cost: Decimal | None = Decimal(0)
-    models: dict[str, None] = {}
-    for call in reader.calls(run, session):
-        models[call.model] = None
-        abstentions += call.abstained
-        if call.cached:
-            cached += 1
-            continue
-        calls += 1
-        input_tokens += call.input_tokens
-        output_tokens += call.output_tokens
-        cost = None if cost is None or call.cost is None else cost + call.cost
-    return ModelUse(
-        spec=", ".join(models),
-        calls=calls,
-        cached_calls=cached,
-        abstentions=abstentions,
-        input_tokens=input_tokens,
-        output_tokens=output_tokens,
-        cost=cost,
     )

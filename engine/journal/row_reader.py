@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import sqlite3
 from typing import TYPE_CHECKING, Any
 
-from engine.journal.database import WAIT, in_words, open_read_only
+from engine.journal.database import WAIT, open_read_only, sqlite_errors
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -57,10 +56,8 @@ class RowReader:
         return tuple(value_of(kind, row) for row in self._rows(f"{select}{conditions} ORDER BY {order}", *values))
 
     def _rows(self, sql: str, *values: Any) -> list[dict[str, Any]]:
-        try:
+        with sqlite_errors(self.path):
             found: list[dict[str, Any]] = self._connection.execute(sql, values).fetchall()
-        except sqlite3.Error as error:
-            raise in_words(error, self.path) from error
         return found
 
 

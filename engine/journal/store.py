@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from engine.errors import DataError, InvariantBroken, TryAgainLater
-from engine.journal.database import WAIT, in_words, older_version, version_of
+from engine.journal.database import WAIT, older_version, sqlite_errors, version_of
 from engine.journal.migrations import VERSION, migrate
 from engine.journal.rows import Row, stored
 from engine.journal.schema import LIVE, MARKED
@@ -60,11 +60,10 @@ class RowStore:
         self._held = False
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            connection = sqlite3.connect(path, timeout=wait)
         except OSError as error:
             raise DataError(f"there can be no journal at {path} ({error.strerror}): check the folder") from error
-        except sqlite3.Error as error:
-            raise in_words(error, path) from error
+        with sqlite_errors(path):
+            connection = sqlite3.connect(path, timeout=wait)
         try:
             connection.row_factory = sqlite3.Row
             self._db = Database(connection, execute_plugins=False)
@@ -168,10 +167,8 @@ class RowStore:
         """The committed row that has these values, or None; of several the one with the highest `latest` column."""
         where = " AND ".join(f"{column} IS ?" for column in key)
         order = f" ORDER BY {latest} DESC LIMIT 1" if latest else ""
-        try:
+        with sqlite_errors(self.path):
             found = self._db.execute(f"SELECT * FROM {table} WHERE {where}{order}", [*_stored(key).values()]).fetchone()
-        except sqlite3.Error as error:
-            raise in_words(error, self.path) from error
         return None if found is None else dict(found)
 
     def _insert_numbered(self, table: str, row: Row) -> int:
@@ -197,11 +194,9 @@ class RowStore:
 
     def _make_ready(self) -> None:
         version = version_of(self._db.conn, self.path)
-        try:
+        with sqlite_errors(self.path):
             self._db.enable_wal()
             self._db.execute(f"PRAGMA synchronous = {'NORMAL' if self._batched else 'FULL'}")
-        except sqlite3.Error as error:
-            raise in_words(error, self.path) from error
         if version < VERSION:
             with self._transaction():
                 if version_of(self._db.conn, self.path) < VERSION:  # another process may have been quicker
@@ -230,7 +225,7 @@ class RowStore:
     def _transaction(self) -> Iterator[None]:
         """All or nothing. The write lock is taken first: a transaction that has read cannot wait for it any more."""
         connection = self._db.conn
-        try:
+        with sqlite_errors(self.path):
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield
@@ -238,8 +233,6 @@ class RowStore:
             finally:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
-        except sqlite3.Error as error:
-            raise in_words(error, self.path) from error
 
 
 def _places(columns: Iterable[str]) -> str:

@@ -19,8 +19,7 @@ from typing import Any
 from engine.domain.macro import MacroRelease
 from engine.domain.market import Filing, NewsItem, PriceHistory, Symbol
 from engine.errors import PaperdeskError
-from engine.market.as_of import ArrayMarketAsOf, Market
-from engine.market.point_in_time import MarketAsOf
+from engine.market.as_of import Market, MarketAsOf
 
 BARS_SHOWN = 400
 """Bars that are compared of a symbol: more than any agent reads."""
@@ -78,7 +77,7 @@ class WatchedMarket(Market):
             self.read.setdefault(source, Inputs()).add(names, latest, now)
 
 
-class _WatchedAsOf(ArrayMarketAsOf):
+class _WatchedAsOf(MarketAsOf):
     __slots__ = ()
     _market: WatchedMarket
 

@@ -25,7 +25,7 @@ from engine.domain.run import CashFlow, DataSpec, EquityPoint, ModelUse, Result,
 from engine.errors import InvariantBroken, MissingData
 from engine.journal.entries import AnswerEntry, Note, OrderEntry, RunEntry
 from engine.journal.reader import JournalReader
-from engine.journal.results import model_use, result, trail
+from engine.journal.results import result, trail
 from engine.journal.schema import LIVE, TEST, WARM_UP
 from engine.journal.writer import JournalWriter
 from engine.messages import commands
@@ -161,7 +161,7 @@ def test_what_was_written_on_the_way_is_not_written_again(path: Path) -> None:
         assert result(reader, "r") == was
         assert reader.run("r").value == Decimal("100.10")
         assert [h.price for h in reader.holdings("r", "AAA")] == [Decimal(7)]
-        assert reader.positions("r") == ()
+        assert reader.positions() == ()
 
 
 numbers = st.floats(allow_nan=False, width=64)
@@ -475,17 +475,16 @@ def test_the_trail_of_a_desk_decision_crosses_its_runs(path: Path) -> None:
         assert found.outcome == earned
         assert found.closes == tuple(closes.items())
         assert [(h.symbol, h.quantity) for h in reader.positions()] == [("AAA", Decimal("49.5"))]
-        assert model_use(reader) == ModelUse(
-            spec="m", calls=1, cached_calls=1, abstentions=0, input_tokens=10, output_tokens=2, cost=Decimal("0.5")
-        )
-        assert model_use(reader, "d2") == ModelUse(
-            spec="", calls=0, cached_calls=0, abstentions=0, input_tokens=0, output_tokens=0, cost=Decimal(0)
-        )
+        calls = reader.calls()
+        assert {call.model for call in calls} == {"m"}
+        assert [call.cached for call in calls] == [False, True]
+        assert (calls[0].input_tokens, calls[0].output_tokens, calls[0].cost) == (10, 2, Decimal("0.5"))
+        assert reader.calls("d2") == ()
         with pytest.raises(MissingData, match="no decision for BBB"):
             trail(reader, DecisionKey("d1", monday, 1, "BBB", "default"))
 
 
-def test_an_unknown_price_makes_the_cost_unknown(path: Path) -> None:
+def test_calls_are_read_with_their_costs(path: Path) -> None:
     key = DecisionKey("r", date(2024, 3, 4), 1, "AAA", "default")
     with JournalWriter(path) as journal, JournalReader(path) as reader:
         for cost in (Decimal(1), None, Decimal(2)):
@@ -502,9 +501,9 @@ def test_an_unknown_price_makes_the_cost_unknown(path: Path) -> None:
                     outcome="abstained",
                 )
             )
-        assert model_use(reader) == ModelUse(
-            spec="m", calls=3, cached_calls=0, abstentions=3, input_tokens=0, output_tokens=0, cost=None
-        )
+        calls = reader.calls()
+        assert [call.cost for call in calls] == [Decimal(1), None, Decimal(2)]
+        assert all(call.abstained and not call.cached for call in calls)
 
 
 def test_decisions_are_narrowed_by_symbol_and_sessions(path: Path) -> None:
