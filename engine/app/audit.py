@@ -20,7 +20,7 @@ from engine.conventions.catalog import convention
 from engine.cycle.recall import MemoryScope, TradingMemory
 from engine.cycle.turn import CycleResult, Turn
 from engine.domain.decision import Decision
-from engine.domain.execution import FillAt, PriceBasis
+from engine.domain.execution import PriceBasis
 from engine.domain.market import Symbol
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.domain.run import LookKind, RunSpec
@@ -30,9 +30,9 @@ from engine.lab.audit_rules import RuleSubject
 from engine.lab.backtest import Checkpoint, play_to, run_agents, windows
 from engine.lab.planting import GUIDANCE, MARKERS, MEMORY, planted_notes
 from engine.lab.watched_market import Inputs, WatchedMarket, opened_files
-from engine.lab.window import on_convention
+from engine.lab.window import decided_sessions, on_convention
 from engine.market.as_of import Market
-from engine.market.trading_hours import decision_time, previous_session
+from engine.market.trading_hours import decision_time
 from engine.ports import Calendar, LanguageModel
 from engine.services import Services
 from engine.session.owner_books import BookOrders
@@ -85,9 +85,7 @@ class _AgentSubject:
         self._empty = memory
         _, sessions = windows(spec, self.calendar)
         self._rules, _ = with_costs(spec, run.services.config)
-        same_close = self._rules.fill_at is FillAt.SAME_CLOSE
-        before = previous_session(self.calendar, sessions[0])
-        self.decided: Sequence[date] = sessions if same_close else [before, *sessions[:-1]]
+        self.decided = decided_sessions(self.calendar, sessions, self._rules)
 
     async def whole(self) -> tuple[Trace, Mapping[str, Inputs]]:
         """The run as a backtest plays it."""

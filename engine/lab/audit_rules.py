@@ -16,9 +16,9 @@ from engine.lab.audit import Leg, Trace, venue
 from engine.lab.rule_backtest import Played, Prices, RuleRun, through
 from engine.lab.targets import signals_of
 from engine.lab.watched_market import Inputs, WatchedMarket
-from engine.lab.window import coverage
+from engine.lab.window import coverage, decided_sessions
 from engine.market.as_of import Market
-from engine.market.trading_hours import decision_time, previous_session
+from engine.market.trading_hours import decision_time
 from engine.simulation.price_basis import on_first_basis
 from engine.strategies.strategy import Fitted, SignalStrategy, WeightStrategy
 
@@ -39,8 +39,7 @@ class RuleSubject:
         self.market = market
         self.calendar = run.calendar
         self._same_close = rules.fill_at is FillAt.SAME_CLOSE
-        before = previous_session(self.calendar, run.sessions[0])
-        self.decided: Sequence[date] = run.sessions if self._same_close else [before, *run.sessions[:-1]]
+        self.decided = decided_sessions(self.calendar, run.sessions, rules)
 
     async def whole(self) -> tuple[Trace, Mapping[str, Inputs]]:
         """The run as a backtest makes it, and what its strategy read."""

@@ -19,7 +19,7 @@ from engine.domain.portfolio import Portfolio
 from engine.domain.run import EquityPoint, Result, RunSpec, Stretch
 from engine.errors import UsageError
 from engine.execution.venue import SettledSession
-from engine.lab.window import coverage, data_notes, desk_calendar_of, unread_series, window
+from engine.lab.window import coverage, data_notes, decided_sessions, desk_calendar_of, unread_series, window
 from engine.market.as_of import Market
 from engine.market.trading_hours import decision_time, previous_session
 from engine.messages.events import Event, SessionOpened
@@ -257,10 +257,8 @@ class _Part:
 
     def _pairs(self) -> Iterator[tuple[date, date]]:
         """The session that a decision reads, and the one that it trades in: the next, or the same."""
-        sessions = self._sessions
-        if self._context.same_close:
-            return zip(sessions, sessions, strict=True)
-        return zip((previous_session(self._context.calendar, sessions[0]), *sessions[:-1]), sessions, strict=True)
+        read = decided_sessions(self._context.calendar, self._sessions, self._context.rules)
+        return zip(read, self._sessions, strict=True)
 
     async def _decide(self, read: date, trades: date, state: RunState) -> RunState:
         context, calendar = self._context, self._context.calendar

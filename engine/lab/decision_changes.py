@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -112,16 +112,22 @@ def compared(stood: Sequence[Trail], now: Sequence[Trail]) -> tuple[Comparison, 
 
 
 def _comparison(stood: Trail | None, now: Trail | None) -> Comparison:
-    return Comparison(stood, now, _decision(stood, now), _answers(stood, now), _memories(stood, now))
+    return Comparison(
+        stood, now, _changes(_decision(stood), _decision(now)), _answers(stood, now), _memories(stood, now)
+    )
 
 
 def order_changes(stood: Sequence[Order], now: Sequence[Order]) -> tuple[Change, ...]:
     """Orders that are on one side alone, in words; `id` as the orders have it."""
-    before, after = {order.id: _order(order) for order in stood}, {order.id: _order(order) for order in now}
+    return _changes({order.id: _order(order) for order in stood}, {order.id: _order(order) for order in now})
+
+
+def _changes(stood: Mapping[str, Field], now: Mapping[str, Field]) -> tuple[Change, ...]:
+    """The fields that are on one side alone, or differ."""
     return tuple(
-        Change(name, before.get(name, ""), after.get(name, ""))
-        for name in dict.fromkeys((*before, *after))
-        if before.get(name) != after.get(name)
+        Change(name, stood.get(name, ""), now.get(name, ""))
+        for name in dict.fromkeys((*stood, *now))
+        if stood.get(name) != now.get(name)
     )
 
 
@@ -139,16 +145,7 @@ def decision_fields(made: Decision) -> dict[str, Field]:
     }
 
 
-def _decision(stood: Trail | None, now: Trail | None) -> tuple[Change, ...]:
-    before, after = _told(stood), _told(now)
-    return tuple(
-        Change(what, before.get(what, ""), after.get(what, ""))
-        for what in dict.fromkeys((*before, *after))
-        if before.get(what) != after.get(what)
-    )
-
-
-def _told(trail: Trail | None) -> dict[str, Field]:
+def _decision(trail: Trail | None) -> dict[str, Field]:
     if trail is None:
         return {}
     return decision_fields(trail.decision) | {"order": tuple(_order(entry.order) for entry in trail.orders)}
@@ -195,19 +192,20 @@ def _fields(stood: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[Change, .
 
 
 def _text(value: Any) -> Field:
-    if isinstance(value, Mapping):
-        return tuple(f"{name.replace('_', ' ')}: {_line(part)}" for name, part in value.items() if _line(part))
-    if isinstance(value, (list, tuple)):
-        return tuple(_line(part) for part in value)
-    return _line(value)
+    return tuple(_parts(value)) if isinstance(value, (Mapping, list, tuple)) else _line(value)
 
 
 def _line(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return ", ".join(f"{name.replace('_', ' ')}: {_line(part)}" for name, part in value.items() if _line(part))
-    if isinstance(value, (list, tuple)):
-        return ", ".join(_line(part) for part in value)
+    if isinstance(value, (Mapping, list, tuple)):
+        return ", ".join(_parts(value))
     return "" if value is None else str(value)
+
+
+def _parts(value: Mapping[str, Any] | Sequence[Any]) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        yield from (f"{name.replace('_', ' ')}: {line}" for name, part in value.items() if (line := _line(part)))
+    else:
+        yield from map(_line, value)
 
 
 def _memories(stood: Trail | None, now: Trail | None) -> tuple[MemoryChange, ...]:

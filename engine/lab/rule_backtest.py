@@ -20,7 +20,15 @@ from engine.domain.run import EquityPoint, Result, RunSpec, Stretch
 from engine.errors import UsageError
 from engine.lab.rule_orders import RuleOrders
 from engine.lab.targets import SignalTargets, TargetSource, VisibleCloses, WeightTargets
-from engine.lab.window import coverage, data_notes, desk_calendar_of, execution_rules, on_convention, window
+from engine.lab.window import (
+    coverage,
+    data_notes,
+    decided_sessions,
+    desk_calendar_of,
+    execution_rules,
+    on_convention,
+    window,
+)
 from engine.market.as_of import Market
 from engine.market.trading_hours import decision_time, previous_session
 from engine.ports import Calendar
@@ -154,22 +162,61 @@ class RuleRun:
                 strategy.fit(history)
             notes = (f"fitted on {begin} to {before_test}, which it did not trade",)
         elif begin is not None:
-            early = window(self.calendar, begin, before_test, 0)
-            warm_up = trade_strategy(strategy, self._trading(early, seen, prices)).test
-        traded = trade_strategy(strategy, self._trading(sessions, seen, prices))
+            warm_up = self.trade(strategy, window(self.calendar, begin, before_test, 0), seen, prices).test
+        traded = self.trade(strategy, sessions, seen, prices)
         return replace(traded, warm_up=warm_up, notes=(*notes, *traded.notes))
 
-    def _trading(self, sessions: Sequence[date], seen: Market, prices: Prices) -> Trading:
-        return Trading(
-            sessions=sessions,
-            calendar=self.calendar,
-            market=seen,
-            prices=prices,
-            rules=self.rules,
-            cash=self.cash,
-            adds_to_positions=self.convention.adds_to_positions,
-            run=self.spec.run,
+    def trade(self, strategy: Strategy, sessions: Sequence[date], seen: Market, prices: Prices) -> Played:
+        """Trade a strategy from fresh books through consecutive sessions: those that fill and are valued. A decision
+        that fills next time reads the session before; one that fills at the same close reads that session."""
+        rules, same_close = self.rules, self.rules.fill_at is FillAt.SAME_CLOSE
+        decided = decided_sessions(self.calendar, sessions, rules)
+        targets, closes = self._targets(strategy, seen, prices, decided)
+        broker = SimulatedBroker(
+            rules,
+            Portfolio(self.cash, money_step=rules.money_step),
+            closes.histories,
+            prices.actions,
+            last=prices.last or sessions[-1],
         )
+        orders = RuleOrders(broker, closes, self.cash, name=strategy.name, run=self.spec.run)
+        equity: list[EquityPoint] = []
+        for number, session in enumerate(sessions):
+            if same_close:
+                orders.record(broker.open_session(session))
+            due = targets.at(number, broker.portfolio)
+            if due or orders.unfilled:
+                orders.submit(number, decided[number], due)
+            if not same_close:
+                orders.record(broker.open_session(session))
+            point, closing = broker.close_session(session)
+            orders.record(closing)
+            equity.append(point)
+        test = Stretch(
+            initial_value=self.cash,
+            equity=tuple(equity),
+            fills=tuple(broker.fills),
+            cash_flows=tuple(broker.cash_flows),
+        )
+        answers = targets.answers if isinstance(targets, WeightTargets) else {}
+        return Played(test=test, warm_up=None, notes=broker.notes, answers=answers)
+
+    def _targets(
+        self, strategy: Strategy, seen: Market, prices: Prices, decided: Sequence[date]
+    ) -> tuple[TargetSource, VisibleCloses]:
+        """The source of a strategy's targets by decision, and the closes that each decision sees."""
+        own = {symbol: seen.calendars[symbol] for symbol in prices.histories}
+        calendars = {other.name: other for other in own.values()}
+        closed = {name: _closed(decided, self.calendar, other) for name, other in calendars.items()}
+        closes = VisibleCloses(prices.histories, {symbol: closed[other.name] for symbol, other in own.items()})
+        if isinstance(strategy, WeightStrategy):
+            source = WeightTargets(
+                strategy=strategy, market=seen, calendar=self.calendar, decided=decided, closes=closes
+            )
+            return source, closes
+        read = {symbol: on_first_basis(seen.histories[symbol], seen.actions.get(symbol)) for symbol in own}
+        adds = self.convention.adds_to_positions
+        return SignalTargets(strategy, read, closes.visible, adds_to_positions=adds), closes
 
 
 def through(spec: RunSpec, market: Market) -> Market:
@@ -177,81 +224,6 @@ def through(spec: RunSpec, market: Market) -> Market:
     histories = {symbol: market.histories[symbol] for symbol in spec.symbols}
     cut = {symbol: history.slice(0, history.rows_through(spec.last)) for symbol, history in histories.items()}
     return replace(market, histories=cut)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trading:
-    """Consecutive sessions to trade from fresh books, and all that it takes.
-
-    sessions: those that fill and are valued. A decision that fills next time reads the session before; one that fills
-        at the same close reads that session.
-    calendar: the one that decisions follow; the symbols' own are the market's.
-    market: what the strategy sees of.
-    prices: what is filled and valued at.
-    rules, cash: costs, fills and starting cash.
-    adds_to_positions: whether a repeated buy signal buys with idle cash.
-    run: the id that orders carry.
-    """
-
-    sessions: Sequence[date]
-    calendar: Calendar
-    market: Market
-    prices: Prices
-    rules: ExecutionRules
-    cash: Decimal
-    adds_to_positions: bool = False
-    run: str = "run"
-
-
-def trade_strategy(strategy: Strategy, trading: Trading) -> Played:
-    """Trade a strategy through consecutive sessions; the books are those of `test`."""
-    sessions, rules = trading.sessions, trading.rules
-    same_close = rules.fill_at is FillAt.SAME_CLOSE
-    decided = list(sessions) if same_close else [previous_session(trading.calendar, sessions[0]), *sessions[:-1]]
-    targets, closes = _target_source(strategy, trading, decided)
-    broker = SimulatedBroker(
-        rules,
-        Portfolio(trading.cash, money_step=rules.money_step),
-        closes.histories,
-        trading.prices.actions,
-        last=trading.prices.last or sessions[-1],
-    )
-    orders = RuleOrders(broker, closes, trading.cash, name=strategy.name, run=trading.run)
-    equity: list[EquityPoint] = []
-    for number, session in enumerate(sessions):
-        if same_close:
-            orders.record(broker.open_session(session))
-        due = targets.at(number, broker.portfolio)
-        if due or orders.unfilled:
-            orders.submit(number, decided[number], due)
-        if not same_close:
-            orders.record(broker.open_session(session))
-        point, closing = broker.close_session(session)
-        orders.record(closing)
-        equity.append(point)
-    test = Stretch(
-        initial_value=trading.cash,
-        equity=tuple(equity),
-        fills=tuple(broker.fills),
-        cash_flows=tuple(broker.cash_flows),
-    )
-    answers = targets.answers if isinstance(targets, WeightTargets) else {}
-    return Played(test=test, warm_up=None, notes=broker.notes, answers=answers)
-
-
-def _target_source(strategy: Strategy, trading: Trading, decided: Sequence[date]) -> tuple[TargetSource, VisibleCloses]:
-    """The source of a strategy's targets by decision, and the closes that each decision sees."""
-    market, calendar = trading.market, trading.calendar
-    own = {symbol: market.calendars[symbol] for symbol in trading.prices.histories}
-    calendars = {other.name: other for other in own.values()}
-    closed = {name: _closed(decided, calendar, other) for name, other in calendars.items()}
-    closes = VisibleCloses(trading.prices.histories, {symbol: closed[other.name] for symbol, other in own.items()})
-    if isinstance(strategy, WeightStrategy):
-        source = WeightTargets(strategy=strategy, market=market, calendar=calendar, decided=decided, closes=closes)
-        return source, closes
-    read = {symbol: on_first_basis(market.histories[symbol], market.actions.get(symbol)) for symbol in own}
-    adds = trading.adds_to_positions
-    return SignalTargets(strategy, read, closes.visible, adds_to_positions=adds), closes
 
 
 def _closed(decided: Sequence[date], calendar: Calendar, other: Calendar) -> Sequence[int]:

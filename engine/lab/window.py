@@ -7,12 +7,13 @@ from dataclasses import replace
 from datetime import date
 
 from engine.conventions.catalog import Convention, convention
-from engine.domain.execution import ExecutionRules, PriceBasis
+from engine.domain.execution import ExecutionRules, FillAt, PriceBasis
 from engine.domain.market import Symbol
 from engine.domain.run import DataSpec, RunSpec
 from engine.errors import UsageError
 from engine.market.as_of import Market
 from engine.market.coverage import Coverage, check_coverage
+from engine.market.trading_hours import previous_session
 from engine.ports import Calendar
 from engine.preset import Preset
 from engine.simulation.price_basis import known_adjusted, on_basis
@@ -55,6 +56,14 @@ def window(calendar: Calendar, first: date, last: date, dropped: int) -> Sequenc
         left = f" once the convention has dropped its last {dropped}" if dropped else ""
         raise UsageError(f"{calendar.name} has no session from {first} to {last}{left}; choose a longer window")
     return sessions[: len(sessions) - dropped]
+
+
+def decided_sessions(calendar: Calendar, sessions: Sequence[date], rules: ExecutionRules) -> Sequence[date]:
+    """The sessions that decisions read so that they trade in `sessions`: the ones before, or, where orders fill at a
+    decision's own close, the same."""
+    if rules.fill_at is FillAt.SAME_CLOSE:
+        return sessions
+    return (previous_session(calendar, sessions[0]), *sessions[:-1])
 
 
 def coverage(spec: RunSpec, market: Market) -> Mapping[Symbol, Coverage]:

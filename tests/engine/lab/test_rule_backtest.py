@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from engine.domain.market import ActionKind, Bar, CorporateAction, PriceHistory
 from engine.domain.order import Side
 from engine.domain.run import Result, RunSpec, Stretch
 from engine.errors import MissingData, StaleData, UsageError
-from engine.lab.rule_backtest import Prices, Trading, run_strategy, trade_strategy
+from engine.lab.rule_backtest import Prices, RuleRun, run_strategy
 from engine.market.as_of import Market
 from engine.market.trading_hours import AroundTheClock, calendar_for
 from engine.simulation.simulated_broker import STOPPED_TRADING
@@ -101,12 +101,15 @@ def books(
     strategy: Strategy, sessions: Sequence[date], where: Market, rules: ExecutionRules, **options: Any
 ) -> Stretch:
     """What a strategy trades with 1,000 in consecutive sessions of a market."""
-    calendar = next(iter(where.calendars.values()))
-    prices = Prices(histories=where.histories, actions=None)
-    trading = Trading(
-        sessions=sessions, calendar=calendar, market=where, prices=prices, rules=rules, cash=D(1000), **options
+    run = RuleRun(
+        spec=RunSpec(symbols=tuple(where.histories), first=sessions[0], last=sessions[-1]),
+        convention=replace(convention("desk"), **options),
+        rules=rules,
+        cash=D(1000),
+        calendar=next(iter(where.calendars.values())),
+        sessions=sessions,
     )
-    return trade_strategy(strategy, trading).test
+    return run.trade(strategy, sessions, where, Prices(histories=where.histories, actions=None)).test
 
 
 def say(
@@ -289,6 +292,28 @@ def test_a_desk_of_shares_and_coins_reads_the_coins_last_completed_day() -> None
     stretch = books(SundaysCoin(*sunday), _weekdays(date(2024, 6, 4), 7), where, ExecutionRules())
 
     assert [(f.symbol, f.session) for f in stretch.fills] == [("BTC-USD", date(2024, 6, 11))]
+
+
+def test_closed_sessions_are_derived_once_per_calendar() -> None:
+    """Two crypto pairs beside a share: one derivation for each decision, not one for each pair."""
+    moments: list[datetime] = []
+
+    class Counting(AroundTheClock):
+        def last_closed(self, now: datetime) -> date:
+            moments.append(now)
+            return super().last_closed(now)
+
+    days = [date(2024, 6, 1) + timedelta(days=n) for n in range(14)]
+    bars = [Bar(session=d, open=D(10), high=D(10), low=D(10), close=D(10)) for d in days]
+    shares = [bar for bar in bars if bar.session in _weekdays(days[0], 10)]
+    pairs = ("BTC-USD", "ETH-USD")
+    where = market(PriceHistory.of("AAA", shares), *(PriceHistory.of(pair, bars) for pair in pairs))
+    around = Counting()
+    where = replace(where, calendars={"AAA": calendar_for("AAA"), **dict.fromkeys(pairs, around)})
+    sessions = _weekdays(date(2024, 6, 4), 7)
+    books(Says(*[Signal.ENTER] * len(days)), sessions, where, ExecutionRules())
+
+    assert len(moments) == len(set(moments)) == len(sessions)
 
 
 def _weekdays(first: date, count: int) -> list[date]:
