@@ -15,6 +15,7 @@ _HARMLESS = frozenset({"title", "default", "examples", "$schema", "$id", "minLen
 """Keywords that strict mode refuses and that can be left out: the agent checks its answer as well."""
 _THOUGHT = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
 _FENCE = re.compile(r"```[a-zA-Z0-9_-]*[ \t]*\r?\n(.*?)\r?\n?[ \t]*```", re.DOTALL)
+_OPENINGS = ("{", "[", '"')
 _MOST_OBJECTS = 100
 """Opening braces of a prose text that are tried as the beginning of an object."""
 
@@ -99,25 +100,34 @@ def parse_answer(text: str) -> Mapping[str, Any]:
     if not body:
         raise NotAnAnswer("the answer is empty")
     fences = _FENCE.findall(body)
-    if not body.startswith(("{", "[")) and len(fences) == 1:
+    if not body.startswith(_OPENINGS[:2]) and len(fences) == 1:
         body = fences[0].strip()
-    if not body.startswith(("{", "[", '"')):
-        objects = list(_objects(body))
-        if len(objects) > 1:
-            raise NotAnAnswer(f"the answer is prose with {len(objects)} JSON objects, not one")
-        if objects:
-            return objects[0]
-    try:
-        value = _DECODER.decode(body)
-    except (ValueError, RecursionError) as error:
-        if isinstance(error, NotAnAnswer):
-            raise
-        if not body.startswith(("{", "[", '"')):
-            raise NotAnAnswer("the answer is prose, not JSON") from None
-        raise NotAnAnswer(f"the answer is not valid JSON: {_complaint(error)}") from None
+    value = _decoded(body) if body.startswith(_OPENINGS) else _within_prose(body)
     if not isinstance(value, dict):
         raise NotAnAnswer(f"the answer is a JSON {_json_type(value)}, not an object")
     return _as_text(value)
+
+
+def _decoded(body: str) -> Any:
+    try:
+        return _DECODER.decode(body)
+    except NotAnAnswer:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise NotAnAnswer(f"the answer is not valid JSON: {_complaint(error)}") from None
+
+
+def _within_prose(body: str) -> Any:
+    """The only object within a prose text, or the bare literal that the text is."""
+    objects = list(_objects(body))
+    if len(objects) > 1:
+        raise NotAnAnswer(f"the answer is prose with {len(objects)} JSON objects, not one")
+    if objects:
+        return objects[0]
+    try:
+        return _decoded(body)
+    except NotAnAnswer:
+        raise NotAnAnswer("the answer is prose, not JSON") from None
 
 
 def _objects(body: str) -> Iterator[Mapping[str, Any]]:
@@ -132,7 +142,7 @@ def _objects(body: str) -> Iterator[Mapping[str, Any]]:
             start = body.find("{", start + 1)
             continue
         if value:
-            yield _as_text(value)
+            yield value
         start = body.find("{", end)
 
 
