@@ -20,20 +20,15 @@ BAND = "#f1eaf8"
 BAR_COLOURS = (_BAR_UP, _BAR_DOWN) = ("#86c8b7", "#ea9a96")
 _BLUE, _ORANGE, _PURPLE, _MAGENTA = "#1769d2", "#e07b00", "#8e63b8", "#b5267f"
 STROKE_COLOURS = (UP, DOWN, INK, FAINT, _BLUE, _ORANGE, _PURPLE, _MAGENTA)
-_ROLE_COLOURS = {
-    "close": INK,
-    "short": _BLUE,
-    "long": _ORANGE,
-    "upper": _PURPLE,
-    "middle": _PURPLE,
-    "lower": _PURPLE,
-    "fast": _BLUE,
-    "signal": _ORANGE,
-    "k": _BLUE,
-    "d": _ORANGE,
-    "j": _MAGENTA,
-    "benchmark": FAINT,
-}
+_ROLES = (
+    (INK, ("close",)),
+    (_BLUE, ("short", "fast", "k")),
+    (_ORANGE, ("long", "signal", "d")),
+    (_PURPLE, ("upper", "middle", "lower")),
+    (_MAGENTA, ("j",)),
+    (FAINT, ("benchmark",)),
+)
+_ROLE_COLOURS = {role: colour for colour, roles in _ROLES for role in roles}
 _OTHERS = (_BLUE, _ORANGE, _MAGENTA, _PURPLE, FAINT)
 _HALF_BODY = 0.36
 _DASHED = (0, (5, 3))

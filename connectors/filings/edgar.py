@@ -20,14 +20,13 @@ from connectors.filings.submissions import (
     older_files,
 )
 from connectors.rate_limited_http import HttpError, RateLimitedClient, ResponseCache, json_object
+from engine.config import FilingsConfig
 from engine.domain.market import Filing, Symbol
 from engine.errors import ConfigError, NetworkError, TryAgainLater
 
 NO_DOCUMENT = "no main document"
 NO_TEXT = "no text in the main document"
 
-WWW = "https://www.sec.gov"
-DATA = "https://data.sec.gov"
 READABLE = (".htm", ".html", ".txt")
 
 _Read = TypeVar("_Read")
@@ -46,35 +45,28 @@ class EdgarFilings:
 
     def __init__(
         self,
-        user_agent: str | None,
+        settings: FilingsConfig,
         cache_folder: Path,
         *,
-        forms: Sequence[str] = ("10-K", "10-Q"),
         since: date | None = None,
-        characters: int = 24_000,
-        requests_per_second: float = 5.0,
         timeout: float = 60.0,
-        numbers: Mapping[Symbol, int] | None = None,
-        www: str = WWW,
-        data: str = DATA,
         first_pause: float = 0.5,
     ) -> None:
-        """Set the forms and limits. Raises ConfigError without a User-Agent that names a contact.
+        """Check the settings; `since` excludes earlier filings, `timeout` and `first_pause` are the client's.
 
-        `numbers` gives the CIK of symbols that EDGAR's list lacks; `since` excludes earlier filings; `first_pause` is
-        the client's.
+        Raises ConfigError without a User-Agent that names a contact.
         """
-        self._forms = frozenset(forms)
         self._since = since
-        self._characters = characters
-        self._numbers = {symbol.upper(): number for symbol, number in (numbers or {}).items()}
-        self._www = www.rstrip("/")
-        self._data = data.rstrip("/")
+        self._forms = settings.forms
+        self._characters = settings.characters
+        self._numbers = {symbol.upper(): number for symbol, number in settings.ciks.items()}
+        self._www = settings.www.rstrip("/")
+        self._data = settings.data.rstrip("/")
         self._client = RateLimitedClient(
             "SEC EDGAR",
-            seconds_between=1 / requests_per_second,
+            seconds_between=1 / settings.requests_per_second,
             timeout=timeout,
-            headers={"user-agent": contact(user_agent), "accept-encoding": "gzip, deflate"},
+            headers={"user-agent": contact(settings.user_agent), "accept-encoding": "gzip, deflate"},
             cache=ResponseCache(cache_folder),
             first_pause=first_pause,
         )

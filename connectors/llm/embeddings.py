@@ -68,9 +68,10 @@ class OpenAIEmbedder:
         self._price = prices.find(endpoint.provider, model) if prices is not None else None
         self._on_use = on_use
         self._client: AsyncOpenAI | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread: threading.Thread | None = None
-        self._starting = threading.Lock()
+        self._opening = threading.Lock()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name=self.id, daemon=True)
+        self._thread.start()
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.id!r})"
@@ -109,14 +110,11 @@ class OpenAIEmbedder:
 
     def close(self) -> None:
         """Close connections and end the embedder's thread; the store belongs to the caller."""
-        if self._loop is None or self._thread is None:
-            return
         if self._client is not None:
             self._run(self._client.close())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
-        self._client = self._loop = self._thread = None
 
     async def _embed_all(self, texts: Sequence[str]) -> dict[str, bytes]:
         done = await asyncio.gather(*(self._embed_some(some) for some in _batches(texts)))
@@ -174,7 +172,7 @@ class OpenAIEmbedder:
         return {text: row.tobytes() for text, row in zip(texts, unit, strict=True)}
 
     def _opened(self) -> AsyncOpenAI:
-        with self._starting:
+        with self._opening:
             if self._client is None:
                 from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
@@ -182,11 +180,6 @@ class OpenAIEmbedder:
             return self._client
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
-        with self._starting:
-            if self._loop is None:
-                self._loop = asyncio.new_event_loop()
-                self._thread = threading.Thread(target=self._loop.run_forever, name=self.id, daemon=True)
-                self._thread.start()
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
 

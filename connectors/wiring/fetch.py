@@ -40,18 +40,7 @@ class ConfiguredFetch:
         from connectors.files.fetch.filings import fetch_filings
         from connectors.filings.edgar import EdgarFilings
 
-        wanted = self.config.filings
-        edgar = EdgarFilings(
-            wanted.user_agent,
-            places.edgar_responses(),
-            forms=wanted.forms,
-            since=since,
-            characters=wanted.characters,
-            requests_per_second=wanted.requests_per_second,
-            numbers=wanted.ciks,
-            www=wanted.www,
-            data=wanted.data,
-        )
+        edgar = EdgarFilings(self.config.filings, places.edgar_responses(), since=since)
         async with aclosing(edgar) as source:
             return await fetch_filings(source, options, symbols)
 

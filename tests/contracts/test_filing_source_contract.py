@@ -14,6 +14,7 @@ from connectors.demo.market import DEFAULT_WATCHLIST, DemoMarket
 from connectors.files.fetch.filings import fetch_filings
 from connectors.files.market import FilesMarket
 from connectors.filings.edgar import EdgarFilings
+from engine.config import FilingsConfig
 from engine.domain.market import Symbol
 from engine.ports import FilingSource
 from engine.services import FetchOptions
@@ -52,7 +53,8 @@ async def case(kind: tuple[str, Path | None], tmp_path: Path) -> AsyncIterator[C
     name, folder = kind
     if name == "fetched":
         with fake_edgar() as web:
-            source = EdgarFilings(AGENT, tmp_path / "cache", requests_per_second=1000, www=web.url, data=web.url)
+            settings = FilingsConfig(user_agent=AGENT, requests_per_second=10, www=web.url, data=web.url)
+            source = EdgarFilings(settings, tmp_path / "cache")
             await fetch_filings(source, FetchOptions(folder=tmp_path), [SYMBOL])
             yield Case(FilesMarket(tmp_path, calendar_for), (SYMBOL,), True)
             await source.aclose()

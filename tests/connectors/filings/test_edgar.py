@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from connectors.filings.edgar import NO_DOCUMENT, NO_TEXT, EdgarFilings
+from engine.config import FilingsConfig
 from engine.domain.market import Filing
 from engine.errors import ConfigError, MalformedData, NetworkError, TryAgainLater
 from tests.servers.fake_edgar import AGENT, CIK, SYMBOL, TOO_MANY, UNDECLARED, fake_edgar
@@ -33,8 +34,10 @@ async def edgar(web: FakeWeb, tmp_path: Path) -> AsyncIterator[Open]:
     made: list[EdgarFilings] = []
 
     def opened(agent: str | None = AGENT, **options: Any) -> EdgarFilings:
-        parts = {"requests_per_second": 1000.0, "first_pause": 0.001, "www": web.url, "data": web.url, "timeout": 5.0}
-        made.append(EdgarFilings(agent, tmp_path / "cache", **{**parts, **options}))
+        own = {name: options.pop(name) for name in ("since", "timeout") if name in options}
+        parts = {"user_agent": agent, "requests_per_second": 1000.0, "www": web.url, "data": web.url}
+        settings = FilingsConfig.model_construct(**{**parts, **options})
+        made.append(EdgarFilings(settings, tmp_path / "cache", **{"timeout": 5.0, "first_pause": 0.001} | own))
         return made[-1]
 
     yield opened
@@ -144,7 +147,7 @@ async def test_an_unknown_symbol_has_no_list(edgar: Open) -> None:
 
 async def test_share_classes_and_configured_numbers_are_found(edgar: Open) -> None:
     assert await edgar().number("QLMP.B") == CIK
-    assert await edgar(numbers={"GONE": 77}).number("GONE") == 77
+    assert await edgar(ciks={"GONE": 77}).number("GONE") == 77
 
 
 async def test_what_does_not_change_is_asked_for_once(edgar: Open, web: FakeWeb) -> None:
