@@ -8,9 +8,8 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-from connectors.filings.document_text import plain_text
+from connectors.filings.document_text import essence, plain_text
 from connectors.filings.key_figures import key_figures
-from connectors.filings.sections import essence
 from connectors.filings.submissions import (
     ListedFiling,
     accepted_by_header,

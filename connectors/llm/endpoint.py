@@ -1,23 +1,141 @@
-"""Endpoints of models and embeddings: address, key, limits, and the errors of the vendors' packages as our own."""
+"""Endpoints of models and embeddings: address, key, limits, and the vendors' exceptions as our own failures."""
 
 from __future__ import annotations
 
 import asyncio
+import json
+import re
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from connectors.llm.failures import failure_of, status_of
-from engine.domain.model_call import ModelFailure
+from engine.domain.model_call import FailureKind, ModelFailure
 from engine.errors import ConfigError, CredentialsRefused, PaperdeskError
 
 if TYPE_CHECKING:
     from aiolimiter import AsyncLimiter
 
+_LONGEST_DETAIL = 240
+_SHORTEST_SECRET = 8
+"""Length from which a key is a secret: local servers take any text for a key."""
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
+_TRANSPORT_TIMEOUTS = frozenset({"APITimeoutError", "ConnectTimeout", "ReadTimeout", "WriteTimeout", "PoolTimeout"})
+_BROKEN_BODY = (AttributeError, TypeError, KeyError, IndexError, ValueError)
+"""Exceptions of the packages for an unexpected body.
+
+HTML with 200 is an AttributeError, a truncated body a bare JSONDecodeError, an odd one a ValidationError (a
+ValueError).
+"""
 _retry_after: ContextVar[list[str]] = ContextVar("retry_after")
 """The Retry-After of the last reply to the call in this context, if that was a 429."""
+
+
+class StreamCut(Exception):
+    """A stream that ended without a stop reason."""
+
+
+def status_of(error: Exception) -> int | None:
+    """HTTP status of an error, or None where no error status was received."""
+    status = getattr(error, "status_code", None)
+    return status if isinstance(status, int) and status >= 400 else None
+
+
+def names_parameter(error: Exception, *names: str) -> bool:
+    """True where an endpoint refuses a request (400, 422) because of one of these parameters."""
+    if status_of(error) not in {400, 422}:
+        return False
+    text = f"{getattr(error, 'param', None) or ''} {error}"
+    return any(name in text for name in names)
+
+
+def failure_of(error: Exception, deadline: float, retry_after: str | None = None, secret: str = "") -> ModelFailure:
+    """The failure of a call's error.
+
+    `deadline` is the call's, in seconds. `retry_after` is the Retry-After of a 429 that the package was still waiting
+    for at the deadline, or None. `secret` is the key, which the detail must not hold. An error that is neither the
+    endpoint's nor the network's is a bug of ours and is raised again.
+    """
+    if isinstance(error, TimeoutError) and retry_after is not None:
+        detail = f"told to wait {retry_after} s, longer than the {deadline:g} s that a call may take"
+        return ModelFailure(FailureKind.RATE_LIMITED, detail)
+    kind = _kind_of(error)
+    if kind is None:
+        raise error
+    if kind is FailureKind.TIMED_OUT:
+        return ModelFailure(kind, f"no answer within {deadline:g} s")
+    if kind is FailureKind.MALFORMED:
+        return ModelFailure(kind, f"the endpoint's reply is not the API's JSON ({type(error).__name__})")
+    message = _message(error)
+    if len(secret) >= _SHORTEST_SECRET:
+        # An endpoint may echo what it was sent.
+        message = message.replace(secret, "[key]")
+    return ModelFailure(kind, one_line(message))
+
+
+def _kind_of(error: Exception) -> FailureKind | None:
+    status = status_of(error)
+    if isinstance(error, StreamCut):
+        return FailureKind.UNAVAILABLE
+    return _kind_of_error(error) if status is None else _kind_of_status(status, error)
+
+
+def _kind_of_error(error: Exception) -> FailureKind | None:
+    """The failure of an error without an HTTP status."""
+    names = {base.__name__ for base in type(error).__mro__}
+    if isinstance(error, TimeoutError) or names & _TRANSPORT_TIMEOUTS:
+        return FailureKind.TIMED_OUT
+    if {type(error).__name__, type(error.__cause__).__name__} & {"InvalidURL", "UnsupportedProtocol"}:
+        return FailureKind.NOT_CONFIGURED
+    if "APIResponseValidationError" in names or isinstance(error, json.JSONDecodeError):
+        return FailureKind.MALFORMED
+    if "APIError" in names:
+        # An error event inside a stream that had begun with 200, or a connection that failed.
+        return FailureKind.RATE_LIMITED if "rate_limit" in _codes(error) else FailureKind.UNAVAILABLE
+    if names & {"TransportError", "StreamError", "DecodingError", "OSError"}:
+        return FailureKind.UNAVAILABLE
+    return FailureKind.MALFORMED if isinstance(error, _BROKEN_BODY) else None
+
+
+def _kind_of_status(status: int, error: Exception) -> FailureKind:
+    if "content_filter" in _codes(error) or "content_policy" in _codes(error):
+        return FailureKind.REFUSED
+    if status == 429:
+        # An account without credit is told by the same status; waiting does not help it.
+        spent = "insufficient_quota" in _codes(error)
+        return FailureKind.NOT_CONFIGURED if spent else FailureKind.RATE_LIMITED
+    if status in {408, 504}:
+        return FailureKind.TIMED_OUT
+    if status == 409 or status >= 500:
+        return FailureKind.UNAVAILABLE
+    # 400, 402, 404, 413, 422: the request, the model's name or the account does not fit this endpoint.
+    return FailureKind.NOT_CONFIGURED
+
+
+def _codes(error: Exception) -> str:
+    return " ".join(str(getattr(error, name, None) or "") for name in ("code", "type", "error_code"))
+
+
+def _message(error: Exception) -> str:
+    """The vendor's own sentence, else the package's."""
+    body = getattr(error, "body", None)
+    while isinstance(body, dict):
+        inner = body.get("error", body.get("message"))
+        if isinstance(inner, str):
+            status = status_of(error)
+            return f"{inner} (HTTP {status})" if status else inner
+        body = inner
+    if error.__cause__ is not None and status_of(error) is None:
+        # "Connection error." alone helps nobody.
+        return f"{error} {error.__cause__ or type(error.__cause__).__name__}"
+    return str(error) or type(error).__name__
+
+
+def one_line(text: str) -> str:
+    """Foreign text cut to one line for a person."""
+    line = " ".join(_CONTROL.sub(" ", text).split())
+    return line if len(line) <= _LONGEST_DETAIL else line[: _LONGEST_DETAIL - 1] + "…"
 
 
 class CallFailed(Exception):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from connectors.llm.answer_json import as_instruction, openai_strict
-from connectors.llm.failures import StreamCut, names_parameter
+from connectors.llm.endpoint import StreamCut, names_parameter
 from connectors.llm.remote_model import Images, OnDelta, RemoteModel, Reply
 from engine.domain.model_call import ModelRequest, Usage
 

@@ -14,8 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from connectors.llm.answer_json import NotAnAnswer, parse_answer
-from connectors.llm.endpoint import CallFailed, Endpoint
-from connectors.llm.failures import one_line
+from connectors.llm.endpoint import CallFailed, Endpoint, one_line
 from connectors.llm.paid_results import request_hash
 from engine.domain.chart import ChartSpec
 from engine.domain.model_call import FailureKind, Message, ModelFailure, ModelRequest, ModelResult, Usage

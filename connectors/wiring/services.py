@@ -7,10 +7,8 @@ from functools import partial
 from pathlib import Path
 
 from connectors.wiring.broker import broker_keys, broker_of
-from connectors.wiring.embedders import open_embedder
-from connectors.wiring.fetch import ConfiguredFetch
-from connectors.wiring.models import KEYS, ConfiguredModels
-from connectors.wiring.sources import open_macro, open_source, profile_of
+from connectors.wiring.models import KEYS, ConfiguredModels, open_embedder
+from connectors.wiring.sources import ConfiguredFetch, open_macro, open_source, profile_of
 from engine import places
 from engine.broker_registration import BrokerService
 from engine.clock import LiveClock

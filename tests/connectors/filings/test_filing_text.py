@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connectors.filings.document_text import plain_text
-from connectors.filings.sections import SECTIONS, cut, essence, section
+from connectors.filings.document_text import SECTIONS, cut, essence, plain_text, section
 
 MDA, RISKS, BUSINESS = (rule.heading for rule in SECTIONS)
 

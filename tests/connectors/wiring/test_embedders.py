@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from connectors.wiring.embedders import open_embedder
-from connectors.wiring.fetch import ConfiguredFetch
+from connectors.wiring.models import open_embedder
+from connectors.wiring.sources import ConfiguredFetch
 from engine.config import Config
 from engine.domain.run import ModelUse
 from engine.errors import ConfigError, CredentialsRefused
