@@ -16,30 +16,19 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
+from engine import settings
 from engine.agents.agent import Agent
 from engine.agents.registry import Agents, ablations, registered, step_groups, steps_of
 from engine.domain.briefing import Briefing, ExpertNote
 from engine.domain.decision import DESK
 from engine.domain.five_level import TradeValues
 from engine.errors import ConfigError, UsageError
-from engine.settings import (
-    AgentSettings,
-    Frozen,
-    Owner,
-    OwnerName,
-    Preference,
-    Risk,
-    Sizing,
-    complaint,
-    extended_owners,
-    owners_by_name,
-)
 
 HIDDEN = frozenset({"leaky-test"})
 """Presets that exist to be caught."""
 
 
-class Windows(Frozen):
+class Windows(settings.Frozen):
     """The lookback of each agent, in sessions."""
 
     chart: int = Field(60, ge=5, le=400)
@@ -54,7 +43,7 @@ class Windows(Frozen):
     """Outcomes that the decision reads."""
 
 
-class Preset(Frozen):
+class Preset(settings.Frozen):
     """One way of running the cycle."""
 
     name: str
@@ -72,14 +61,14 @@ class Preset(Frozen):
     reflection: buy, sell or hold, or one of five levels."""
     advice: TradeValues = TradeValues()
     """The trade of each of the five levels, in percent of the portfolio. Source: TradingGPT §4.1.2 [G4]."""
-    risk: Risk | None = None
+    risk: settings.Risk | None = None
     """The risk character: it follows momentum, or is fixed. An immediate reflection without one follows momentum.
     Source: InvestorBench A.1 [I6]."""
     memory: str = "desk"
     """The constants of memory (memory/presets.py)."""
     tools: tuple[str, ...] = ()
     """Rule strategies whose signal and explanation the decision reads."""
-    preference: Preference = "moderate"
+    preference: settings.Preference = "moderate"
     """The manner of trading. Source: FinAgent §4.4 [A8]."""
     profiles: dict[str, str] = {}
     """Descriptions of assets and their sectors, by symbol. Source: InvestorBench A.1 [I6]."""
@@ -87,15 +76,15 @@ class Preset(Frozen):
     """An instruction at the head of every decision with evidence."""
     guidance: tuple[ExpertNote, ...] = ()
     """Notes of experts; a tool among the tools. Source: FinAgent §4.4 [A7]."""
-    sizing: Sizing
+    sizing: settings.Sizing
     """Limits of a trade's size."""
     windows: Windows = Windows()
     """Lookbacks of the agents."""
     load: tuple[str, ...] = ()
     """Agents of the user's own, as `FILE.py:NAME`, the file relative to the preset's; `steps` names their steps."""
-    agents: dict[str, AgentSettings] = {}
+    agents: dict[str, settings.AgentSettings] = {}
     """Model settings by the name of an agent."""
-    owners: dict[OwnerName, Owner] = Field({DESK: Owner()}, min_length=1)
+    owners: dict[settings.OwnerName, settings.Owner] = Field({DESK: settings.Owner()}, min_length=1)
     """The owners of opinions, in order: a list of names, or a table `[owners.NAME]` for each."""
     combine: Literal["vote", "weighted", "books"] = "vote"
     """The way from several owners' opinions to decisions: one vote each, the weighted mean, or a book for each."""
@@ -107,7 +96,7 @@ class Preset(Frozen):
     @field_validator("owners", mode="before")
     @classmethod
     def _by_name(cls, owners: object) -> object:
-        return owners_by_name(owners)
+        return settings.owners_by_name(owners)
 
     @model_validator(mode="after")
     def _can_be_combined(self) -> Preset:
@@ -119,7 +108,7 @@ class Preset(Frozen):
             raise ValueError(f"the owner {DESK} is the one of combined decisions: name an owner of several otherwise")
         return self
 
-    def owner(self, name: str) -> Owner:
+    def owner(self, name: str) -> settings.Owner:
         """The settings of an owner, the preset's where it sets none."""
         own = self.owners[name]
         return own.model_copy(update={"risk": own.risk or self.risk, "preference": own.preference or self.preference})
@@ -194,7 +183,7 @@ def _loaded(name: str, folder: Path | None) -> Preset:
     try:
         preset = Preset.model_validate(plain)
     except ValidationError as error:
-        raise ConfigError(f"preset {name}: {complaint(Preset, error)}") from None
+        raise ConfigError(f"preset {name}: {settings.complaint(Preset, error)}") from None
     try:
         known = steps_of(preset.registered)
         unknown = [step for step in preset.steps if step not in known]
@@ -240,7 +229,7 @@ def _merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
     for key, value in changes.items():
         old = merged.get(key)
         if key == "owners":
-            merged[key] = extended_owners(old, value)
+            merged[key] = settings.extended_owners(old, value)
         else:
             merged[key] = _merged(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
     return merged

@@ -14,6 +14,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from engine import ports
 from engine.broker_registration import BrokerService
 from engine.config import Config
 from engine.domain.fetched import Fetched, Imported
@@ -22,15 +23,6 @@ from engine.domain.model_call import Capabilities, ModelRequest, ModelResult
 from engine.domain.model_price import PriceTable
 from engine.domain.model_spec import ModelSpec, ReplayMode
 from engine.domain.run import DataSpec, ModelUse
-from engine.ports import (
-    Calendar,
-    ChartPainter,
-    Clock,
-    LanguageModel,
-    MacroSource,
-    MarketSource,
-    Notifier,
-)
 
 if TYPE_CHECKING:
     from memory.ports import Embedder  # it loads numpy
@@ -42,7 +34,7 @@ OnUse = Callable[[ModelUse], None]
 class OpenModels(Protocol):
     """Models of one run, with the connections and files that they share."""
 
-    def model(self, spec: ModelSpec) -> LanguageModel:
+    def model(self, spec: ModelSpec) -> ports.LanguageModel:
         """The model of a vendor or an endpoint. Raises ConfigError, and CredentialsRefused for a missing key."""
         ...
 
@@ -147,7 +139,7 @@ class MarketFetch(Protocol):
 class FetchService(Protocol):
     """Services that data is fetched from: the broker's market data, SEC EDGAR, FRED."""
 
-    def market(self, options: FetchOptions, clock: Clock) -> AbstractAsyncContextManager[MarketFetch]:
+    def market(self, options: FetchOptions, clock: ports.Clock) -> AbstractAsyncContextManager[MarketFetch]:
         """A fetch of market data until the block ends; sessions are over by `clock`. Raises ConfigError and
         CredentialsRefused for addresses and keys, TryAgainLater where another fetch does not end."""
         ...
@@ -192,22 +184,22 @@ class Services:
     """
 
     config: Config
-    clock: Clock
+    clock: ports.Clock
     data: DataSpec
     data_folder: Path | None
     symbols: tuple[Symbol, ...]
-    calendar_for: Callable[[Symbol], Calendar]
-    desk_calendar: Callable[[Iterable[Symbol]], Calendar]
-    open_source: Callable[[DataSpec, date], MarketSource]
-    open_macro: Callable[[DataSpec, date], MacroSource]
+    calendar_for: Callable[[Symbol], ports.Calendar]
+    desk_calendar: Callable[[Iterable[Symbol]], ports.Calendar]
+    open_source: Callable[[DataSpec, date], ports.MarketSource]
+    open_macro: Callable[[DataSpec, date], ports.MacroSource]
     profile_of: Callable[[DataSpec, Symbol], str]
     models: ModelService
     broker: BrokerService | None
     fetch: FetchService
     import_file: Callable[[str, Path, Path, Symbol], Imported]
     open_embedder: Callable[[str | None, OnUse], AbstractContextManager[Embedder]]
-    open_notifiers: Callable[[], Sequence[Notifier]]
-    open_painter: Callable[[], ChartPainter]
+    open_notifiers: Callable[[], Sequence[ports.Notifier]]
+    open_painter: Callable[[], ports.ChartPainter]
     key_variables: Callable[[], Sequence[str]]
 
     @property

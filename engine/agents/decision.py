@@ -1,18 +1,18 @@
-"""The decision agents: a sized trade from the other agents' reports, and the same with the memories behind it."""
+"""The agents that decide: a sized trade, the same with the memories behind it, and the immediate advice."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from engine.agents.agent import Agent, Answer, Reads, Report, View
-from engine.agents.chart_reading import ChartReading
-from engine.agents.evidence import check_cited
-from engine.agents.immediate_reflection import ImmediateReflection
-from engine.agents.intelligence import MarketIntelligence, NewsDigest, PastSummary
+from engine.agents.agent import Agent, Answer, Part, Reads, Report, View
+from engine.agents.character import character, risk_of
+from engine.agents.evidence import by_layer, check_cited
+from engine.agents.intelligence import ChartReading, MarketIntelligence, NewsDigest, PastSummary
 from engine.agents.reflections import (
     ExtendedReflection,
     HighLevelReflection,
@@ -23,9 +23,157 @@ from engine.agents.reflections import (
 from engine.agents.text import Prose, Sentence, plain
 from engine.agents.tools import ToolSignal
 from engine.domain.decision import Outcome, SizingRule
+from engine.domain.five_level import Advice
+from engine.domain.market import PriceHistory, from_nano
 from engine.domain.portfolio import PositionContext
-from engine.domain.recollection import Recollection
+from engine.domain.recollection import LAYERS, Recollection
+from engine.market.moves import MOMENTUM_SESSIONS, momentum
 from engine.settings import Preference, Sizing
+
+
+@dataclass(frozen=True, slots=True)
+class MarketFacts:
+    """The price in the quote currency, the cumulative log return of the last `sessions` (None where there are too
+    few), and the risk character as a text. Source: InvestorBench A.1 [I5, I6]."""
+
+    price: Decimal
+    momentum: float | None
+    risk: str
+    sessions: int = MOMENTUM_SESSIONS
+
+    @classmethod
+    def of(cls, bars: PriceHistory, risk: str | None = None) -> MarketFacts:
+        """The facts after the last bar. Without a `risk` of its own the character follows momentum."""
+        moved = momentum(bars)
+        return cls(from_nano(bars.close[-1]), moved, character(risk_of(moved)).nature if risk is None else risk)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImmediateView(View):
+    """The inputs of the reflection. Source: InvestorBench A.1, appendix D [I5, I7]; TradingGPT §4.1.2 [G5].
+
+    facts: price, momentum and risk character.
+    recollections: memories of every layer.
+    shares, profit: shares held, and their unrealized gain as a fraction of cost.
+    profile: what is known of the asset and its sector.
+    character: the owner's manner of trading.
+    outcomes: results of the last decisions, oldest first.
+    extended: review of the last period, None where there is none.
+    scale: number of levels of the advice.
+    next_move: in training the change of the close that followed, as a fraction: it is explained and nothing decided.
+    moment, reports: as in DecisionView.
+    """
+
+    facts: MarketFacts
+    recollections: tuple[Recollection, ...]
+    shares: Decimal = Decimal(0)
+    profit: Decimal = Decimal(0)
+    profile: str = ""
+    character: str = ""
+    outcomes: tuple[Outcome, ...] = ()
+    extended: ExtendedReflection | None = None
+    scale: Literal["three", "five"] = "three"
+    next_move: float | None = None
+    moment: datetime | None = None
+    reports: tuple[Report, ...] = ()
+
+    @property
+    def training(self) -> bool:
+        """True where the move that followed is shown."""
+        return self.next_move is not None
+
+    def summary(self) -> str:
+        """The view in a few words."""
+        layers = ", ".join(f"{len(rows)} {layer}" for layer, rows in by_layer(self.recollections).items())
+        seen = ", the move that followed" if self.training else ""
+        return f"memories: {layers or 'none'}{seen}"
+
+
+class LayeredEvidence(Part):
+    """The ids of the memories that were used, by layer; each list may be empty. Source: InvestorBench A.1 [I5]."""
+
+    shallow: Annotated[list[str], Field(max_length=50)]
+    """Ids used from the shallow memory."""
+    intermediate: Annotated[list[str], Field(max_length=50)]
+    """Ids used from the intermediate memory."""
+    deep: Annotated[list[str], Field(max_length=50)]
+    """Ids used from the deep memory."""
+    reflection: Annotated[list[str], Field(max_length=50)]
+    """Ids used from the memory of reflections."""
+
+    @property
+    def handles(self) -> tuple[str, ...]:
+        """All ids, layer by layer."""
+        return (*self.shallow, *self.intermediate, *self.deep, *self.reflection)
+
+
+class ImmediateReflection(Answer):
+    """A reason with its evidence; in training there is no advice. Source: InvestorBench A.1 [I5, I7]."""
+
+    evidence: LayeredEvidence
+    """The ids, as given in brackets, of the memories that you used, each under its own layer."""
+    reason: Prose
+    """The reason in a few sentences: what the memories of each layer show, what the momentum shows, and which of them
+    counts most."""
+
+    def check(self, view: ImmediateView) -> None:
+        """Raise ValueError for memories that were not given in their layer."""
+        given = by_layer(view.recollections)
+        for layer in LAYERS:
+            known = (memory.handle for memory in given.get(layer, ()))
+            check_cited(getattr(self.evidence, layer), known, f"evidence.{layer}")
+
+    @property
+    def recommendation(self) -> str:
+        """The advice in the words of its scale; empty in training."""
+        return ""
+
+    def lines(self) -> tuple[str, ...]:
+        """The reflection for a reader."""
+        cited = f"Rests on: {', '.join(self.evidence.handles) or 'no memory'}"
+        return (*([f"Recommends: {self.recommendation}"] if self.recommendation else []), self.reason, cited)
+
+
+class ThreeWayReflection(ImmediateReflection):
+    """A recommendation to buy, sell or hold. Source: InvestorBench A.1 [I5]."""
+
+    action: Literal["BUY", "SELL", "HOLD"]
+    """BUY or SELL; HOLD only if neither can be justified."""
+
+    @property
+    def recommendation(self) -> str:
+        return self.action
+
+
+class FiveLevelReflection(ImmediateReflection):
+    """Advice in five levels. Source: TradingGPT §4.1.2 [G4, G5]."""
+
+    action: Advice
+    """The change of the position, as one of the five levels."""
+
+    @property
+    def recommendation(self) -> str:
+        return self.action.value
+
+
+def answer_to(view: ImmediateView) -> type[ImmediateReflection]:
+    """The class of the answer to a view: an explanation in training, advice on the view's scale in the test."""
+    if view.training:
+        return ImmediateReflection
+    return FiveLevelReflection if view.scale == "five" else ThreeWayReflection
+
+
+IMMEDIATE = Agent(
+    name="immediate-reflection",
+    step="immediate",
+    view=ImmediateView,
+    answer=ImmediateReflection,
+    answer_to=answer_to,
+    rule="engine.offline.immediate:reflect",
+    reads=frozenset(Reads),
+    decides=frozenset({"three-way", "five-level"}),
+)
+
 
 HOLD_RULES = (SizingRule.UPTREND_GOES_ON, SizingRule.UNCERTAINTY)
 """The rules that a HOLD may rest on; the preset names those of BUY and SELL. Source: FinVision table 5 [V6]."""

@@ -1,4 +1,4 @@
-"""The agents that read: a digest of the news, intelligence on every new item, a summary of recalled memories."""
+"""The agents that read: a digest of the news, intelligence on every new item, a summary of memories, the chart."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from engine.agents.agent import MARKET_ALONE, Agent, Answer, Part, Reads, View
+from engine.agents.agent import MARKET_ALONE, Agent, Answer, ChartedView, Part, Reads, View
 from engine.agents.evidence import check_cited
-from engine.agents.text import Prose, Sentence, plain
+from engine.agents.text import Prose, Sentence, TenWords, plain
+from engine.domain.chart import IndicatorTable
 from engine.domain.macro import MacroRelease
 from engine.domain.market import Filing, NewsItem, Symbol
 from engine.domain.recollection import Recollection
@@ -325,4 +326,54 @@ PAST = Agent(
     rule="engine.offline.memories:summarize",
     reads=frozenset({Reads.MEMORY}),
     group="memory",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ChartView(ChartedView):
+    """The chart of kind `kline` to the last visible session, and its figures as a table for models that do not see.
+    Source: FinVision §3.2, §4.1 [V2]."""
+
+    table: IndicatorTable
+
+    def summary(self) -> str:
+        """The view in a few words."""
+        return f"a chart of {len(self.chart.sessions)} sessions"
+
+    def figures(self) -> str:
+        """The table as text."""
+        return self.table.text
+
+
+class Reading(Part):
+    """The reading of one strategy."""
+
+    trend: TenWords
+    """One observation about the trend, at most 10 words."""
+    signal: TenWords
+    """One signal that follows from it, at most 10 words."""
+
+
+class ChartReading(Answer):
+    """A reading per strategy. Source: FinVision table 4 [V2]; the Bollinger reading is in its sample answer."""
+
+    macd: Reading
+    """MACD crossover: the side of the signal line that MACD is on, and a crossover if there is one."""
+    kdj_rsi: Reading
+    """KDJ, with RSI as a filter that confirms or denies it."""
+    bollinger: Reading | None
+    """Mean reversion between the Bollinger bands; null when the bands give no signal."""
+
+    def lines(self) -> tuple[str, ...]:
+        """The readings for a reader, one per strategy: trend, then signal."""
+        named = (("MACD", self.macd), ("KDJ with RSI", self.kdj_rsi), ("Bollinger", self.bollinger))
+        return tuple(f"{name}: {read.trend} | {read.signal}" for name, read in named if read is not None)
+
+
+CHART = Agent(
+    name="chart",
+    view=ChartView,
+    answer=ChartReading,
+    rule="engine.offline.chart:read",
+    reads=MARKET_ALONE,
 )

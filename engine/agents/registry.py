@@ -9,10 +9,8 @@ from functools import cache
 from typing import Any, get_args, get_type_hints
 
 from engine.agents.agent import DECIDING, Agent, Inputs, Reads, Report
-from engine.agents.chart_reading import CHART
-from engine.agents.decision import DECISION, EVIDENCE_DECISION
-from engine.agents.immediate_reflection import IMMEDIATE
-from engine.agents.intelligence import INTELLIGENCE, NEWS, PAST
+from engine.agents.decision import DECISION, EVIDENCE_DECISION, IMMEDIATE
+from engine.agents.intelligence import CHART, INTELLIGENCE, NEWS, PAST
 from engine.agents.reflections import EXTENDED, HIGH_LEVEL, LOW_LEVEL, PERFORMANCE, SIGNALS
 from engine.errors import ConfigError
 from engine.user_code import load_name

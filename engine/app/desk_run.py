@@ -31,9 +31,8 @@ from engine.market.trading_hours import decision_time
 from engine.messages.events import Event, Noticed, Publish, RunFinished
 from engine.preset import Preset, briefed, load_preset
 from engine.reports.documents import row_json
-from engine.session.context import Quotes
+from engine.session.context import DeskRun, DeskRunResult, Quotes, run_id
 from engine.session.cost_meter import CostMeter
-from engine.session.desk_context import DeskRun, DeskRunResult, run_id
 from engine.session.desk_run import run_daily, run_within
 from engine.session.recorder import DeskRecorder, answer_entry
 from engine.session.schedule import DAILY

@@ -27,7 +27,7 @@ from engine.market.live_prices import LivePrices
 from engine.messages.events import Noticed, Publish
 from engine.ports import Calendar, Clock
 from engine.services import Services
-from engine.session.desk_context import DeskRunResult
+from engine.session.context import DeskRunResult
 from engine.session.schedule import DAILY, Schedule, ScheduledRun, next_run
 
 OnMessage = Callable[[FeedMessage], None]

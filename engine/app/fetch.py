@@ -14,7 +14,7 @@ from engine.errors import MissingData, PaperdeskError, StaleData
 from engine.messages.events import Event, Noticed
 from engine.ports import Clock, Pause
 from engine.services import FetchOptions, MarketFetch, Services
-from engine.session.desk_context import run_id
+from engine.session.context import run_id
 
 MARKET = ("bars", "actions", "news")
 """Kinds of data that come from the market data service."""

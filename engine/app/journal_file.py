@@ -16,7 +16,7 @@ from engine.journal import integrity
 from engine.journal.entries import RunEntry
 from engine.journal.store import bring_up_to_date
 from engine.reports.documents.records import latest_backtests
-from engine.session.desk_context import run_id
+from engine.session.context import run_id
 
 
 @dataclass(frozen=True, slots=True)

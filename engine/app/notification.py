@@ -18,7 +18,7 @@ from engine.ports import Notifier
 from engine.reports.documents.row_json import Row
 from engine.reports.documents.session import failure_document, session_document
 from engine.services import Services
-from engine.session.desk_context import DeskRunResult
+from engine.session.context import DeskRunResult
 
 Run = Callable[[Publish, DeskJournal], Awaitable[DeskRunResult | Finished]]
 """A run of the desk, given the listener to its events and its journal."""

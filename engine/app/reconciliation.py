@@ -18,7 +18,7 @@ from engine.domain.run import Adoption
 from engine.errors import ConfigError
 from engine.market.as_of import Market
 from engine.services import Services
-from engine.session.desk_context import run_id
+from engine.session.context import run_id
 
 ATTEMPTS = 2
 """Questions to a broker for values that are only displayed: nobody waits long for them."""

@@ -21,7 +21,7 @@ from engine.market.live_prices import LivePrices
 from engine.messages.events import Noticed, Publish
 from engine.ports import Clock, LiveFeed
 from engine.services import Services
-from engine.session.desk_context import DeskRunResult, run_id
+from engine.session.context import DeskRunResult, run_id
 
 NEEDS_PRICES = "a cycle within the session needs live prices, and the desk's broker gives none"
 

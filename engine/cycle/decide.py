@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from decimal import Decimal
 
+from engine.agents import decision as agents
 from engine.agents.ask import Reply
 from engine.agents.character import describe, profile_of
-from engine.agents.decision import DECISION, EVIDENCE_DECISION, DecisionView, EvidencedTrade, EvidenceView, TradeAnswer
 from engine.agents.evidence import cited_ids, unresolved_figures
-from engine.agents.immediate_reflection import FiveLevelReflection, ImmediateReflection, ThreeWayReflection
 from engine.cycle.step import Observations, Reflections, StepContext
 from engine.cycle.turn import Turn
 from engine.domain.decision import Action, DecisionKey, Opinion, SizingRule
@@ -27,18 +26,18 @@ async def opinion(context: StepContext, observed: Observations, reflections: Ref
     preset = context.preset
     if preset.decision in ("three-way", "five-level"):
         return _advice(context, observed, reflections.immediate.value)
-    reply: Reply[TradeAnswer] | Reply[EvidencedTrade]
+    reply: Reply[agents.TradeAnswer] | Reply[agents.EvidencedTrade]
     if preset.decision == "evidence":
-        reply = await context.reply(EVIDENCE_DECISION, _evidence_view(context, observed, reflections))
+        reply = await context.reply(agents.EVIDENCE_DECISION, _evidence_view(context, observed, reflections))
     else:
-        reply = await context.reply(DECISION, _decision_view(context, observed, reflections))
+        reply = await context.reply(agents.DECISION, _decision_view(context, observed, reflections))
     if reply.answer is None:
         return abstention(context.turn, context.symbol, context.owner, reply.abstained_because)
     answer = reply.answer
     action, size, rule, reason = Action(answer.recommendation), answer.position_size, answer.rule, answer.explanation
     if preset.peek and (peeked := _peeked(context)) is not None:
         action, size, rule, reason = peeked
-    named = answer.evidence if isinstance(answer, EvidencedTrade) else ()
+    named = answer.evidence if isinstance(answer, agents.EvidencedTrade) else ()
     return Opinion(
         key=_key(context.turn, context.symbol, context.owner),
         action=action,
@@ -50,7 +49,7 @@ async def opinion(context: StepContext, observed: Observations, reflections: Ref
     )
 
 
-def _advice(context: StepContext, observed: Observations, reply: Reply[ImmediateReflection] | None) -> Opinion:
+def _advice(context: StepContext, observed: Observations, reply: Reply[agents.ImmediateReflection] | None) -> Opinion:
     """The immediate reflection's advice; in warm-up it advises nothing."""
     answer = None if reply is None else reply.answer
     if reply is None or answer is None:
@@ -67,16 +66,16 @@ def _advice(context: StepContext, observed: Observations, reply: Reply[Immediate
     )
 
 
-def _traded(answer: ImmediateReflection, values: TradeValues) -> tuple[Action, int]:
-    if isinstance(answer, FiveLevelReflection):
+def _traded(answer: agents.ImmediateReflection, values: TradeValues) -> tuple[Action, int]:
+    if isinstance(answer, agents.FiveLevelReflection):
         return trade_of(answer.action, values)
-    action = Action(answer.action) if isinstance(answer, ThreeWayReflection) else Action.HOLD
+    action = Action(answer.action) if isinstance(answer, agents.ThreeWayReflection) else Action.HOLD
     return action, 0 if action is Action.HOLD else 100
 
 
-def _decision_view(context: StepContext, observed: Observations, reflections: Reflections) -> DecisionView:
+def _decision_view(context: StepContext, observed: Observations, reflections: Reflections) -> agents.DecisionView:
     turn, owner = context.turn, context.traits
-    return DecisionView(
+    return agents.DecisionView(
         *context.subject,
         holding=context.position,
         news=observed.news.value,
@@ -95,11 +94,11 @@ def _decision_view(context: StepContext, observed: Observations, reflections: Re
     )
 
 
-def _evidence_view(context: StepContext, observed: Observations, reflections: Reflections) -> EvidenceView:
+def _evidence_view(context: StepContext, observed: Observations, reflections: Reflections) -> agents.EvidenceView:
     view = _decision_view(context, observed, reflections)
     training, immediate = context.turn.training, reflections.immediate.value
-    return EvidenceView(
-        **{name: getattr(view, name) for name in DecisionView.__dataclass_fields__},
+    return agents.EvidenceView(
+        **{name: getattr(view, name) for name in agents.DecisionView.__dataclass_fields__},
         intelligence=observed.intelligence.value,
         past=observed.past.value,
         # In warm-up these reflections have seen what followed: no decision may.

@@ -5,19 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from engine.agents import intelligence as agents
 from engine.agents.agent import Agent, Answer, Inputs, Report
-from engine.agents.chart_reading import CHART, ChartReading, ChartView
-from engine.agents.intelligence import (
-    INTELLIGENCE,
-    NEWS,
-    PAST,
-    IntelligenceView,
-    MarketIntelligence,
-    NewsDigest,
-    NewsView,
-    PastSummary,
-    PastView,
-)
 from engine.agents.registry import cut
 from engine.agents.tools import ToolSignal, guidance_signals, tool_signals
 from engine.cycle.recall import YEAR
@@ -51,13 +40,13 @@ def position(turn: Turn, symbol: Symbol, owner: str, bars: PriceHistory) -> Posi
     )
 
 
-async def news(context: StepContext) -> Finding[NewsDigest]:
+async def news(context: StepContext) -> Finding[agents.NewsDigest]:
     """FinVision's digest of the news since the last decision. Source: FinVision §3.1 [V1]."""
     if (left_out := context.without("news")) is not None:
         return left_out
     if not context.news:
         return Finding(absent="news: there was none")
-    return await context.ask(NEWS, NewsView.of(*context.subject, context.news))
+    return await context.ask(agents.NEWS, agents.NewsView.of(*context.subject, context.news))
 
 
 def filings(context: StepContext) -> Sequence[Filing]:
@@ -77,13 +66,15 @@ def macro(context: StepContext) -> Finding[Sequence[MacroRelease]]:
 
 async def intelligence(
     context: StepContext, new_filings: Sequence[Filing], releases: Sequence[MacroRelease]
-) -> Finding[MarketIntelligence]:
+) -> Finding[agents.MarketIntelligence]:
     """Judgement of every new item, a summary for trading, and queries for memory. Source: FinAgent §4.1 [A1]."""
     if (left_out := context.without("intelligence")) is not None:
         return left_out
     prices = last_sessions(context.bars)
-    view = IntelligenceView.of(*context.subject, context.news, filings=new_filings, prices=prices, macro=releases)
-    return await context.ask(INTELLIGENCE, view)
+    view = agents.IntelligenceView.of(
+        *context.subject, context.news, filings=new_filings, prices=prices, macro=releases
+    )
+    return await context.ask(agents.INTELLIGENCE, view)
 
 
 def recall(context: StepContext, queries: Mapping[str, str]) -> tuple[Recollection, ...]:
@@ -93,21 +84,21 @@ def recall(context: StepContext, queries: Mapping[str, str]) -> tuple[Recollecti
     return context.memory.recall(context.scope, queries, "diversified" in context.preset.steps)
 
 
-async def past(context: StepContext, recollections: tuple[Recollection, ...]) -> Finding[PastSummary]:
+async def past(context: StepContext, recollections: tuple[Recollection, ...]) -> Finding[agents.PastSummary]:
     """Summary of the memories that were recalled. Source: FinAgent §4.1 [A3]."""
     if not recollections:
         return Finding()
     if (left_out := context.without("past")) is not None:
         return left_out
-    return await context.ask(PAST, PastView(*context.subject, recollections))
+    return await context.ask(agents.PAST, agents.PastView(*context.subject, recollections))
 
 
-async def chart(context: StepContext) -> Finding[ChartReading]:
+async def chart(context: StepContext) -> Finding[agents.ChartReading]:
     """Reading of the chart of the last sessions. Source: FinVision §3.2 [V2]."""
     if (left_out := context.without("chart")) is not None:
         return left_out
     drawn = kline_chart(context.symbol, context.bars, context.preset.windows.chart)
-    return await context.ask(CHART, ChartView(*context.subject, drawn, indicator_table(context.bars)))
+    return await context.ask(agents.CHART, agents.ChartView(*context.subject, drawn, indicator_table(context.bars)))
 
 
 def tools(context: StepContext) -> Finding[tuple[ToolSignal, ...]]:
@@ -133,11 +124,11 @@ def _rising_closes(bars: PriceHistory) -> int:
 async def reports(context: StepContext, observed: Observations) -> tuple[Finding[Report], ...]:
     """The reports of the preset's own agents, for the decision."""
     findings: list[Finding[Report]] = []
-    answers, agents = dict(observed.answers), context.preset.registered
-    for agent in agents.values():
+    answers, registered = dict(observed.answers), context.preset.registered
+    for agent in registered.values():
         if agent.see is None:
             continue
-        finding = await _asked(context, agent, cut(_inputs(context, observed, answers), agent, agents))
+        finding = await _asked(context, agent, cut(_inputs(context, observed, answers), agent, registered))
         report = None
         if finding.value is not None:
             answers[agent.name] = finding.value

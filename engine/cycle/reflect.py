@@ -8,26 +8,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal
 
+from engine.agents import reflections as agents
 from engine.agents.ask import Reply
 from engine.agents.character import fixed_nature, manner_of, profile_of
-from engine.agents.immediate_reflection import IMMEDIATE, ImmediateReflection, ImmediateView, MarketFacts
-from engine.agents.reflections import (
-    EXTENDED,
-    HIGH_LEVEL,
-    LOW_LEVEL,
-    PERFORMANCE,
-    SIGNALS,
-    ExtendedReflection,
-    ExtendedView,
-    HighLevelReflection,
-    HighLevelView,
-    LowLevelReflection,
-    LowLevelView,
-    PerformanceReflection,
-    PerformanceView,
-    SignalReflection,
-    SignalView,
-)
+from engine.agents.decision import IMMEDIATE, ImmediateReflection, ImmediateView, MarketFacts
 from engine.cycle.recall import lesson
 from engine.cycle.step import Finding, Observations, StepContext, finding_of
 from engine.market.chart_specs import indicator_table, kline_chart, signal_chart, trading_chart
@@ -35,13 +19,13 @@ from engine.market.moves import PriceMove, moves_after, moves_up_to
 from memory.record import Item
 
 
-async def on_moves(context: StepContext, observed: Observations) -> Finding[LowLevelReflection]:
+async def on_moves(context: StepContext, observed: Observations) -> Finding[agents.LowLevelReflection]:
     """Intelligence linked to the moves of the price; the lesson is remembered. Source: FinAgent §4.3 [A4, A9]."""
     kind = "low-level-reflection"
     if (left_out := context.without("low-level")) is not None:
         return left_out
     moves = _moves(context)
-    view = LowLevelView(
+    view = agents.LowLevelView(
         *context.subject,
         kline_chart(context.symbol, context.bars, context.preset.windows.chart),
         intelligence=observed.summary,
@@ -51,13 +35,13 @@ async def on_moves(context: StepContext, observed: Observations) -> Finding[LowL
         lessons=context.lessons(kind, observed.queries),
     )
 
-    def learned(answer: LowLevelReflection) -> Item | None:
+    def learned(answer: agents.LowLevelReflection) -> Item | None:
         return _lesson(context, observed, kind, answer.lesson, answer.query, seen_until=_seen_until(context, moves))
 
-    return await context.ask(LOW_LEVEL, view, learned)
+    return await context.ask(agents.LOW_LEVEL, view, learned)
 
 
-async def on_decisions(context: StepContext, observed: Observations) -> Finding[HighLevelReflection]:
+async def on_decisions(context: StepContext, observed: Observations) -> Finding[agents.HighLevelReflection]:
     """Past decisions judged; the lessons are remembered. Source: FinAgent §4.3 [A5]."""
     kind, windows, history = "high-level-reflection", context.preset.windows, context.turn.history
     if (left_out := context.without("high-level")) is not None:
@@ -73,7 +57,7 @@ async def on_decisions(context: StepContext, observed: Observations) -> Finding[
         [(o.session, o.cumulative) for o in past],
     )
     opinions = [history.opinion(outcome) for outcome in past]
-    view = HighLevelView(
+    view = agents.HighLevelView(
         *context.subject,
         chart,
         outcomes=past,
@@ -82,13 +66,15 @@ async def on_decisions(context: StepContext, observed: Observations) -> Finding[
         lessons=context.lessons(kind, observed.queries),
     )
 
-    def learned(answer: HighLevelReflection) -> Item | None:
+    def learned(answer: agents.HighLevelReflection) -> Item | None:
         return _lesson(context, observed, kind, " ".join(answer.lessons), answer.query)
 
-    return await context.ask(HIGH_LEVEL, view, learned)
+    return await context.ask(agents.HIGH_LEVEL, view, learned)
 
 
-async def on_performance(context: StepContext, term: Literal["short", "medium"]) -> Finding[PerformanceReflection]:
+async def on_performance(
+    context: StepContext, term: Literal["short", "medium"]
+) -> Finding[agents.PerformanceReflection]:
     """The outcomes of recent decisions over one of two terms. Source: FinVision §3.3 [V3]."""
     windows, name = context.preset.windows, f"{term}-term reflection"
     if (left_out := context.without("performance-reflection", name)) is not None:
@@ -96,10 +82,10 @@ async def on_performance(context: StepContext, term: Literal["short", "medium"])
     past = context.outcomes(windows.short_term if term == "short" else windows.medium_term)
     if not past:
         return Finding(absent=f"{name}: there is no past yet")
-    return await context.ask(PERFORMANCE, PerformanceView(*context.subject, term, past))
+    return await context.ask(agents.PERFORMANCE, agents.PerformanceView(*context.subject, term, past))
 
 
-async def on_signals(context: StepContext) -> Finding[SignalReflection]:
+async def on_signals(context: StepContext) -> Finding[agents.SignalReflection]:
     """The chart of past signals, seen again. Source: FinVision §3.3 [V4]."""
     name, count = "signal reflection", context.preset.windows.signal_chart
     if (left_out := context.without("signal-reflection", name)) is not None:
@@ -108,10 +94,10 @@ async def on_signals(context: StepContext) -> Finding[SignalReflection]:
     if not past:
         return Finding(absent=f"{name}: there is no past yet")
     chart = signal_chart(context.symbol, context.bars, count, [(o.decision_session, o.action) for o in past])
-    return await context.ask(SIGNALS, SignalView(*context.subject, chart), name=name)
+    return await context.ask(agents.SIGNALS, agents.SignalView(*context.subject, chart), name=name)
 
 
-async def on_period(context: StepContext, observed: Observations) -> Finding[ExtendedReflection]:
+async def on_period(context: StepContext, observed: Observations) -> Finding[agents.ExtendedReflection]:
     """The owner's trading of a period judged; it is remembered. Source: TradingGPT §4.1.2 [G5]."""
     kind = "extended-reflection"
     if (left_out := context.without("extended")) is not None:
@@ -120,17 +106,17 @@ async def on_period(context: StepContext, observed: Observations) -> Finding[Ext
     if not past:
         return Finding()
     lessons = context.lessons("reflection", observed.queries)
-    view = ExtendedView(*context.subject, past, lessons)
+    view = agents.ExtendedView(*context.subject, past, lessons)
 
-    def learned(answer: ExtendedReflection) -> Item | None:
+    def learned(answer: agents.ExtendedReflection) -> Item | None:
         text = " ".join((answer.self_evaluation, *answer.repeat, *answer.avoid))
         return _lesson(context, observed, kind, text, answer.query)
 
-    return await context.ask(EXTENDED, view, learned)
+    return await context.ask(agents.EXTENDED, view, learned)
 
 
 async def immediately(
-    context: StepContext, observed: Observations, extended: Finding[ExtendedReflection]
+    context: StepContext, observed: Observations, extended: Finding[agents.ExtendedReflection]
 ) -> Finding[Reply[ImmediateReflection]]:
     """The market joined with the best memories of each layer: advice with evidence, or, in warm-up, the move that
     followed explained. It is remembered. Source: InvestorBench A.1 [I5, I7]; TradingGPT §4.1.2 [G5]."""

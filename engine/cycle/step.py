@@ -10,18 +10,11 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any, Generic, TypeVar
 
+from engine.agents import intelligence as observing
+from engine.agents import reflections as reflecting
 from engine.agents.agent import A, Agent, Answer, Report, V
 from engine.agents.ask import Asker, Reply
-from engine.agents.chart_reading import CHART, ChartReading
-from engine.agents.immediate_reflection import ImmediateReflection
-from engine.agents.intelligence import INTELLIGENCE, NEWS, PAST, MarketIntelligence, NewsDigest, PastSummary
-from engine.agents.reflections import (
-    ExtendedReflection,
-    HighLevelReflection,
-    LowLevelReflection,
-    PerformanceReflection,
-    SignalReflection,
-)
+from engine.agents.decision import ImmediateReflection
 from engine.agents.tools import Rule, ToolSignal
 from engine.cycle.recall import MemoryScope, TradingMemory
 from engine.cycle.turn import Turn
@@ -161,13 +154,13 @@ class Observations:
     reports: answers of the user's own agents.
     """
 
-    news: Finding[NewsDigest]
+    news: Finding[observing.NewsDigest]
     filings: Sequence[Filing]
     macro: Finding[Sequence[MacroRelease]]
-    intelligence: Finding[MarketIntelligence]
+    intelligence: Finding[observing.MarketIntelligence]
     recollections: tuple[Recollection, ...]
-    past: Finding[PastSummary]
-    chart: Finding[ChartReading]
+    past: Finding[observing.PastSummary]
+    chart: Finding[observing.ChartReading]
     tools: Finding[tuple[ToolSignal, ...]]
     reports: tuple[Finding[Report], ...] = ()
 
@@ -175,15 +168,15 @@ class Observations:
     def answers(self) -> Mapping[str, Answer]:
         """The answers that came, by agent."""
         asked = (
-            (NEWS.name, self.news.value),
-            (INTELLIGENCE.name, self.intelligence.value),
-            (PAST.name, self.past.value),
-            (CHART.name, self.chart.value),
+            (observing.NEWS.name, self.news.value),
+            (observing.INTELLIGENCE.name, self.intelligence.value),
+            (observing.PAST.name, self.past.value),
+            (observing.CHART.name, self.chart.value),
         )
         return {name: answer for name, answer in asked if answer is not None}
 
     @property
-    def summary(self) -> MarketIntelligence | NewsDigest | None:
+    def summary(self) -> observing.MarketIntelligence | observing.NewsDigest | None:
         """The intelligence, or the digest of the news where there is none."""
         return self.intelligence.value or self.news.value
 
@@ -215,12 +208,12 @@ class Reflections:
     immediate: reply to the market joined with memories, its advice included.
     """
 
-    low_level: Finding[LowLevelReflection]
-    high_level: Finding[HighLevelReflection]
-    short_term: Finding[PerformanceReflection]
-    medium_term: Finding[PerformanceReflection]
-    signals: Finding[SignalReflection]
-    extended: Finding[ExtendedReflection]
+    low_level: Finding[reflecting.LowLevelReflection]
+    high_level: Finding[reflecting.HighLevelReflection]
+    short_term: Finding[reflecting.PerformanceReflection]
+    medium_term: Finding[reflecting.PerformanceReflection]
+    signals: Finding[reflecting.SignalReflection]
+    extended: Finding[reflecting.ExtendedReflection]
     immediate: Finding[Reply[ImmediateReflection]] = Finding()
 
     @property
@@ -236,7 +229,9 @@ class Reflections:
         return tuple(step.lesson for step in steps if step.lesson is not None)
 
 
-def search_queries(news: Finding[NewsDigest], intelligence: Finding[MarketIntelligence]) -> Mapping[str, str]:
+def search_queries(
+    news: Finding[observing.NewsDigest], intelligence: Finding[observing.MarketIntelligence]
+) -> Mapping[str, str]:
     """Texts to search memory with, by retrieval type: always of today's news, never a constant."""
     if intelligence.value is not None:
         asked = intelligence.value.queries

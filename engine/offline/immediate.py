@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from engine.agents.immediate_reflection import ImmediateView
+from engine.agents.decision import ImmediateView
 from engine.agents.rendering import signed_percent
 from engine.domain.five_level import Advice
 from engine.domain.recollection import LAYERS, Recollection

@@ -19,8 +19,7 @@ from engine.execution.submission import Submission, SubmissionResult
 from engine.journal.entries import RunEntry
 from engine.market.trading_hours import decision_time, previous_session, session_after, session_to_decide
 from engine.messages.events import RunFinished
-from engine.session.context import Moment, Quotes, SessionContext, SessionResult
-from engine.session.desk_context import DeskRun, DeskRunResult
+from engine.session.context import DeskRun, DeskRunResult, Moment, Quotes, SessionContext, SessionResult
 from engine.session.desk_state import close_abandoned, decided_until, desk_state, skip_missed
 from engine.session.loop import order_filled, run_session
 from engine.session.owner_books import has_books

@@ -16,8 +16,7 @@ from engine.execution.venue import SettledSession
 from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
 from engine.market.trading_hours import decision_time
-from engine.session.context import RunState
-from engine.session.desk_context import DeskRun, run_id
+from engine.session.context import DeskRun, RunState, run_id
 from engine.session.owner_books import BookOrders, OwnerBooks
 from engine.session.recorded_inputs import moment_of
 from engine.session.recorder import BOOK_ORDERS

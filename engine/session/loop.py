@@ -1,26 +1,28 @@
 """One session of a run, live or replayed: settle, learn, decide, submit.
 
 A backtest, the daily run, a cycle within a session, a redecision and a parity check differ in the venue, the clock and
-the recorder that they give to it, in nothing else.
-"""
+the recorder that they give to it, in nothing else."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime, timedelta
+from decimal import Decimal
 
 from engine.cycle.turn import CycleResult, Turn
+from engine.domain.market import ActionKind, Symbol
 from engine.domain.order import Fill
 from engine.errors import StaleData
 from engine.execution.submission import SubmissionResult
 from engine.execution.venue import SettledSession
-from engine.messages.events import OrderFilled, SessionSettled
+from engine.market.as_of import last_opened
+from engine.market.trading_hours import step_at
+from engine.messages.events import Noticed, OrderFilled, SessionSettled
 from engine.session import owner_books
-from engine.session.context import Moment, RunState, SessionContext, SessionResult, Settled
+from engine.session.context import Moment, Quotes, RunState, SessionContext, SessionResult, Settled
 from engine.session.outcomes import deposits_in, learn
 from engine.session.owner_books import OwnerBooks, has_books
-from engine.session.turn_builder import build_turn
 
 RESUMED_WITHIN = timedelta(minutes=15)
 """Largest age of the data with which a killed cycle within a session goes on."""
@@ -118,3 +120,66 @@ def order_filled(run: str, now: datetime, fill: Fill) -> OrderFilled:
         price=fill.price,
         fee=fill.fee,
     )
+
+
+async def build_turn(context: SessionContext, moment: Moment, state: RunState) -> Turn:
+    """The turn of a moment: the market as of then, the books after settling, and the past of the run."""
+    symbols, prices = moment.symbols or context.symbols, moment.prices
+    if moment.quotes is not None:
+        symbols, prices = await _quoted(context, symbols, moment.quotes)
+    now = moment.now or context.clock.now()
+    market, portfolio, power = context.market.at(now), context.venue.portfolio, context.venue.buying_power
+    held = {symbol: prices[symbol] if symbol in prices else market.close(symbol) for symbol in portfolio.positions}
+    within_session = moment.cycle > 1
+    return Turn(
+        run=context.run,
+        desk=context.desk,
+        session=moment.session,
+        number=moment.cycle,
+        symbols=symbols,
+        market=market,
+        news_after=moment.news_after,
+        portfolio=portfolio,
+        value=portfolio.value(held),
+        history=state.history,
+        reserved=power.reserved,
+        queued=power.queued,
+        books=state.books.portfolios,
+        open_orders=state.books.open_orders,
+        step=step_at(context.calendar, moment.session, now)
+        if within_session
+        else context.calendar.number(moment.session),
+        hindsight_until=moment.hindsight_until,
+        taken=moment.taken,
+        whole_shares=await context.venue.whole_shares(context.symbols),
+        prices=prices,
+    )
+
+
+async def _quoted(
+    context: SessionContext, symbols: Sequence[Symbol], quotes: Quotes
+) -> tuple[tuple[Symbol, ...], Mapping[Symbol, Decimal]]:
+    """The symbols that can be decided within a session, and the prices of this moment. A symbol that splits today is
+    left out: bars and books are on the basis of before until its close is known."""
+    wanted = tuple(dict.fromkeys((*symbols, *context.venue.portfolio.positions)))
+    split = {symbol for symbol in wanted if _splits_today(context, symbol)}
+    prices = await quotes([symbol for symbol in wanted if symbol not in split])
+    for symbol in wanted:
+        if symbol in split:
+            _warn(context, f"{symbol} splits in this session: it is decided again when its close is known")
+        elif symbol not in prices:
+            _warn(context, f"{symbol} has no price at this moment: its last close is taken")
+    return tuple(symbol for symbol in symbols if symbol not in split), prices
+
+
+def _splits_today(context: SessionContext, symbol: Symbol) -> bool:
+    """True where shares are counted anew since the last close."""
+    calendar = context.market.calendars.get(symbol, context.calendar)
+    now = context.clock.now()
+    closed, opened = calendar.last_closed(now), last_opened(calendar, now)
+    known = context.market.actions.get(symbol) or ()
+    return any(one.kind is ActionKind.SPLIT and closed < one.ex_date <= opened for one in known)
+
+
+def _warn(context: SessionContext, text: str) -> None:
+    context.publish(Noticed(context.run, context.clock.now(), "warning", text))

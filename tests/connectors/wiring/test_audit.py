@@ -24,7 +24,7 @@ from engine.lab import rule_backtest
 from engine.lab.audit import Certificate
 from engine.market.as_of import MarketAsOf
 from engine.market.trading_hours import decision_time
-from engine.session import loop, turn_builder
+from engine.session import loop
 from engine.strategies.strategy import Signal, Signals
 from memory.partition import LayerRows
 
@@ -206,7 +206,7 @@ def test_a_door_that_is_off_by_one_is_caught(
 
 
 def test_a_leak_through_the_books_is_caught_though_the_door_is_sound(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = turn_builder.build_turn
+    honest = loop.build_turn
 
     async def a_session_late(context: Any, moment: Any, history: Any) -> Any:
         turn = await honest(context, moment, history)

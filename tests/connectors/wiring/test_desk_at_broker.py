@@ -25,7 +25,7 @@ from engine.domain.order import OrderState
 from engine.domain.run import DataSpec
 from engine.journal.integrity import quick_check
 from engine.journal.reader import JournalReader
-from engine.session.desk_context import DeskRunResult
+from engine.session.context import DeskRunResult
 from tests.data_folders import write_folder
 from tests.engine.desks import hold, trade
 from tests.snapshots import snapshot

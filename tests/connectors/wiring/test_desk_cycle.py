@@ -35,7 +35,7 @@ from engine.journal.results import trail
 from engine.market.trading_hours import decision_time, exchange_calendar
 from engine.messages.events import Event, Noticed
 from engine.ports import LanguageModel
-from engine.session.desk_context import DeskRunResult
+from engine.session.context import DeskRunResult
 from engine.session.loop import RESUMED_WITHIN
 from engine.session.recorded_inputs import read_inputs
 from tests.connectors.wiring.test_desk_at_broker import SYMBOLS, assert_equal_books, desk, written

@@ -28,7 +28,7 @@ from engine.journal.reader import JournalReader
 from engine.journal.store import RowStore
 from engine.messages.events import Event, Noticed, RunFinished
 from engine.ports import LanguageModel
-from engine.session.desk_context import DeskRunResult
+from engine.session.context import DeskRunResult
 from tests.data_folders import write_folder
 from tests.engine.desks import trade
 

@@ -27,7 +27,7 @@ from engine.journal.reader import JournalReader
 from engine.journal.results import trail
 from engine.journal.store import RowStore
 from engine.messages.events import Event, Noticed
-from engine.session.desk_context import DeskRunResult
+from engine.session.context import DeskRunResult
 from memory import errors
 from memory.embedders import HashEmbedder
 from memory.in_memory_store import InMemoryStore

@@ -26,7 +26,7 @@ from engine.config import Config
 from engine.domain.run import DataSpec, RunSpec
 from engine.errors import ConfigError, PaperdeskError, TryAgainLater
 from engine.journal.reader import JournalReader
-from engine.session.desk_context import DeskRunResult
+from engine.session.context import DeskRunResult
 from memory.lancedb_store import store_embedder
 from memory.record import MemoryRecord
 from tests.servers.fake_llm_server import Fail, FakeLLMServer, Say, fake_llm_server

@@ -33,7 +33,7 @@ from engine.execution import controls
 from engine.journal.reader import JournalReader
 from engine.lab.parity import Parity
 from engine.ports import LanguageModel
-from engine.session.desk_context import DeskRunResult
+from engine.session.context import DeskRunResult
 from engine.session.recorded_inputs import TurnInputs, read_inputs
 from tests.data_folders import write_folder
 

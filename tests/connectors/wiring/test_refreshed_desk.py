@@ -21,7 +21,7 @@ from engine.domain.run import DataSpec
 from engine.errors import NetworkError
 from engine.journal.reader import JournalReader
 from engine.messages.events import Event, Noticed
-from engine.session.desk_context import DeskRunResult
+from engine.session.context import DeskRunResult
 from tests.connectors.wiring.test_desk_at_broker import START, SYMBOLS, Trader
 
 DEMO = DataSpec(None, 7)

@@ -21,7 +21,7 @@ from engine.config import Config
 from engine.errors import ConfigError, DataError, PaperdeskError, TryAgainLater, UsageError
 from engine.journal.reader import JournalReader
 from engine.messages.events import Event, Noticed
-from engine.session.desk_context import DeskRunResult
+from engine.session.context import DeskRunResult
 from tests.servers.fake_web import Page, fake_web
 
 DAY = date(2025, 3, 11)

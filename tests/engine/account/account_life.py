@@ -25,7 +25,7 @@ from engine.journal.reader import JournalReader
 from engine.journal.store import RowStore
 from engine.journal.writer import JournalWriter
 from engine.messages.commands import Approve, Command, Halt, Resume, Veto
-from engine.session.desk_context import run_id
+from engine.session.context import run_id
 from tests.connectors.alpaca.sandbox_markets import market_data
 from tests.engine.account.account_wire import Wire, broker_on
 from tests.engine.account.account_witness import Witness

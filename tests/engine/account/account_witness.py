@@ -20,7 +20,7 @@ from engine.domain.order import Side, is_final
 from engine.domain.portfolio import CENT, ZERO
 from engine.journal.integrity import quick_check
 from engine.journal.reader import JournalReader
-from engine.session.desk_context import DeskRunResult
+from engine.session.context import DeskRunResult
 from tests.connectors.alpaca.sandbox_markets import SPLIT_ON
 from tests.engine.account.accounts import XNYS, Desk
 from tests.snapshots import snapshot

@@ -34,8 +34,8 @@ from engine.market.as_of import Market
 from engine.market.trading_hours import decision_time, exchange_calendar, session_to_decide
 from engine.messages.events import Event
 from engine.preset import Preset
+from engine.session.context import DeskRun, DeskRunResult, run_id
 from engine.session.cost_meter import CostMeter
-from engine.session.desk_context import DeskRun, DeskRunResult, run_id
 from engine.session.desk_run import run_daily
 from engine.session.recorder import DeskRecorder
 from tests.connectors.alpaca.sandbox_markets import FREE, START, loading, market_data

@@ -25,7 +25,7 @@ from engine.errors import ConfigError, CredentialsRefused
 from engine.journal.integrity import quick_check
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
-from engine.session.desk_context import run_id
+from engine.session.context import run_id
 from tests.engine.account.accounts import DAYS, XNYS, BrokerClockOf, Desk, assert_equal
 from tests.engine.desks import hold, trade
 from tests.snapshots import snapshot

@@ -6,8 +6,8 @@ from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
 
-from engine.agents.decision import EvidenceView
-from engine.agents.immediate_reflection import (
+from engine.agents.decision import (
+    EvidenceView,
     ImmediateView,
     LayeredEvidence,
     MarketFacts,

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from engine.agents.ask import Asker
-from engine.agents.chart_reading import CHART, ChartReading, ChartView
 from engine.agents.decision import DECISION, TradeAnswer
+from engine.agents.intelligence import CHART, ChartReading, ChartView
 from engine.domain.chart import Candles, ChartSpec, IndicatorTable, Line
 from engine.domain.model_call import AnswerOptions, FailureKind, ModelSettings
 from engine.errors import ConfigError

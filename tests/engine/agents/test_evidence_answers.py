@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from engine.agents.agent import Agent
-from engine.agents.decision import EVIDENCE_DECISION, EvidencedTrade
-from engine.agents.immediate_reflection import (
+from engine.agents.decision import (
+    EVIDENCE_DECISION,
     IMMEDIATE,
+    EvidencedTrade,
     FiveLevelReflection,
     ImmediateReflection,
     ThreeWayReflection,

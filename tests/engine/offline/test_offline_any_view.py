@@ -10,9 +10,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.agents.decision import EVIDENCE_DECISION
+from engine.agents.decision import EVIDENCE_DECISION, IMMEDIATE, MarketFacts
 from engine.agents.evidence import unresolved_figures
-from engine.agents.immediate_reflection import IMMEDIATE, MarketFacts
 from engine.agents.intelligence import (
     INTELLIGENCE,
     PAST,

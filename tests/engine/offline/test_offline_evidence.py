@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from engine.agents.agent import Report
-from engine.agents.decision import EVIDENCE_DECISION
-from engine.agents.immediate_reflection import IMMEDIATE, MarketFacts
+from engine.agents.decision import EVIDENCE_DECISION, IMMEDIATE, MarketFacts
 from engine.agents.reflections import LOW_LEVEL
 from engine.agents.tools import ToolSignal
 from engine.domain.decision import SizingRule

@@ -19,7 +19,7 @@ from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
 from engine.reports.day_markdown import day_markdown
-from engine.session.desk_context import run_id
+from engine.session.context import run_id
 from tests.tui.commands.conftest import SESSIONS, Run
 
 
