@@ -24,7 +24,7 @@ class PriceBasis(StrEnum):
     ADJUSTED = "adjusted"
     """adj_close, with the bar's other prices scaled alike."""
     REBASED = "rebased"
-    """adj_close scaled to equal close on the last session of the window's data (or a date the convention names)."""
+    """adj_close scaled to equal close on the last session of the window's data."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -86,14 +86,13 @@ class BookReader(RowReader):
         narrow = {"run": run, "symbol": symbol, "book": book, "session >=": first, "session <=": last}
         return self._values(Holding, "positions", narrow)
 
-    def positions(self, run: str | None = None, book: str = "") -> tuple[Holding, ...]:
-        """The holdings at the last close."""
-        narrow, values = where({"run": run, "book": book})
-        last = self._rows(f"SELECT run, session FROM equity{narrow} ORDER BY session DESC, rowid DESC LIMIT 1", *values)
-        held = (
-            self.holdings(last[0]["run"], first=last[0]["session"], last=last[0]["session"], book=book) if last else ()
-        )
-        return tuple(holding for holding in held if holding.quantity)
+    def positions(self) -> tuple[Holding, ...]:
+        """The holdings at the last close, of all books together."""
+        last = "SELECT run, session FROM equity WHERE book = '' ORDER BY session DESC, rowid DESC LIMIT 1"
+        for close in self._rows(last):
+            held = self.holdings(close["run"], first=close["session"], last=close["session"])
+            return tuple(holding for holding in held if holding.quantity)
+        return ()
 
     def account(self) -> BoundAccount | None:
         """The account that the desk trades in, or None for one that never had any."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from math import log
@@ -36,15 +35,15 @@ class SessionMove:
     change: float
 
 
-def moves_up_to(bars: PriceHistory, horizons: Sequence[int] = HORIZONS) -> tuple[PriceMove, ...]:
+def moves_up_to(bars: PriceHistory) -> tuple[PriceMove, ...]:
     """Moves up to the last bar, one per horizon within the bars."""
     last = len(bars) - 1
     return tuple(
-        PriceMove(span, bars.close[last] / bars.close[last - span] - 1) for span in horizons if 0 < span <= last
+        PriceMove(span, bars.close[last] / bars.close[last - span] - 1) for span in HORIZONS if 0 < span <= last
     )
 
 
-def moves_after(bars: PriceHistory, session: date, horizons: Sequence[int] = HORIZONS) -> tuple[PriceMove, ...]:
+def moves_after(bars: PriceHistory, session: date) -> tuple[PriceMove, ...]:
     """Moves after a session, marked as hindsight, one per horizon within the bars; none without a bar of the session.
 
     For training alone. Source: FinAgent appendix C [A9].
@@ -54,7 +53,7 @@ def moves_after(bars: PriceHistory, session: date, horizons: Sequence[int] = HOR
         return ()
     return tuple(
         PriceMove(span, bars.close[row + span] / bars.close[row] - 1, hindsight=True)
-        for span in horizons
+        for span in HORIZONS
         if 0 < span < len(bars) - row
     )
 
@@ -66,8 +65,8 @@ def last_sessions(bars: PriceHistory, count: int = 5) -> tuple[SessionMove, ...]
     return tuple(SessionMove(bars.session(n), closes[n] / NANO, closes[n] / closes[n - 1] - 1) for n in rows)
 
 
-def momentum(bars: PriceHistory, sessions: int = MOMENTUM_SESSIONS) -> float | None:
+def momentum(bars: PriceHistory) -> float | None:
     """The cumulative log return of the last sessions; None where there are too few. Source: InvestorBench A.1 [I5]."""
-    if len(bars) <= sessions:
+    if len(bars) <= MOMENTUM_SESSIONS:
         return None
-    return log(bars.close[-1] / bars.close[-1 - sessions])
+    return log(bars.close[-1] / bars.close[-1 - MOMENTUM_SESSIONS])

@@ -17,12 +17,11 @@ from engine.domain.market import NANO, UNKNOWN, ActionKind, CorporateAction, Pri
 from engine.errors import MissingData
 
 
-def on_basis(history: PriceHistory, basis: PriceBasis, rebase_on: date | None = None) -> PriceHistory:
+def on_basis(history: PriceHistory, basis: PriceBasis) -> PriceHistory:
     """A history whose close is the basis's close, with open, high and low scaled alike; `adj_close` and volume stay.
 
-    Rebased prices are adjusted ones scaled to equal the close as traded on `rebase_on` (default: the last bar).
-    Raises MissingData, naming symbol and date, where a bar's adj_close is unknown or `rebase_on` has no bar: give
-    only the bars that are needed (see `known_adjusted`).
+    Rebased prices are adjusted ones scaled to equal the close as traded on the last bar. Raises MissingData, naming
+    symbol and date, where a bar's adj_close is unknown: give only the bars that are needed (see `known_adjusted`).
     """
     if basis is PriceBasis.RAW or not len(history):
         return history
@@ -34,10 +33,7 @@ def on_basis(history: PriceHistory, basis: PriceBasis, rebase_on: date | None = 
             )
     above, below = 1, 1
     if basis is PriceBasis.REBASED:
-        row_of = len(history) - 1 if rebase_on is None else history.index(rebase_on)
-        if row_of is None:
-            raise MissingData(f"{history.symbol} has no bar on {rebase_on}, where its prices are to equal the close")
-        above, below = history.close[row_of], history.adj_close[row_of]
+        above, below = history.close[-1], history.adj_close[-1]
 
     def scaled(price: int, row: int) -> int:
         return _rounded(price * history.adj_close[row] * above, history.close[row] * below)

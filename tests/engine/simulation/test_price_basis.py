@@ -48,12 +48,11 @@ def test_adjusted_prices_close_at_adj_close_with_the_rest_of_the_bar_scaled_alik
     assert (bar.open, bar.high, bar.low, bar.close) == (D(75), D(75), D(60), D(60))
 
 
-@pytest.mark.parametrize(("rebase_on", "factor"), [(None, D(40) / D(38)), (WED, D(100) / D(90))])
-def test_rebased_prices_equal_the_close_where_it_is_asked(rebase_on: date | None, factor: Decimal) -> None:
-    rebased = on_basis(DIVIDEND_PAID, PriceBasis.REBASED, rebase_on)
+def test_rebased_prices_equal_the_last_close() -> None:
+    rebased = on_basis(DIVIDEND_PAID, PriceBasis.REBASED)
 
-    row = -1 if rebase_on is None else 1
-    assert rebased.bar(row).close == DIVIDEND_PAID.bar(row).close
+    factor = D(40) / D(38)
+    assert rebased.bar(-1).close == DIVIDEND_PAID.bar(-1).close
     assert abs(rebased.bar(0).close - 60 * factor) <= D("5e-10")
     assert abs(rebased.bar(0).open - 75 * factor) <= D("5e-10")
 
@@ -63,11 +62,6 @@ def test_an_unknown_adj_close_is_named() -> None:
 
     with pytest.raises(MissingData, match="AAA 2024-01-03: adj_close is unknown"):
         on_basis(gap, PriceBasis.ADJUSTED)
-
-
-def test_a_date_without_a_bar_cannot_be_the_base() -> None:
-    with pytest.raises(MissingData, match="AAA has no bar on 2024-01-05"):
-        on_basis(DIVIDEND_PAID, PriceBasis.REBASED, date(2024, 1, 5))
 
 
 def test_what_is_unknown_before_the_window_is_left_out_and_inside_it_is_not() -> None:
