@@ -1,1 +1,1 @@
-"""The append-only record of what happened: SQLite with one writer and any number of readers, in as many processes."""
+"""The append-only record of a desk or a backtest: SQLite, one writer and any number of readers in other processes."""

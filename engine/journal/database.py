@@ -91,15 +91,15 @@ def older_version(path: Path, wait: float = WAIT) -> int | None:
 
 @contextmanager
 def sqlite_errors(path: Path) -> Iterator[None]:
-    """Raise SQLite's errors of a block as ours (see `in_words`)."""
+    """Raise SQLite's errors of a block as ours (see `error_of`)."""
     try:
         yield
     except sqlite3.Error as error:
-        raise in_words(error, path) from error
+        raise error_of(error, path) from error
 
 
-def in_words(error: sqlite3.Error, path: Path) -> PaperdeskError:
-    """The error of ours that says what a SQLite error means for a journal, and what to do about it."""
+def error_of(error: sqlite3.Error, path: Path) -> PaperdeskError:
+    """The error of ours for a SQLite error, with its meaning for a journal and a remedy."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the low byte is the primary code
     match code:
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:

@@ -1,4 +1,4 @@
-"""Read decisions, the opinions and answers that they were made of, and what came of them."""
+"""Read decisions, the opinions and answers that they were made of, and their outcomes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Write answers of models, opinions, decisions, and what came of them."""
+"""Write answers of models, opinions, decisions and outcomes."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from engine.domain.ledger import carried_forward
 from engine.domain.order import MOVES, OrderState
 from engine.domain.run import EquityPoint
 from engine.errors import DataError, MalformedData, MissingData, TryAgainLater
-from engine.journal.database import WAIT, in_words, open_read_only
+from engine.journal.database import WAIT, error_of, open_read_only
 from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
 from engine.journal.store import bring_up_to_date
@@ -57,7 +57,7 @@ def quick_check(path: Path, wait: float = WAIT) -> tuple[str, ...]:
             faults += [f"not true that {promise}: {', '.join(broken)}"] if broken else []
         return (*faults, *_illegal_lives(connection), *_books_that_do_not_follow(path, wait))
     except sqlite3.Error as error:
-        fault = in_words(error, path)
+        fault = error_of(error, path)
         if isinstance(fault, TryAgainLater):
             raise fault from error
         return (str(fault),)
@@ -84,7 +84,7 @@ def backup(path: Path, to: Path, wait: float = WAIT) -> None:
         _make_one_file(half)
         half.replace(to)
     except sqlite3.Error as error:
-        raise in_words(error, path) from error
+        raise error_of(error, path) from error
     except OSError as error:
         raise DataError(f"{to} cannot be written ({error.strerror}): name another file") from error
     finally:
@@ -93,8 +93,8 @@ def backup(path: Path, to: Path, wait: float = WAIT) -> None:
 
 
 def restore(copy: Path, path: Path, now: datetime, ours: Callable[[RunEntry], bool], wait: float = WAIT) -> Path | None:
-    """Put a backup in the place of a journal, brought up to date and checked; `ours` says whether a run belongs
-    there. Returns where the replaced journal is kept, whatever state it was in: beside it, under the time `now`; None
+    """Put a backup in the place of a journal, brought up to date and checked; `ours` is True for a run that belongs
+    there. Returns the path of the replaced journal, whatever state it was in: beside it, under the time `now`; None
     where there was none. The caller holds the desk's lock: no one may be writing.
 
     Raises MissingData where there is no backup, DataError for one that is not sound or not of this journal; then
@@ -188,12 +188,11 @@ def _books_that_do_not_follow(path: Path, wait: float) -> list[str]:
 
 
 def _illegal_lives(connection: sqlite3.Connection) -> list[str]:
-    """Moves of orders that are not in the table of legal moves."""
-    at: dict[str, OrderState] = {}
-    faults = []
-    for row in connection.execute("SELECT order_id, state FROM order_states ORDER BY seq"):
-        state, before = OrderState(row["state"]), at.get(row["order_id"])
-        if before is not None and state not in MOVES[before]:
-            faults.append(f"order {row['order_id']} went from {before} to {state}")
-        at[row["order_id"]] = state
-    return faults
+    """Transitions of orders that are not in the table of legal moves."""
+    states = "SELECT order_id, state, lag(state) OVER (PARTITION BY order_id ORDER BY seq) AS before FROM order_states"
+    rows = connection.execute(f"SELECT * FROM ({states}) WHERE before IS NOT NULL")
+    return [
+        f"order {row['order_id']} went from {row['before']} to {row['state']}"
+        for row in rows
+        if OrderState(row["state"]) not in MOVES[OrderState(row["before"])]
+    ]

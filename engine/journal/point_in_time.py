@@ -1,4 +1,4 @@
-"""Hide what was written to a journal after a point, so that it reads as it did then.
+"""Hide rows that were written to a journal after a point, so that it reads as it did then.
 
 A temporary view of the same name goes before each table on one connection: every query of a reader holds as it is, and
 the file stays untouched. The point of a desk is an event: a row is there that was written before it. The point of a
@@ -21,16 +21,16 @@ OF_SESSION = (
 
 
 def hide_after_event(connection: sqlite3.Connection, event: int) -> None:
-    """Hide what a desk wrote after the event of a number."""
+    """Hide rows of a desk that were written after the event of a number."""
     _hide(connection, {"events": f"seq <= {event:d}", **dict.fromkeys(MARKED, f"event < {event:d}")})
 
 
 def hide_after_session(connection: sqlite3.Connection, session: date) -> None:
-    """Hide what a backtest did after it had settled a session and decided for it: orders of that session are at the
+    """Hide rows of a backtest from after it had settled a session and decided for it: orders of that session are at the
     broker, and the run is not over."""
     until = f"session <= '{session.isoformat()}'"
-    traded = f"EXISTS (SELECT 1 FROM main.fills WHERE order_id = kept.order_id AND {until})"
-    earlier = f"(SELECT session FROM main.orders WHERE id = kept.order_id) < '{session.isoformat()}'"
+    traded = f"EXISTS (SELECT 1 FROM main.fills WHERE order_id = stored.order_id AND {until})"
+    earlier = f"(SELECT session FROM main.orders WHERE id = stored.order_id) < '{session.isoformat()}'"
     _hide(
         connection,
         {
@@ -43,5 +43,5 @@ def hide_after_session(connection: sqlite3.Connection, session: date) -> None:
 
 def _hide(connection: sqlite3.Connection, visible: Mapping[str, str]) -> None:
     for table, condition in visible.items():
-        rows = f"SELECT rowid AS rowid, * FROM main.{table} AS kept WHERE {condition}"
+        rows = f"SELECT rowid AS rowid, * FROM main.{table} AS stored WHERE {condition}"
         connection.execute(f"CREATE TEMP VIEW {table} AS {rows}")

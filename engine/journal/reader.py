@@ -12,7 +12,7 @@ from engine.journal.run_reader import RunReader
 
 
 class JournalReader(RunReader, DecisionReader, BookReader):
-    """Reads one journal; a context manager that closes. `run` narrows to a run's id, None means every run of the
+    """Reader of one journal; a context manager that closes. `run` narrows to a run's id, None means every run of the
     file; sessions are ISO dates of the market's calendar, `first` and `last` both included; rows come in the order in
     which they were written.
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class RowReader:
-    """Reads rows of one journal; a context manager that closes."""
+    """Reader of one journal's rows; a context manager that closes."""
 
     def __init__(self, path: Path, wait: float = WAIT, *, at: int | date | None = None) -> None:
         """Open a journal; with `at`, a desk's as it was at that event, or a backtest's as it was once that session was

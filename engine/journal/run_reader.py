@@ -1,4 +1,4 @@
-"""Read runs, what was noted of them, and the events and commands in which processes meet."""
+"""Read runs, their notes, and the events and commands in which processes meet."""
 
 from __future__ import annotations
 

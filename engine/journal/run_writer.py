@@ -88,7 +88,7 @@ class RunWriter(RowStore):
             self._write(("events", row))
 
     def command(self, command: Command, time: datetime) -> int:
-        """A person or a schedule asked for something; returns the command's number."""
+        """An operator or a schedule gave a command; returns its number."""
         row = {"time": time, "type": type(command).__name__, "json": to_json(command)}
         return self._insert_numbered("commands", row)
 

@@ -244,8 +244,8 @@ def _stored(row: Row) -> Row:
 
 
 def bring_up_to_date(path: Path, wait: float = WAIT) -> int | None:
-    """Migrate what `older_version` finds, all or nothing, and returns the version that it had. The caller holds the
-    desk's lock. Raises as `older_version` does, and DataError where the disk refuses."""
+    """Migrate a journal that `older_version` finds, all or nothing, and return the version that it had. The caller
+    holds the desk's lock. Raises as `older_version` does, and DataError where the disk refuses."""
     version = older_version(path, wait)
     if version is not None:
         RowStore(path, wait=wait).close()

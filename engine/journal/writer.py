@@ -16,7 +16,7 @@ from engine.journal.schema import TEST, WARM_UP
 
 
 class JournalWriter(RunWriter, DecisionWriter, BookWriter):
-    """Writes one journal; belongs to one thread. A context manager that commits and closes.
+    """Writer of one journal; belongs to one thread. A context manager that commits and closes.
 
     Every method raises TryAgainLater where another process holds the write lock for longer than `wait` seconds,
     InvariantBroken for what contradicts the journal, and DataError where the disk refuses.

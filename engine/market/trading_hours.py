@@ -43,17 +43,18 @@ class ExchangeCalendar:
     def sessions(self, first: date, last: date) -> Sequence[date]:
         """All sessions from first to last, both included. Raises MissingData outside the table."""
         for day in (first, last):
-            self._within(day)
+            if not FIRST_SESSION <= day <= LAST_SESSION:
+                raise MissingData(f"{day} lies outside the calendar {self.name} ({FIRST_SESSION} to {LAST_SESSION})")
         start, stop = bisect_left(self.days, first.toordinal()), bisect_right(self.days, last.toordinal())
         return [date.fromordinal(day) for day in self.days[start:stop]]
 
     def opens_at(self, session: date) -> datetime:
         """Open of a session, UTC."""
-        return datetime.fromtimestamp(self.opens[self._row(session)], UTC)
+        return datetime.fromtimestamp(self.opens[self.number(session)], UTC)
 
     def closes_at(self, session: date) -> datetime:
         """Close of a session, UTC."""
-        return datetime.fromtimestamp(self.closes[self._row(session)], UTC)
+        return datetime.fromtimestamp(self.closes[self.number(session)], UTC)
 
     def last_closed(self, now: datetime) -> date:
         """The last session that had closed at a moment."""
@@ -64,21 +65,14 @@ class ExchangeCalendar:
 
     def number(self, session: date) -> int:
         """Row of a session in the table. Raises MissingData for a day that is no session."""
-        return self._row(session)
-
-    def session_at(self, number: int) -> date:
-        """The session of a row in the table."""
-        return date.fromordinal(self.days[number])
-
-    def _row(self, session: date) -> int:
         row = bisect_left(self.days, session.toordinal())
         if row == len(self.days) or self.days[row] != session.toordinal():
             raise MissingData(f"{session} is no session of {self.name}")
         return row
 
-    def _within(self, day: date) -> None:
-        if not FIRST_SESSION <= day <= LAST_SESSION:
-            raise MissingData(f"{day} lies outside the calendar {self.name} ({FIRST_SESSION} to {LAST_SESSION})")
+    def session_at(self, number: int) -> date:
+        """The session of a row in the table."""
+        return date.fromordinal(self.days[number])
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +123,7 @@ def exchange_calendar(name: str = "XNYS", table: Path | None = None) -> Exchange
 
 def calendar_for(symbol: Symbol, table: Path | None = None) -> Calendar:
     """The trading calendar of a symbol."""
-    return AroundTheClock() if is_crypto(symbol) else exchange_calendar("XNYS", table)
+    return desk_calendar((symbol,), table)
 
 
 def desk_calendar(symbols: Iterable[Symbol], table: Path | None = None) -> Calendar:

@@ -32,8 +32,14 @@ Publish = Callable[[Event], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunStarted(Event):
-    """A run began; `label` introduces who decides, `steps` are the questions
-    that its agents are asked about a symbol, in order (none where nobody is asked)."""
+    """A run began.
+
+    label: introduces who decides.
+    symbols: all that are traded.
+    first, last: sessions of the window, both included.
+    sessions: their number.
+    steps: questions to the agents about a symbol, in order; none where no agent is asked.
+    """
 
     kind: RunKind
     name: str
@@ -80,7 +86,14 @@ class AgentSaid(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentAnswered(Event):
-    """An agent's answer is complete (or it abstained): `text` is for a person; cost in USD."""
+    """An agent's answer is complete, or it abstained.
+
+    step: the question.
+    text: for a person.
+    cached: True for a recorded answer.
+    cost: USD; None where the price is not known.
+    seconds: duration of the call.
+    """
 
     session: date
     symbol: str

@@ -73,7 +73,7 @@ def _metrics(document: Document) -> Rows:
 
 
 def _costs(document: Document) -> Rows:
-    """Fees by symbol, and what the models cost in USD (empty where a price is unknown)."""
+    """Fees by symbol, and the models' cost in USD (empty where a price is unknown)."""
     yield ["kind", "name", "amount"]
     for symbol in document["symbols"]:
         fees = (Decimal(trade["fee"]) for trade in document["trades"] if trade["symbol"] == symbol)

@@ -150,7 +150,7 @@ def figure(named: str, name: str, value: float | None) -> str:
 
 
 def _interval(named: str, name: str, low: float | None, high: float | None) -> str:
-    """Both bounds, the unit said once; empty where there is no interval."""
+    """Both bounds, the unit named once; empty where there is no interval."""
     if low is None or high is None:
         return ""
     return f"{figure(named, name, low).split(' ')[0]} to {figure(named, name, high)}"
@@ -178,7 +178,7 @@ def _cut(decisions: Sequence[Mapping[str, Any]]) -> int:
 
 
 def _decisions(document: Mapping[str, Any]) -> str:
-    """Counts of decisions and of those that limits changed; a strategy has none, its trades say it all."""
+    """Counts of decisions and of those that limits changed; a strategy has none."""
     decisions = document["decisions"]
     if not decisions:
         return "none: a strategy's signals are its trades"

@@ -51,7 +51,7 @@ class _Tape:
         self.final_row = len(history) - 1 if stops else None
 
     def seek(self, ordinal: int) -> int:
-        """Moves to the last bar at or before a session and returns its row, -1 where there is none yet."""
+        """Move to the last bar at or before a session and return its row, -1 where there is none yet."""
         row = self.row
         if row < 0 or self.sessions[row] != ordinal:
             row += 1
@@ -130,8 +130,8 @@ class SimulatedBroker:
         )
 
     def submit(self, order: Order) -> OrderUpdate:
-        """Takes an order that is intended or being submitted. An id is taken once: what it stands at comes back for
-        every later order of the same id, which does nothing."""
+        """Take an order that is intended or being submitted. An id is taken once: a later order of the same id does
+        nothing and gets the state of the first."""
         known = self._reported.get(order.id)
         if known is not None:
             return known
@@ -146,7 +146,7 @@ class SimulatedBroker:
         return update
 
     def cancel(self, order_id: str) -> OrderUpdate | None:
-        """Withdraws a pending order; None for an id that was never seen."""
+        """Withdraw a pending order; None for an id that was never seen."""
         for order in self._pending:
             if order.id == order_id:
                 self._pending.remove(order)
@@ -154,7 +154,7 @@ class SimulatedBroker:
         return self._reported.get(order_id)
 
     def open_session(self, session: date) -> MarketActivity:
-        """Corporate actions with an ex-date up to this session, then fills at the open where the rules say so."""
+        """Apply corporate actions with an ex-date up to this session, then fill at the open where the rules say so."""
         if self._opened is not None or (self._closed is not None and session <= self._closed):
             raise InvariantBroken(f"{session} cannot open: {self._opened or self._closed} comes before it")
         self._updates = []
@@ -163,11 +163,11 @@ class SimulatedBroker:
         self._opened = session
         if self._pending and self.rules.fill_at is FillAt.NEXT_OPEN:
             self._fill_pending(session)
-        return self._happened_since(fills, flows)
+        return self._activity_since(fills, flows)
 
     def close_session(self, session: date) -> tuple[EquityPoint, MarketActivity]:
-        """Fills at the close where the rules say so, sells what traded for the last time, and marks the book at the
-        close (at the last known one where a symbol did not trade)."""
+        """Fill at the close where the rules say so, sell symbols that traded for the last time, and mark the book
+        at the close (at the last known one where a symbol did not trade)."""
         if session != self._opened:
             raise InvariantBroken(f"{session} cannot close: {self._opened or 'no session'} is open")
         self._updates = []
@@ -177,9 +177,9 @@ class SimulatedBroker:
         self._opened, self._closed = None, session
         prices = self._marks(session)
         point = EquityPoint(session, self._portfolio.value(prices), self._portfolio, prices)
-        return point, self._happened_since(fills, flows)
+        return point, self._activity_since(fills, flows)
 
-    def _happened_since(self, fills: int, flows: int) -> MarketActivity:
+    def _activity_since(self, fills: int, flows: int) -> MarketActivity:
         return MarketActivity(tuple(self.fills[fills:]), tuple(self.cash_flows[flows:]), tuple(self._updates))
 
     def _marks(self, session: date) -> dict[Symbol, Decimal]:

@@ -10,13 +10,7 @@ from engine.conventions.metrics.papers import arena, finagent, finvision, invest
 from engine.conventions.metrics.track import Metrics, Track
 
 METRICS: Mapping[str, Callable[[Track], Metrics]] = MappingProxyType(
-    {
-        "desk": desk,
-        "finvision": finvision,
-        "finagent": finagent,
-        "investorbench": investorbench,
-        "arena": arena,
-    }
+    {formulas.__name__: formulas for formulas in (desk, finvision, finagent, investorbench, arena)}
 )
 """Formulas of every convention by name; each returns all of its metrics, in the order of its tables."""
 
