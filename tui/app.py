@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from dataclasses import replace
+import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -30,31 +30,9 @@ REFRESHES_PER_SECOND = 10
 LEAVE_WITHIN = 1.8
 """Seconds that quitting waits for the engine."""
 
-THEME = Theme(
-    name="paperdesk",
-    primary="#5fb3ff",
-    secondary="#7a8a9a",
-    accent="#e6b450",
-    warning="#e6b450",
-    error="#d9575e",
-    success="#4fb286",
-    foreground="#d7dde4",
-    background="#0f1317",
-    surface="#171d23",
-    panel="#262f38",
-    dark=True,
-    variables={
-        "scrollbar": "#3a444e",
-        "scrollbar-hover": "#55626f",
-        "scrollbar-active": "#5fb3ff",
-        "scrollbar-background": "#0f1317",
-        "scrollbar-background-hover": "#0f1317",
-        "scrollbar-background-active": "#0f1317",
-        "scrollbar-corner-color": "#0f1317",
-    },
-)
-COLOUR_BLIND = replace(THEME, name="paperdesk-colour-blind", success="#4aa8ff", error="#f28e2b")
-"""Blue and orange instead of green and red."""
+_COLOURS = tomllib.loads(Path(__file__).with_name("themes.toml").read_text(encoding="utf-8"))
+THEMES = tuple(Theme(name, **(next(iter(_COLOURS.values())) | colours)) for name, colours in _COLOURS.items())
+"""The default theme, and one for the colour-blind."""
 
 
 def _decisions() -> Screen[None]:
@@ -89,9 +67,9 @@ class PaperdeskApp(App[str]):
         self._images = images
         super().__init__()
         self.animation_level = "none"
-        self.register_theme(THEME)
-        self.register_theme(COLOUR_BLIND)
-        self.theme = THEME.name
+        for theme in THEMES:
+            self.register_theme(theme)
+        self.theme = THEMES[0].name
         self.set_class(plain, "-plain")
 
     def on_mount(self) -> None:

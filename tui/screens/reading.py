@@ -17,11 +17,11 @@ from engine.errors import PaperdeskError
 from tui.bridge import DeskApp, Source
 from tui.keys import groups, pane_bindings
 from tui.state import Line
+from tui.widgets.screen_bars import LEVEL_INKS
 
 if TYPE_CHECKING:
     from engine.domain.decision import Decision
 
-_LEVELS = {"warning": "$warning", "error": "$error-lighten-1", "decision": "bold", "trade": "$primary"}
 _INKS = {
     "strong": "bold",
     "heading": "bold $primary",
@@ -38,7 +38,7 @@ def log_text(lines: Sequence[Line]) -> Content:
         return Content("Nothing has happened yet: press r on the desk to run the first cycle.")
     texts = (
         Content.assemble(
-            (f"{line.time:%Y-%m-%d %H:%M:%S}  ", "$foreground 45%"), (line.text, _LEVELS.get(line.level, ""))
+            (f"{line.time:%Y-%m-%d %H:%M:%S}  ", "$foreground 45%"), (line.text, LEVEL_INKS.get(line.level, ""))
         )
         for line in reversed(lines)
     )

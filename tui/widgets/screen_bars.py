@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from typing import ClassVar, NamedTuple
 
-from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
@@ -30,7 +30,13 @@ REASON = 28
 """Characters of a halt's reason that fit into the bar."""
 NEWEST = 60
 """Events that the log at the foot can show."""
-_LEVEL_INKS = {"info": "text", "warning": "warn", "error": "bad", "decision": "strong", "trade": "trade"}
+LEVEL_INKS = {
+    "info": "$foreground 75%",
+    "warning": "$warning",
+    "error": "$error-lighten-1",
+    "decision": "bold",
+    "trade": "$primary",
+}
 
 
 class Item(NamedTuple):
@@ -158,15 +164,11 @@ class Tabs(Static):
         super().__init__(Content.styled(" | ", "$foreground 30%").join(tabs), markup=False)
 
 
-class EventLog(Widget):
+class EventLog(Static):
     """The newest events of the desk: on one line side by side, newest first, or a line each."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        f"events--{ink}" for ink in ("time", "text", "strong", "trade", "warn", "bad")
-    }
-
     def __init__(self, *, id: str) -> None:
-        super().__init__(id=id)
+        super().__init__("", markup=False, id=id)
         self._lines: tuple[Line, ...] = ()
 
     def show(self, lines: Sequence[Line]) -> None:
@@ -174,41 +176,26 @@ class EventLog(Widget):
         newest = tuple(reversed(lines[-NEWEST:]))
         if newest != self._lines:
             self._lines = newest
-            self.refresh()
+            self.on_resize()
+
+    def on_resize(self) -> None:
+        """Write a line each, or all that fit on one where the widget has only one row."""
+        events = [
+            Content.assemble(
+                (f" {line.time:%H:%M:%S} ", "$foreground 40%"), (line.text, LEVEL_INKS.get(line.level, ""))
+            )
+            for line in self._lines
+        ]
+        one_row = self.size.height == 1
+        ends = accumulate(event.cell_length + 3 for event in events)
+        fitting = [event for event, end in zip(events, ends, strict=True) if end - 3 <= self.size.width]
+        shown = (fitting or events[:1]) if one_row else events[: self.size.height]
+        empty = Content.styled("" if one_row else " nothing has happened yet", "$foreground 40%")
+        self.update(Content("   " if one_row else "\n").join(shown) if shown else empty)
 
     def as_text(self) -> str:
         """Join the lines, newest first."""
         return "\n".join(f"{line.time:%Y-%m-%d %H:%M:%S} {line.level}: {line.text}" for line in self._lines)
-
-    def render_line(self, y: int) -> Strip:
-        """Return a line, or all lines on one where the widget has only one row."""
-        width, base = self.size.width, self.rich_style
-        if self.size.height == 1:
-            return self._side_by_side(width, base)
-        if y >= len(self._lines):
-            empty = " nothing has happened yet" if y == 0 else ""
-            return Strip([Segment(set_cell_size(empty, width), base + self._ink("time"))], width)
-        return Strip(self._segments(self._lines[y], base)).adjust_cell_length(width, base)
-
-    def _side_by_side(self, width: int, base: Style) -> Strip:
-        segments: list[Segment] = []
-        used = 0
-        for line in self._lines:
-            parts = self._segments(line, base)
-            cells = sum(cell_len(part.text) for part in parts)
-            if used and used + cells > width:
-                break
-            segments += [*parts, Segment("   ", base)]
-            used += cells + 3
-        return Strip(segments).adjust_cell_length(width, base)
-
-    def _segments(self, line: Line, base: Style) -> list[Segment]:
-        ink = self._ink(_LEVEL_INKS.get(line.level, "text"))
-        return [Segment(f" {line.time:%H:%M:%S} ", base + self._ink("time")), Segment(line.text, base + ink)]
-
-    def _ink(self, name: str) -> Style:
-        style = self.get_component_rich_style(f"events--{name}")
-        return Style(color=style.color, bold=style.bold)
 
 
 class Hints(Static):
