@@ -24,7 +24,6 @@ from tui.widgets.chart_canvas import (
     VOLUME_BARS,
     WICK,
     Canvas,
-    NoColours,
     Palette,
     candle_glyphs,
 )
@@ -138,7 +137,7 @@ class _Raster:
         if self.layout.title:
             price_text, ascii_only = self.scale.text, self.style.ascii_only
             write_title(self.canvas, self.data, self.view, self.candles, price_text=price_text, ascii_only=ascii_only)
-        return self.canvas.strips(self.style.palette or NoColours())
+        return self.canvas.strips(self.style.palette or Palette({}))
 
     def _price_scale(self) -> PriceScale:
         """Scale from the lowest to the highest price in view, widened for lines and markers."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import product
 
 from rich.segment import Segment
@@ -44,7 +44,8 @@ ASCII_VOLUME_BARS = " ....::||"
 
 @dataclass(frozen=True, slots=True)
 class Palette:
-    """Colours by ink, in the notation of rich (`#4ebf71`, `green`); `background` is behind everything.
+    """Colours by ink, in the notation of rich (`#4ebf71`, `green`); `background` is behind everything. Without colours
+    weight alone shows importance.
 
     Inks: up, down, volume_up, volume_down, text, title, muted, grid, buy, sell, decision, line0 ... lineN, band, fill
     (the tint between the bands) and paper (text on a coloured box).
@@ -56,16 +57,7 @@ class Palette:
     def style(self, ink: str, behind: str = "") -> Style:
         """Return the style of an ink on the background, or on another ink."""
         back = self.inks.get(behind) or self.background
-        return _style(self.inks.get(ink), back, ink in STRONG_INKS, False)
-
-
-@dataclass(frozen=True, slots=True)
-class NoColours:
-    """The palette without colour: weight alone shows importance."""
-
-    def style(self, ink: str, behind: str = "") -> Style:
-        """Return a bold or dim style, never a colour."""
-        return _style(None, None, ink in STRONG_INKS, ink in MUTED_INKS)
+        return _style(self.inks.get(ink), back, ink in STRONG_INKS, not self.inks and ink in MUTED_INKS)
 
 
 @lru_cache(maxsize=1024)
@@ -98,9 +90,9 @@ class Canvas:
             self.inks[y][x:stop] = [ink] * (stop - x)
             self.behind[y][x:stop] = [behind] * (stop - x)
 
-    def strips(self, palette: Palette | NoColours) -> list[Strip]:
+    def strips(self, palette: Palette) -> list[Strip]:
         """Return the rows, each exactly as wide as the canvas, with neighbours of one style joined."""
-        styles: dict[tuple[str, str], Style] = {}
+        style = cache(palette.style)
         strips = []
         for chars, inks, behind in zip(self.chars, self.inks, self.behind, strict=True):
             segments = []
@@ -108,9 +100,7 @@ class Canvas:
             for stop in range(1, self.width + 1):
                 if stop < self.width and inks[stop] == inks[start] and behind[stop] == behind[start]:
                     continue
-                pair = inks[start], behind[start]
-                style = styles.get(pair) or styles.setdefault(pair, palette.style(*pair))
-                segments.append(Segment("".join(chars[start:stop]), style))
+                segments.append(Segment("".join(chars[start:stop]), style(inks[start], behind[start])))
                 start = stop
             strips.append(Strip(segments, self.width))
         return strips
