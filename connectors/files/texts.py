@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, TypeVar
 
 from connectors.files.rows import append_lines, in_utc, json_items, json_line, parse_stamp
-from engine.domain.market import Dropped, Filing, FilingBatch, NewsBatch, NewsItem, Symbol, is_crypto
+from engine.domain.market import Dropped, Filing, FilingBatch, NewsBatch, NewsItem, Symbol
 from engine.ports import Calendar
 
 Record = Mapping[str, Any]
@@ -79,8 +79,8 @@ class _SymbolFile:
     def available(self, dates: Dates) -> datetime:
         """The later of publication and change (UTC).
 
-        A date counts from the close of its session, on a day without one from the day's end, for crypto from the next
-        midnight: so a dated item reaches the next decision.
+        A date counts from the close of its session, which is the next midnight for crypto, on a day without one from
+        the day's end: so a dated item reaches the next decision.
         """
         stamps = [dates.first] if dates.last is None else [dates.first, dates.last]
         return max(stamp if isinstance(stamp, datetime) else self._end_of(stamp) for stamp in stamps)
@@ -96,13 +96,8 @@ class _SymbolFile:
 
     def _end_of(self, day: date) -> datetime:
         if day not in self._ends:
-            if is_crypto(self._symbol):
-                end = datetime.combine(day, time(0, tzinfo=UTC)) + timedelta(days=1)
-            elif self._calendar.sessions(day, day):
-                end = self._calendar.closes_at(day)
-            else:
-                end = datetime.combine(day, _END_OF_DAY)
-            self._ends[day] = end
+            is_session = self._calendar.sessions(day, day)
+            self._ends[day] = self._calendar.closes_at(day) if is_session else datetime.combine(day, _END_OF_DAY)
         return self._ends[day]
 
 

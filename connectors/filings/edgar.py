@@ -13,10 +13,10 @@ from connectors.filings.key_figures import key_figures
 from connectors.filings.submissions import (
     ListedFiling,
     accepted_by_header,
-    companies,
     edgar_ticker,
-    filings_in,
-    older_files,
+    read_companies,
+    read_list,
+    read_older_list,
 )
 from connectors.rate_limited_http import HttpError, RateLimitedClient, ResponseCache, json_object
 from engine.config import FilingsConfig
@@ -81,7 +81,7 @@ class EdgarFilings:
         if symbol.upper() in self._numbers:
             return self._numbers[symbol.upper()]
         if self._companies is None:
-            self._companies = await self._get(f"{self._www}/files/company_tickers.json", _companies) or {}
+            self._companies = await self._get(f"{self._www}/files/company_tickers.json", read_companies) or {}
         return self._companies.get(edgar_ticker(symbol))
 
     async def listed(self, symbol: Symbol) -> Sequence[ListedFiling] | None:
@@ -89,15 +89,13 @@ class EdgarFilings:
         number = await self.number(symbol)
         if number is None:
             return None
-        first = await self._get(f"{self._data}/submissions/CIK{number:010d}.json", _checked_submissions)
-        if first is None:
-            return ()
-        found = list(filings_in(first["filings"]["recent"]))
-        for name, last in older_files(first):
+        first = await self._get(f"{self._data}/submissions/CIK{number:010d}.json", read_list)
+        filings, further = first or ([], [])
+        for name, last in further:
             if self._since is None or last >= self._since:
-                found += await self._get(f"{self._data}/submissions/{name}", _checked_columns) or ()
+                filings += await self._get(f"{self._data}/submissions/{name}", read_older_list) or ()
         # A filing may stand in two lists while EDGAR moves it from one to the other.
-        wanted = {f.accession: f for f in found if self._wants(f)}
+        wanted = {f.accession: f for f in filings if self._wants(f)}
         return sorted(wanted.values(), key=lambda f: (f.date, f.accession))
 
     async def read(self, symbol: Symbol, listed: ListedFiling) -> Filing | str:
@@ -178,21 +176,3 @@ def _document(body: bytes) -> str:
         # A page of the site's own in place of a filing; it must not be kept.
         raise ValueError("a page of sec.gov, not a filing")
     return text
-
-
-def _companies(body: bytes) -> dict[str, int]:
-    return companies(json_object(body))
-
-
-def _checked_submissions(body: bytes) -> dict[str, Any]:
-    value = json_object(body)
-    try:
-        list(filings_in(value["filings"]["recent"]))
-    except (KeyError, TypeError):
-        raise ValueError("the list of filings has another shape") from None
-    list(older_files(value))
-    return value
-
-
-def _checked_columns(body: bytes) -> list[ListedFiling]:
-    return list(filings_in(json_object(body)))

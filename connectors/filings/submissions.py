@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from connectors.rate_limited_http import json_object
 from engine.domain.market import Symbol
 
 _EASTERN = ZoneInfo("America/New_York")
@@ -38,36 +39,48 @@ def edgar_ticker(symbol: Symbol) -> str:
     return symbol.upper().replace(".", "-").replace("/", "-")
 
 
-def companies(tickers: Mapping[str, Any]) -> dict[str, int]:
+def read_companies(body: bytes) -> dict[str, int]:
     """CIK of every ticker in EDGAR's list. Raises ValueError for a list of another shape."""
     try:
-        return {row["ticker"].upper(): int(row["cik_str"]) for row in tickers.values()}
+        return {row["ticker"].upper(): int(row["cik_str"]) for row in json_object(body).values()}
     except (TypeError, KeyError, AttributeError):
         raise ValueError("the list of tickers has another shape") from None
 
 
-def filings_in(columns: Mapping[str, Any]) -> Iterator[ListedFiling]:
-    """Filings of one list, which is in columns. Raises ValueError for another shape."""
+def read_list(body: bytes) -> tuple[list[ListedFiling], list[tuple[str, date]]]:
+    """A company's newest filings, and the further files of its list by name, each with its last day.
+
+    Raises ValueError for another shape.
+    """
     try:
-        rows = list(zip(*(columns[name] for name in _COLUMNS), strict=True))
-        for accession, form, day, accepted, document in rows:
-            # Both become parts of an address.
-            if not _ACCESSION.fullmatch(accession) or (document and not _DOCUMENT.fullmatch(document)):
-                raise ValueError(f"{accession[:40]!r} with {document[:80]!r} is no filing")
-            yield ListedFiling(accession, form, date.fromisoformat(day), accepted_by_list(accepted), document)
+        filings = json_object(body)["filings"]
+        older = [(row["name"], date.fromisoformat(row["filingTo"])) for row in filings["files"]]
+        for name, _ in older:
+            if not re.fullmatch(r"CIK\d{10}-submissions-\d+\.json", name):
+                raise ValueError(f"{name[:80]!r} is no list of filings")
+        return _filings_in(filings["recent"]), older
     except (TypeError, KeyError, AttributeError) as error:
         raise ValueError(f"the list of filings has another shape ({error})") from None
 
 
-def older_files(submissions: Mapping[str, Any]) -> Iterator[tuple[str, date]]:
-    """The further files of a list by name, each with its last day. Raises ValueError for another shape."""
+def read_older_list(body: bytes) -> list[ListedFiling]:
+    """Filings of a further file of a company's list. Raises ValueError for another shape."""
+    return _filings_in(json_object(body))
+
+
+def _filings_in(columns: Mapping[str, Any]) -> list[ListedFiling]:
     try:
-        for row in submissions["filings"]["files"]:
-            if not re.fullmatch(r"CIK\d{10}-submissions-\d+\.json", row["name"]):
-                raise ValueError(f"{row['name'][:80]!r} is no list of filings")
-            yield row["name"], date.fromisoformat(row["filingTo"])
-    except (TypeError, KeyError) as error:
-        raise ValueError(f"the list of older filings has another shape ({error})") from None
+        rows = list(zip(*(columns[name] for name in _COLUMNS), strict=True))
+        for accession, _, _, _, document in rows:
+            # Both become parts of an address.
+            if not _ACCESSION.fullmatch(accession) or (document and not _DOCUMENT.fullmatch(document)):
+                raise ValueError(f"{accession[:40]!r} with {document[:80]!r} is no filing")
+        return [
+            ListedFiling(accession, form, date.fromisoformat(day), accepted_by_list(accepted), document)
+            for accession, form, day, accepted, document in rows
+        ]
+    except (TypeError, KeyError, AttributeError) as error:
+        raise ValueError(f"the list of filings has another shape ({error})") from None
 
 
 def accepted_by_header(header: str) -> datetime | None:

@@ -14,6 +14,7 @@ _OPENAI_KEYWORDS = frozenset(_SHAPE | _LIMITS | {"description", "pattern", "form
 _HARMLESS = frozenset({"title", "default", "examples", "$schema", "$id", "minLength", "maxLength", "uniqueItems"})
 """Keywords that strict mode refuses and that can be left out: the agent checks its answer as well."""
 _THOUGHT = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
+_JSON_TYPES: dict[type, str] = {list: "array", str: "string", int: "number", float: "number"}
 _FENCE = re.compile(r"```[a-zA-Z0-9_-]*[ \t]*\r?\n(.*?)\r?\n?[ \t]*```", re.DOTALL)
 _OPENINGS = ("{", "[", '"')
 _MOST_OBJECTS = 100
@@ -104,7 +105,7 @@ def parse_answer(text: str) -> Mapping[str, Any]:
         body = fences[0].strip()
     value = _decoded(body) if body.startswith(_OPENINGS) else _within_prose(body)
     if not isinstance(value, dict):
-        raise NotAnAnswer(f"the answer is a JSON {_json_type(value)}, not an object")
+        raise NotAnAnswer(f"the answer is a JSON {_JSON_TYPES.get(type(value), 'literal')}, not an object")
     return _as_text(value)
 
 
@@ -173,11 +174,3 @@ def _complaint(error: ValueError | RecursionError) -> str:
     if isinstance(error, json.JSONDecodeError):
         return error.msg
     return "nested too deep" if isinstance(error, RecursionError) else "it holds a number that is too long"
-
-
-def _json_type(value: Any) -> str:
-    if isinstance(value, list):
-        return "array"
-    if isinstance(value, str):
-        return "string"
-    return "number" if isinstance(value, int | float) and not isinstance(value, bool) else "literal"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import date, timedelta
 
 from connectors.files.fetch.job import FetchJob, Tally, in_parts
@@ -96,9 +97,7 @@ class BarsFetch:
         firsts = {symbol: self._first(symbol, last) for symbol in shares}
         answered = await self._job.source.actions(shares, min(firsts.values()), last)
         self._actions = {
-            symbol: SymbolActions(
-                tuple(action for action in one.actions if action.ex_date >= firsts[symbol]), one.unsupported
-            )
+            symbol: replace(one, actions=tuple(act for act in one.actions if act.ex_date >= firsts[symbol]))
             for symbol, one in answered.items()
         }
         self._job.options.progress("corporate actions", 1, 1)
@@ -184,12 +183,12 @@ class BarsFetch:
             feed = "" if is_crypto(symbol) else job.source.feed
             begun = {} if path.exists() else {"bars_from": str(first), "computed": True}
             job.log.note(symbol, feed=feed, **begun)
-        answered, replace = self._actions.get(symbol, SymbolActions()), job.options.again
+        answered, again = self._actions.get(symbol, SymbolActions()), job.options.again
         stored = job.file("actions", symbol)
-        known, _ = merge_actions(stored, symbol, answered.actions, replace=replace, write=False)
+        known, _ = merge_actions(stored, symbol, answered.actions, replace=again, write=False)
         unsupported = [day for day, _ in answered.unsupported]
         keep = not job.log.of(symbol).computed
-        return merge_bars(path, rows, known, unsupported, replace=replace, keep_adjusted=keep)
+        return merge_bars(path, rows, known, unsupported, replace=again, keep_adjusted=keep)
 
     def _first(self, symbol: Symbol, last: date) -> date:
         rows = read_bars(self._job.file("prices", symbol))
