@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from engine.app.desk_runner import DeskRunner
-    from engine.app.open_desk import OpenDesk
+    from engine.app.desk_runner import DeskRunner, OpenDesk
     from engine.domain.decision import Decision
     from engine.reports.documents.decisions import FollowedDecision
     from engine.reports.documents.records import Records

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from engine import places
@@ -13,16 +15,15 @@ from engine.account.broker_venue import BrokerVenue
 from engine.account.reconciliation import BooksDisagree
 from engine.agents.ask import AnswerRecord
 from engine.app.desk_context import DeskAccount, DeskContext, check_calendar, refuse_bound
-from engine.app.fetch import refresh
-from engine.app.market_data import held_symbols, load_desk
+from engine.app.market_data import held_symbols, load_desk, refresh
 from engine.app.memory import desk_memory, remembers
 from engine.app.models import ModelSet, Through, build_models
 from engine.app.run_spec import configured_briefing, keep_briefing, with_costs
-from engine.app.session_report import keep_report
 from engine.cycle.cycle import INDICATOR_ROWS, Cycle
 from engine.domain.run import RunKind, RunOutcome, RunSpec
-from engine.errors import DataError, DeskHalted, PaperdeskError
+from engine.errors import DataError, DeskHalted, MissingData, PaperdeskError
 from engine.execution.venue import Venue
+from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
 from engine.lab.window import unread_series
@@ -31,6 +32,7 @@ from engine.market.trading_hours import decision_time
 from engine.messages.events import Event, Noticed, Publish, RunFinished
 from engine.preset import Preset, briefed, load_preset
 from engine.reports.documents import row_json
+from engine.reports.documents.session import session_document
 from engine.session.context import DeskRun, DeskRunResult, Quotes, run_id
 from engine.session.cost_meter import CostMeter
 from engine.session.desk_run import run_daily, run_within
@@ -233,3 +235,36 @@ class _Run:
 
     def _notice(self, level: str, text: str) -> None:
         self._record(Noticed(self.run, self.context.clock.now(), level, text))
+
+
+def keep_report(reader: JournalReader, desk: str, run: str, folder: Path) -> Path | None:
+    """Write the report of a run, whole or not at all; the file, or None where the journal knows nothing of the run.
+    Raises DataError where the file cannot be written."""
+    # Loaded here: whoever only reads the document stays quick.
+    from engine.reports.day_markdown import day_markdown
+
+    try:
+        entry, text = reader.run(run), day_markdown(session_document(reader, desk, run))
+    except MissingData:
+        return None
+    target = folder / report_name(entry)
+    temporary = folder / f".{target.name}.{os.getpid()}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            # Half of a surrogate pair, which models do answer with, has no place in UTF-8.
+            temporary.write_bytes(text.encode("utf-8", "replace"))
+            temporary.replace(target)
+        finally:
+            temporary.unlink(missing_ok=True)
+    except OSError as error:
+        raise DataError(
+            f"the report {target} cannot be written ({error.strerror}): check its folder and the free space, then "
+            f"paperdesk report --session {entry.session}"
+        ) from error
+    return target
+
+
+def report_name(entry: RunEntry) -> str:
+    """A session's file; those of cycles within the session that follows it are numbered."""
+    return f"{entry.session}.md" if entry.cycle <= 1 else f"{entry.session}-{entry.cycle}.md"

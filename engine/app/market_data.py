@@ -1,20 +1,26 @@
-"""Market data of a run or of a desk, loaded whole from the source that a data spec names."""
+"""Market data of a run or of a desk: loaded whole from a source, and fetched into the data folder where only the new
+is asked for and nothing is lost."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing, suppress
 from datetime import date, timedelta
 
+from engine.clock import OffsetClock
+from engine.domain.fetched import Fetched
 from engine.domain.macro import MacroSeries
-from engine.domain.market import Symbol
+from engine.domain.market import Symbol, parse_symbol
 from engine.domain.run import DataSpec, RunSpec
-from engine.errors import MissingData, StaleData
+from engine.errors import MissingData, PaperdeskError, StaleData
 from engine.journal.reader import JournalReader
 from engine.market.as_of import Market, load_market
 from engine.market.coverage import check_coverage
-from engine.ports import Calendar, MarketSource
-from engine.services import Services
+from engine.messages.events import Event, Noticed
+from engine.ports import Calendar, Clock, MarketSource, Pause
+from engine.services import FetchOptions, MarketFetch, Services
+from engine.session.context import run_id
 
 HISTORY = timedelta(days=600)
 """The period over which a daily run needs prices without a gap: the chart, and the sessions before it that its averages
@@ -95,3 +101,140 @@ async def _stopped_trading(source: MarketSource, symbol: Symbol, day: date) -> b
             return False
         goes_on = goes_on or history.session(-1) > day
     return goes_on
+
+
+MARKET = ("bars", "actions", "news")
+"""Kinds of data that come from the market data service."""
+FILINGS, MACRO, ALL = "filings", "macro", "all"
+
+PAUSES = (2.0, 5.0, 10.0, 20.0)
+"""Seconds after which bars that the feed does not have yet are asked for again, before a daily run."""
+FILINGS_BACK = timedelta(days=400)
+"""The period over which a daily run fetches filings: an annual report and what follows it."""
+
+
+async def fetch(
+    services: Services,
+    kind: str,
+    options: FetchOptions,
+    symbols: Sequence[Symbol],
+    since: date | None = None,
+) -> list[Fetched]:
+    """Fetch one kind of data, or all that a desk needs, until it is stopped. Raises UsageError for what cannot be a
+    symbol, ConfigError, CredentialsRefused, MissingData, MalformedData, NetworkError, TryAgainLater; what was written
+    by then stays."""
+    everything = kind == ALL
+    done: list[Fetched] = []
+    if everything or kind in MARKET:
+        kinds = ("bars", "news") if everything else (kind,)
+        done += await _market(services, kinds, options, symbols, since)
+    if kind == FILINGS or (everything and services.config.filings.user_agent and not options.stop()):
+        done += await services.fetch.filings(options, symbols, since)
+    if kind == MACRO or (everything and services.fetch.has_macro_key and not options.stop()):
+        done += await services.fetch.macro(options)
+    return done
+
+
+async def _market(
+    services: Services,
+    kinds: Sequence[str],
+    options: FetchOptions,
+    symbols: Sequence[Symbol],
+    since: date | None,
+) -> list[Fetched]:
+    wanted = list(dict.fromkeys(map(parse_symbol, symbols)))
+    done: list[Fetched] = []
+    async with services.fetch.market(options, await _fetch_clock(services)) as market:
+        ask = {"bars": market.bars, "actions": market.actions, "news": market.news}
+        for kind in kinds:
+            done += await ask[kind](wanted, since)
+            if options.stop():
+                break
+    return done
+
+
+async def _fetch_clock(services: Services) -> Clock:
+    """The clock by which sessions are over: this machine's, or the broker's where the configuration says so. Raises as
+    the broker does."""
+    if services.broker is None or not services.goes_by_broker:
+        return services.clock
+    async with aclosing(services.broker.open()) as broker:
+        theirs = await broker.clock()
+    return OffsetClock(services.clock, theirs.now - services.clock.now())
+
+
+async def refresh(
+    services: Services,
+    symbols: Sequence[Symbol],
+    session: date,
+    clock: Clock,
+    publish: Callable[[Event], None] = lambda event: None,
+    *,
+    pause: Pause = asyncio.sleep,
+    run: str | None = None,
+) -> None:
+    """Fetch what a run at a broker reads: bars, actions and news of some symbols, and filings once a day where
+    filings.user_agent is set. `run` is the run that warns, the session's daily run unless another is named.
+
+    Bars of `session` have to come for the desk's own symbols, and are waited for a little. Anything else that fails is
+    published as a warning. Raises StaleData where a bar does not come, and as MarketFetch does for bars.
+    """
+    if services.data_folder is None:
+        return
+    identity = run or run_id(services.desk, session)
+
+    def warn(text: str) -> None:
+        publish(Noticed(identity, clock.now(), "warning", text))
+
+    own = list(dict.fromkeys(services.config.desk.symbols or symbols))
+    held = [symbol for symbol in dict.fromkeys(symbols) if symbol not in own]
+    options = FetchOptions(folder=services.data_folder)
+    async with services.fetch.market(options, clock) as market:
+        _warn_of_differences(market, await _own_bars(market, own, session, pause), warn)
+        try:
+            _warn_of_differences(market, await market.bars(held), warn)
+        except MissingData as error:
+            warn(str(error))
+        await _or_warn(market.news([*own, *held]), "news was not fetched", warn)
+        today = clock.now().date()
+        due = market.without_filings([*own, *held], today)
+        if services.config.filings.user_agent:
+            filings = services.fetch.filings(options, due, today - FILINGS_BACK)
+            if await _or_warn(filings, "filings were not fetched", warn):
+                market.note_filings(due, today)
+
+
+async def _or_warn(fetched: Awaitable[list[Fetched]], failure: str, warn: Callable[[str], None]) -> bool:
+    """Await a fetch that a run can do without; True where it succeeded."""
+    try:
+        await fetched
+    except PaperdeskError as error:
+        warn(f"{failure}, the desk decides on what it has: {error}")
+        return False
+    return True
+
+
+async def _own_bars(market: MarketFetch, symbols: Sequence[Symbol], session: date, pause: Pause) -> list[Fetched]:
+    done, late = await market.bars(symbols), market.late(symbols, session)
+    for seconds in PAUSES:
+        if not late:
+            break
+        await pause(seconds)
+        done += await market.bars(late)
+        late = market.late(symbols, session)
+    if late:
+        raise StaleData(
+            f"{market.vendor} has no bar of {session} for {', '.join(late)} yet (feed {market.feed}); run again "
+            "later, or take what does not trade any more off desk.symbols"
+        )
+    return done
+
+
+def _warn_of_differences(market: MarketFetch, done: Sequence[Fetched], warn: Callable[[str], None]) -> None:
+    for one in done:
+        if one.differing:
+            warn(
+                f"{one.path}: {one.differing} rows differ from what {market.vendor} says now; they are kept, "
+                f"`paperdesk fetch {'actions' if one.path.parent.name == 'actions' else 'bars'} --symbols {one.name} "
+                "--again` replaces them"
+            )

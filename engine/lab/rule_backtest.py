@@ -18,8 +18,7 @@ from engine.domain.market import PriceHistory, Symbol
 from engine.domain.portfolio import Portfolio
 from engine.domain.run import EquityPoint, Result, RunSpec, Stretch
 from engine.errors import UsageError
-from engine.lab.rule_orders import RuleOrders
-from engine.lab.targets import SignalTargets, TargetSource, VisibleCloses, WeightTargets
+from engine.lab.targets import RuleOrders, SignalTargets, TargetSource, VisibleCloses, WeightTargets
 from engine.lab.window import (
     coverage,
     data_notes,

@@ -16,7 +16,7 @@ SESSIONS = (date(2025, 3, 10), date(2025, 3, 11), date(2025, 3, 12), date(2025, 
 async def draw() -> None:
     """Runs the demo desk for some sessions and then, in the app, for one more; writes what the screen shows."""
     from connectors.wiring.services import services
-    from engine.app.open_desk import OpenDesk
+    from engine.app.desk_runner import OpenDesk
     from engine.app.runs import run_daily
     from engine.config import Config
     from tui.app import PaperdeskApp

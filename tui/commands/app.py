@@ -14,7 +14,7 @@ from engine.errors import UsageError
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
-    from engine.app.open_desk import OpenDesk
+    from engine.app.desk_runner import OpenDesk
     from engine.domain.run import Result, RunSpec
     from engine.messages.events import Event
     from tui.invocation import Invocation
@@ -57,7 +57,7 @@ def check_configuration(invocation: Invocation) -> None:
 
 def open_desk(invocation: Invocation) -> OpenDesk:
     """The configured desk; the heavy imports happen here, in the desk's thread. Raises ConfigError."""
-    from engine.app.open_desk import OpenDesk
+    from engine.app.desk_runner import OpenDesk
 
     return OpenDesk(invocation.services())
 

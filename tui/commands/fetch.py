@@ -70,7 +70,7 @@ def fetch_command(
       paperdesk fetch filings --symbols AAPL,MSFT --from 2020-01-01 --data DIR
       paperdesk fetch macro --data DIR
     """
-    from engine.app.fetch import fetch
+    from engine.app.market_data import fetch
     from engine.errors import Interrupted
     from engine.reports.documents.files import fetched_document
     from engine.services import FetchOptions

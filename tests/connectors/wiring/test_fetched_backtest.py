@@ -14,7 +14,7 @@ from connectors.sandbox import SandboxSettings
 from connectors.wiring.sandbox import build_sandbox
 from connectors.wiring.services import services
 from engine.app.backtest import run_backtest
-from engine.app.fetch import fetch
+from engine.app.market_data import fetch
 from engine.config import Config
 from engine.domain.market import PriceHistory
 from engine.domain.run import DataSpec, Result, RunSpec
