@@ -18,7 +18,8 @@ from connectors.files.market import FilesMarket
 from connectors.sandbox import MarketData, SandboxServer, SandboxSettings
 from connectors.wiring.services import services
 from connectors.wiring.sources import calendars
-from engine.app import market_data
+from engine.app.market_data import PAUSES, refresh
+from engine.app.market_data import fetch as fetch_data
 from engine.config import Config
 from engine.domain.fetched import Fetched
 from engine.domain.market import ActionKind, CorporateAction, NewsItem, PriceHistory, from_nano
@@ -94,7 +95,7 @@ async def fetch(
 ) -> dict[str, Fetched]:
     """One fetch; what was done to each file, by its path in the folder."""
     given = FetchOptions(folder=folder, stop=stop, **options)
-    done = await market_data.fetch(services(config(folder), Standing(at)), kind, given, symbols, since)
+    done = await fetch_data(services(config(folder), Standing(at)), kind, given, symbols, since)
     return {str(one.path.relative_to(folder)): one for one in done}
 
 
@@ -397,9 +398,7 @@ async def refreshed(folder: Path, at: datetime, *symbols: str, **options: Any) -
 
     chosen = config(folder, **options)
     session = calendars()("AAA").last_closed(at)
-    await market_data.refresh(
-        services(chosen), symbols or chosen.desk.symbols, session, Standing(at), heard.append, pause=sleep
-    )
+    await refresh(services(chosen), symbols or chosen.desk.symbols, session, Standing(at), heard.append, pause=sleep)
     assert all(isinstance(event, Noticed) and event.level == "warning" for event in heard)
     return [event.text for event in heard if isinstance(event, Noticed)], waited
 
@@ -442,8 +441,8 @@ async def test_a_bar_that_is_late_is_waited_for_and_then_the_data_is_stale(start
         server.advance(LATER)
 
     alone = services(config(tmp_path, desk={"symbols": ("AAA",)}))
-    await market_data.refresh(alone, ["AAA"], date(2024, 3, 6), Standing(LATER), pause=sleep)
-    assert pauses == [market_data.PAUSES[0]]
+    await refresh(alone, ["AAA"], date(2024, 3, 6), Standing(LATER), pause=sleep)
+    assert pauses == [PAUSES[0]]
 
 
 async def test_filings_come_once_a_day_and_their_failure_is_a_warning(start: Start, tmp_path: Path) -> None:
