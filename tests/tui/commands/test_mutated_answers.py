@@ -6,10 +6,11 @@ journal of the run stays sound. Source: spec of models, "Any answer is only text
 
 from __future__ import annotations
 
+import hashlib
 import json
 import random
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -19,10 +20,11 @@ import pytest
 from connectors.llm.endpoint import Endpoint
 from connectors.llm.remote_model import Images, RemoteModel, Reply
 from connectors.wiring.remote_models import RemoteModels
-from engine.domain.model_call import ModelRequest, Usage
+from engine.domain.model_call import ModelRequest, ModelResult, Usage
 from engine.domain.model_price import PriceTable
 from engine.domain.model_spec import ModelSpec
 from engine.offline.model import OfflineModel
+from tests.servers.fake_llm_server import FakeLLMServer, Say, Turn, fake_llm_server
 from tests.tui.commands.conftest import Run
 
 Mutation = Callable[[random.Random, str], str]
@@ -137,6 +139,55 @@ def test_no_answer_ends_a_backtest(
     run: Run, paperdesk_home: Path, mutated: Callable[[int], Counter[str]], preset: str
 ) -> None:
     assert_survives(run, mutated(1), preset, "2025-03-14")
+
+
+class MutatingServer(FakeLLMServer):
+    """A model service that replies with answers of the rules to the question's schema, mutated."""
+
+    def __init__(self, answers: Sequence[str]) -> None:
+        super().__init__()
+        self._answers = [(json.loads(text).keys(), text) for text in answers]
+
+    def next_turn(self, body: dict[str, Any], headers: dict[str, str]) -> Turn:
+        super().next_turn(body, headers)
+        question = json.dumps(body)
+        fitting = [
+            text for keys, text in self._answers if all(f'"{key}"' in question.replace("\\", "") for key in keys)
+        ]
+        draw = random.Random(hashlib.sha256(question.encode()).digest())
+        text = draw.choice(MUTATIONS)(draw, draw.choice(fitting))
+        return Say(text=text.encode(errors="replace").decode())
+
+
+@pytest.mark.parametrize(
+    ("spec", "preset"), [("openai:gpt-5-mini", "finmem"), ("anthropic:claude-opus-5", "tradinggpt")]
+)
+def test_no_answer_over_http_ends_a_backtest(
+    run: Run, paperdesk_home: Path, monkeypatch: pytest.MonkeyPatch, spec: str, preset: str
+) -> None:
+    texts: list[str] = []
+    answer = OfflineModel.answer
+
+    async def recorded(self: OfflineModel, request: ModelRequest, on_delta: Any = None) -> ModelResult:
+        result = await answer(self, request, on_delta)
+        texts.append(result.text)
+        return result
+
+    window = (*WINDOW, "--to", "2025-03-18", "--preset", preset, "--json")
+    with monkeypatch.context() as patch:
+        patch.setattr(OfflineModel, "answer", recorded)
+        assert run("backtest", *window).code == 0
+    with fake_llm_server(MutatingServer(texts)) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.openai_url)
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", server.anthropic_url)
+        monkeypatch.setenv("OPENAI_API_KEY", "key-of-the-test")
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "key-of-the-test")
+        done = run("backtest", *window, "--model", spec)
+        assert done.code == 0, done.err
+        assert len(server.requests) >= 200
+    document = json.loads(done.out)
+    assert 0 < document["model"]["abstentions"] < document["model"]["calls"]
+    assert run("journal", "check", "--run", document["run"]).code == 0
 
 
 @pytest.mark.slow
