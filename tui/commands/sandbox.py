@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+import asyncio
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from datetime import date, datetime
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from engine import places
 from tui.commands.options import AMOUNT, DAY
-from tui.console import show
+from tui.console import show, show_document
 from tui.invocation import Invocation, desk_options
 
 if TYPE_CHECKING:
     from connectors.sandbox import SandboxServer
+    from engine.config import Config
 
 
 @click.command("sandbox")
@@ -39,6 +44,7 @@ if TYPE_CHECKING:
 @click.option("--pay-dividends", is_flag=True, help="Pay dividends, which a paper account does not.")
 @desk_options
 def sandbox_command(
+    *,
     invocation: Invocation,
     port: int,
     folder: str | None,
@@ -70,12 +76,8 @@ def sandbox_command(
       paperdesk sandbox --data DIR --start 2024-01-31 --state sandbox.db
       curl -X POST http://127.0.0.1:PORT/sandbox/clock -d '{"advance": "open"}'
     """
-    import asyncio
-
-    from connectors.demo.market import DEFAULT_WATCHLIST
     from connectors.sandbox import SandboxSettings
-    from connectors.wiring.sandbox import build_sandbox, desk_environment, sessions_before, start_of
-    from engine import places
+    from connectors.wiring.sandbox import build_sandbox, desk_environment, start_of
     from engine.domain.execution import ExecutionRules
     from engine.domain.run import DataSpec
 
@@ -83,76 +85,98 @@ def sandbox_command(
         raise click.UsageError(f"--cash {cash}: an account begins with more than nothing")
     if speed is not None and not 0 <= speed <= 100_000:
         raise click.UsageError(f"--speed {speed}: it goes from 0 to 100000")
+    if sessions is not None and speed:
+        raise click.UsageError("--speed lets the clock run by itself, and --sessions moves it: give one of them")
     config = invocation.load().config
     spec = DataSpec(folder or config.data.folder, config.data.demo_seed)
     live = spec.folder is None and start is None
-
-    def built(begin: datetime, speed: float, state: Path | None) -> SandboxServer:
-        settings = SandboxSettings(
-            start=begin,
-            cash=cash,
-            port=port,
-            state=state,
-            speed=speed,
-            rules=ExecutionRules() if slippage_bp is None else ExecutionRules(slippage_bp=slippage_bp),
-            pay_dividends=pay_dividends,
-        )
-        return build_sandbox(spec, settings)
-
+    rules = ExecutionRules() if slippage_bp is None else ExecutionRules(slippage_bp=slippage_bp)
+    settings = partial(SandboxSettings, cash=cash, port=port, rules=rules, pay_dividends=pay_dividends)
     if sessions is not None:
-        if speed:
-            raise click.UsageError("--speed lets the clock run by itself, and --sessions moves it: give one of them")
-        from engine.clock import LiveClock
-        from tui.commands.sandbox_sessions import how_to_go_on, play, refuse_simulated
+        from tui.commands.sandbox_sessions import play, refuse_simulated
 
         refuse_simulated(config.desk.name)
-        kept = state or places.sandbox_books()
-        symbols = config.desk.symbols or DEFAULT_WATCHLIST
-        begin = sessions_before(symbols, sessions, LiveClock().now()) if live else asyncio.run(start_of(spec, start))
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        with built(begin, 0.0, kept) as server:
+        books = state or places.sandbox_books()
+        begin = _first_session(config, sessions) if live else asyncio.run(start_of(spec, start))
+        books.parent.mkdir(parents=True, exist_ok=True)
+        with build_sandbox(spec, settings(start=begin, state=books)) as server:
             environment = desk_environment(server, config, spec)
             code = play(invocation, server, environment, sessions, as_json)
         if not code and not as_json:
-            show(f"\n{how_to_go_on(environment, state, folder)}")
+            show(f"\n{_next_steps(environment, state, folder)}")
         return code
-
-    async def serve() -> None:
-        server = built(await start_of(spec, start), speed if speed is not None else 1.0 if live else 0.0, state)
-        await server.start()
-        try:
-            _introduce(server, desk_environment(server, config, spec), as_json)
-            await asyncio.Event().wait()
-        finally:
-            await server.stop()
-
+    if speed is None:
+        speed = 1.0 if live else 0.0
+    begin = asyncio.run(start_of(spec, start))
+    server = build_sandbox(spec, settings(start=begin, state=state, speed=speed))
     try:
-        asyncio.run(serve())
+        asyncio.run(_serve(server, partial(desk_environment, server, config, spec), as_json))
     except KeyboardInterrupt:
         click.echo("stopped" if state is None else f"stopped; the books are in {state}", err=True)
     return None
 
 
-def _introduce(server: SandboxServer, environment: Mapping[str, str], as_json: bool) -> None:
-    """Says where it is, what it has and what time it is there."""
-    import sys
+def _first_session(config: Config, sessions: int) -> datetime:
+    """The time at which the first of so many sessions of the demo market is ready."""
+    from connectors.demo.market import DEFAULT_WATCHLIST
+    from connectors.wiring.sandbox import sessions_before
+    from engine.clock import LiveClock
 
+    return sessions_before(config.desk.symbols or DEFAULT_WATCHLIST, sessions, LiveClock().now())
+
+
+async def _serve(server: SandboxServer, environment: Callable[[], Mapping[str, str]], as_json: bool) -> None:
+    await server.start()
+    try:
+        _introduce(server, environment(), as_json)  # its port is known by now
+        await asyncio.Event().wait()
+    finally:
+        await server.stop()
+
+
+def _introduce(server: SandboxServer, environment: Mapping[str, str], as_json: bool) -> None:
+    """Print address, assets and time of a sandbox."""
     exchange, speed = server.exchange, server.control.speed
-    symbols = [exchange.market.listing(symbol).wire for symbol in exchange.market.symbols]
-    if as_json:
-        document = {
-            "schema": 1,
-            "environment": dict(environment),
-            "streams": server.stream_url,
-            "assets": symbols,
-            "now": exchange.now.isoformat(),
-            "speed": speed,
-        }
-        show(json.dumps(document, indent=2))
-    else:
+    assets = [exchange.market.listing(symbol).wire for symbol in exchange.market.symbols]
+    document = {
+        "schema": 1,
+        "environment": dict(environment),
+        "streams": server.stream_url,
+        "assets": assets,
+        "now": exchange.now.isoformat(),
+        "speed": speed,
+    }
+
+    def lines() -> Iterator[str]:
         clock = f"runs at speed {speed:g}" if speed else "stands until it is moved"
-        show("\n".join(f"export {name}={value}" for name, value in environment.items()))
-        show(f"# Streams: {server.stream_url}/stream, /v2/iex, /v1beta3/crypto/us, /v1beta1/news")
-        show(f"# {len(symbols)} assets: {', '.join(symbols[:12])}{' ...' if len(symbols) > 12 else ''}")
-        show(f"# It is {exchange.now:%Y-%m-%d %H:%M:%S} UTC there; the clock {clock}. Ctrl-C stops.")
+        yield from (f"export {name}={value}" for name, value in environment.items())
+        yield f"# Streams: {server.stream_url}/stream, /v2/iex, /v1beta3/crypto/us, /v1beta1/news"
+        yield f"# {len(assets)} assets: {', '.join(assets[:12])}{' ...' if len(assets) > 12 else ''}"
+        yield f"# It is {exchange.now:%Y-%m-%d %H:%M:%S} UTC there; the clock {clock}. Ctrl-C stops."
+
+    show_document(document, as_json, lines)
     sys.stdout.flush()
+
+
+def _next_steps(environment: Mapping[str, str], state: Path | None, folder: str | None) -> str:
+    """The commands to go on with where the sessions ended; `state` and `folder` are the flags that were given."""
+    import shlex
+
+    home = os.environ.get(places.HOME)
+    exported = {places.HOME: home} if home else {}
+    exported |= {name: value for name, value in environment.items() if name.startswith("PAPERDESK_")}
+    program = sys.argv[0] if Path(sys.argv[0]).name == "paperdesk" else "paperdesk"
+    data = f" --data {shlex.quote(folder)}" if folder else ""
+    named = f" --state {shlex.quote(str(state))}" if state else ""
+    served = f" --state {shlex.quote(str(state or places.sandbox_books()))}"
+    return "\n".join(
+        [
+            "To go on by hand:",
+            *(f"  export {name}={shlex.quote(value)}" for name, value in exported.items()),
+            f"  {program} report --session DATE     # also: decisions, equity, why SYMBOL DATE",
+            f"  {program} sandbox{data}{named} --sessions 5     # plays the next five",
+            f"  {program} sandbox{data}{served}",
+            "    # serves the account; set the variables that it prints where you call",
+            f"    # {program} --daily, and move its clock: docs/sandbox.md",
+        ]
+    )

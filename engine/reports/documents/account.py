@@ -153,3 +153,13 @@ def reconciliation_document(
 def _sides(journal: Decimal | None, broker: Decimal | None) -> Row:
     sides = {"journal": journal, "broker": broker}
     return {side: None if amount is None else plain(amount) for side, amount in sides.items()}
+
+
+def books_document(report: ReconciliationReport) -> Row:
+    """Cash by journal and broker, and in what both sides differ."""
+    ours = report.journal.portfolio(report.activity)
+    return {
+        "journal_cash": money(ours.cash),
+        "broker_cash": money(report.account.cash),
+        "differences": [row_json.difference(one) for one in report.differences],
+    }
