@@ -154,11 +154,11 @@ def test_the_books_of_a_run_reckoned_by_hand() -> None:
     made = document(Report(by_hand(), {"buy-and-hold": held_by_hand()}, "rules"))
     assert made["trades"] == [
         {"session": "2024-01-03", "symbol": "AAA", "side": "BUY", "quantity": "10", "price": "20.50", "fee": "1.00"}
-        | {"reason": "strong uptrend"},
+        | {"reason": "strong uptrend", "owner": "desk"},
         {"session": "2024-01-04", "symbol": "BBB", "side": "BUY", "quantity": "2.5", "price": "100.00", "fee": "0.00"}
-        | {"reason": ""},
+        | {"reason": "", "owner": "desk"},
         {"session": "2024-01-05", "symbol": "AAA", "side": "SELL", "quantity": "10", "price": "22.00", "fee": "1.00"}
-        | {"reason": ""},
+        | {"reason": "", "owner": "desk"},
     ]
     assert made["cash_flows"] == [{"session": "2024-01-04", "symbol": "AAA", "kind": "dividend", "amount": "5.00"}]
     assert made["equity"][1] == {
@@ -177,6 +177,7 @@ def test_the_books_of_a_run_reckoned_by_hand() -> None:
         "abstained": False,
         "reason": "it rises",
         "cut": "25 to 20.6 %: over the band",
+        "opinions": [],
     }
     abstained = made["decisions"][2]
     assert (abstained["action"], abstained["abstained"], abstained["reason"]) == ("ABSTAIN", True, "no answer came")
@@ -272,8 +273,10 @@ def test_coins_alone_have_a_year_of_365_days(symbols: tuple[str, ...], periods: 
 
 def test_the_fingerprint_is_of_decisions_trades_and_equity_alone() -> None:
     made = document(Report(by_hand()))
-    told = {part: made[part] for part in ("decisions", "trades", "equity")}
-    canonical = json.dumps(told, sort_keys=True, separators=(",", ":"))
+    hashed = {part: made[part] for part in ("decisions", "trades", "equity")}
+    hashed["decisions"] = [{k: v for k, v in row.items() if k != "opinions"} for row in hashed["decisions"]]
+    hashed["trades"] = [{k: v for k, v in row.items() if k != "owner"} for row in hashed["trades"]]
+    canonical = json.dumps(hashed, sort_keys=True, separators=(",", ":"))
     assert made["fingerprint"] == hashlib.sha256(canonical.encode()).hexdigest()
     other = by_hand("another")
     assert document(Report(replace(other, notes=(), model=None), label="x"))["fingerprint"] == made["fingerprint"]

@@ -93,13 +93,12 @@ def as_text(content: Mapping[str, Any]) -> str:
 def _settings(spec: RunSpec) -> Document:
     """What a run was told beyond its window; null where the convention or the configuration decided."""
     demo = f"demo market, seed {spec.data.demo_seed}"
+    costs = {"commission": spec.commission, "slippage_bp": spec.slippage_bp}
     return {
         "data": demo if spec.data.folder is None else spec.data.folder,
-        "seed": spec.seed,
+        **row_json.fields(spec, "seed", "without"),
         "params": dict(spec.params),
-        "without": list(spec.without),
-        "commission": None if spec.commission is None else plain(spec.commission),
-        "slippage_bp": None if spec.slippage_bp is None else plain(spec.slippage_bp),
+        **{name: None if value is None else plain(value) for name, value in costs.items()},
         **asdict(spec.options),
     }
 

@@ -12,6 +12,7 @@ from engine.domain.run import ModelUse
 from engine.errors import MissingData, UsageError
 from engine.ports import Calendar
 from engine.preset import load_preset
+from engine.reports.documents import row_json
 from engine.reports.documents.row_json import Row
 from memory.live_index import ScoredRecord
 from memory.presets import PRESETS, MemoryPreset
@@ -86,16 +87,9 @@ def export_rows(memory: LayeredMemory, calendar: Calendar) -> Iterator[Row]:
 
 def embedder_document(head: Row, *, before: str, after: str, count: int, changed: bool, use: ModelUse) -> Row:
     """A change of embedder, and its cost in USD."""
-    return {
-        **head,
-        "before": before,
-        "after": after,
-        "count": count,
-        "changed": changed,
-        "calls": use.calls,
-        "input_tokens": use.input_tokens,
-        "cost": None if use.cost is None else str(use.cost),
-    }
+    made = {"before": before, "after": after, "count": count, "changed": changed}
+    cost = None if use.cost is None else str(use.cost)
+    return {**head, **made, **row_json.fields(use, "calls", "input_tokens"), "cost": cost}
 
 
 def constants_of(name: str) -> MemoryPreset:
@@ -107,10 +101,8 @@ def lives_document(constants: MemoryPreset) -> Row:
     """The lives of memories that nobody cites, by a preset's constants."""
     rows = [
         {
-            "layer": life.layer.value,
+            **row_json.fields(life, "layer", "importance", "probability"),
             "kind": life.kind or None,
-            "importance": life.importance,
-            "probability": life.probability,
             "ends": life.ends if math.isfinite(life.ends) else None,
             "moves": [{"step": step, "layer": layer.value} for step, layer in life.moves],
         }
@@ -123,9 +115,7 @@ def _state(one: ScoredRecord, calendar: Calendar) -> Row:
     """A memory with its present layer, importance and recency, and the session of its next change (None: never)."""
     return {
         **_record(one.record, calendar),
-        "layer": one.layer.value,
-        "importance": one.importance,
-        "recency": one.recency,
+        **row_json.fields(one, "layer", "importance", "recency"),
         "rewards": one.access_count,
         "next_change": str(_session(calendar, one.due)) if math.isfinite(one.due) else None,
     }
@@ -133,21 +123,14 @@ def _state(one: ScoredRecord, calendar: Calendar) -> Row:
 
 def _record(record: MemoryRecord, calendar: Calendar) -> Row:
     """A memory as it was written."""
+    names = ("id", "owner", "symbol", "kind", "hindsight", "source", "rests_on", "query_text", "text")
     return {
-        "id": record.id,
-        "owner": record.owner,
-        "symbol": record.symbol,
-        "kind": record.kind,
+        **row_json.fields(record, *names),
         "session": str(_session(calendar, record.born_step)),
         "available": str(_session(calendar, record.available_at)),
-        "hindsight": record.hindsight,
         "born_into": record.birth_layer.value,
         "born_with": record.importance,
-        "source": record.source,
         "types": list(record.labels),
-        "rests_on": list(record.rests_on),
-        "query_text": record.query_text,
-        "text": record.text,
     }
 
 
@@ -156,10 +139,8 @@ def _change(touch: Touch, calendar: Calendar) -> Row:
     state = touch.state
     return {
         "session": str(_session(calendar, state.step)),
-        "step": state.step,
         "cause": touch.cause.value,
-        "layer": state.layer.value if state.layer else None,
-        "importance": state.importance,
+        **row_json.fields(state, "step", "layer", "importance"),
         "rewards": state.access_count,
         "by": touch.key,
     }

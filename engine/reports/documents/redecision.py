@@ -32,8 +32,7 @@ def redecision_document(records: Records, done: Redecided, changes: Changes) -> 
 
 def _comparison(one: Comparison) -> Row:
     return {
-        "same": one.same,
-        "same_throughout": one.same_throughout,
+        **row_json.fields(one, "same", "same_throughout"),
         "differs": [change.what for change in one.decision],
         "changes": [change_row(change) for change in one.decision],
         "agents": [_agent(change, one) for change in one.answers],
@@ -54,11 +53,10 @@ def _agent(change: AnswerChange, one: Comparison) -> Row:
     last = [answer for side in sides for answer in {each.key: each for each in side.answers}.values()]
     now, asked = change.now, change.stood or change.now
     return {
-        "owner": None if asked is None else asked.key.owner,
-        "agent": change.agent,
-        "then": None if change.stood is None else change.stood.answer,
-        "now": None if now is None else now.answer,
-        "same_question": change.same_question,
+        "owner": asked and asked.key.owner,
+        **row_json.fields(change, "agent", "same_question"),
+        "then": change.stood and change.stood.answer,
+        "now": now and now.answer,
         "fields": [field.what for field in change.fields],
         "changes": [change_row(field) for field in change.fields],
         "decides": now in last,
@@ -68,7 +66,7 @@ def _agent(change: AnswerChange, one: Comparison) -> Row:
 
 
 def _place(one: Recalled | None) -> Row | None:
-    return None if one is None else {"id": one.memory.id, "layer": one.memory.layer, "rank": one.memory.rank}
+    return None if one is None else row_json.fields(one.memory, "id", "layer", "rank")
 
 
 def _side(trail: Trail | None) -> Row | None:

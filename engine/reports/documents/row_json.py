@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime
+from decimal import Decimal
+from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from engine.domain.brokerage import Difference
@@ -23,54 +25,43 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 """JSON's own types only."""
 
+EXACT = frozenset({"quantity", "asked", "allowed", "before", "after"})
+"""Fields whose decimals are written as they are; all others are money, with two decimals at least."""
+
 
 def fields(value: object, *names: str) -> Row:
-    """Fields of a value under their own names, in JSON's own types; amounts are not among them."""
-    return {name: _plain(getattr(value, name)) for name in names}
+    """Fields of a value under their own names, in JSON's own types."""
+    return {name: _plain(name, getattr(value, name)) for name in names}
 
 
-def _plain(value: object) -> object:
+def _plain(name: str, value: object) -> object:
+    if isinstance(value, Decimal):
+        return plain(value) if name in EXACT else money(value)
     if isinstance(value, date):
         return value.isoformat()
+    if isinstance(value, Enum):
+        return value.value
     return list(value) if isinstance(value, tuple) else value
 
 
 def trade(fill: Fill) -> Row:
     """A trade; `session` is where it filled, `owner` the one in whose book (the desk's own where it has one)."""
-    return {
-        "session": fill.session.isoformat(),
-        "symbol": fill.symbol,
-        "side": fill.side.value,
-        "quantity": plain(fill.quantity),
-        "price": money(fill.price),
-        "fee": money(fill.fee),
-        "reason": fill.reason,
-        "owner": fill.book or DESK,
-    }
+    known = fields(fill, "session", "symbol", "side", "quantity", "price", "fee", "reason")
+    return {**known, "owner": fill.book or DESK}
 
 
 def cash_flow(flow: CashFlow) -> Row:
     """Cash that moved without a trade."""
-    return {
-        "session": flow.session.isoformat(),
-        "symbol": flow.symbol,
-        "kind": flow.kind,
-        "amount": money(flow.amount),
-    }
+    return fields(flow, "session", "symbol", "kind", "amount")
 
 
-def point(books: EquityPoint) -> Row:
+def point(at: EquityPoint) -> Row:
     """The books at a session's close."""
-    held = sorted(books.portfolio.positions.items())
-    return {
-        "session": books.session.isoformat(),
-        "value": money(books.value),
-        "cash": money(books.portfolio.cash),
-        "positions": {
-            symbol: {"quantity": plain(position.quantity), "price": money(books.prices[symbol])}
-            for symbol, position in held
-        },
+    positions = {
+        symbol: {"quantity": plain(position.quantity), "price": money(at.prices[symbol])}
+        for symbol, position in sorted(at.portfolio.positions.items())
     }
+    return {**fields(at, "session", "value"), "cash": money(at.portfolio.cash), "positions": positions}
 
 
 def decisions(made: Iterable[Decision], opinions: Iterable[Opinion]) -> list[Row]:
@@ -85,24 +76,19 @@ def opinion(one: Opinion) -> Row:
     """An owner's opinion before it was combined and limited; `size` in percent of the portfolio."""
     return {
         "owner": one.key.owner,
-        "action": one.action.value,
+        **fields(one, "action", "abstained", "reason"),
         "size": float(one.size),
-        "abstained": one.abstained,
         "confidence": None if one.confidence is None else float(one.confidence),
-        "reason": one.reason,
     }
 
 
 def decision(made: Decision, opinions: Sequence[Opinion]) -> Row:
     """A decision with those of the opinions on its symbol that it rests on; `size` in percent of the portfolio."""
     return {
-        "session": made.key.session.isoformat(),
-        "symbol": made.key.symbol,
-        "owner": made.key.owner,
+        **fields(made.key, "session", "symbol", "owner"),
         "action": made.action.value,
         "size": float(made.size),
-        "abstained": made.abstained,
-        "reason": made.reason,
+        **fields(made, "abstained", "reason"),
         "cut": made.cut or None,
         "opinions": [opinion(one) for one in made.based_on(opinions)],
     }
@@ -110,15 +96,7 @@ def decision(made: Decision, opinions: Sequence[Opinion]) -> Row:
 
 def model_use(use: ModelUse) -> Row:
     """What models were asked and what it cost in USD."""
-    return {
-        "spec": use.spec,
-        "calls": use.calls,
-        "cached_calls": use.cached_calls,
-        "abstentions": use.abstentions,
-        "input_tokens": use.input_tokens,
-        "output_tokens": use.output_tokens,
-        "cost": None if use.cost is None else money(use.cost),
-    }
+    return fields(use, "spec", "calls", "cached_calls", "abstentions", "input_tokens", "output_tokens", "cost")
 
 
 def difference(one: Difference) -> Row:
@@ -129,44 +107,27 @@ def difference(one: Difference) -> Row:
 
 
 def order(entry: Order) -> Row:
-    """An order as it stands; either `quantity` (shares) or `notional` (money, costs included) was asked for."""
-    return {
-        "id": entry.id,
-        "session": entry.session.isoformat(),
-        "symbol": entry.symbol,
-        "side": entry.side.value,
-        "quantity": None if entry.quantity is None else plain(entry.quantity),
-        "notional": None if entry.notional is None else money(entry.notional),
-        "state": entry.state.value,
-    }
+    """An order in its present state; either `quantity` (shares) or `notional` (money, costs included) was asked for."""
+    return fields(entry, "id", "session", "symbol", "side", "quantity", "notional", "state")
 
 
 def run(entry: RunEntry) -> Row:
     """A run in its present state; `decider` is the kind of who decided, so that rules are never taken for a model."""
-    return {
-        "id": entry.id,
-        "kind": entry.kind,
-        "name": entry.name,
-        "label": entry.label,
-        "decider": "strategy" if entry.spec is not None and entry.spec.strategy is not None else "preset",
-        "session": entry.session and str(entry.session),
-        "started": entry.started.isoformat(),
-        "ended": entry.ended and entry.ended.isoformat(),
-        "outcome": entry.outcome,
-        "detail": entry.detail,
-    }
+    names = ("id", "kind", "name", "label", "session", "started", "ended", "outcome", "detail")
+    rules = entry.spec is not None and entry.spec.strategy is not None
+    return {**fields(entry, *names), "decider": "strategy" if rules else "preset"}
 
 
 def halt(stopped: Halted | None) -> Row | None:
     """A halt; None where the desk is not halted."""
-    return None if stopped is None else {"since": stopped.since.isoformat(), "reason": stopped.reason}
+    return None if stopped is None else fields(stopped, "since", "reason")
 
 
-def held(books: EquityPoint) -> dict[str, Row]:
+def held(at: EquityPoint) -> dict[str, Row]:
     """The positions at a close, by symbol; `gain` is the market value beyond the average cost."""
     found: dict[str, Row] = {}
-    for symbol, position in sorted(books.portfolio.positions.items()):
-        price = books.prices.get(symbol)
+    for symbol, position in sorted(at.portfolio.positions.items()):
+        price = at.prices.get(symbol)
         found[symbol] = {
             "quantity": plain(position.quantity),
             "price": None if price is None else money(price),

@@ -45,19 +45,12 @@ def session_document(reader: JournalReader, desk: str, run: str, outcome: str | 
         "desk": desk,
         "run": run,
         "session": str(entry.session),
-        "cycle": entry.cycle,
-        "started": entry.started.isoformat(),
-        "ended": entry.ended and entry.ended.isoformat(),
+        **row_json.fields(entry, "cycle", "started", "ended", "detail", "label"),
         "outcome": entry.outcome if outcome is None else outcome,
-        "detail": entry.detail,
         "halted": row_json.halt(halted(reader)),
-        "broker": {
-            "kind": entry.extra.get("broker", "simulated"),
-            "account": None if bound is None else bound.account,
-        },
+        "broker": {"kind": entry.extra.get("broker", "simulated"), "account": bound and bound.account},
         "mode": entry.extra.get("mode", TradingMode.AUTO),
         "preset": entry.name,
-        "label": entry.label,
         "decisions": row_json.decisions(reader.decisions(run), reader.opinions(run)),
         "orders": [_order(reader, known) for known in orders],
         "waiting": [known.order.id for known in orders if known.order.state is OrderState.INTENDED],
@@ -69,7 +62,7 @@ def session_document(reader: JournalReader, desk: str, run: str, outcome: str | 
         "before": None if books is None or before is None else _before(reader, before, books),
         **row_json.books(books),
         **row_json.per_owner(owners),
-        "model": None if entry.model is None else row_json.model_use(entry.model),
+        "model": entry.model and row_json.model_use(entry.model),
         "notes": list(_notes(reader, run)),
     }
 
@@ -128,13 +121,12 @@ def _since(before: EquityPoint | None, day: date, session: date | None) -> bool:
 
 def _cash_flow(flow: CashFlow) -> Row:
     """Cash, or shares, that moved without a trade, with the broker's words."""
-    return row_json.cash_flow(flow) | {"quantity": plain(flow.quantity), "words": flow.description or None}
+    return {**row_json.cash_flow(flow), **row_json.fields(flow, "quantity"), "words": flow.description or None}
 
 
 def _adoption(one: Adoption) -> Row:
     """A difference in which a person took the broker's side."""
-    sides = {"before": plain(one.before), "after": plain(one.after)}
-    return {"session": str(one.session), "what": one.symbol or "cash", **sides, "reason": one.reason}
+    return {**row_json.fields(one, "session", "before", "after", "reason"), "what": one.symbol or "cash"}
 
 
 def _order(reader: JournalReader, known: OrderEntry) -> Row:

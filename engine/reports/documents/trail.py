@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from datetime import date
 
 from engine.domain.chart import ChartSpec
-from engine.domain.decimal_text import money, plain
 from engine.domain.decision import Decision, DecisionKey, Outcome
 from engine.errors import MissingData
 from engine.journal.entries import AnswerEntry, OrderEntry, Recalled, Trail
@@ -57,11 +56,8 @@ def why_document(records: Records, made: Sequence[Decision], charts: Iterable[st
     return {
         **records.head,
         "run": key.run,
-        "symbol": key.symbol,
-        "session": str(key.session),
-        "label": run["label"],
-        "name": run["name"],
-        "decider": run["decider"],
+        **row_json.fields(key, "symbol", "session"),
+        **{name: run[name] for name in ("label", "name", "decider")},
         "decisions": [trail_row(trail(reader, one.key)) for one in made],
         "charts": list(charts),
         "earlier_cycles": _earlier(records, reader, key),
@@ -83,15 +79,10 @@ def trail_row(shown: Trail) -> Row:
     base, later = _closes(shown)
     return {
         **row_json.decision(made, shown.opinions),
-        "run": made.key.run,
-        "cycle": made.key.cycle,
-        "asked": {"action": made.proposal.action.value, "size": made.proposal.size, "rule": made.proposal.rule},
-        "cuts": [
-            {"rule": cut.rule, "asked": plain(cut.asked), "allowed": plain(cut.allowed), "reason": cut.reason}
-            for cut in made.cuts
-        ],
-        "unresolved_figures": list(made.unresolved_figures),
-        "evidence": list(made.evidence),
+        **row_json.fields(made.key, "run", "cycle"),
+        "asked": row_json.fields(made.proposal, "action", "size", "rule"),
+        "cuts": [row_json.fields(cut, "rule", "asked", "allowed", "reason") for cut in made.cuts],
+        **row_json.fields(made, "unresolved_figures", "evidence"),
         "recollections": [_recollection(one) for one in shown.recalled],
         "answers": [_answer(answer) for answer in shown.answers],
         "orders": [_order(entry, shown) for entry in shown.orders],
@@ -127,12 +118,7 @@ def _closes(shown: Trail) -> tuple[float | None, list[tuple[int, date, float]]]:
 
 def _recollection(one: Recalled) -> Row:
     names = ("id", "handle", "kind", "layer", "session", "recency", "relevancy", "importance", "score", "rank", "types")
-    return {
-        "owner": one.owner,
-        **row_json.fields(one.memory, *names),
-        "cited": one.cited,
-        "text": one.memory.text,
-    }
+    return {**row_json.fields(one, "owner", "cited"), **row_json.fields(one.memory, *names, "text")}
 
 
 def _answer(answer: AnswerEntry) -> Row:
@@ -140,20 +126,14 @@ def _answer(answer: AnswerEntry) -> Row:
     result = answer.result
     return {
         "owner": answer.key.owner,
-        **row_json.fields(answer, "agent", "view", "attempt", "outcome", "reason", "answer"),
+        **row_json.fields(answer, "agent", "view", "attempt", "outcome", "reason", "answer", "prompt_hash", "system"),
         "text": "" if answer.outcome == "answered" else result.text,
-        "model": result.model,
-        "cached": result.cached,
-        "input_tokens": result.usage.input_tokens,
-        "output_tokens": result.usage.output_tokens,
+        **row_json.fields(result, "model", "cached", "latency", "notes"),
+        **row_json.fields(result.usage, "input_tokens", "output_tokens"),
         "cost": None if result.cost is None else str(result.cost),
-        "latency": result.latency,
-        "notes": list(result.notes),
         "charts": [chart.title for chart in answer.charts],
         "charts_seen": answer.seen,
-        "prompt_hash": answer.prompt_hash,
-        "system": answer.system,
-        "messages": [{"role": message.role, "text": message.text} for message in answer.messages],
+        "messages": [row_json.fields(message, "role", "text") for message in answer.messages],
     }
 
 
@@ -161,9 +141,7 @@ def _order(entry: OrderEntry, shown: Trail) -> Row:
     return {
         **row_json.order(entry.order),
         "moves": [
-            {"time": move.time.isoformat(), "state": move.state.value, "detail": move.detail}
-            for move in shown.moves
-            if move.order_id == entry.order.id
+            row_json.fields(move, "time", "state", "detail") for move in shown.moves if move.order_id == entry.order.id
         ],
         "fills": [row_json.trade(fill) for fill in shown.fills if fill.order_id == entry.order.id],
     }
@@ -172,9 +150,5 @@ def _order(entry: OrderEntry, shown: Trail) -> Row:
 def _outcome(outcome: Outcome | None) -> Row | None:
     if outcome is None:
         return None
-    return {
-        "session": str(outcome.session),
-        "close": money(outcome.close),
-        "reward": float(outcome.reward),
-        "cumulative": float(outcome.cumulative),
-    }
+    rewards = {"reward": float(outcome.reward), "cumulative": float(outcome.cumulative)}
+    return {**row_json.fields(outcome, "session", "close"), **rewards}
