@@ -76,11 +76,6 @@ ALLOWED = {
 }
 """Names by file that keep a retired word, with the reason."""
 
-PENDING = (
-    "engine/reports/documents",
-)
-"""Folders and files whose names and docstrings are not done yet. It only shrinks."""
-
 QUESTIONS = frozenset(
     {"what", "who", "whose", "whom", "whoever", "whatever", "whether", "where", "wherever", "how", "why"}
 )
@@ -100,10 +95,6 @@ class Name:
         return f"{self.file}:{self.line} {self.text}"
 
 
-def pending(file: str) -> bool:
-    return any(file == part or file.startswith(f"{part}/") for part in PENDING)
-
-
 @cache
 def parsed() -> dict[str, ast.Module]:
     """Every module of the product by its path."""
@@ -111,12 +102,8 @@ def parsed() -> dict[str, ast.Module]:
     return {path.relative_to(ROOT).as_posix(): ast.parse(path.read_text(encoding="utf-8")) for path in paths}
 
 
-def sources() -> Iterator[tuple[str, ast.Module]]:
-    yield from ((file, tree) for file, tree in parsed().items() if not pending(file))
-
-
 def public_names() -> Iterator[Name]:
-    for file, tree in sources():
+    for file, tree in parsed().items():
         for part in file.removesuffix(".py").split("/"):
             yield Name(file, 1, part)
         yield from _names_in(file, tree.body)
@@ -168,7 +155,7 @@ def test_no_public_name_has_a_retired_word() -> None:
 def test_every_allowed_name_exists_and_has_a_reason() -> None:
     names = {(name.file, name.text) for name in public_names() if instead_of(name)}
     assert all(ALLOWED.values())
-    assert not [entry for entry in ALLOWED if entry not in names and not pending(entry[0])]
+    assert not [entry for entry in ALLOWED if entry not in names]
 
 
 @pytest.mark.parametrize(
@@ -188,7 +175,7 @@ def test_names_are_split_into_words(name: str, retired: bool) -> None:
 
 def test_no_docstring_opens_with_a_question() -> None:
     wrong = []
-    for file, tree in sources():
+    for file, tree in parsed().items():
         for node in ast.walk(tree):
             # Texts of attributes are docstrings too: they follow the assignment that they are of.
             text = node.value.value if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) else None

@@ -50,7 +50,7 @@ def number(text: str | None) -> Decimal | None:
 
 
 def cost(dollars: Decimal | None) -> str:
-    """What models cost: `free`, `$0.02`, `<$0.01`, `$?` where a price is not known."""
+    """The cost of models: `free`, `$0.02`, `<$0.01`, `$?` where a price is not known."""
     if dollars is None:
         return "$?"
     if not dollars:
@@ -74,7 +74,8 @@ def about(left: timedelta) -> str:
 
 
 def market_words(calendar: Calendar, now: datetime) -> tuple[bool, str]:
-    """Whether the market is open, and until or from when: (True, `OPEN 2h14m`), (False, `CLOSED 16h02m`)."""
+    """True where the market is open, with the time until it closes or opens: (True, `OPEN 2h14m`), (False,
+    `CLOSED 16h02m`)."""
     sessions = calendar.sessions(now.date() - timedelta(days=1), now.date() + WEEK)
     for session in sessions:
         opens, closes = calendar.opens_at(session), calendar.closes_at(session)

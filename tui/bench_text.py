@@ -45,8 +45,8 @@ def lines(bench: Bench, width: int, agents: bool) -> Iterator[str]:
         yield from wrapped(f"runs: {', '.join(bench.runs)} (see `paperdesk report --run ID`)", width)
 
 
-def verdict(cell: Cell) -> str:
-    """How our figure stands to the printed one, in a word; empty where only one of them is there."""
+def closeness(cell: Cell) -> str:
+    """Our figure against the printed one, in a word; empty where only one of them is there."""
     if cell.ours is None:
         return "none"
     if cell.paper is None:
@@ -69,7 +69,7 @@ def _by_cell(name: str, cells: Sequence[Cell], notes: dict[str, int]) -> Iterato
             _ours(cell, cell.ours),
             "-" if cell.paper is None else f"{cell.paper:f}",
             "-" if cell.rel_diff is None else f"{cell.rel_diff:+.3%}",
-            verdict(cell),
+            closeness(cell),
             "" if cell.note is None else f"[{notes[cell.note]}]",
         ]
         for cell in cells
@@ -159,7 +159,7 @@ def _averages(found: Sequence[Average], width: int) -> Iterator[str]:
 
 
 def _summary(cells: Sequence[Cell]) -> str:
-    words = [verdict(cell) for cell in cells if cell.paper is not None]
+    words = [closeness(cell) for cell in cells if cell.paper is not None]
     printed, near, none = (words.count(word) for word in ("as printed", "close", "none"))
     off = len(words) - printed - near - none
     return (

@@ -1,4 +1,4 @@
-"""What standard output can show, and text that it takes: width, colour, characters."""
+"""Standard output: its width, colours and characters, and the text that is printed there."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Console:
 
 
 def standard_output() -> Console:
-    """What standard output is now: a terminal's size and colours (NO_COLOR and a dumb terminal have none)."""
+    """Standard output as it is now: a terminal's size and colours (NO_COLOR and a dumb terminal have none)."""
     terminal = sys.stdout.isatty()
     width = max(40, min(160, shutil.get_terminal_size((PLAIN_WIDTH, 24)).columns)) if terminal else PLAIN_WIDTH
     colour = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
@@ -57,7 +57,7 @@ def standard_output() -> Console:
 
 
 def show(text: str) -> None:
-    """Prints text on standard output; what its encoding does not take becomes a question mark."""
+    """Print text on standard output; what its encoding does not take becomes a question mark."""
     encoding = sys.stdout.encoding or "utf-8"
     click.echo(text.encode(encoding, "replace").decode(encoding), color=True)
 

@@ -20,7 +20,7 @@ class Interruption:
         self._before: Any = None
 
     def requested(self) -> bool:
-        """Whether to stop soon."""
+        """True once a stop was requested."""
         return self._pressed
 
     def __enter__(self) -> Self:

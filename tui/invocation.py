@@ -1,4 +1,4 @@
-"""What every command is called with: config, desk, run and debug, before or after the command's name."""
+"""Global options of a call: config, desk, run and debug, before or after the command's name."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class Invocation:
 
     @property
     def configured(self) -> bool:
-        """Whether a flag, the environment or a file says anything. Where nothing does, the defaults hold, and reading
-        and checking them, which takes a tenth of a second, can be left out."""
+        """True where a flag, the environment or a file sets anything. Where nothing does, the defaults hold, and
+        reading and checking them, which takes a tenth of a second, can be left out."""
         from engine import places
 
         if self.config_file or self.desk:
@@ -108,7 +108,7 @@ class Invocation:
 
 
 def _check_broker(loaded: Loaded) -> None:
-    """Raises ConfigError for a broker that is not registered."""
+    """Raise ConfigError for a broker that is not registered."""
     from connectors.wiring.broker import broker_of
     from engine.errors import ConfigError
 
@@ -119,7 +119,7 @@ def _check_broker(loaded: Loaded) -> None:
 
 
 def desk_options(function: F) -> F:
-    """Adds --config, --desk, --run and --debug to a command, and hands it an Invocation as `invocation`."""
+    """Add --config, --desk, --run and --debug to a command, which gets an Invocation as `invocation`."""
 
     @click.option("--config", "config_file", metavar="FILE", help="Configuration file instead of the usual one.")
     @click.option("--desk", metavar="NAME", help="Desk to work on.")

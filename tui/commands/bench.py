@@ -121,7 +121,7 @@ def _specs(text: str) -> tuple[str, ...]:
 
 
 def _agreed(services: Services, prepared: PreparedBench, yes: bool) -> bool:
-    """Whether to go on: says what the models of a bench will be asked, and asks where a person can answer."""
+    """True to go on: print what the models of a bench will be asked, and ask where a person can answer."""
     from engine.app.bench.forecast import forecast, is_free
 
     if all(is_free(services, job) for job in prepared.jobs):

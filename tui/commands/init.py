@@ -169,7 +169,7 @@ def _model(text: str) -> str:
 
 
 def _check(text: str) -> None:
-    """What is written can be read: the same models that read it say so."""
+    """Raise ConfigError for a text that cannot be read back as a configuration."""
     from pydantic import ValidationError
 
     from engine.config import Config
@@ -183,7 +183,7 @@ def _check(text: str) -> None:
 
 
 def _write(file: Path, text: str) -> None:
-    """Writes the file whole or not at all, readable by its owner alone."""
+    """Write the file whole or not at all, readable by its owner alone."""
     fresh = file.with_name(f"{file.name}.new")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)

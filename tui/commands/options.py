@@ -184,7 +184,7 @@ class RunFlags:
 
 
 def run_options(function: F) -> F:
-    """Adds the flags of a run to a command, and hands it a RunFlags as `flags`."""
+    """Add the flags of a run to a command, which gets a RunFlags as `flags`."""
 
     @click.option("--symbols", metavar="A,B", help="Symbols to trade (default: the desk's).")
     @click.option("--from", "first", type=DAY, metavar="DATE", help="First session that fills and is valued.")

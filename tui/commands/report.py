@@ -37,7 +37,7 @@ def report_command(
     out: str | None,
     as_json: bool,
 ) -> None:
-    """Writes what a backtest came to, as it was kept in the run's journal: the run and its data are not needed again.
+    """Writes the result of a backtest as its journal has it: the run and its data are not needed again.
 
     Without --run it is the latest backtest. With --session it is the desk's run of a session as its journal has it now,
     in md or json: what was decided and why, ordered, filled, held and noticed. A daily run leaves the same beside the
@@ -94,7 +94,7 @@ def _format(chosen: str | None, as_json: bool, table: str | None, target: Path |
 
 
 def _is_of_the_desk(run: str | None) -> bool:
-    """Whether a run that is named is a desk's: there is no backtest of that name."""
+    """True for the name of a desk's run: there is no backtest of that name."""
     from engine import places
 
     return run is not None and run.startswith(("daily-", "session-")) and not places.run_journal(run).is_file()

@@ -29,7 +29,7 @@ _LINE = "{:<10}  {:<19}  {:>6}  {:>5}  {:>11}  {:>11}  {:>6}"
 
 
 def refuse_simulated(desk: str) -> None:
-    """Raises ConfigError for a desk with books of the simulated market: an account needs a desk of its own."""
+    """Raise ConfigError for a desk with books of the simulated market: an account needs a desk of its own."""
     from engine.app.desk_journal import DeskJournal
 
     with DeskJournal(desk) as journal:

@@ -9,8 +9,8 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Self
+from contextlib import ExitStack, suppress
+from typing import TYPE_CHECKING, Self
 
 import click
 
@@ -21,6 +21,7 @@ from engine.messages.events import (
     DecisionMade,
     Event,
     Noticed,
+    OpinionFormed,
     OrderFilled,
     OrderMoved,
     RunFinished,
@@ -28,60 +29,72 @@ from engine.messages.events import (
     SessionSettled,
     to_plain,
 )
+from engine.reports.documents import row_json
 from tui.invocation import Invocation
 from tui.live import live_line
 from tui.state import DeskState, Line, after
 
 if TYPE_CHECKING:
-    from types import FrameType, TracebackType
+    from types import FrameType
 
     from engine.services import Services
 
 SCHEMA = 1
-TOLD = (RunStarted, DecisionMade, OrderMoved, OrderFilled, SessionSettled, Noticed, RunFinished)
+PRINTED = (
+    RunStarted,
+    OpinionFormed,
+    DecisionMade,
+    OrderMoved,
+    OrderFilled,
+    SessionSettled,
+    Noticed,
+    RunFinished,
+)
 """Events that are lines of JSON; what agents say on the way stands in the journal."""
 
-AT_ONCE = 1.8
-"""Seconds that Ctrl-C leaves for ending; what is in flight then is looked up by the next run."""
-IN_PEACE = 20.0
-"""Seconds that SIGTERM leaves: longer than the answer to an order may take."""
+CTRL_C_SECONDS = 1.8
+"""Time that Ctrl-C leaves for ending; what is in flight then is looked up by the next run."""
+SIGTERM_SECONDS = 20.0
+"""Time that SIGTERM leaves: longer than the answer to an order may take."""
 
 
 def run(invocation: Invocation, as_json: bool) -> None:
-    """Watches over the desk until it is told to end. Raises Interrupted after Ctrl-C; SIGTERM is the ordinary end."""
+    """Watch over the desk until a signal ends it. Raises Interrupted after Ctrl-C; SIGTERM is the ordinary end."""
     if invocation.run is not None:
         raise UsageError("--run names a run that is there; --watch makes its own: leave one of them out")
-    with Stopping() as stopping:
-        asyncio.run(_watch(invocation.services(), Lines(as_json), stopping))
-    if stopping.came is signal.SIGINT:
+    with _Signals() as signals:
+        asyncio.run(_watch(invocation.services(), _Lines(as_json), signals))
+    if signals.received is signal.SIGINT:
         raise Interrupted("the watch ends; what was done is kept")
 
 
-class Lines:
-    """Prints what happens, a line each: for a person, or as JSON. A reader that goes away ends the watch."""
+class _Lines:
+    """Prints events and messages, a line each: for a person, or as JSON. A reader that goes away ends the watch."""
 
     def __init__(self, as_json: bool) -> None:
         self._as_json = as_json
         self._state = DeskState()
-        self.gone: Callable[[], None] = lambda: None
+        self.stop: Callable[[], None] = lambda: None
 
-    def happened(self, event: Event) -> None:
-        """A run did something, or the watch has something to say."""
+    def on_event(self, event: Event) -> None:
+        """Print an event of a run, or a notice of the watch."""
         if self._as_json:
-            if isinstance(event, TOLD):
+            if isinstance(event, PRINTED):
                 self._print(json.dumps({"schema": SCHEMA, **to_plain(event)}))
             return
         before = self._state.lines
         self._state = after(self._state, event)
         if self._state.lines is not before:
-            self._print(_words(self._state.lines[-1]))
+            self._print(_line_text(self._state.lines[-1]))
 
-    def heard(self, heard: FeedMessage) -> None:
-        """The feed told something."""
-        line = live_line(heard)
+    def on_message(self, message: FeedMessage) -> None:
+        """Print a message of the feed that a person should see."""
+        line = live_line(message)
         if line is None:
             return
-        self._print(json.dumps({"schema": SCHEMA, **_plain(heard)}) if self._as_json else _words(line))
+        content = row_json.fields(message, *type(message).__dataclass_fields__)
+        document = {"schema": SCHEMA, "type": type(message).__name__, **content}
+        self._print(json.dumps(document) if self._as_json else _line_text(line))
 
     def _print(self, text: str) -> None:
         try:
@@ -89,75 +102,56 @@ class Lines:
             sys.stdout.flush()
         except BrokenPipeError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            self.gone()
+            self.stop()
 
 
-def _words(line: Line) -> str:
+def _line_text(line: Line) -> str:
     mark = {"error": "ERROR ", "warning": "! "}.get(line.level, "")
     return f"{line.time:%Y-%m-%d %H:%M:%S}  {mark}{line.text}"
 
 
-def _plain(heard: FeedMessage) -> dict[str, Any]:
-    """What a feed told as JSON's own types, its kind under `type`."""
-    plain: dict[str, Any] = {"type": type(heard).__name__}
-    for name in type(heard).__dataclass_fields__:
-        value = getattr(heard, name)
-        plain[name] = (
-            value if isinstance(value, str) else list(value) if isinstance(value, tuple) else value.isoformat()
-        )
-    return plain
-
-
-class Stopping:
-    """A context in which Ctrl-C and SIGTERM are wishes: `wished` is called at the first. What has not ended after a
-    while, or at the second Ctrl-C, is left: a thread looks to that, since the loop itself may be held up."""
+class _Signals:
+    """A context in which Ctrl-C and SIGTERM request a stop: `stop` is called at the first. A run that has not ended
+    after a while, or at the second Ctrl-C, is left by a thread, since the loop itself may be held up."""
 
     def __init__(self) -> None:
-        self.came: signal.Signals | None = None
-        self.wished: Callable[[], None] = lambda: None
-        self._before: dict[int, Any] = {}
-        self._late: list[threading.Timer] = []
+        self.received: signal.Signals | None = None
+        self.stop: Callable[[], None] = lambda: None
+        self._undo = ExitStack()
 
     def __enter__(self) -> Self:
-        self._before = {number: signal.signal(number, self._heard) for number in (signal.SIGINT, signal.SIGTERM)}
+        for number in (signal.SIGINT, signal.SIGTERM):
+            self._undo.callback(signal.signal, number, signal.signal(number, self._on_signal))
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
-        for timer in self._late:
-            timer.cancel()
+    def __exit__(self, *error: object) -> None:
+        self._undo.close()
 
-    def _heard(self, number: int, frame: FrameType | None) -> None:
-        again, self.came = self.came is not None, signal.Signals(number)
-        patience = AT_ONCE if self.came is signal.SIGINT else IN_PEACE
-        timer = threading.Timer(0 if again else patience, _leave, (130 if self.came is signal.SIGINT else 0,))
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        again, self.received = self.received is not None, signal.Signals(number)
+        code, patience = (130, CTRL_C_SECONDS) if self.received is signal.SIGINT else (0, SIGTERM_SECONDS)
+        timer = threading.Timer(0 if again else patience, _leave, (code,))
         timer.daemon = True
         timer.start()
-        self._late.append(timer)
-        self.wished()
+        self._undo.callback(timer.cancel)
+        self.stop()
 
 
-async def _watch(services: Services, lines: Lines, stopping: Stopping) -> None:
-    """Watches until that is wished, or nobody reads any more. Raises what ends a watch."""
-    loop, told = asyncio.get_running_loop(), asyncio.Event()
+async def _watch(services: Services, lines: _Lines, signals: _Signals) -> None:
+    """Watch until a stop is requested, or nobody reads any more. Raises what ends a watch."""
+    loop, stopped = asyncio.get_running_loop(), asyncio.Event()
 
     def stop() -> None:
-        loop.call_soon_threadsafe(told.set)
+        loop.call_soon_threadsafe(stopped.set)
 
-    stopping.wished = lines.gone = stop
-    if stopping.came is not None:
+    signals.stop = lines.stop = stop
+    if signals.received is not None:
         return
-    watching, end = (
-        asyncio.create_task(DeskWatch(services, lines.happened, lines.heard).run()),
-        asyncio.create_task(told.wait()),
-    )
+    watching = asyncio.create_task(DeskWatch(services, lines.on_event, lines.on_message).run())
+    end = asyncio.create_task(stopped.wait())
     await asyncio.wait({watching, end}, return_when=asyncio.FIRST_COMPLETED)
     end.cancel()
-    if not watching.done():
-        watching.cancel()
+    watching.cancel()
     with suppress(asyncio.CancelledError):
         await watching
 

@@ -48,8 +48,8 @@ def why_command(
     without: str | None,
     as_json: bool,
 ) -> None:
-    """Prints the whole trail of one decision: what was decided and why, what the limits cut, each agent's word, the
-    order and its life, and what came of it.
+    """Prints the whole trail of one decision: what was decided and why, what the limits cut, each agent's answer,
+    the order and its life, and the outcome.
 
     DATE is the decision session: the last one whose data was read. Where the desk has not run, the latest backtest is
     looked into.

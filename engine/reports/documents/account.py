@@ -91,7 +91,7 @@ def measured_closes(records: Records, points: Sequence[EquityPoint]) -> tuple[li
 
 
 def in_an_account(records: Records) -> bool:
-    """Whether the closes are those of an account at a broker, which has values of its own for them."""
+    """True where the closes are those of an account at a broker, which has values of its own for them."""
     return records.kind != "backtest" and records.reader is not None and records.reader.account() is not None
 
 

@@ -91,7 +91,7 @@ def as_text(content: Mapping[str, Any]) -> str:
 
 
 def _settings(spec: RunSpec) -> Document:
-    """What a run was told beyond its window; null where the convention or the configuration decided."""
+    """The settings of a run beyond its window; null where the convention or the configuration decided."""
     demo = f"demo market, seed {spec.data.demo_seed}"
     costs = {"commission": spec.commission, "slippage_bp": spec.slippage_bp}
     return {
@@ -115,7 +115,7 @@ def _extent(stretch: Stretch) -> Document:
 
 
 def _baseline(stretch: Stretch, measure: Measure, held: Stretch | None) -> Document:
-    """What stands beside the run; `equity` has a value for each of the run's sessions."""
+    """A run for comparison; `equity` has a value for each of the run's sessions."""
     return {
         "initial_value": money(stretch.initial_value),
         "final_value": money(stretch.equity[-1].value if stretch.equity else stretch.initial_value),

@@ -44,7 +44,7 @@ class OpenOrder:
 
     @property
     def waits(self) -> bool:
-        """Whether it waits for approval."""
+        """True where it waits for approval."""
         return self.state is Waiting.APPROVAL
 
 

@@ -22,9 +22,9 @@ def backup_document(head: Row, to: Path, size: int) -> Row:
     return {**head, "backup": str(to), "bytes": size}
 
 
-def restored_document(head: Row, copy: Path, kept: Path | None) -> Row:
-    """A copy that was put in the journal's place; `kept` is the file with what was there before."""
-    return {**head, "backup": str(copy), "kept": kept and str(kept)}
+def restored_document(head: Row, copy: Path, previous: Path | None) -> Row:
+    """A copy that was put in the journal's place; `previous` is the file with what was there before."""
+    return {**head, "backup": str(copy), "kept": previous and str(previous)}
 
 
 def journal_head(desk: str, run: str | None, path: Path) -> Row:

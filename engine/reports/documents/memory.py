@@ -34,7 +34,7 @@ class MemoryFilter:
     session: date | None = None
 
     def keeps(self, one: ScoredRecord) -> bool:
-        """Whether a memory fits."""
+        """True for a memory that fits."""
         record = one.record
         return (
             self.symbol in (None, record.symbol)

@@ -27,7 +27,7 @@ At = int | date | None
 """A point in a journal: an event's number, a session that was settled and decided, or (None) now."""
 
 PROBED = 30
-"""How many of the latest backtests are searched for one that has what is wanted."""
+"""The number of latest backtests that are searched for one that has what is wanted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,7 +168,7 @@ def latest_backtests(most: int = 5) -> list[str]:
 
 
 def has_decisions(reader: JournalReader) -> bool:
-    """Whether a journal has any decision."""
+    """True for a journal with any decision."""
     return reader.counts()["decisions"] > 0
 
 

@@ -80,23 +80,23 @@ def _plain(field: Field) -> str | list[str]:
     return field if isinstance(field, str) else list(field)
 
 
-def parity_document(records: Records, found: Parity) -> Row:
+def parity_document(records: Records, parity: Parity) -> Row:
     """Decisions and orders of then and of the replay, and where today's data are not what was seen."""
-    then = row_json.run(found.run)
+    then = row_json.run(parity.run)
     return {
         **records.head,
-        "run": found.run.id,
-        "session": str(found.session),
+        "run": parity.run.id,
+        "session": str(parity.session),
         "then": {name: then[name] for name in ("label", "name", "decider")},
-        "replayed": {"label": found.label},
-        "same": found.same,
-        "decisions": [_decision(one) for one in found.comparisons],
-        "orders": found.orders,
+        "replayed": {"label": parity.label},
+        "same": parity.same,
+        "decisions": [_decision(one) for one in parity.comparisons],
+        "orders": parity.orders,
         "order_changes": [
             {"order": change.what, "then": _text(change.stood), "replayed": _text(change.now)}
-            for change in found.order_changes
+            for change in parity.order_changes
         ],
-        "data": list(found.data),
+        "data": list(parity.data),
     }
 
 

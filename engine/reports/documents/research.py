@@ -117,7 +117,7 @@ def _cell(cell: Cell) -> Row:
     }
 
 
-def tune_document(spec: RunSpec, metric: str | None, test: tuple[date, date] | None, found: Sequence[Tuned]) -> Row:
+def tune_document(spec: RunSpec, metric: str | None, test: tuple[date, date] | None, results: Sequence[Tuned]) -> Row:
     """The parameters that were found for each symbol by a metric (None: the convention's own); `test` is the later
     window that they were measured in."""
     return {
@@ -129,7 +129,7 @@ def tune_document(spec: RunSpec, metric: str | None, test: tuple[date, date] | N
         "to": spec.last.isoformat(),
         "test_from": None if test is None else test[0].isoformat(),
         "test_to": None if test is None else test[1].isoformat(),
-        "interrupted": any(tuned.interrupted for tuned in found),
+        "interrupted": any(tuned.interrupted for tuned in results),
         "tuned": [
             {
                 "symbol": tuned.symbol,
@@ -138,6 +138,6 @@ def tune_document(spec: RunSpec, metric: str | None, test: tuple[date, date] | N
                 "out_of_sample": None if tuned.out_of_sample is None else asdict(tuned.out_of_sample),
                 "trials": tuned.trials,
             }
-            for tuned in found
+            for tuned in results
         ],
     }

@@ -95,7 +95,7 @@ def decision(made: Decision, opinions: Sequence[Opinion]) -> Row:
 
 
 def model_use(use: ModelUse) -> Row:
-    """What models were asked and what it cost in USD."""
+    """The use of models, and its cost in USD."""
     return fields(use, "spec", "calls", "cached_calls", "abstentions", "input_tokens", "output_tokens", "cost")
 
 

@@ -115,7 +115,7 @@ def _before(reader: JournalReader, before: EquityPoint, books: EquityPoint) -> R
 
 
 def _since(before: EquityPoint | None, day: date, session: date | None) -> bool:
-    """Whether a day lies after the close before a session and not after the session."""
+    """True for a day that lies after the close before a session and not after the session."""
     return session is not None and day <= session and (before is None or day > before.session)
 
 
@@ -149,7 +149,7 @@ def _skipped(reader: JournalReader, entry: RunEntry) -> Iterator[date]:
 
 
 def _notes(reader: JournalReader, run: str) -> Iterator[Mapping[str, Any]]:
-    """What was noticed while it ran, and noted of it since; each once, however often the run was begun."""
+    """Notices from while it ran, and notes on it since; each once, however often the run was begun."""
     noticed = [(event.level, event.text) for event in events_of(reader, run) if isinstance(event, Noticed)]
     noticed += [(note.level, note.text) for note in reader.notes(run)]
     for level, text in dict.fromkeys(noticed):

@@ -62,12 +62,12 @@ class AgentModel:
 
     @property
     def key_missing(self) -> bool:
-        """Whether its service needs a key that is not there."""
+        """True where its service needs a key that is not there."""
         return bool(self.key_variable) and not os.environ.get(self.key_variable)
 
 
 def is_healthy(findings: Sequence[Finding]) -> bool:
-    """Whether no check failed."""
+    """True where no check failed."""
     return all(finding.state != FAIL for finding in findings)
 
 
@@ -125,7 +125,7 @@ def _capabilities(result: Capabilities | PaperdeskError) -> Row:
 
 
 def has_answered(result: Capabilities | PaperdeskError) -> bool:
-    """Whether a model that was asked has answered."""
+    """True for a model that has answered."""
     return not isinstance(result, Exception) and result.failure is None
 
 
