@@ -16,7 +16,7 @@ from memory.lancedb_store import LanceStore
 from memory.ports import Store
 from memory.recall import LayeredMemory, reembed
 from memory.record import Cause, Item, Layer, MemoryRecord, State, Touch
-from tests.memory.desk_of_words import ChosenVectors
+from tests.memory.chosen_vectors import ChosenVectors
 
 EMBEDDER = ChosenVectors()
 

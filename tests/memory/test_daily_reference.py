@@ -7,8 +7,8 @@ import random
 import pytest
 
 from memory.record import Item
+from tests.memory.chosen_vectors import memory
 from tests.memory.daily_reference import DailyReference
-from tests.memory.desk_of_words import memory
 
 DAYS = 500
 KINDS = ("news", "news", "news", "8-K", "10-Q", "10-K", "macro", "reflection")

@@ -13,7 +13,7 @@ from memory.lifecycle import advance
 from memory.presets import PRESETS, preset_named
 from memory.recall import LayeredMemory
 from memory.record import Item, Layer, State, record_id
-from tests.memory.desk_of_words import memory, news
+from tests.memory.chosen_vectors import memory, news
 
 Check = Callable[..., None]
 

@@ -22,7 +22,7 @@ from memory.errors import (
 from memory.in_memory_store import InMemoryStore
 from memory.lancedb_store import LanceStore
 from memory.recall import LayeredMemory
-from tests.memory.desk_of_words import ChosenVectors, news
+from tests.memory.chosen_vectors import ChosenVectors, news
 from tests.memory.writing_process import EMBEDDER, live
 
 REPO = Path(__file__).resolve().parent.parent.parent
@@ -238,7 +238,7 @@ from pathlib import Path
 from memory.errors import StoreFull
 from memory.lancedb_store import LanceStore
 from memory.recall import LayeredMemory
-from tests.memory.desk_of_words import news
+from tests.memory.chosen_vectors import news
 from tests.memory.writing_process import EMBEDDER
 
 memory = LayeredMemory(LanceStore(Path(sys.argv[1]), EMBEDDER, writing=True), EMBEDDER, "finagent")

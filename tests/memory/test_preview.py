@@ -9,7 +9,7 @@ import pytest
 from memory.presets import PRESETS, preset_named
 from memory.preview import lifetimes, lives, preview, steps_to_purge, without_demotion
 from memory.record import Item, Layer
-from tests.memory.desk_of_words import memory
+from tests.memory.chosen_vectors import memory
 
 
 def spans(name: str, *, sinking: bool = True) -> dict[str, tuple[float, float]]:

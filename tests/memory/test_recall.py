@@ -17,7 +17,7 @@ from memory.projection import similarity
 from memory.recall import LayeredMemory
 from memory.record import MARKET, Cause, Item, Layer
 from tests.bench.bench_memory import texts
-from tests.memory.desk_of_words import ChosenVectors, memory, news
+from tests.memory.chosen_vectors import ChosenVectors, memory, news
 
 WORDS = [f"text {n}" for n in range(400)]
 QUERIES = {"short-term": "query one", "long-term": "query two", "reports": "query three"}

@@ -12,7 +12,7 @@ from pathlib import Path
 from memory.lancedb_store import LanceStore
 from memory.recall import LayeredMemory
 from memory.record import Item
-from tests.memory.desk_of_words import ChosenVectors
+from tests.memory.chosen_vectors import ChosenVectors
 
 EMBEDDER = ChosenVectors()
 

@@ -58,7 +58,7 @@ def test_the_leaking_preset_ends_with_one(capsys: pytest.CaptureFixture[str]) ->
     assert made["findings"]
 
 
-def test_the_text_says_both_verdicts_in_words(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_text_names_both_outcomes(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(*WINDOW, "--strategy", "macd", "--param", "fast=5", "--cuts", "2") == 0
     clean = capsys.readouterr().out
     assert "Truncation     passed: 2 cuts" in clean

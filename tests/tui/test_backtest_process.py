@@ -42,7 +42,7 @@ def test_a_run_is_heard_to_its_end(targets: ModuleType) -> None:
     assert state.label == "rules, not a language model"
 
 
-def test_a_run_stops_at_a_word_and_keeps_what_was_done(targets: ModuleType) -> None:
+def test_a_run_stops_at_a_command_and_keeps_what_was_done(targets: ModuleType) -> None:
     process = BacktestProcess("one", _spec(), targets.slow)
     process.start()
     deadline = time.monotonic() + 60

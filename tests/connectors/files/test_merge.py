@@ -144,7 +144,7 @@ def test_a_log_that_is_damaged_or_of_a_later_program_is_no_obstacle(tmp_path: Pa
         assert FetchLog(tmp_path).of("AAA") == SymbolRequests()
 
 
-def test_news_of_other_hands_stays_to_the_letter(tmp_path: Path) -> None:
+def test_news_of_other_origin_stays_to_the_letter(tmp_path: Path) -> None:
     path = tmp_path / "AAA.jsonl"
     own = '{"date": "2024-01-02", "headline": "mine", "summary": "mine"}'
     path.write_text(own)

@@ -193,7 +193,7 @@ def _filings_ahead(door: MarketAsOf, symbol: str, after: datetime) -> Sequence[A
         ("filings", _filings_ahead, "filings"),
     ],
 )
-def test_a_door_that_is_off_by_one_is_caught(
+def test_data_access_that_is_off_by_one_is_caught(
     monkeypatch: pytest.MonkeyPatch, method: str, mutant: Callable[..., Any], source: str
 ) -> None:
     monkeypatch.setattr(MarketAsOf, method, mutant)
@@ -205,7 +205,7 @@ def test_a_door_that_is_off_by_one_is_caught(
     assert any(source in finding for finding in found.findings)
 
 
-def test_a_leak_through_the_books_is_caught_though_the_door_is_sound(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_leak_through_the_books_is_caught_though_data_access_is_sound(monkeypatch: pytest.MonkeyPatch) -> None:
     honest = loop.build_turn
 
     async def a_session_late(context: Any, moment: Any, history: Any) -> Any:

@@ -65,7 +65,7 @@ def prompts(run: str, agent: str) -> dict[date, str]:
     }
 
 
-def test_the_users_words_stand_in_the_decisions_prompt(notes: str) -> None:
+def test_the_users_texts_are_in_the_decisions_prompt(notes: str) -> None:
     told = config(
         {"guidance": notes},
         profile={"tmbk": "Bakes bread.\nSector: food."},

@@ -146,7 +146,7 @@ def test_figures_of_a_folder_are_those_of_the_market_that_wrote_them(folder: Pat
         asyncio.run(load_macro(services(Config()), data, date(2024, 2, 13)))
 
 
-def test_an_audit_counts_them_and_catches_a_door_that_is_a_release_early(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_audit_counts_them_and_catches_data_access_that_is_a_release_early(monkeypatch: pytest.MonkeyPatch) -> None:
     clean = run_audit(services(Config(), NOON), replace(SPEC, preset="tradinggpt"), 2)
     assert clean.outcome == "clean"
     assert len(clean.inputs["macro"].items) >= 3

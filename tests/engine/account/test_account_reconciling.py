@@ -83,7 +83,7 @@ def test_an_account_that_holds_shares_halts_a_new_desk_until_they_are_adopted(tm
     assert quick_check(desk.journal) == ()
 
 
-def test_a_trade_by_hand_halts_names_both_sides_and_is_adopted_on_the_record(tmp_path: Path) -> None:
+def test_an_outside_trade_halts_names_both_sides_and_is_adopted_on_the_record(tmp_path: Path) -> None:
     desk = Desk(folder=tmp_path)
     desk.run()
     by_hand(desk, "GONE", qty="5")

@@ -271,7 +271,7 @@ async def test_a_halt_waits_neither_for_a_paused_cycle_nor_for_orders_that_are_b
     await serving
 
 
-async def test_words_stand_in_the_order_they_were_said_and_are_sent_together(tmp_path: Path) -> None:
+async def test_commands_are_written_in_the_order_they_were_given_and_sent_together(tmp_path: Path) -> None:
     journal, sent = tmp_path / "desk.db", []
     wanted = {"o1": False} | {f"o{n}": True for n in range(2, 12)}
 
@@ -294,7 +294,7 @@ async def test_words_stand_in_the_order_they_were_said_and_are_sent_together(tmp
     await serving
 
 
-async def test_a_word_said_before_the_end_is_still_written(tmp_path: Path) -> None:
+async def test_a_command_given_before_the_end_is_still_written(tmp_path: Path) -> None:
     journal = tmp_path / "desk.db"
     desk = DeskRunner(Bus(), Cycles().run, Noon(), journal, nothing)
     desk.send(Halt("leaving"))
@@ -324,7 +324,7 @@ async def test_a_run_that_is_at_work_keeps_the_answer_for_later_and_is_noticed(t
     await serving
 
 
-async def test_a_word_that_came_too_late_for_the_cycle_is_carried_out_after_it(tmp_path: Path) -> None:
+async def test_a_command_that_came_too_late_for_the_cycle_is_carried_out_after_it(tmp_path: Path) -> None:
     journal, cycles, tried, sent = tmp_path / "desk.db", Cycles(held=True), asyncio.Event(), list[int]()
 
     async def submit(publish: Publish) -> None:

@@ -96,7 +96,7 @@ def test_an_open_reader_sees_another_processs_halt_while_a_writer_is_open(journa
         assert controls.halted(reader) == controls.Halted(minutes(1), "from elsewhere")
 
 
-def test_a_word_waits_for_the_write_lock_and_then_stands(journal: Path) -> None:
+def test_an_approval_waits_for_the_write_lock_and_is_then_written(journal: Path) -> None:
     with closing(sqlite3.connect(journal, check_same_thread=False, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         release = Timer(0.3, lambda: other.execute("COMMIT"))
@@ -108,7 +108,7 @@ def test_a_word_waits_for_the_write_lock_and_then_stands(journal: Path) -> None:
         assert controls.halted(reader) == controls.Halted(NOW)
 
 
-def test_the_last_word_on_an_order_counts(journal: Path) -> None:
+def test_the_last_answer_on_an_order_counts(journal: Path) -> None:
     controls.approve(journal, ["o1", "o2"], minutes(1))
     controls.veto(journal, ["o2", "o3"], minutes(2), "too much")
     controls.approve(journal, ["o3"], minutes(3))
@@ -135,7 +135,7 @@ def test_only_orders_that_were_never_handed_over_wait(journal: Path) -> None:
         assert [entry.order.id for entry in reader.orders(open_only=True)] == ["o1", "o2"]
 
 
-def test_a_word_on_an_order_that_was_sent_is_not_taken(journal: Path) -> None:
+def test_an_answer_on_an_order_that_was_sent_is_not_taken(journal: Path) -> None:
     with JournalWriter(journal) as writer:
         writer.order_intended(order("o1"))
         assert controls.carry_out(journal, Approve("o1"), NOW) == "approved: o1"

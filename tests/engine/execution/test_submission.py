@@ -108,7 +108,7 @@ def test_halted_in_the_middle_the_rest_stays_meant_and_a_resumed_run_asks_nobody
     assert states(desk) == {"AAA": OrderState.ACKNOWLEDGED, "BBB": OrderState.ACKNOWLEDGED}
 
 
-def test_a_word_while_the_last_question_is_asked_still_counts(tmp_path: Path) -> None:
+def test_a_veto_while_the_last_question_is_asked_still_counts(tmp_path: Path) -> None:
     desk = Desk(folder=tmp_path, script=both)
     desk.wrap = lambda inner: watching
     # settle: account twice, open orders once; every gate: account once, open orders once.

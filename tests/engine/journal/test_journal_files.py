@@ -234,7 +234,7 @@ def test_an_unsound_backup_replaces_nothing(path: Path, tmp_path: Path, now: dat
     assert count(path) == 200
 
 
-def test_looking_loads_nothing_heavy(path: Path, now: datetime) -> None:
+def test_reading_loads_nothing_heavy(path: Path, now: datetime) -> None:
     filled(path, now, 1)
     code = """
 import sys

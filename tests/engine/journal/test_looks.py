@@ -75,7 +75,7 @@ def test_an_ablation_is_one_whoever_ran_it() -> None:
     assert (look.kind, look.name) == (LookKind.ABLATION, "finvision")
 
 
-def test_equal_looks_of_one_occasion_count_once_and_the_index_is_outside_of_the_runs(
+def test_equal_looks_of_one_run_count_once_and_the_index_is_outside_of_the_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(places.HOME, str(tmp_path))

@@ -71,7 +71,7 @@ sessions = st.sampled_from(list(DAYS[5:-5]))
 
 
 @given(sessions)
-def test_a_cut_market_ends_at_its_moment_and_the_door_shows_the_same(session: date) -> None:
+def test_a_cut_market_ends_at_its_moment_and_data_access_shows_the_same(session: date) -> None:
     now = decision_time(XNYS, session)
     cut = MARKET.cut(now)
     assert cut.histories["SHARE"].session(-1) == session

@@ -296,7 +296,7 @@ async def test_a_repaired_answer_counts() -> None:
 # Rewards, by hand
 
 
-async def test_outcomes_by_hand_over_a_split_and_a_dividend() -> None:
+async def test_outcomes_reckoned_over_a_split_and_a_dividend() -> None:
     prices = [100, (100, 110), (55, 56), (55, "55.5"), (60, 58)]
     actions: dict[str, list[CorporateAction]] = {"AAA": [split("AAA", DAYS[2], "2"), dividend("AAA", DAYS[3], "1")]}
     market = market_of({"AAA": bars("AAA", DAYS[:5], prices)}, actions)
@@ -365,7 +365,7 @@ async def test_a_same_close_convention_decides_and_fills_inside_the_window() -> 
     assert_books_add_up(test, market)
 
 
-async def test_the_warm_up_fills_the_notebook_and_the_test_starts_afresh() -> None:
+async def test_the_warm_up_fills_the_trading_history_and_the_test_starts_afresh() -> None:
     market = market_of({"AAA": bars("AAA", DAYS[:6], [100, 100, 110, 121, 121, 133])})
     script = always("BUY", 10, "strong uptrend")
 

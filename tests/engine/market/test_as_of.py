@@ -190,7 +190,7 @@ def _untouched(market: Market) -> bool:
     return len(market.histories["AAA"]) == len(DAYS)
 
 
-def test_peeking_shows_tomorrow_and_stands_in_the_door_for_the_audit_alone() -> None:
+def test_peeking_shows_tomorrow_and_is_part_of_data_access_for_the_audit_alone() -> None:
     market = market_of({"AAA": rising()}, calendar=CALENDAR)
     assert market.at(CALENDAR.closes_at(DAYS[4])).peek("AAA") == 105
     assert market.at(CALENDAR.closes_at(DAYS[-1])).peek("AAA") is None

@@ -76,7 +76,7 @@ def test_repeats_count_once() -> None:
     assert any("3 repeated another" in sentence for sentence in told.summary)
 
 
-def test_another_models_verdict_is_not_used() -> None:
+def test_another_models_judgement_is_not_used() -> None:
     plain = read("MSFT", "Microsoft opened an office.")
     assert plain == read("MSFT", "Microsoft opened an office. (Sentiment: negative)")
     assert plain.sentiment == "neutral"

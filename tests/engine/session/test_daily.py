@@ -197,7 +197,7 @@ def test_outcomes_tell_the_close_also_of_what_is_not_held(journal: Path) -> None
     assert closes == [("AAA", DAYS[1], 110), ("BBB", DAYS[1], 22), ("AAA", DAYS[2], 56), ("BBB", DAYS[2], 19)]
 
 
-def test_outcomes_by_hand_over_a_split_and_a_dividend(journal: Path) -> None:
+def test_outcomes_reckoned_over_a_split_and_a_dividend(journal: Path) -> None:
     desk = Daily(journal, rules=FREE)
     for day in DAYS[:4]:
         desk.run(day)

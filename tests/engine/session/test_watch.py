@@ -32,7 +32,7 @@ def occasions(schedule: Schedule, start: str, count: int) -> list[ScheduledRun]:
     return found
 
 
-def test_a_daily_rhythm_follows_every_close_also_of_half_days_and_over_the_change_of_time() -> None:
+def test_a_daily_schedule_follows_every_close_also_of_half_days_and_over_the_change_of_time() -> None:
     daily = Schedule(timedelta(minutes=10))
     assert [(o.at, o.session, o.number) for o in occasions(daily, "2024-03-08T21:10", 2)] == [
         (at("2024-03-11T20:10"), date(2024, 3, 11), 1),  # summer time began on the Sunday
@@ -54,7 +54,7 @@ def test_within_a_session_cycles_rest_on_the_one_before() -> None:
     st.integers(1, 300),
     st.one_of(st.none(), st.integers(5, 500)),
 )
-def test_no_occasion_is_passed_over_and_each_rests_on_the_last_completed_session(
+def test_no_scheduled_run_is_passed_over_and_each_rests_on_the_last_completed_session(
     start: datetime, delay: int, every: int | None
 ) -> None:
     schedule = Schedule(timedelta(minutes=delay), None if every is None else timedelta(minutes=every))
@@ -70,7 +70,7 @@ def test_no_occasion_is_passed_over_and_each_rests_on_the_last_completed_session
         assert next_run(XNYS, schedule, between) == after
 
 
-def test_coins_have_an_occasion_every_day() -> None:
+def test_crypto_has_a_scheduled_run_every_day() -> None:
     calendar = AroundTheClock()
     found = next_run(calendar, Schedule(timedelta(minutes=10)), at("2024-03-09T12:00"))
     assert found == ScheduledRun(at("2024-03-10T00:10"), date(2024, 3, 9), 1)

@@ -90,7 +90,7 @@ def test_all_that_wait_go_at_once_and_then_none_waits(
     assert run("--daily", "--desk", desk, "--json").json["outcome"] == "nothing to do"
 
 
-def test_on_a_halted_desk_the_word_stands_and_the_run_after_the_halt_sends(
+def test_on_a_halted_desk_an_approval_waits_and_the_run_after_the_halt_sends(
     run: Run, waiting: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     desk = waiting[0]["desk"]
@@ -109,7 +109,7 @@ def test_on_a_halted_desk_the_word_stands_and_the_run_after_the_halt_sends(
     assert set(states(run, desk).values()) == {"acknowledged"}
 
 
-def test_while_a_run_is_at_work_the_word_stands_for_it_to_read(run: Run, waiting: list[dict[str, Any]]) -> None:
+def test_while_a_run_is_at_work_an_approval_waits_for_it_to_read(run: Run, waiting: list[dict[str, Any]]) -> None:
     desk, first, second = waiting[0]["desk"], waiting[0]["id"], waiting[1]["id"]
     with desk_lock(desk):
         said = run("approve", first, "--desk", desk)

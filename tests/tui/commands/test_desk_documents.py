@@ -31,7 +31,7 @@ def test_a_desk_that_has_not_run_is_said_and_is_no_error(run: Run, paperdesk_hom
 
 @pytest.mark.parametrize("command", LOOKING)
 @pytest.mark.parametrize("arguments", [(), ("--json",), ("--run", DAILY)])
-def test_looking_writes_nothing(run: Run, desk: Path, command: str, arguments: tuple[str, ...]) -> None:
+def test_reading_writes_nothing(run: Run, desk: Path, command: str, arguments: tuple[str, ...]) -> None:
     before = contents(desk)
     assert run(command, *arguments).code == 0
     assert contents(desk) == before

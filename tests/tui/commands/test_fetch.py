@@ -93,7 +93,7 @@ def test_filings_come_into_the_folder_with_their_moments_and_only_once(
     assert (tmp_path / "filings" / "QLMP.jsonl").read_bytes() == before
 
 
-def test_rows_of_other_hands_stay_and_count_by_form_and_day(run: Run, edgar: FakeWeb, tmp_path: Path) -> None:
+def test_rows_of_other_origin_stay_and_count_by_form_and_day(run: Run, edgar: FakeWeb, tmp_path: Path) -> None:
     path = tmp_path / "filings" / "QLMP.jsonl"
     path.parent.mkdir()
     own = '{"date": "2023-05-04", "form": "10-Q", "summary": "my own words"}'

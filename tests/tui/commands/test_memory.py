@@ -208,7 +208,7 @@ def test_export_writes_every_memory_with_its_changes_once(run: Run, remembering:
     assert again.code == 65 and "is there already" in again.err
 
 
-def test_looking_changes_nothing_and_optimize_loses_nothing(run: Run, remembering: Path, tmp_path: Path) -> None:
+def test_reading_changes_nothing_and_optimize_loses_nothing(run: Run, remembering: Path, tmp_path: Path) -> None:
     before, listed = contents(remembering), run("memory", "list", "--json").json
     name = listed["memories"][0]["id"]
     for arguments in (("list",), ("lifeline", name), ("preview",), ("export", str(tmp_path / "all.jsonl"))):

@@ -36,7 +36,7 @@ def test_before_the_first_run_there_is_nothing_to_compare(run: Run, sandbox: San
     assert not places.desk_journal("paper").exists()
 
 
-def test_a_trade_by_hand_differs_and_is_adopted_on_the_record(run: Run, sandbox: SandboxServer) -> None:
+def test_an_outside_trade_differs_and_is_adopted_on_the_record(run: Run, sandbox: SandboxServer) -> None:
     assert run("--daily").code == 0
     bought(sandbox, "ORVL", "5")
     said = run("reconcile")
