@@ -2,9 +2,11 @@
 
 For every symbol and owner: observe (digest the news or gather intelligence, recall, read the chart, use tools, ask the
 user's own agents), reflect on moves, on decisions, on performance and on signals, decide. Then over the whole batch, in
-the order of the symbols: combine the owners' opinions, size, limit. The session settles what came of the orders and
-gives it to `learn`: the outcomes that the next cycle reflects on, and feedback to memories that were cited. A preset
-says which steps run. Source: FinVision §3, figure 1 [V8]; FinAgent §4 [A1-A10].
+the order of the symbols: combine the owners' opinions to one decision per symbol, size it by the rule that it names,
+limit it by cash and holdings. A step that the preset leaves out gives an empty finding; an agent without a valid answer
+abstains, which never raises. The session (engine/session/loop.py) settles the orders and gives their outcomes to
+`learn`: the next cycle reflects on them, and memories that were cited are rewarded.
+Source: FinVision §3, figure 1 [V8]; FinAgent §4 [A1-A10].
 """
 
 from __future__ import annotations
@@ -18,16 +20,16 @@ from typing import Any
 from engine.agents.ask import Asker
 from engine.agents.tools import Rule
 from engine.cycle import observe, reflect
-from engine.cycle.combine import book_of, combine, size_and_limit
+from engine.cycle.combine import book_of, combine, decision_made, opinion_formed, size_and_limit
 from engine.cycle.decide import abstention, opinion
 from engine.cycle.recall import TradingMemory, received
 from engine.cycle.step import Observations, Reflections, StepContext, search_queries
 from engine.cycle.turn import CycleResult, TradingHistory, Turn
-from engine.domain.decision import Decision, Opinion, Outcome
+from engine.domain.decision import Opinion, Outcome
 from engine.domain.market import PriceHistory, Symbol
 from engine.domain.portfolio import PositionContext
 from engine.domain.recollection import Recollection
-from engine.messages.events import DecisionMade, Event, OpinionFormed
+from engine.messages.events import Event
 from engine.ports import Calendar
 from engine.preset import Preset
 from engine.strategies.catalog import make_rule
@@ -77,7 +79,7 @@ class Cycle:
 
     async def run(self, turn: Turn) -> CycleResult:
         """Decide every symbol of the turn. Symbols and owners are analysed side by side; limits apply in the symbols'
-        order."""
+        order. Memories are written last, dated after the decision, so that a killed run recalls the same again."""
         if self.memory is not None:
             self.memory.begin(turn.step)
         pairs = [(symbol, owner) for symbol in turn.symbols for owner in self.preset.owners]
@@ -88,9 +90,9 @@ class Cycle:
         recalled = {one.opinion.key: one.recollections for one in deliberations}
         result = CycleResult(decisions, orders, opinions, recalled)
         for combined in result.combined:
-            self.publish(_opinion_formed(turn, combined))
+            self.publish(opinion_formed(turn, combined))
         for decision in decisions:
-            self.publish(_decision_made(turn, decision))
+            self.publish(decision_made(turn, decision))
         if self.memory is not None:
             self.memory.write((item for one in deliberations for item in one.memories), opinions, turn.step)
         return result
@@ -102,6 +104,7 @@ class Cycle:
         return history.with_outcomes(rows)
 
     async def _deliberate(self, turn: Turn, symbol: Symbol, owner: str) -> Deliberation:
+        """One owner's analysis of one symbol. Without the last session's bar it abstains before any model is asked."""
         closed, visible = self.calendars[symbol].last_closed(turn.market.now), turn.market.count(symbol)
         bars = turn.market.bars(symbol, self.bars) if visible else PriceHistory.of(symbol, ())
         position = observe.position(turn, symbol, owner, bars)
@@ -126,6 +129,7 @@ class Cycle:
 
 
 async def _observe(context: StepContext) -> Observations:
+    """Take in what is new since the last decision; memory is searched with queries made of today's news."""
     news = await observe.news(context)
     filings, macro = observe.filings(context), observe.macro(context)
     intelligence = await observe.intelligence(context, filings, macro.value or ())
@@ -144,6 +148,7 @@ async def _observe(context: StepContext) -> Observations:
 
 
 async def _reflect(context: StepContext, observed: Observations) -> Reflections:
+    """Look back; the immediate reflection comes last, and in some presets its advice is the decision."""
     reflections = Reflections(
         low_level=await reflect.on_moves(context, observed),
         high_level=await reflect.on_decisions(context, observed),
@@ -175,34 +180,3 @@ async def _side_by_side(analyses: Iterable[Coroutine[Any, Any, Deliberation]]) -
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         raise
-
-
-def _opinion_formed(turn: Turn, opinion: Opinion) -> OpinionFormed:
-    """The event of an opinion that was combined with others."""
-    key = opinion.key
-    return OpinionFormed(
-        run=turn.run,
-        time=turn.market.now,
-        session=key.session,
-        symbol=key.symbol,
-        owner=key.owner,
-        action=opinion.action.value,
-        size=opinion.size,
-        reason=opinion.reason,
-    )
-
-
-def _decision_made(turn: Turn, decision: Decision) -> DecisionMade:
-    """The event of a decision."""
-    key = decision.key
-    return DecisionMade(
-        run=turn.run,
-        time=turn.market.now,
-        session=key.session,
-        symbol=key.symbol,
-        owner=key.owner,
-        action=decision.action.value,
-        size=decision.size,
-        reason=decision.reason,
-        cut=decision.cut,
-    )

@@ -1,7 +1,13 @@
 """One session of a run, live or replayed: settle, learn, decide, submit.
 
+The venue settles: the simulated market plays the sessions since the last run, a broker's account is reconciled with the
+journal. Either gives the books at each close with the fills and cash flows in between. `learn` measures each decision
+over the stretch that followed it. Then the cycle decides on the last completed session, and its orders are submitted:
+they fill at the next open, within a session at once, and the next run settles them.
+
 A backtest, the daily run, a cycle within a session, a redecision and a parity check differ in the venue, the clock and
-the recorder that they give to it, in nothing else."""
+the recorder that they give to it, in nothing else.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +67,44 @@ async def settle(context: SessionContext, session: date, state: RunState) -> tup
     return Settled(settlement.sessions, allocated), learn(context, replace(state, books=books), stretches)
 
 
+async def build_turn(context: SessionContext, moment: Moment, state: RunState) -> Turn:
+    """The turn of a moment: the market as of then, the books after settling, and the past of the run. The price of a
+    symbol is that of the moment within a session, else the last close."""
+    symbols, prices = moment.symbols or context.symbols, moment.prices
+    if moment.quotes is not None:
+        symbols, prices = await _quoted(context, symbols, moment.quotes)
+    now = moment.now or context.clock.now()
+    market, portfolio, power = context.market.at(now), context.venue.portfolio, context.venue.buying_power
+    held = {symbol: prices[symbol] if symbol in prices else market.close(symbol) for symbol in portfolio.positions}
+    step: float = context.calendar.number(moment.session)
+    if moment.cycle > 1:
+        step = step_at(context.calendar, moment.session, now)
+    return Turn(
+        run=context.run,
+        desk=context.desk,
+        session=moment.session,
+        number=moment.cycle,
+        symbols=symbols,
+        market=market,
+        news_after=moment.news_after,
+        portfolio=portfolio,
+        value=portfolio.value(held),
+        history=state.history,
+        reserved=power.reserved,
+        queued=power.queued,
+        books=state.books.portfolios,
+        open_orders=state.books.open_orders,
+        step=step,
+        hindsight_until=moment.hindsight_until,
+        taken=moment.taken,
+        whole_shares=await context.venue.whole_shares(context.symbols),
+        prices=prices,
+    )
+
+
 async def _decide(context: SessionContext, turn: Turn, state: RunState) -> tuple[CycleResult, RunState]:
+    """Run the cycle and record its result, before anything is sent. Where owners keep books, one net order per symbol
+    goes to the venue in the place of theirs. A decision waits in the state until its outcome is known."""
     if turn.within_session and context.clock.now() - turn.market.now > RESUMED_WITHIN:
         raise StaleData(
             f"cycle {turn.number} after {turn.session} was cut short at {turn.market.now:%H:%M} UTC: nothing "
@@ -82,6 +125,7 @@ async def _decide(context: SessionContext, turn: Turn, state: RunState) -> tuple
 
 
 def _opened(context: SessionContext, session: date) -> OwnerBooks:
+    """The owners' first books: their shares of the account by weight."""
     books = owner_books.opened(context.cycle.preset, session, context.venue.portfolio)
     for point in books.points.values():
         context.recorder.opened(point)
@@ -119,40 +163,6 @@ def order_filled(run: str, now: datetime, fill: Fill) -> OrderFilled:
         quantity=fill.quantity,
         price=fill.price,
         fee=fill.fee,
-    )
-
-
-async def build_turn(context: SessionContext, moment: Moment, state: RunState) -> Turn:
-    """The turn of a moment: the market as of then, the books after settling, and the past of the run."""
-    symbols, prices = moment.symbols or context.symbols, moment.prices
-    if moment.quotes is not None:
-        symbols, prices = await _quoted(context, symbols, moment.quotes)
-    now = moment.now or context.clock.now()
-    market, portfolio, power = context.market.at(now), context.venue.portfolio, context.venue.buying_power
-    held = {symbol: prices[symbol] if symbol in prices else market.close(symbol) for symbol in portfolio.positions}
-    within_session = moment.cycle > 1
-    return Turn(
-        run=context.run,
-        desk=context.desk,
-        session=moment.session,
-        number=moment.cycle,
-        symbols=symbols,
-        market=market,
-        news_after=moment.news_after,
-        portfolio=portfolio,
-        value=portfolio.value(held),
-        history=state.history,
-        reserved=power.reserved,
-        queued=power.queued,
-        books=state.books.portfolios,
-        open_orders=state.books.open_orders,
-        step=step_at(context.calendar, moment.session, now)
-        if within_session
-        else context.calendar.number(moment.session),
-        hindsight_until=moment.hindsight_until,
-        taken=moment.taken,
-        whole_shares=await context.venue.whole_shares(context.symbols),
-        prices=prices,
     )
 
 
