@@ -36,7 +36,7 @@ class BacktestClock:
 class OffsetClock:
     """Another clock with a fixed offset: a broker whose time is not this machine's."""
 
-    def __init__(self, inner: Clock, offset: timedelta) -> None:
+    def __init__(self, inner: Clock, offset: timedelta = timedelta()) -> None:
         self._inner = inner
         self._offset = offset
 
@@ -45,16 +45,8 @@ class OffsetClock:
         return self._inner.now() + self._offset
 
 
-class SyncedClock:
+class SyncedClock(OffsetClock):
     """Another clock, synchronised with a broker's time whenever it is known."""
-
-    def __init__(self, inner: Clock) -> None:
-        self._inner = inner
-        self._offset = timedelta()
-
-    def now(self) -> datetime:
-        """The last synchronised moment plus the time since."""
-        return self._inner.now() + self._offset
 
     def sync(self, theirs: datetime) -> None:
         """Set the present moment."""

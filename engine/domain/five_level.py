@@ -43,14 +43,11 @@ class TradeValues:
 
 def trade_of(advice: Advice, values: TradeValues) -> tuple[Action, int]:
     """Action and size in percent of the portfolio, 0 for a hold."""
-    match advice:
-        case Advice.SIGNIFICANTLY_INCREASE:
-            return Action.BUY, values.significantly_increase
-        case Advice.SLIGHTLY_INCREASE:
-            return Action.BUY, values.slightly_increase
-        case Advice.HOLD:
-            return Action.HOLD, 0
-        case Advice.SLIGHTLY_DECREASE:
-            return Action.SELL, values.slightly_decrease
-        case Advice.SIGNIFICANTLY_DECREASE:
-            return Action.SELL, values.significantly_decrease
+    trades = {
+        Advice.SIGNIFICANTLY_INCREASE: (Action.BUY, values.significantly_increase),
+        Advice.SLIGHTLY_INCREASE: (Action.BUY, values.slightly_increase),
+        Advice.HOLD: (Action.HOLD, 0),
+        Advice.SLIGHTLY_DECREASE: (Action.SELL, values.slightly_decrease),
+        Advice.SIGNIFICANTLY_DECREASE: (Action.SELL, values.significantly_decrease),
+    }
+    return trades[advice]

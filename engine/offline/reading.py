@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib import resources
 from itertools import islice
+from typing import Any
 
 from engine.agents.text import count_words, plain
 from engine.domain.market import Symbol, is_crypto
@@ -91,8 +92,7 @@ class Lexicon:
 @cache
 def lexicon() -> Lexicon:
     """The lexicon that ships."""
-    text = (resources.files("engine.offline") / "lexicon.toml").read_text(encoding="utf-8")
-    data = tomllib.loads(text)
+    data = _table("lexicon")
     weights = {"strong": 2.0, "plain": 1.0, "weak": 0.2}
     words: dict[str, float] = {}
     for side, sign in (("positive", 1.0), ("negative", -1.0)):
@@ -218,7 +218,7 @@ def _concerns(sentences: Sequence[str], names: re.Pattern[str]) -> bool:
 
 def names_of(symbol: Symbol, texts: Iterable[str]) -> re.Pattern[str] | None:
     """The company's names as a pattern; None where they are not known, and every item counts as its."""
-    names = set(_known_names().get(symbol, ())) or set(_learnt(symbol, texts))
+    names = set(_table("companies").get(symbol, ())) or set(_learnt(symbol, texts))
     if not names:
         return None
     if not is_crypto(symbol) and len(symbol) > 2:
@@ -238,12 +238,6 @@ def _learnt(symbol: Symbol, texts: Iterable[str]) -> Iterable[str]:
     for text in texts:
         for found in ticker.finditer(text):
             yield found[1].strip()
-
-
-@cache
-def _known_names() -> Mapping[Symbol, Sequence[str]]:
-    text = (resources.files("engine.offline") / "companies.toml").read_text(encoding="utf-8")
-    return tomllib.loads(text)
 
 
 _POINTS: Mapping[str, tuple[int, float]] = {"ICSA": (-1, 2.5), "AWHMAN": (1, 0.6)}
@@ -328,5 +322,10 @@ def counted(count: int, noun: str) -> str:
 
 @cache
 def _common_words() -> frozenset[str]:
-    text = (resources.files("engine.offline") / "common_words.toml").read_text(encoding="utf-8")
-    return frozenset(tomllib.loads(text)["words"])
+    return frozenset(_table("common_words")["words"])
+
+
+@cache
+def _table(name: str) -> Mapping[str, Any]:
+    """A data file of the rules."""
+    return tomllib.loads((resources.files("engine.offline") / f"{name}.toml").read_text(encoding="utf-8"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
 
@@ -69,16 +70,16 @@ class Recorder:
         """Keep outcomes that became known."""
 
 
+@dataclass(eq=False)
 class JournalRecorder(Recorder):
     """The record of one run in a journal; `clock` gives the times that are written. Orders go through every state that
     the broker reported."""
 
-    def __init__(self, journal: JournalWriter, run: str, desk: str, clock: Clock) -> None:
-        self.journal = journal
-        self.run = run
-        self.desk = desk
-        self.clock = clock
-        self._open: dict[str, Order] = {}
+    journal: JournalWriter
+    run: str
+    desk: str
+    clock: Clock
+    _open: dict[str, Order] = field(default_factory=dict, init=False)
 
     def answered(self, record: AnswerRecord, cycle: int = 1) -> None:
         """Keep a call of a model."""
@@ -207,37 +208,26 @@ def answer_entry(record: AnswerRecord, run: str, cycle: int, time: datetime) -> 
     )
 
 
+@dataclass(eq=False, kw_only=True)
 class DeskRecorder(JournalRecorder):
-    """A JournalRecorder that goes on where a killed run stopped, and keeps a decision together with its inputs."""
+    """A JournalRecorder that goes on where a killed run stopped, and keeps a decision together with its inputs.
+    `reader` reads the same journal; of `market` the last `bars` bars of a symbol are kept."""
 
-    def __init__(
-        self,
-        journal: JournalWriter,
-        run: str,
-        desk: str,
-        clock: Clock,
-        *,
-        reader: JournalReader,
-        market: Market,
-        bars: int,
-    ) -> None:
-        """`market` and `bars` say which inputs are kept: how many bars of a symbol are read."""
-        super().__init__(journal, run, desk, clock)
-        self._reader = reader
-        self._market = market
-        self._bars = bars
+    reader: JournalReader
+    market: Market
+    bars: int
 
     def recorded(self) -> CycleResult | None:
         """The decisions of the run so far, and its orders in their present states; None where nothing was decided."""
-        decided = self._reader.decisions(run=self.run)
+        decided = self.reader.decisions(run=self.run)
         if not decided:
             return None
-        orders = tuple(entry.order for entry in self._reader.orders(run=self.run))
-        return CycleResult(decided, orders, self._reader.opinions(run=self.run))
+        orders = tuple(entry.order for entry in self.reader.orders(run=self.run))
+        return CycleResult(decided, orders, self.reader.opinions(run=self.run))
 
     def new_fills(self, settled: SettledSession) -> Sequence[Fill]:
         """The fills that this run has booked: others were published by the run that booked them."""
-        own = frozenset(self._reader.fills(run=self.run))
+        own = frozenset(self.reader.fills(run=self.run))
         return [fill for fill in settled.fills if fill in own]
 
     def opened(self, books: EquityPoint) -> None:
@@ -251,7 +241,7 @@ class DeskRecorder(JournalRecorder):
 
     def saw(self, turn: Turn) -> None:
         """Keep the inputs of a cycle within a session, once; those of a daily run are kept with its decisions."""
-        if turn.within_session and not self._reader.inputs(self.run, turn.number):
+        if turn.within_session and not self.reader.inputs(self.run, turn.number):
             self._keep_inputs(turn)
 
     def allocated(self, settlement: BookSettlement) -> None:
@@ -269,12 +259,12 @@ class DeskRecorder(JournalRecorder):
             super().decided(turn, result, books)
 
     def _keep_inputs(self, turn: Turn) -> None:
-        self.journal.inputs(self.run, turn.number, input_parts(turn, self._market, self._bars))
+        self.journal.inputs(self.run, turn.number, input_parts(turn, self.market, self.bars))
 
     def _supersede(self, turn: Turn) -> None:
         """End orders that earlier cycles of the session intended, have not sent, and nobody has approved."""
-        waiting = self._reader.orders(session=turn.session, open_only=True)
-        approved = approvals(self._reader)
+        waiting = self.reader.orders(session=turn.session, open_only=True)
+        approved = approvals(self.reader)
         for entry in waiting:
             order, approval = entry.order, approved.get(entry.order.id)
             sent = order.state is not OrderState.INTENDED
