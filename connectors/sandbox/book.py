@@ -14,6 +14,7 @@ from typing import Any
 from connectors.sandbox.orders import SandboxOrder
 from connectors.sandbox.protocol import FIXED_FIELDS, stable_id
 from engine.domain.decimal_text import plain
+from engine.domain.json_text import from_json, to_json
 from engine.domain.market import Symbol, is_crypto
 from engine.domain.order import Side
 from engine.domain.portfolio import CENT, EXACT, ZERO, Portfolio, Position
@@ -108,7 +109,7 @@ class Book:
         self.configurations: dict[str, Any] = facts.get("configurations", dict(FIXED_FIELDS["configurations"]))
         self.facts: dict[str, Any] = facts
         """Further values by name; written with the rest."""
-        self.orders = [SandboxOrder.of_row(text) for _, _, text in store.rows("orders")]
+        self.orders = [from_json(SandboxOrder, text) for _, _, text in store.rows("orders")]
         self.by_id = {order.id: order for order in self.orders}
         self.by_client_id = {order.client_order_id: order for order in self.orders}
         self.activities: list[dict[str, Any]] = [json.loads(text) for _, text in store.rows("activities")]
@@ -202,7 +203,7 @@ class Book:
         self._store.save(
             {
                 "facts": [(name, json.dumps(value)) for name, value in self.facts.items()],
-                "orders": [(order.seq, order.client_order_id, order.row()) for order in self._changed.values()],
+                "orders": [(order.seq, order.client_order_id, to_json(order)) for order in self._changed.values()],
                 "activities": [(self._saved_activities + n, json.dumps(one)) for n, one in enumerate(fresh, 1)],
                 "closes": [(day.isoformat(), plain(self.closes[day])) for day in self._new_closes],
             }

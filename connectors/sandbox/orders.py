@@ -5,8 +5,6 @@ Orders that are not simulated (stops, brackets, options) are refused with that r
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime, time, timedelta
 from decimal import Decimal, InvalidOperation
@@ -122,23 +120,8 @@ class SandboxOrder(Ticket):
         }
         return texts(own | others) | FIXED_FIELDS["order"]
 
-    def row(self) -> str:
-        """All fields as text, for the store."""
-        return json.dumps({name: getattr(self, name) for name in _NAMES}, default=str)
-
-    @classmethod
-    def of_row(cls, text: str) -> SandboxOrder:
-        """The order that `row` wrote."""
-        values = json.loads(text)
-        for name, read in _READ.items():
-            values[name] = None if values[name] is None else read(values[name])
-        return cls(**values)
-
 
 _NAMES = [field.name for field in fields(SandboxOrder)]
-_TYPES: Mapping[str, Callable[[str], object]] = {"Decimal": Decimal, "datetime": datetime.fromisoformat, "Side": Side}
-_READ = {field.name: read for field in fields(SandboxOrder) for name, read in _TYPES.items() if name in str(field.type)}
-"""Fields that are text in the store, with what reads them."""
 
 
 def read_ticket(body: dict[str, Any], market: SandboxMarket, now: datetime) -> Ticket:
