@@ -159,6 +159,7 @@ class MutatingServer(FakeLLMServer):
         return Say(text=text.encode(errors="replace").decode())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("spec", "preset"), [("openai:gpt-5-mini", "finmem"), ("anthropic:claude-opus-5", "tradinggpt")]
 )
@@ -184,7 +185,7 @@ def test_no_answer_over_http_ends_a_backtest(
         monkeypatch.setenv("ANTHROPIC_API_KEY", "key-of-the-test")
         done = run("backtest", *window, "--model", spec)
         assert done.code == 0, done.err
-        assert len(server.requests) >= 200
+        assert len(server.requests) >= 120
     document = json.loads(done.out)
     assert 0 < document["model"]["abstentions"] < document["model"]["calls"]
     assert run("journal", "check", "--run", document["run"]).code == 0
