@@ -6,15 +6,15 @@ from array import array
 from collections.abc import Callable, Sequence
 from datetime import date
 from difflib import get_close_matches
+from functools import cached_property
 
 from connectors.demo.economy import SERIES, economy
 from connectors.demo.listings import Company, Listing, load_listings
-from connectors.demo.price_path import FactorMove, PricePath, draw_path, factor_moves
+from connectors.demo.price_path import FactorMove, PricePath, draw_path, factor_moves, price_history
 from connectors.demo.texts import NewsWriter, filing_of
 from engine.domain.macro import MacroSeries
 from engine.domain.market import (
     NANO,
-    UNKNOWN,
     ActionKind,
     CorporateAction,
     FilingBatch,
@@ -52,7 +52,6 @@ class DemoMarket:
         self._through = through
         self._listings = load_listings()
         self._paths: dict[Symbol, PricePath] = {}
-        self._moves: list[FactorMove] = []
 
     async def symbols(self) -> Sequence[Symbol]:
         """All symbols, sorted."""
@@ -89,8 +88,8 @@ class DemoMarket:
         """Weekly claims or monthly hours through the last day. Raises MissingData for another series."""
         if name not in SERIES:
             raise MissingData(f"the demo market has no series {name!r}; it has {', '.join(SERIES)}")
-        sessions = self._exchange_sessions()
-        return economy(self._seed, name, EPOCH, self._through, sessions=sessions, moves=self._factor_moves(sessions))
+        sessions, moves = self._exchange
+        return economy(self._seed, name, EPOCH, self._through, sessions=sessions, moves=moves)
 
     def _path(self, symbol: Symbol) -> PricePath:
         if symbol not in self._listings:
@@ -103,8 +102,7 @@ class DemoMarket:
 
     def _draw(self, listing: Listing) -> PricePath:
         if isinstance(listing, Company):
-            sessions = self._exchange_sessions()
-            return draw_path(self._seed, listing, sessions, self._factor_moves(sessions))
+            return draw_path(self._seed, listing, *self._exchange)
         if is_crypto(listing.symbol):
             return draw_path(self._seed, listing, self._sessions(listing.symbol))
         companies = [symbol for symbol, one in self._listings.items() if isinstance(one, Company)]
@@ -114,12 +112,11 @@ class DemoMarket:
         days = self._calendar_for(symbol).sessions(EPOCH, self._through)
         return array("q", (day.toordinal() for day in days))
 
-    def _exchange_sessions(self) -> array[int]:
-        return self._sessions(DEFAULT_WATCHLIST[0])
-
-    def _factor_moves(self, sessions: array[int]) -> list[FactorMove]:
-        self._moves = self._moves or factor_moves(self._seed, sessions)
-        return self._moves
+    @cached_property
+    def _exchange(self) -> tuple[array[int], list[FactorMove]]:
+        """Sessions of the companies, and the market factor's moves over them."""
+        sessions = self._sessions(DEFAULT_WATCHLIST[0])
+        return sessions, factor_moves(self._seed, sessions)
 
 
 def _fund_history(listing: Listing, holdings: Sequence[PricePath]) -> PriceHistory:
@@ -140,14 +137,8 @@ def _fund_history(listing: Listing, holdings: Sequence[PricePath]) -> PriceHisto
         for column, price in zip(columns, (prices[0], high_, low_, prices[1]), strict=True):
             column.append((price + _CENT // 2) // _CENT * _CENT)
         level = prices[1]
-    volume = array("d", (sum(path.history.volume[row] for path in holdings) * 3 // 10 for row in range(len(sessions))))
-    return PriceHistory(
-        symbol=listing.symbol,
-        sessions=sessions,
-        **dict(zip(("open", "high", "low", "close"), columns, strict=True)),
-        adj_close=array("q", [UNKNOWN]) * len(sessions),
-        volume=volume,
-    )
+    volumes = (sum(path.history.volume[row] for path in holdings) * 3 // 10 for row in range(len(sessions)))
+    return price_history(listing.symbol, sessions, columns, volumes)
 
 
 def _mean_moves(

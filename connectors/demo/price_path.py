@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
@@ -18,7 +18,7 @@ from typing import Any
 from connectors.demo.listings import Company, Listing
 from connectors.demo.quarters import IN_LINE, Business, Quarter
 from connectors.demo.seeded_random import bell, shorts, stream
-from engine.domain.market import UNKNOWN, ActionKind, CorporateAction, PriceHistory
+from engine.domain.market import UNKNOWN, ActionKind, CorporateAction, PriceHistory, Symbol
 
 DRIFTS = 6
 """Number of sessions for which the price continues in the direction of real news."""
@@ -154,18 +154,20 @@ def draw_path(seed: int, listing: Listing, sessions: Sequence[int], moves: Seque
     state = _PathState(seed, listing, date.fromordinal(sessions[0]))
     for row, session in enumerate(sessions):
         state.step(row, session, moves[row] if moves else _NO_MOVE)
-    return PricePath(
-        PriceHistory(
-            symbol=listing.symbol,
-            sessions=array("q", sessions),
-            **dict(zip(("open", "high", "low", "close"), state.columns, strict=True)),
-            # Adjusted closes would change with every later dividend, and earlier bars never change.
-            adj_close=array("q", [UNKNOWN]) * len(sessions),
-            volume=array("d", state.volumes),
-        ),
-        tuple(state.actions),
-        tuple(state.events),
-        tuple(state.reports),
+    history = price_history(listing.symbol, sessions, state.columns, state.volumes)
+    return PricePath(history, tuple(state.actions), tuple(state.events), tuple(state.reports))
+
+
+def price_history(
+    symbol: Symbol, sessions: Sequence[int], columns: Sequence[array[int]], volumes: Iterable[float]
+) -> PriceHistory:
+    """A history of open, high, low and close; adjusted closes would change with every later dividend."""
+    return PriceHistory(
+        symbol=symbol,
+        sessions=array("q", sessions),
+        **dict(zip(("open", "high", "low", "close"), columns, strict=True)),
+        adj_close=array("q", [UNKNOWN]) * len(sessions),
+        volume=array("d", volumes),
     )
 
 

@@ -79,10 +79,9 @@ def bar_row(cells: Sequence[str]) -> BarRow:
     close = _price("close", close_text)
     if high < low:
         raise ValueError(f"high {high_text} is below low {low_text}; correct the row")
-    if not low <= open_ <= high:
-        raise ValueError(f"open {open_text} is not between low {low_text} and high {high_text}; correct the row")
-    if not low <= close <= high:
-        raise ValueError(f"close {close_text} is not between low {low_text} and high {high_text}; correct the row")
+    for column, price, text in (("open", open_, open_text), ("close", close, close_text)):
+        if not low <= price <= high:
+            raise ValueError(f"{column} {text} is not between low {low_text} and high {high_text}; correct the row")
     adjusted = _price("adj_close", adjusted_text) if adjusted_text else UNKNOWN
     return session, open_, high, low, close, adjusted, _volume(volume_text)
 

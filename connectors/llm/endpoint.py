@@ -60,7 +60,8 @@ def failure_of(error: Exception, deadline: float, retry_after: str | None = None
     if isinstance(error, TimeoutError) and retry_after is not None:
         detail = f"told to wait {retry_after} s, longer than the {deadline:g} s that a call may take"
         return ModelFailure(FailureKind.RATE_LIMITED, detail)
-    kind = _kind_of(error)
+    status = status_of(error)
+    kind = _kind_of_error(error) if status is None else _kind_of_status(status, error)
     if kind is None:
         raise error
     if kind is FailureKind.TIMED_OUT:
@@ -72,13 +73,6 @@ def failure_of(error: Exception, deadline: float, retry_after: str | None = None
         # An endpoint may echo what it was sent.
         message = message.replace(secret, "[key]")
     return ModelFailure(kind, one_line(message))
-
-
-def _kind_of(error: Exception) -> FailureKind | None:
-    status = status_of(error)
-    if isinstance(error, StreamCut):
-        return FailureKind.UNAVAILABLE
-    return _kind_of_error(error) if status is None else _kind_of_status(status, error)
 
 
 def _kind_of_error(error: Exception) -> FailureKind | None:
@@ -93,7 +87,7 @@ def _kind_of_error(error: Exception) -> FailureKind | None:
     if "APIError" in names:
         # An error event inside a stream that had begun with 200, or a connection that failed.
         return FailureKind.RATE_LIMITED if "rate_limit" in _codes(error) else FailureKind.UNAVAILABLE
-    if names & {"TransportError", "StreamError", "DecodingError", "OSError"}:
+    if names & {"TransportError", "StreamError", "DecodingError", "OSError", "StreamCut"}:
         return FailureKind.UNAVAILABLE
     return FailureKind.MALFORMED if isinstance(error, _BROKEN_BODY) else None
 

@@ -153,7 +153,7 @@ class RemoteModel(ABC):
     async def _paint(self, request: ModelRequest, notes: list[str]) -> Images:
         charts = [chart for message in request.messages for chart in message.charts]
         if charts and self._painter is None:
-            notes.append(f"{len(charts)} chart(s) not shown: {self.model} takes no pictures")
+            notes.append(f"{len(charts)} chart(s) not shown: {self.model} takes no images")
         if not charts or self._painter is None:
             return {}
         painted = await asyncio.gather(*(self._painter.paint(chart) for chart in charts))

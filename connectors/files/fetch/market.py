@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import date
-from pathlib import Path
 
 from connectors.files.fetch.bars import BarsFetch
 from connectors.files.fetch.job import FetchJob, FetchLog
@@ -68,16 +67,9 @@ async def open_folder_fetch(
 ) -> AsyncIterator[FolderFetch]:
     """A fetch into a folder that no other process fills until the block ends. Raises TryAgainLater where another
     fetch does not end."""
-    async with _alone(options.folder):
-        log = FetchLog(options.folder)
-        job = FetchJob(source=source, options=options, log=log, calendar_for=calendar_for, clock=clock)
-        yield FolderFetch(job)
-
-
-@asynccontextmanager
-async def _alone(folder: Path) -> AsyncIterator[None]:
     from filelock import FileLock, Timeout
 
+    folder = options.folder
     folder.mkdir(parents=True, exist_ok=True)
     lock = FileLock(folder / ".fetch.lock")
     for waited in range(_PATIENCE + 1):
@@ -89,6 +81,7 @@ async def _alone(folder: Path) -> AsyncIterator[None]:
                 raise TryAgainLater(f"another fetch fills {folder} (lock {lock.lock_file}); try again later") from None
             await asyncio.sleep(1)
     try:
-        yield
+        log = FetchLog(folder)
+        yield FolderFetch(FetchJob(source=source, options=options, log=log, calendar_for=calendar_for, clock=clock))
     finally:
         lock.release()
