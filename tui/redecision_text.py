@@ -39,31 +39,43 @@ def _comparison(one: Row, document: Row, width: int) -> Iterator[Line]:
     either = one["then"] or one["now"]
     yield f"{document['symbol']}  {document['session']}  {_headline(one)}", "strong"
     yield from ((line, "") for line in facts(list(_sides(one, document, either)), width))
+    for title, lines in (
+        ("The decision is the same", _same(one, either, width)),
+        ("What was decided otherwise", _changes(one, width)),
+        ("What it rests on", _grounds(one, width)),
+        ("Opinions of the owners", _opinions(one, width)),
+        ("What the agents said otherwise", _agents(one["agents"], either["owner"], width)),
+        ("What memory brought otherwise", _memories(one, width)),
+    ):
+        found = list(lines)
+        if found:
+            yield from section(title)
+            yield from found
+
+
+def _same(one: Row, either: Row, width: int) -> Iterator[Line]:
     if one["same"]:
-        yield from section("The decision is the same")
         yield from paragraph(first_line(either["reason"], 2 * width), width)
         yield from paragraph(_alike(one, either), width)
-    changes = [change for change in one["changes"] if change["what"] != "evidence"]
-    if changes:
-        yield from section("What was decided otherwise")
-        for change in changes:
+
+
+def _changes(one: Row, width: int) -> Iterator[Line]:
+    for change in one["changes"]:
+        if change["what"] != "evidence":
             yield from _change(change, width, "  ")
+
+
+def _grounds(one: Row, width: int) -> Iterator[Line]:
     for change in one["changes"]:
         if change["what"] == "evidence":
-            yield from section("What it rests on")
             yield from _marked(_cited(change, one, "then"), _cited(change, one, "now"), width, "  ")
+
+
+def _opinions(one: Row, width: int) -> Iterator[Line]:
     opinions = [(side, made) for side in ("then", "now") if one[side] for made in combined_opinions(one[side])]
-    if opinions:
-        yield from section("Opinions of the owners")
-        for owner in dict.fromkeys(made["owner"] for _, made in opinions):
-            said = (f"{side} {opinion_words(made)}" for side, made in opinions if made["owner"] == owner)
-            yield from paragraph(f"{owner}: {'; '.join(said)}", width)
-    if one["agents"]:
-        yield from section("What the agents said otherwise")
-        yield from _agents(one["agents"], either["owner"], width)
-    if one["memories"]:
-        yield from section("What memory brought otherwise")
-        yield from _memories(one, width)
+    for owner in dict.fromkeys(made["owner"] for _, made in opinions):
+        sides = (f"{side} {opinion_words(made)}" for side, made in opinions if made["owner"] == owner)
+        yield from paragraph(f"{owner}: {'; '.join(sides)}", width)
 
 
 def _alike(one: Row, either: Row) -> str:
@@ -138,20 +150,29 @@ def _marked(then: Sequence[str], now: Sequence[str], width: int, indent: str) ->
 def _agents(agents: Sequence[Row], decider: str, width: int) -> Iterator[Line]:
     for agent in agents:
         if agent["asked"] == ["then", "now"]:
-            read = "read the same" if agent["same_question"] else "read something else"
-            yield f"  {_agent(agent, decider)}  ({read}{', and decides' if agent['decides'] else ''})", "strong"
-            for change in agent["changes"]:
-                if not (agent["decides"] and agent["owner"] == decider and change["what"] in _DECISION_FIELDS):
-                    yield from _change(change, width, "    ")
+            yield from _answers(agent, decider, width)
     for agent in agents:
         if agent["asked"] == ["now"]:
             yield f"  {_agent(agent, decider)}  (asked only now{', decides' if agent['decides'] else ''})", "strong"
-            if not (agent["decides"] and agent["owner"] == decider):
+            if not _is_decision(agent, decider):
                 text = agent["reason"] if agent["now"] is None else answer_text(agent["now"])
                 yield from paragraph(text, width, "    ")
     gone = dict.fromkeys(_agent(agent, decider) for agent in agents if agent["asked"] == ["then"])
     if gone:
         yield from paragraph(f"Not asked now: {', '.join(gone)}", width)
+
+
+def _answers(agent: Row, decider: str, width: int) -> Iterator[Line]:
+    read = "read the same" if agent["same_question"] else "read something else"
+    yield f"  {_agent(agent, decider)}  ({read}{', and decides' if agent['decides'] else ''})", "strong"
+    for change in agent["changes"]:
+        if not (_is_decision(agent, decider) and change["what"] in _DECISION_FIELDS):
+            yield from _change(change, width, "    ")
+
+
+def _is_decision(agent: Row, decider: str) -> bool:
+    """True for the answer that is the decision itself, which is shown above."""
+    return bool(agent["decides"]) and agent["owner"] == decider
 
 
 def _agent(agent: Row, decider: str) -> str:
@@ -160,6 +181,8 @@ def _agent(agent: Row, decider: str) -> str:
 
 
 def _memories(one: Row, width: int) -> Iterator[Line]:
+    if not one["memories"]:
+        return
     if one["now"] is not None and not one["now"]["recollections"]:
         yield f"  Nothing is recalled now, where {len(one['memories'])} memories were.", ""
         return

@@ -30,6 +30,7 @@ OF_A_SESSION = frozenset({"md", "json"})
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 @desk_options
 def report_command(
+    *,
     invocation: Invocation,
     session: date | None,
     chosen: str | None,
@@ -60,24 +61,22 @@ def report_command(
         if chosen not in OF_A_SESSION:
             raise click.UsageError(f"a session of the desk is written as md or json, not as {chosen}")
         text = _session(invocation, session, chosen)
-        if target is None:
-            show(text.rstrip("\n"))
-        else:
-            _write(target, text)
-        return
-    from engine.reports.stored import stored_document
-
-    document = stored_document(invocation.run)
-    if target is None:
-        show(_rendered(document, chosen, table).rstrip("\n"))
-    elif chosen == "csv" and table is None and target.suffix != ".csv":
-        _write_tables(document, target)
     else:
-        _write(target, _rendered(document, chosen, table))
+        from engine.reports.stored import stored_document
+
+        document = stored_document(invocation.run)
+        if target is not None and chosen == "csv" and table is None and target.suffix != ".csv":
+            _write_tables(document, target)
+            return
+        text = _rendered(document, chosen, table)
+    if target is None:
+        show(text.rstrip("\n"))
+    else:
+        _write(target, text)
 
 
 def _format(chosen: str | None, as_json: bool, table: str | None, target: Path | None) -> str:
-    """The format that is meant: said, or told by the file's ending."""
+    """The format that is named, or that the file's ending means."""
     if as_json and chosen not in (None, "json"):
         raise click.UsageError(f"--json and --format {chosen} say different things: give one of them")
     if as_json:
