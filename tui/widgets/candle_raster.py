@@ -15,18 +15,7 @@ from textual.strip import Strip
 
 from tui.chart_data import Candle, ChartData, ChartView, is_drawable, visible_candles
 from tui.widgets.chart_axes import PriceScale, compact, date_labels, line_place, write_title
-from tui.widgets.chart_canvas import (
-    ASCII_VOLUME_BARS,
-    BODY,
-    EMPTY,
-    HOLLOW,
-    LINE_LEVELS,
-    VOLUME_BARS,
-    WICK,
-    Canvas,
-    Palette,
-    candle_glyphs,
-)
+from tui.widgets.chart_canvas import ASCII_VOLUME_BARS, LINE_LEVELS, VOLUME_BARS, Canvas, Palette, candle_glyphs
 
 _DASHES = ("─", "── ", "─ ", "──── ", "─── ─ ")
 """Columns that a line is drawn in, by the number of the line; repeated along the chart."""
@@ -193,18 +182,9 @@ class _Raster:
 
     def _candle(self, candle: Candle) -> None:
         at, ink = self.scale.at, "up" if candle.up else "down"
-        wick_top, wick_end = at(candle.high), at(candle.low)
-        top, end = at(max(candle.open, candle.close)), at(min(candle.open, candle.close))
-        hollow = self.hollow and candle.up
-        closed = self.glyphs.closed_ends and end - top >= 2
-
-        def shown(half: int) -> int:
-            if not top <= half <= end:
-                return WICK if wick_top <= half <= wick_end else EMPTY
-            return HOLLOW if hollow and not (closed and half in {top, end}) else BODY
-
-        for row in range(wick_top // 2, wick_end // 2 + 1):
-            text = self.glyphs.rows[shown(2 * row), shown(2 * row + 1)]
+        body = at(max(candle.open, candle.close)), at(min(candle.open, candle.close))
+        wick = at(candle.high), at(candle.low)
+        for row, text in self.glyphs.drawn(wick, body, hollow=self.hollow and candle.up):
             for offset, char in enumerate(text.rstrip()):  # a hollow body covers the grid behind it
                 self.canvas.put(candle.x + offset, self.layout.title + row, char, ink)
 

@@ -5,7 +5,7 @@ An ink is the name of a style: the theme decides its colour.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import product
@@ -117,6 +117,19 @@ class CandleGlyphs:
     rows: Mapping[tuple[int, int], str]
     middle: int
     closed_ends: bool
+
+    def drawn(self, wick: tuple[int, int], body: tuple[int, int], *, hollow: bool) -> Iterator[tuple[int, str]]:
+        """Yield rows with their text for a candle; the ends of its wick and body are counted in half rows."""
+        top, end = body
+        closed = self.closed_ends and end - top >= 2
+
+        def part(half: int) -> int:
+            if not top <= half <= end:
+                return WICK if wick[0] <= half <= wick[1] else EMPTY
+            return HOLLOW if hollow and not (closed and half in body) else BODY
+
+        for row in range(wick[0] // 2, wick[1] // 2 + 1):
+            yield row, self.rows[part(2 * row), part(2 * row + 1)]
 
 
 @lru_cache(maxsize=32)
