@@ -13,6 +13,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
+from textual.geometry import Size
 from textual.widgets import Static
 
 from engine.messages.events import AgentAnswered
@@ -104,7 +105,7 @@ class AgentPanes(VerticalScroll, can_focus=True):
         self._symbol = ""
         self._follows = True
         self._speaking = ""
-        self._last: Pane | None = None
+        self._last: tuple[Pane, Size] | None = None
         self._label = ""
 
     def compose(self) -> ComposeResult:
@@ -128,9 +129,10 @@ class AgentPanes(VerticalScroll, can_focus=True):
         speaking = next((pane.name for pane in panes if pane.progress is Progress.THINKING), "")
         if self._follows and speaking and desk.running:
             self.call_after_refresh(self._to, speaking)
-        elif self._follows and panes[-1].over and panes[-1] != self._last:
+        last = panes[-1], self.virtual_size  # which changes once new text is laid out
+        if self._follows and not speaking and panes[-1].over and last != self._last:
             self.call_after_refresh(self._to, panes[-1].name, top=True)
-        self._speaking, self._last = speaking, panes[-1]
+        self._speaking, self._last = speaking, last
         self._title(panes, symbol)
 
     def as_text(self) -> str:
