@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from datetime import date, datetime
 
+from engine.domain.order import Fill, OrderState, is_final
+from engine.domain.run import Adoption, CashFlow, EquityPoint
+from engine.journal.entries import BoundAccount, Holding, OrderEntry, OrderMove
 from engine.journal.row_reader import RowReader, where
-
-if TYPE_CHECKING:
-    from datetime import date, datetime
-
-    from engine.domain.order import Fill
-    from engine.domain.run import Adoption, CashFlow, EquityPoint
-    from engine.journal.entries import BoundAccount, Holding, OrderEntry, OrderMove
+from engine.journal.rows import equity_of
 
 ORDERS = """
     SELECT orders.*, state.state FROM orders
@@ -27,17 +24,12 @@ class BookReader(RowReader):
         self, run: str | None = None, symbol: str | None = None, session: date | None = None, open_only: bool = False
     ) -> tuple[OrderEntry, ...]:
         """Orders in their present state, by decision session; `open_only` leaves out those that nothing can follow."""
-        from engine.domain.order import OrderState, is_final
-        from engine.journal.entries import OrderEntry
-
         final = ", ".join(f"'{state}'" for state in OrderState if is_final(state))
         orders = f"{ORDERS} AND state.state NOT IN ({final})" if open_only else ORDERS
         return self._values(OrderEntry, orders, {"run": run, "symbol": symbol, "session": session}, "orders.rowid")
 
     def order_moves(self, order_id: str) -> tuple[OrderMove, ...]:
         """The life of an order, state by state."""
-        from engine.journal.entries import OrderMove
-
         return self._values(OrderMove, "order_states", {"order_id": order_id})
 
     def orders_sent(self) -> frozenset[str]:
@@ -49,22 +41,16 @@ class BookReader(RowReader):
         self, run: str | None = None, order_id: str | None = None, part: str | None = None, *, book: str | None = ""
     ) -> tuple[Fill, ...]:
         """Trades of the account, or those allocated to an owner's `book`; of all of them with None."""
-        from engine.domain.order import Fill
-
         return self._values(Fill, "fills", {"run": run, "order_id": order_id, "part": part, "book": book})
 
     def cash_flows(
         self, run: str | None = None, part: str | None = None, *, book: str | None = ""
     ) -> tuple[CashFlow, ...]:
         """Cash, or shares, that moved without a trade in the account, or in an owner's `book`; in all with None."""
-        from engine.domain.run import CashFlow
-
         return self._values(CashFlow, "cash_flows", {"run": run, "part": part, "book": book})
 
     def equity(self, run: str | None = None, part: str | None = None, book: str | None = "") -> tuple[EquityPoint, ...]:
         """The books at each close, positions and prices included."""
-        from engine.journal.rows import equity_of
-
         narrow, values = where({"run": run, "part": part, "book": book})
         points = self._rows(f"SELECT * FROM equity{narrow} ORDER BY rowid", *values)
         held: dict[tuple[str, str, str], list[Holding]] = {}
@@ -81,8 +67,6 @@ class BookReader(RowReader):
         book: str | None = "",
     ) -> tuple[Holding, ...]:
         """Every price that the books knew at closes, with the quantity held (0 where flat)."""
-        from engine.journal.entries import Holding
-
         narrow = {"run": run, "symbol": symbol, "book": book, "session >=": first, "session <=": last}
         return self._values(Holding, "positions", narrow)
 
@@ -96,8 +80,6 @@ class BookReader(RowReader):
 
     def account(self) -> BoundAccount | None:
         """The account that the desk trades in, or None for one that never had any."""
-        from engine.journal.entries import BoundAccount
-
         found = self._values(BoundAccount, "accounts")
         return found[-1] if found else None
 
@@ -107,12 +89,8 @@ class BookReader(RowReader):
 
     def activities(self) -> dict[str, datetime]:
         """The account activity that is on record: time by id."""
-        from datetime import datetime
-
         return {row["id"]: datetime.fromisoformat(row["time"]) for row in self._rows("SELECT id, time FROM activities")}
 
     def adoptions(self) -> tuple[Adoption, ...]:
         """Differences in which a person took the broker's side."""
-        from engine.domain.run import Adoption
-
         return self._values(Adoption, "adoptions")

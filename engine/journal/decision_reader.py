@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+import zlib
+from datetime import date
 
+from engine.domain.chart import ChartSpec
+from engine.domain.decision import Decision, DecisionKey, Opinion, Outcome
 from engine.errors import MalformedData
+from engine.journal.entries import AnswerEntry, CallCost, Recalled
 from engine.journal.row_reader import RowReader, where
-
-if TYPE_CHECKING:
-    from datetime import date
-
-    from engine.domain.chart import ChartSpec
-    from engine.domain.decision import Decision, DecisionKey, Opinion, Outcome
-    from engine.journal.entries import AnswerEntry, CallCost, Recalled
+from engine.journal.rows import answer_of, chart_of, row_of
 
 
 class DecisionReader(RowReader):
@@ -27,8 +26,6 @@ class DecisionReader(RowReader):
         part: str | None = None,
     ) -> tuple[Decision, ...]:
         """Decisions by symbol and range of decision sessions."""
-        from engine.domain.decision import Decision
-
         narrow = {"run": run, "symbol": symbol, "part": part, "session >=": first, "session <=": last}
         return self._values(Decision, "decisions", narrow)
 
@@ -41,15 +38,11 @@ class DecisionReader(RowReader):
         part: str | None = None,
     ) -> tuple[Opinion, ...]:
         """Opinions of all owners by symbol and range of decision sessions."""
-        from engine.domain.decision import Opinion
-
         narrow = {"run": run, "symbol": symbol, "part": part, "session >=": first, "session <=": last}
         return self._values(Opinion, "opinions", narrow)
 
     def answers(self, key: DecisionKey) -> tuple[AnswerEntry, ...]:
         """Every call of a model for one opinion, with its prompts and charts."""
-        from engine.journal.rows import answer_of, row_of
-
         narrow, values = where(row_of(key))
         rows = self._rows(
             "SELECT answers.*, prompts.text AS system_text FROM answers JOIN prompts ON prompts.hash = answers.system"
@@ -60,26 +53,18 @@ class DecisionReader(RowReader):
 
     def calls(self, run: str | None = None, session: date | None = None) -> tuple[CallCost, ...]:
         """Every call of a model by its cost, without its texts."""
-        from engine.journal.entries import CallCost
-
         columns = "agent, model, cached, input_tokens, cached_input_tokens, output_tokens, cost, latency"
         select = f"SELECT {columns}, outcome = 'abstained' AS abstained FROM answers"
         return self._values(CallCost, select, {"run": run, "session": session})
 
     def recalled(self, key: DecisionKey) -> tuple[Recalled, ...]:
         """The memories that were recalled for one opinion, layer by layer, best first."""
-        from engine.journal.entries import Recalled
-        from engine.journal.rows import row_of
-
         select = "SELECT * FROM recollections JOIN memories ON memories.id = recollections.memory"
         return self._values(Recalled, select, row_of(key), "recollections.rowid")
 
     def inputs(self, run: str, cycle: int = 1) -> dict[str, tuple[bytes, ...]]:
         """The data that a run could read in a cycle, by name, in parts; empty for a run of before that was stored.
         Raises MalformedData where a part is gone."""
-        import json
-        import zlib
-
         found: dict[str, tuple[bytes, ...]] = {}
         for row in self._rows("SELECT name, chunks FROM inputs WHERE run = ? AND cycle = ? ORDER BY rowid", run, cycle):
             parts = []
@@ -95,13 +80,9 @@ class DecisionReader(RowReader):
         self, run: str | None = None, symbol: str | None = None, owner: str | None = None, last: date | None = None
     ) -> tuple[Outcome, ...]:
         """Outcomes of decisions, as far as they were known at the close of `last`."""
-        from engine.domain.decision import Outcome
-
         return self._values(Outcome, "outcomes", {"run": run, "symbol": symbol, "owner": owner, "session <=": last})
 
     def _chart(self, fingerprint: str) -> ChartSpec:
-        from engine.journal.rows import chart_of
-
         found = self._rows("SELECT json, packed FROM charts WHERE fingerprint = ?", fingerprint)
         if not found:
             raise MalformedData(f"the journal {self.path} lacks the chart {fingerprint}: restore a backup")

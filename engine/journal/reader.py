@@ -1,7 +1,6 @@
 """Read a journal in any process while the writer writes.
 
-Importing this module loads nothing but sqlite3; the domain comes with the first value that is read. The check for a
-finished run never needs it.
+Importing this module loads the standard library and the domain, and nothing heavy.
 """
 
 from __future__ import annotations

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from datetime import date
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
 
 from engine.journal.database import WAIT, open_read_only, sqlite_errors
+from engine.journal.point_in_time import hide_after_event, hide_after_session
+from engine.journal.rows import value_of
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from datetime import date
-    from pathlib import Path
-    from types import TracebackType
-    from typing import Self, TypeVar
-
-    T = TypeVar("T")
+T = TypeVar("T")
 
 
 class RowReader:
@@ -25,13 +24,10 @@ class RowReader:
         ConfigError (written by a newer program), DataError (by an older one), TryAgainLater (locked)."""
         self.path = path
         self._connection = open_read_only(path, wait)
-        if at is not None:
-            from engine.journal.point_in_time import hide_after_event, hide_after_session
-
-            if isinstance(at, int):
-                hide_after_event(self._connection, at)
-            else:
-                hide_after_session(self._connection, at)
+        if isinstance(at, int):
+            hide_after_event(self._connection, at)
+        elif at is not None:
+            hide_after_session(self._connection, at)
 
     def __enter__(self) -> Self:
         return self
@@ -49,8 +45,6 @@ class RowReader:
         self, kind: type[T], rows: str, narrow: Mapping[str, Any] | None = None, order: str = "rowid"
     ) -> tuple[T, ...]:
         """The rows of a table, or of a SELECT, as values of a class: those that meet the conditions (see `where`)."""
-        from engine.journal.rows import value_of
-
         conditions, values = where(narrow or {})
         select = rows if " " in rows else f"SELECT * FROM {rows}"
         return tuple(value_of(kind, row) for row in self._rows(f"{select}{conditions} ORDER BY {order}", *values))

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import json
+from collections.abc import Collection
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
 
+from engine.domain.market import Dropped
+from engine.domain.run import RunKind
 from engine.errors import MissingData
+from engine.journal.entries import Note, RunEntry
 from engine.journal.row_reader import RowReader, where
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-    from datetime import date, datetime
-    from decimal import Decimal
-
-    from engine.domain.market import Dropped
-    from engine.domain.run import RunKind
-    from engine.journal.entries import Note, RunEntry
-    from engine.messages.commands import Command
-    from engine.messages.events import Event
+from engine.journal.rows import command_of
+from engine.messages.commands import Command
+from engine.messages.events import Event, from_plain
 
 COUNTED = ("events", "answers", "decisions", "orders", "fills", "cash_flows", "equity", "notes")
 
@@ -40,21 +39,15 @@ class RunReader(RowReader):
 
     def runs(self, kind: RunKind | None = None) -> tuple[RunEntry, ...]:
         """Every run, the latest last."""
-        from engine.journal.entries import RunEntry
-
         return self._values(RunEntry, RUNS, {"kind": kind}, "runs.rowid")
 
     def latest_run(self, kind: RunKind | None = None) -> RunEntry | None:
         """The run that was started last, or None."""
-        from engine.journal.entries import RunEntry
-
         found = self._values(RunEntry, RUNS, {"kind": kind}, "runs.rowid DESC LIMIT 1")
         return found[0] if found else None
 
     def run(self, run: str) -> RunEntry:
         """A run by its id. Raises MissingData that names the latest ones."""
-        from engine.journal.entries import RunEntry
-
         found = self._values(RunEntry, RUNS, {"runs.id": run}, "runs.rowid")
         if not found:
             known = [row["id"] for row in self._rows("SELECT id FROM runs ORDER BY rowid DESC LIMIT 5")]
@@ -71,21 +64,15 @@ class RunReader(RowReader):
 
     def stretches(self, run: str) -> dict[str, Decimal]:
         """The parts of a backtest in order, with the money that each began with."""
-        from decimal import Decimal
-
         rows = self._rows("SELECT part, initial_value FROM stretches WHERE run = ? ORDER BY rowid", run)
         return {row["part"]: Decimal(row["initial_value"]) for row in rows}
 
     def dropped(self, run: str | None = None) -> tuple[Dropped, ...]:
         """Items of sources that could not be used."""
-        from engine.domain.market import Dropped
-
         return self._values(Dropped, "dropped", {"run": run})
 
     def notes(self, run: str | None = None) -> tuple[Note, ...]:
         """Remarks that a reader of a run has to know."""
-        from engine.journal.entries import Note
-
         return self._values(Note, "notes", {"run": run})
 
     def document(self, run: str, kind: str) -> str | None:
@@ -95,10 +82,6 @@ class RunReader(RowReader):
 
     def events_after(self, seq: int = 0, run: str | None = None, limit: int = 1000) -> tuple[tuple[int, Event], ...]:
         """The events after a number, at most `limit`, each with its own number: ask again from the last one."""
-        import json
-
-        from engine.messages.events import from_plain
-
         narrow, values = where({"run": run}, "seq > ?")
         rows = self._rows(f"SELECT seq, json FROM events{narrow} ORDER BY seq LIMIT ?", *values, seq, limit)
         return tuple((row["seq"], from_plain(json.loads(row["json"]))) for row in rows)
@@ -132,8 +115,6 @@ class RunReader(RowReader):
     def _commands(
         self, kinds: Collection[type[Command]], further: str, *values: str
     ) -> tuple[tuple[datetime, Command], ...]:
-        from engine.journal.rows import command_of
-
         names = [kind.__name__ for kind in kinds]
         rows = self._rows(f"SELECT * FROM commands WHERE type IN ({_places(names)}){further}", *names, *values)
         return tuple(map(command_of, rows))

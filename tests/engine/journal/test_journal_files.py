@@ -247,8 +247,6 @@ with JournalReader(Path(sys.argv[1])) as reader:
 checked = set(sys.modules)
 for heavy in ("sqlite_utils", "pandas", "numpy", "pydantic", "asyncio"):
     assert heavy not in checked, heavy
-for later in ("dataclasses", "engine.domain", "engine.messages", "json"):
-    assert later not in checked, later
 with JournalReader(Path(sys.argv[1])) as reader:
     assert len(reader.events_after()) == 1
 for heavy in ("sqlite_utils", "pandas", "numpy", "pydantic"):
