@@ -139,7 +139,7 @@ PAGES = {
 @pytest.mark.parametrize("name", PAGES)
 async def test_an_answer_that_is_none_is_a_fault_of_the_network(name: str) -> None:
     with fake_web(lambda asked: PAGES[name]) as web:
-        found = await ended(web, timeout=0.15 if name == "drip" else 10.0)
+        found = await ended(web, timeout=0.15 if name == "drip" else 60.0)
     # Whatever stands at the address: an instrument that it does not have is no instrument.
     missing = {"asset": None} if name == "not found" else {}
     assert found == every(NetworkError) | missing
@@ -236,7 +236,7 @@ async def test_canceling_with_refused_keys(broker: SandboxServer) -> None:
 )
 async def test_an_answer_that_settles_nothing_leaves_the_outcome_open(page: Page) -> None:
     with fake_web(lambda asked: page) as web:
-        async with paper(web.url, timeout=0.3 if page.drip else 10.0) as broker:
+        async with paper(web.url, timeout=0.3 if page.drip else 60.0) as broker:
             with pytest.raises(TryAgainLater, match="desk-1: outcome not known"):
                 await broker.place(a_buy())
     assert [one.method for one in web.asked] == ["POST"]

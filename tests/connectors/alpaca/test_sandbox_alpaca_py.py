@@ -218,9 +218,9 @@ def running(stream: Any) -> Iterator[None]:
         yield
     finally:
         if stream._loop is not None and stream._loop.is_running():
-            asyncio.run_coroutine_threadsafe(stream.stop_ws(), stream._loop).result(5)
-            asyncio.run_coroutine_threadsafe(stream.close(), stream._loop).result(5)
-        thread.join(10)
+            asyncio.run_coroutine_threadsafe(stream.stop_ws(), stream._loop).result(60)
+            asyncio.run_coroutine_threadsafe(stream.close(), stream._loop).result(60)
+        thread.join(60)
         assert not thread.is_alive()
 
 
@@ -238,12 +238,12 @@ class Heard(list[Any]):
 
     def wait(self, enough: Callable[[list[Any]], bool]) -> None:
         with self._more:
-            assert self._more.wait_for(lambda: enough(self), timeout=10), list(self)
+            assert self._more.wait_for(lambda: enough(self), timeout=60), list(self)
 
 
 def listening(server: SandboxServer, path: str) -> None:
     """Waits until a client of a stream has subscribed."""
-    for _ in range(500):
+    for _ in range(6000):
         if any(client.path == path and any(client.subscriptions.values()) for client in list(server.streams.clients)):
             return
         threading.Event().wait(0.01)

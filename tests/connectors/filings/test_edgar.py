@@ -230,7 +230,7 @@ async def test_a_lasting_fault_is_one_clear_line(
     edgar: Open, web: FakeWeb, fault: Page, error: type[Exception], said: str
 ) -> None:
     web.fail(*[fault] * 8)
-    source = edgar(timeout=0.05 if fault.slow else 5.0)
+    source = edgar(timeout=0.05 if fault.slow else 60.0)
     with pytest.raises(error, match=said) as caught:
         await filings_of(source, SYMBOL)
     assert "\n" not in str(caught.value)
