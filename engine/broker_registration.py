@@ -26,12 +26,10 @@ class BrokerSettings(Protocol):
     @property
     def is_local(self) -> bool:
         """True for an account on this machine, whose clock may run at any speed."""
-        ...
 
     @property
     def described(self) -> Mapping[str, str]:
         """Settings by name for `paperdesk doctor`; never a key."""
-        ...
 
 
 S = TypeVar("S", bound=BrokerSettings)

@@ -37,7 +37,6 @@ class Clock(Protocol):
 
     def now(self) -> datetime:
         """The current moment, aware, UTC."""
-        ...
 
 
 class Calendar(Protocol):
@@ -46,31 +45,24 @@ class Calendar(Protocol):
     @property
     def name(self) -> str:
         """Name of the calendar, such as XNYS or 24/7."""
-        ...
 
     def sessions(self, first: date, last: date) -> Sequence[date]:
         """All sessions from first to last, both included."""
-        ...
 
     def opens_at(self, session: date) -> datetime:
         """Open of a session, UTC."""
-        ...
 
     def closes_at(self, session: date) -> datetime:
         """Close of a session, UTC (early closes included)."""
-        ...
 
     def last_closed(self, now: datetime) -> date:
         """The last session that had closed at a moment."""
-        ...
 
     def number(self, session: date) -> int:
         """Ordinal of a session in the count of all sessions: the step of an agent's clock."""
-        ...
 
     def session_at(self, number: int) -> date:
         """The session of a number."""
-        ...
 
 
 class BarSource(Protocol):
@@ -78,18 +70,15 @@ class BarSource(Protocol):
 
     async def symbols(self) -> Sequence[Symbol]:
         """All symbols with prices, sorted."""
-        ...
 
     async def history(self, symbol: Symbol) -> PriceHistory:
         """All bars of a symbol. Raises MissingData for an unknown symbol, MalformedData naming file and line."""
-        ...
 
     async def actions(self, symbol: Symbol) -> Sequence[CorporateAction] | None:
         """Corporate actions by ex-date.
 
         None where the source has no file of them; then closes are taken as traded and no dividends are paid.
         """
-        ...
 
 
 class NewsSource(Protocol):
@@ -97,7 +86,6 @@ class NewsSource(Protocol):
 
     async def news(self, symbol: Symbol) -> NewsBatch:
         """All news of a symbol in order of availability; empty where there is none."""
-        ...
 
 
 class FilingSource(Protocol):
@@ -105,7 +93,6 @@ class FilingSource(Protocol):
 
     async def filings(self, symbol: Symbol) -> FilingBatch:
         """All filings of a symbol in order of availability; empty where there are none."""
-        ...
 
 
 class MarketSource(BarSource, NewsSource, FilingSource, Protocol):
@@ -120,7 +107,6 @@ class MacroSource(Protocol):
 
         Raises MissingData for an unknown one, or for one without vintages.
         """
-        ...
 
 
 class LanguageModel(Protocol):
@@ -140,7 +126,6 @@ class LanguageModel(Protocol):
 
         Never raises for a fault of the model or its service, which is a failure value.
         """
-        ...
 
 
 class ChartPainter(Protocol):
@@ -151,7 +136,6 @@ class ChartPainter(Protocol):
 
     async def paint(self, spec: ChartSpec) -> bytes:
         """A PNG of about 1000 x 800 pixels."""
-        ...
 
 
 class Account(Protocol):
@@ -159,16 +143,13 @@ class Account(Protocol):
 
     async def account(self) -> BrokerAccount:
         """Cash, positions and trading blocks, now."""
-        ...
 
     async def activities(self, after: datetime) -> Sequence[Activity]:
         """Account activity since a moment, oldest first, all pages. Entries may repeat earlier ones (by id), none is
         left out."""
-        ...
 
     async def equity_history(self, first: date, last: date) -> Mapping[date, Decimal]:
         """The account's value at the close of each session, as far as the broker has it."""
-        ...
 
 
 class Orders(Protocol):
@@ -181,19 +162,15 @@ class Orders(Protocol):
         state. Raises TryAgainLater where the outcome is unknown (look it up, never assume), CredentialsRefused where
         the keys are refused.
         """
-        ...
 
     async def lookup(self, order_id: str) -> BrokerOrder | None:
         """The order of an id, or None where the broker has never seen it."""
-        ...
 
     async def open_orders(self) -> Sequence[BrokerOrder]:
         """All orders that are not final, of any origin, all pages."""
-        ...
 
     async def cancel(self, order_id: str) -> None:
         """Request an order's cancellation; a final order stays as it is. The result has to be looked up."""
-        ...
 
 
 class Exchange(Protocol):
@@ -201,15 +178,12 @@ class Exchange(Protocol):
 
     async def clock(self) -> BrokerClock:
         """The broker's time."""
-        ...
 
     async def session_hours(self, first: date, last: date) -> Sequence[SessionHours]:
         """The sessions of the broker's calendar, both days included."""
-        ...
 
     async def asset(self, symbol: Symbol) -> Asset | None:
         """An instrument, or None where the broker has none of that symbol."""
-        ...
 
 
 class Broker(Account, Orders, Exchange, Protocol):
@@ -221,7 +195,6 @@ class Broker(Account, Orders, Exchange, Protocol):
 
     async def aclose(self) -> None:
         """Close connections."""
-        ...
 
 
 class MarketDataService(Protocol):
@@ -240,19 +213,15 @@ class MarketDataService(Protocol):
     def bars(self, symbols: Sequence[Symbol], first: date, last: date) -> AsyncIterator[tuple[Symbol, Sequence[Bar]]]:
         """Raw daily bars from one session to another, both included, shares and crypto in requests of their own. A bar
         of a session that is not over may be among them."""
-        ...
 
     async def actions(self, symbols: Sequence[Symbol], first: date, last: date) -> Mapping[Symbol, SymbolActions]:
         """Split and dividends by ex-date, both days included."""
-        ...
 
     def news(self, symbols: Sequence[Symbol], first: datetime, last: datetime) -> AsyncIterator[Sequence[NewsItem]]:
         """News by the moment of its last change, a page at a time."""
-        ...
 
     async def aclose(self) -> None:
         """Close connections."""
-        ...
 
 
 class LiveFeed(Protocol):
@@ -264,11 +233,9 @@ class LiveFeed(Protocol):
         A broken feed is reconnected and polled in the meantime; each change is a FeedState. Raises CredentialsRefused
         where the keys are refused.
         """
-        ...
 
     async def latest(self, symbols: Sequence[Symbol]) -> Sequence[FeedMessage]:
         """The latest quotes and trades, requested now. Raises NetworkError, TryAgainLater, CredentialsRefused."""
-        ...
 
 
 class Notifier(Protocol):
@@ -279,4 +246,3 @@ class Notifier(Protocol):
 
     async def notify(self, summary: Mapping[str, Any]) -> None:
         """Send a run's summary, of JSON's own types. Raises NotificationFailed."""
-        ...

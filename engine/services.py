@@ -36,11 +36,9 @@ class OpenModels(Protocol):
 
     def model(self, spec: ModelSpec) -> ports.LanguageModel:
         """The model of a vendor or an endpoint. Raises ConfigError, and CredentialsRefused for a missing key."""
-        ...
 
     async def aclose(self) -> None:
         """Close connections and files, inside the event loop that opened them."""
-        ...
 
 
 class RecordedAnswers(Protocol):
@@ -48,11 +46,9 @@ class RecordedAnswers(Protocol):
 
     def has(self, spec: ModelSpec) -> bool:
         """True where any answer of a model is recorded."""
-        ...
 
     def find(self, spec: ModelSpec, request: ModelRequest) -> ModelResult | None:
         """A model's recorded answer to a question; None where there is none."""
-        ...
 
 
 class ModelService(Protocol):
@@ -61,27 +57,21 @@ class ModelService(Protocol):
     def open(self, mode: ReplayMode, *, keys_on_demand: bool = False) -> OpenModels:
         """Models that use recorded answers by a mode; with `keys_on_demand` a key is needed only for a question that
         no recorded answer is there for."""
-        ...
 
     def key_variable(self, spec: ModelSpec) -> str:
         """The environment variable that holds a model's key; empty where none is needed."""
-        ...
 
     def sees(self, spec: ModelSpec) -> bool:
         """True where a model is configured to be shown images."""
-        ...
 
     def prices(self) -> PriceTable:
         """The table of prices."""
-        ...
 
     def recorded(self) -> AbstractContextManager[RecordedAnswers]:
         """The recorded answers, open until the block ends. Raises MalformedData."""
-        ...
 
     async def probe(self, spec: ModelSpec) -> Capabilities:
         """Ask a model two small questions. Raises CredentialsRefused without a key, and what the service raises."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,37 +93,29 @@ class MarketFetch(Protocol):
     @property
     def vendor(self) -> str:
         """The vendor's name in messages."""
-        ...
 
     @property
     def feed(self) -> str:
         """The feed of stock prices."""
-        ...
 
     async def bars(self, symbols: Sequence[Symbol], since: date | None = None) -> list[Fetched]:
         """Add the bars of all sessions that are over, and the corporate actions that adj_close is computed from.
         MissingData for symbols without a bar is raised once all others are done."""
-        ...
 
     async def actions(self, symbols: Sequence[Symbol], since: date | None = None) -> list[Fetched]:
         """Merge splits and dividends, and compute adj_close anew."""
-        ...
 
     async def news(self, symbols: Sequence[Symbol], since: date | None = None) -> list[Fetched]:
         """Add news up to now."""
-        ...
 
     def late(self, symbols: Sequence[Symbol], session: date) -> list[Symbol]:
         """Symbols whose bars in the folder do not reach a session."""
-        ...
 
     def without_filings(self, symbols: Sequence[Symbol], day: date) -> list[Symbol]:
         """Symbols whose filings were not fetched on a day."""
-        ...
 
     def note_filings(self, symbols: Sequence[Symbol], day: date) -> None:
         """Note that filings of symbols were fetched on a day."""
-        ...
 
 
 class FetchService(Protocol):
@@ -142,21 +124,17 @@ class FetchService(Protocol):
     def market(self, options: FetchOptions, clock: ports.Clock) -> AbstractAsyncContextManager[MarketFetch]:
         """A fetch of market data until the block ends; sessions are over by `clock`. Raises ConfigError and
         CredentialsRefused for addresses and keys, TryAgainLater where another fetch does not end."""
-        ...
 
     async def filings(self, options: FetchOptions, symbols: Sequence[Symbol], since: date | None) -> list[Fetched]:
         """Add filings of symbols, a few at a time. Raises ConfigError, NetworkError, TryAgainLater."""
-        ...
 
     async def macro(self, options: FetchOptions) -> list[Fetched]:
         """Merge the configured macro series, every vintage. Raises CredentialsRefused, MissingData, NetworkError,
         TryAgainLater."""
-        ...
 
     @property
     def has_macro_key(self) -> bool:
         """True where the key of the macro series' service is there."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

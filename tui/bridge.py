@@ -380,4 +380,3 @@ class DeskApp(Protocol):
 
     def switch_mode(self, mode: str) -> object:
         """Show another of the screens."""
-        ...

@@ -50,7 +50,6 @@ class Rule(Protocol):
 
     def signals(self, history: PriceHistory) -> Any:
         """One number per bar: below zero to sell, zero for nothing, above zero to buy."""
-        ...
 
     def explain(self, history: PriceHistory, row: int) -> str: ...
 

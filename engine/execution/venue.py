@@ -60,21 +60,17 @@ class SessionVenue(Protocol):
     @property
     def portfolio(self) -> Portfolio:
         """Cash and positions to decide on: the last closed books with all account activity since."""
-        ...
 
     @property
     def buying_power(self) -> BuyingPower:
         """The buying power as of `settle`, or of `refresh` since then."""
-        ...
 
     async def settle(self, session: date) -> Settlement:
         """Close the books of every session after the last closed one up to `session`. The first run of a desk opens
         them."""
-        ...
 
     async def whole_shares(self, symbols: Iterable[Symbol]) -> frozenset[Symbol]:
         """The symbols of which only whole shares are traded."""
-        ...
 
 
 class Venue(SessionVenue, Protocol):
@@ -83,26 +79,20 @@ class Venue(SessionVenue, Protocol):
     @property
     def real_time(self) -> bool:
         """True where time passes by itself: an order whose session is no longer the latest must not be sent."""
-        ...
 
     @property
     def books(self) -> EquityPoint | None:
         """The books at the last close that was settled; None before the first."""
-        ...
 
     async def restriction(self, symbol: Symbol) -> str:
         """The reason why nobody can trade a symbol there; empty where it is traded."""
-        ...
 
     async def refresh(self) -> BuyingPower:
         """The buying power at this moment."""
-        ...
 
     async def place(self, order: Order) -> OrderUpdate:
         """Send an order that is being submitted. Raises TryAgainLater, NetworkError or DataError where the outcome is
         not known."""
-        ...
 
     async def lookup(self, order_id: str) -> OrderUpdate | None:
         """The state of an order; None where it never arrived. Raises TryAgainLater or NetworkError."""
-        ...

@@ -63,12 +63,10 @@ class Subject(Protocol):
 
     async def whole(self) -> tuple[Trace, Mapping[str, Inputs]]:
         """The whole run on the whole data, and what it read."""
-        ...
 
     async def leg(self, market: Market, read: date, start: Any, plant: Sequence[str] = ()) -> Leg:
         """The run from the state `start` (None: the beginning) through the decision that reads a session, on other
         data. Sources of `beside` that are in `plant` hold records of the time after; the others are cut there."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

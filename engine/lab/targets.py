@@ -61,7 +61,6 @@ class TargetSource(Protocol):
 
     def at(self, number: int, portfolio: Portfolio) -> Targets:
         """The targets that change at a decision, given the books before it. Decisions come in order."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -164,11 +164,9 @@ class SignalStrategy(Protocol):
 
     def signals(self, history: PriceHistory) -> Signals:
         """One signal per bar; element i is for the close of row i, from rows up to i."""
-        ...
 
     def explain(self, history: PriceHistory, row: int) -> str:
         """The signal at a row and why, in one sentence with the figures; negative rows count from the end."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,7 +197,6 @@ class WeightStrategy(Protocol):
     def weights(self, view: StrategyView) -> Mapping[Symbol, float] | None:
         """Target shares of the portfolio's value, each from 0 to 1 and at most 1 in sum; the rest is cash. A symbol
         that is left out stays as it is, and everything does for None."""
-        ...
 
 
 Strategy = SignalStrategy | WeightStrategy
@@ -227,7 +224,6 @@ class Fitted(Protocol):
 
     def fit(self, history: TrainingHistory) -> None:
         """Learn from the training part; nothing later can be read through it."""
-        ...
 
 
 REGISTERED: dict[str, type[SignalStrategy]] = {}

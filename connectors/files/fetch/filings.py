@@ -38,11 +38,9 @@ class FilingService(Protocol[ListedT]):
 
     async def listed(self, symbol: Symbol) -> Sequence[ListedT] | None:
         """The company's filings, oldest first; None for a symbol that is not known."""
-        ...
 
     async def read(self, symbol: Symbol, listed: ListedT) -> Filing | str:
         """One filing with its text, or the reason why it cannot be used."""
-        ...
 
 
 async def fetch_filings(
