@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import subprocess
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from json import dumps
 from typing import Any
 from urllib.parse import urlsplit
@@ -26,13 +26,12 @@ _PASSING = frozenset({408, 429, 500, 502, 503, 504})
 class CommandNotifier:
     """A Notifier that starts a program directly, without a shell."""
 
-    def __init__(self, command: Sequence[str], seconds: float = PROGRAM_SECONDS) -> None:
+    def __init__(self, command: Sequence[str]) -> None:
         """Raise ConfigError for an empty command."""
         if not command or not command[0].strip():
             raise ConfigError("notify.command names no program: write the program, then its arguments")
         self.name = f"the program {os.path.basename(command[0])}"  # noqa: PTH119 (either system's way of writing)
         self._command = tuple(command)
-        self._seconds = seconds
 
     async def notify(self, summary: Mapping[str, Any]) -> None:
         """Start the program and wait for its end. Raises NotificationFailed."""
@@ -49,12 +48,12 @@ class CommandNotifier:
             reason = error.strerror if isinstance(error, OSError) else str(error)
             raise NotificationFailed(f"{self.name} cannot be started ({reason}): correct notify.command") from None
         try:
-            async with asyncio.timeout(self._seconds):
+            async with asyncio.timeout(PROGRAM_SECONDS):
                 _, errors = await process.communicate(dumps(summary, allow_nan=False).encode())
         except TimeoutError:
             process.kill()
             await process.wait()
-            raise NotificationFailed(f"{self.name} was ended after {self._seconds:.0f} seconds") from None
+            raise NotificationFailed(f"{self.name} was ended after {PROGRAM_SECONDS:.0f} seconds") from None
         if process.returncode:
             detail = " ".join(errors.decode(errors="replace").split())[-200:]
             raise NotificationFailed(
@@ -65,17 +64,13 @@ class CommandNotifier:
 class WebhookNotifier:
     """A Notifier that posts to an address, which may hold a secret and is never written anywhere."""
 
-    def __init__(
-        self, url: str, seconds: float = WEBHOOK_SECONDS, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
-    ) -> None:
+    def __init__(self, url: str) -> None:
         """Raise ConfigError for an invalid address."""
         parts = urlsplit(url.strip())
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ConfigError("notify.webhook is no address: it has to begin with https:// or http://")
         self.name = f"the webhook at {parts.hostname}"
         self._url = url.strip()
-        self._seconds = seconds
-        self._sleep = sleep
 
     async def notify(self, summary: Mapping[str, Any]) -> None:
         """Post the summary as JSON, again after a fault that may pass. The recipient may get it twice, with the same
@@ -87,7 +82,7 @@ class WebhookNotifier:
 
         body = dumps(summary, allow_nan=False).encode()
         trouble = ""
-        async with httpx.AsyncClient(timeout=self._seconds) as client:
+        async with httpx.AsyncClient(timeout=WEBHOOK_SECONDS) as client:
             for pause in (*PAUSES, None):
                 try:
                     response = await client.post(self._url, content=body, headers={"Content-Type": "application/json"})
@@ -100,5 +95,5 @@ class WebhookNotifier:
                     if response.status_code not in _PASSING:
                         break
                 if pause is not None:
-                    await self._sleep(pause)
+                    await asyncio.sleep(pause)
         raise NotificationFailed(f"{self.name} {trouble}: check notify.webhook")

@@ -42,39 +42,28 @@ class EdgarFilings:
 
     name = "EDGAR"
 
-    def __init__(
-        self,
-        settings: FilingsConfig,
-        cache_folder: Path,
-        *,
-        since: date | None = None,
-        timeout: float = 60.0,
-        first_pause: float = 0.5,
-    ) -> None:
-        """Check the settings; `since` excludes earlier filings, `timeout` and `first_pause` are the client's.
-
-        Raises ConfigError without a User-Agent that names a contact.
-        """
+    def __init__(self, settings: FilingsConfig, cache_folder: Path, since: date | None = None) -> None:
+        """Check the settings; `since` excludes earlier filings. Raises ConfigError without a User-Agent that names a
+        contact."""
         self._since = since
         self._forms = settings.forms
         self._characters = settings.characters
         self._numbers = {symbol.upper(): number for symbol, number in settings.ciks.items()}
         self._www = settings.www.rstrip("/")
         self._data = settings.data.rstrip("/")
-        self._client = RateLimitedClient(
+        self.http = RateLimitedClient(
             "SEC EDGAR",
             seconds_between=1 / settings.requests_per_second,
-            timeout=timeout,
+            timeout=60.0,
             headers={"user-agent": contact(settings.user_agent), "accept-encoding": "gzip, deflate"},
             cache=ResponseCache(cache_folder),
-            first_pause=first_pause,
         )
         self._companies: dict[str, int] | None = None
         self._facts: dict[int, Mapping[str, Any]] = {}
 
     async def aclose(self) -> None:
         """Close connections."""
-        await self._client.aclose()
+        await self.http.aclose()
 
     async def number(self, symbol: Symbol) -> int | None:
         """The company's CIK, or None for a symbol that EDGAR does not know."""
@@ -137,7 +126,7 @@ class EdgarFilings:
 
     async def _get(self, url: str, read: Callable[[bytes], _Read], *, immutable: bool = False) -> _Read | None:
         try:
-            return await self._client.get(url, read, immutable=immutable)
+            return await self.http.get(url, read, immutable=immutable)
         except HttpError as refusal:
             path = url.removeprefix(self._www).removeprefix(self._data)
             if refusal.status == 403 and "threshold" in refusal.text.lower():

@@ -15,11 +15,9 @@ from engine.errors import ConfigError, CredentialsRefused, MalformedData, Missin
 
 Row = TypeVar("Row")
 
-ADDRESS = "https://api.stlouisfed.org/fred"
 KEY_VARIABLE = "FRED_API_KEY"
 
 _SECONDS_BETWEEN = 0.6  # FRED allows 120 requests a minute
-_MOST_VINTAGES = 1_000  # in one request; FRED refuses more than 2,000
 _PAGE = 10_000
 _ABSENT = "."  # how FRED writes that there is no value
 _WITHDRAWN = ("NAPM", "NMF")
@@ -34,16 +32,10 @@ class FredMacro:
     (macro variables of the long layer).
     """
 
-    def __init__(
-        self,
-        api_key: str | None,
-        *,
-        address: str = ADDRESS,
-        timeout: float = 60.0,
-        seconds_between: float = _SECONDS_BETWEEN,
-        vintages_per_request: int = _MOST_VINTAGES,
-        first_pause: float = 0.5,
-    ) -> None:
+    vintages_per_request = 1_000
+    """FRED refuses more than 2,000."""
+
+    def __init__(self, api_key: str | None, address: str) -> None:
         """Raise CredentialsRefused without a key."""
         key = (api_key or "").strip()
         if not key:
@@ -54,16 +46,13 @@ class FredMacro:
             raise CredentialsRefused(f"{KEY_VARIABLE} holds characters that no key has; set it again")
         self._key = key
         self._address = address.rstrip("/")
-        self._vintages = vintages_per_request
-        self._client = RateLimitedClient(
-            "FRED", seconds_between=seconds_between, timeout=timeout, first_pause=first_pause
-        )
+        self.http = RateLimitedClient("FRED", seconds_between=_SECONDS_BETWEEN, timeout=60.0)
         self._hidden = _HideKey(key)
         logging.getLogger("httpx").addFilter(self._hidden)
 
     async def aclose(self) -> None:
         """Close connections."""
-        await self._client.aclose()
+        await self.http.aclose()
         logging.getLogger("httpx").removeFilter(self._hidden)
 
     async def series(self, name: str) -> MacroSeries:
@@ -74,7 +63,7 @@ class FredMacro:
         """
         vintages = await self._pages("series/vintagedates", name, _vintage_dates)
         observations: list[MacroObservation] = []
-        for first, last in _windows(vintages, self._vintages):
+        for first, last in _windows(vintages, self.vintages_per_request):
             period = {"realtime_start": str(first), "realtime_end": str(last)}
             rows = await self._pages("series/observations", name, _observations, period)
             observations += filter(None, rows)
@@ -94,7 +83,7 @@ class FredMacro:
             params = {"series_id": name, "file_type": "json", "limit": str(_PAGE), "offset": str(len(rows))}
             params |= {**(period or {}), "api_key": self._key}
             try:
-                page = await self._client.get(f"{self._address}/{question}", read, params=params)
+                page = await self.http.get(f"{self._address}/{question}", read, params=params)
             except HttpError as refusal:
                 raise self._error_of(refusal, name) from None
             if page is None:

@@ -82,7 +82,7 @@ class ConfiguredFetch:
         from connectors.files.fetch.filings import fetch_filings
         from connectors.filings.edgar import EdgarFilings
 
-        edgar = EdgarFilings(self.config.filings, places.edgar_responses(), since=since)
+        edgar = EdgarFilings(self.config.filings, places.edgar_responses(), since)
         async with aclosing(edgar) as source:
             return await fetch_filings(source, options, symbols)
 
@@ -91,7 +91,7 @@ class ConfiguredFetch:
         from connectors.files.macro import fetch_macro
         from connectors.macro.fred import KEY_VARIABLE, FredMacro
 
-        async with aclosing(FredMacro(os.environ.get(KEY_VARIABLE), address=self.config.macro.address)) as source:
+        async with aclosing(FredMacro(os.environ.get(KEY_VARIABLE), self.config.macro.address)) as source:
             return await fetch_macro(source, options, self.config.macro.series)
 
     @property

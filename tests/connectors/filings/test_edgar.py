@@ -34,10 +34,11 @@ async def edgar(web: FakeWeb, tmp_path: Path) -> AsyncIterator[Open]:
     made: list[EdgarFilings] = []
 
     def opened(agent: str | None = AGENT, **options: Any) -> EdgarFilings:
-        own = {name: options.pop(name) for name in ("since", "timeout") if name in options}
+        since, timeout = options.pop("since", None), options.pop("timeout", 5.0)
         parts = {"user_agent": agent, "requests_per_second": 1000.0, "www": web.url, "data": web.url}
         settings = FilingsConfig.model_construct(**{**parts, **options})
-        made.append(EdgarFilings(settings, tmp_path / "cache", **{"timeout": 5.0, "first_pause": 0.001} | own))
+        made.append(EdgarFilings(settings, tmp_path / "cache", since))
+        vars(made[-1].http).update(first_pause=0.001, timeout=timeout)
         return made[-1]
 
     yield opened

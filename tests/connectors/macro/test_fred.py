@@ -33,7 +33,8 @@ async def fred(web: FakeWeb) -> AsyncIterator[Open]:
     made: list[FredMacro] = []
 
     def opened(key: str | None = KEY, **options: Any) -> FredMacro:
-        made.append(FredMacro(key, **{"address": f"{web.url}/fred", **PACE, **options}))
+        made.append(FredMacro(key, options.pop("address", f"{web.url}/fred")))
+        vars(made[-1].http).update(PACE | options)
         return made[-1]
 
     yield opened
@@ -93,7 +94,9 @@ async def test_no_value_is_known_before_it_came_out_however_many_requests_it_tak
     releases: list[Release], at_once: int
 ) -> None:
     with fake_fred({"X": releases}, most_vintages=at_once) as web:
-        source = FredMacro(KEY, address=f"{web.url}/fred", vintages_per_request=at_once, **PACE)
+        source = FredMacro(KEY, f"{web.url}/fred")
+        source.vintages_per_request = at_once
+        vars(source.http).update(PACE)
         try:
             series = await source.series("X")
         finally:

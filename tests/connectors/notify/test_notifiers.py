@@ -15,6 +15,11 @@ from tests.servers.fake_web import Asked, Page, fake_web
 SUMMARY = {"schema": 1, "run": "daily-demo-20240131", "outcome": "done", "value": "100000.00"}
 
 
+@pytest.fixture(autouse=True)
+def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("connectors.notify.PAUSES", (0.0, 0.0))
+
+
 def program(tmp_path: Path, code: str) -> list[str]:
     script = tmp_path / "told.py"
     script.write_text(code, encoding="utf-8")
@@ -38,9 +43,10 @@ async def test_a_program_that_fails_is_said_with_its_last_words(tmp_path: Path) 
         await CommandNotifier(failing).notify(SUMMARY)
 
 
-async def test_a_program_that_does_not_end_is_ended(tmp_path: Path) -> None:
+async def test_a_program_that_does_not_end_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("connectors.notify.PROGRAM_SECONDS", 0.3)
     with pytest.raises(NotificationFailed, match="was ended after 0 seconds"):
-        await CommandNotifier(program(tmp_path, "import time\ntime.sleep(60)\n"), seconds=0.3).notify(SUMMARY)
+        await CommandNotifier(program(tmp_path, "import time\ntime.sleep(60)\n")).notify(SUMMARY)
 
 
 async def test_a_program_that_is_not_there(tmp_path: Path) -> None:
@@ -50,14 +56,10 @@ async def test_a_program_that_is_not_there(tmp_path: Path) -> None:
         CommandNotifier([" "])
 
 
-async def no_wait(seconds: float) -> None:
-    return None
-
-
 async def test_a_webhook_gets_the_summary_also_after_a_fault() -> None:
     with fake_web(lambda asked: Page(body=b"ok")) as web:
         web.fail(Page(status=503))
-        await WebhookNotifier(f"{web.url}/hook/secret", sleep=no_wait).notify(SUMMARY)
+        await WebhookNotifier(f"{web.url}/hook/secret").notify(SUMMARY)
     assert [(one.method, one.path, json.loads(one.body)) for one in web.asked] == [
         ("POST", "/hook/secret", SUMMARY)
     ] * 2
@@ -71,18 +73,19 @@ async def test_a_webhook_that_refuses_is_named_by_its_host_alone(status: int, at
 
     with fake_web(refuse) as web:
         with pytest.raises(NotificationFailed) as refused:
-            await WebhookNotifier(f"{web.url}/hook/secret", sleep=no_wait).notify(SUMMARY)
+            await WebhookNotifier(f"{web.url}/hook/secret").notify(SUMMARY)
         assert len(web.asked) == attempts
     assert str(refused.value) == f"the webhook at 127.0.0.1 answered with {status}: check notify.webhook"
 
 
-async def test_a_webhook_that_is_silent_or_not_there() -> None:
+async def test_a_webhook_that_is_silent_or_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("connectors.notify.WEBHOOK_SECONDS", 0.2)
     with (
         fake_web(lambda asked: Page(slow=True)) as web,
         pytest.raises(NotificationFailed, match="gave no answer in time"),
     ):
-        await WebhookNotifier(web.url, seconds=0.2, sleep=no_wait).notify(SUMMARY)
+        await WebhookNotifier(web.url).notify(SUMMARY)
     with pytest.raises(NotificationFailed, match="is not there"):
-        await WebhookNotifier("http://127.0.0.1:9/hook", sleep=no_wait).notify(SUMMARY)
+        await WebhookNotifier("http://127.0.0.1:9/hook").notify(SUMMARY)
     with pytest.raises(ConfigError, match="is no address"):
         WebhookNotifier("hooks.example.com/secret")
