@@ -6,7 +6,7 @@ import functools
 import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -15,7 +15,6 @@ from engine.errors import UsageError
 
 if TYPE_CHECKING:
     from engine.config import Config, Loaded
-    from engine.journal.reader import JournalReader
     from engine.reports.documents.records import At, Records
     from engine.services import Services
 
@@ -56,13 +55,12 @@ class Invocation:
         if self.run is not None:
             raise UsageError("--run names one run, and this concerns the whole desk: leave it out")
 
-    def records(
-        self, wanted: Callable[[JournalReader], bool] | None = None, at: At = None
-    ) -> AbstractContextManager[Records]:
-        """The records that `--run` names, else the desk's (`open_records`). Raises ConfigError, MissingData."""
-        from engine.reports.documents.records import open_records
+    def records(self, at: At = None, *, decisions: bool = False) -> AbstractContextManager[Records]:
+        """The records that `--run` names, else the desk's; with `decisions`, where the desk has none, those of the
+        latest backtest that has. Raises as `open_records` does, and ConfigError."""
+        from engine.reports.documents.records import has_decisions, open_records
 
-        return open_records(self.desk_name, self.run, wanted, at=at)
+        return open_records(self.desk_name, self.run, has_decisions if decisions else None, at=at)
 
     def load(self) -> Loaded:
         """The configuration with the desk of this call; keys that lie in a file are in the environment from here on.
@@ -74,11 +72,8 @@ class Invocation:
         from engine.keys import load_keys
 
         load_keys()
-
-        if self.config_file is not None:
-            loaded = load_config(Path(self.config_file), required=True)
-        else:
-            loaded = load_config(places.config_file())
+        named = self.config_file
+        loaded = load_config(places.config_file() if named is None else Path(named), required=named is not None)
         _check_broker(loaded)
         if self.desk is None:
             return loaded
@@ -123,24 +118,14 @@ def desk_options(function: F) -> F:
 
     @click.option("--config", "config_file", metavar="FILE", help="Configuration file instead of the usual one.")
     @click.option("--desk", metavar="NAME", help="Desk to work on.")
-    @click.option("--run", "run_id", metavar="ID", help="Run that is meant (default: the latest).")
+    @click.option("--run", metavar="ID", help="Run that is meant (default: the latest).")
     @click.option("--debug", is_flag=True, help="Show tracebacks.")
     @click.pass_context
     @functools.wraps(function)
-    def wrapped(
-        ctx: click.Context,
-        /,
-        *args: Any,
-        config_file: str | None,
-        desk: str | None,
-        run_id: str | None,
-        debug: bool,
-        **kwargs: Any,
-    ) -> Any:
+    def wrapped(ctx: click.Context, /, *args: Any, **kwargs: Any) -> Any:
         outer = ctx.obj if isinstance(ctx.obj, Invocation) else Invocation()
-        ctx.obj = Invocation(
-            config_file or outer.config_file, desk or outer.desk, run_id or outer.run, debug or outer.debug
-        )
+        names = [field.name for field in fields(Invocation)]
+        ctx.obj = Invocation(**{name: kwargs.pop(name) or getattr(outer, name) for name in names})
         return ctx.invoke(function, *args, invocation=ctx.obj, **kwargs)
 
     return wrapped  # type: ignore[return-value]

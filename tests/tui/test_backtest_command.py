@@ -20,7 +20,7 @@ import pytest
 
 from engine.market.trading_hours import exchange_calendar
 from tui.cli import main
-from tui.interruption import Interruption
+from tui.interruption import interruptible
 
 REPO = Path(__file__).resolve().parents[2]
 WINDOW = ("--from", "2024-03-04", "--to", "2024-03-28")
@@ -231,10 +231,10 @@ def test_help_shows_examples(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_the_first_ctrl_c_asks_and_the_second_ends() -> None:
     before = signal.getsignal(signal.SIGINT)
-    with pytest.raises(KeyboardInterrupt), Interruption() as interruption:
-        assert not interruption.requested()
+    with pytest.raises(KeyboardInterrupt), interruptible() as stop:
+        assert not stop()
         signal.raise_signal(signal.SIGINT)
-        assert interruption.requested()
+        assert stop()
         signal.raise_signal(signal.SIGINT)
     assert signal.getsignal(signal.SIGINT) is before
 

@@ -110,12 +110,12 @@ def _named(spec: RunSpec, run: str | None) -> RunSpec:
 def _run(services: Services, spec: RunSpec) -> None:
     from engine.app.backtest import run_backtest
     from engine.errors import Interrupted
-    from tui.interruption import Interruption
+    from tui.interruption import interruptible
     from tui.progress import session_progress
 
     try:
-        with Interruption() as interruption, session_progress() as publish:
-            run_backtest(services, spec, publish, interruption.requested)
+        with interruptible() as stop, session_progress() as publish:
+            run_backtest(services, spec, publish, stop)
     except KeyboardInterrupt:
         raise Interrupted(f"interrupted; what was done is kept: see `paperdesk report --run {spec.run}`") from None
 

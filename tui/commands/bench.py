@@ -137,10 +137,10 @@ def _at_a_terminal() -> bool:
 
 def _run(services: Services, prepared: PreparedBench) -> Bench:
     from engine.app.bench.bench import run_bench
-    from tui.interruption import Interruption
+    from tui.interruption import interruptible
 
-    with Interruption() as interruption:
-        bench = run_bench(services, prepared, _report, interruption.requested)
+    with interruptible() as stop:
+        bench = run_bench(services, prepared, _report, stop)
     click.echo(_wiped(), nl=False, err=True)
     return bench
 

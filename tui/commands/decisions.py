@@ -56,10 +56,8 @@ def decisions_command(
       paperdesk decisions --symbol ORVL --from 2025-03-01 --action buy
       paperdesk decisions --run backtest-20250701-120000-ab12 --limit 0
     """
-    from engine.reports.documents.records import has_decisions
-
     check_order(first, last)
-    with invocation.records(has_decisions, at) as records:
+    with invocation.records(at, decisions=True) as records:
         from engine.reports.documents.decisions import decisions_document
 
         document = decisions_document(

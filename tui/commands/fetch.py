@@ -74,7 +74,7 @@ def fetch_command(
     from engine.errors import Interrupted
     from engine.reports.documents.files import fetched_document
     from engine.services import FetchOptions
-    from tui.interruption import Interruption
+    from tui.interruption import interruptible
 
     services = invocation.services()
     to = _folder(services, folder, "fetch")
@@ -85,10 +85,10 @@ def fetch_command(
     wanted = list(listed(symbols) or services.config.desk.symbols)
     if kind != "macro" and not wanted:
         raise click.UsageError(f"whose {'data' if kind == 'all' else kind}? give --symbols A,B or set desk.symbols")
-    with Interruption() as interruption, _Progress() as progress:
-        options = FetchOptions(folder=to, progress=progress.show, stop=interruption.requested, again=again)
+    with interruptible() as stop, _Progress() as progress:
+        options = FetchOptions(folder=to, progress=progress.show, stop=stop, again=again)
         done = asyncio.run(fetch(services, kind, options, wanted, since))
-    whole = all(one.complete for one in done) and not options.stop()
+    whole = all(one.complete for one in done) and not stop()
     if as_json or done:
         document = fetched_document(kind, done, whole)
         show_document(document, as_json, lambda: (line for one in done for line in _fetched_lines(one)))

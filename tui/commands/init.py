@@ -14,6 +14,7 @@ from pathlib import Path
 import click
 
 from engine.errors import ConfigError, DataError, PaperdeskError
+from tui.commands.options import listed
 from tui.console import show
 from tui.invocation import Invocation, desk_options
 
@@ -79,7 +80,7 @@ def _toml(key: str, answer: str) -> str:
 
 
 def _symbols(answer: str) -> list[str]:
-    return [part.strip().upper() for part in answer.split(",") if part.strip()]
+    return [symbol.upper() for symbol in listed(answer)]
 
 
 def _ask(desk: str | None) -> dict[str, str]:
@@ -138,8 +139,8 @@ def _known_symbols(text: str, folder: str) -> str:
         there = sorted(path.stem for path in (Path(folder) / "prices").glob("*.csv"))
         strange = [symbol for symbol in symbols if symbol not in there]
         if strange or not symbols:
-            listed = ", ".join(there[:12]) + (" ..." if len(there) > 12 else "")
-            raise DataError(f"{strange[0]} has no prices there" if strange else f"name at least one of {listed}")
+            some = ", ".join(there[:12]) + (" ..." if len(there) > 12 else "")
+            raise DataError(f"{strange[0]} has no prices there" if strange else f"name at least one of {some}")
     return ",".join(symbols)
 
 
@@ -173,13 +174,12 @@ def _check(text: str) -> None:
     from pydantic import ValidationError
 
     from engine.config import Config
+    from engine.settings import complaint
 
     try:
         Config.model_validate(tomllib.loads(text, parse_float=Decimal))
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise ConfigError(f"{where}: {first['msg'].removeprefix('Value error, ')}") from None
+        raise ConfigError(complaint(Config, error)) from None
 
 
 def _write(file: Path, text: str) -> None:

@@ -143,6 +143,7 @@ class RunFlags:
         """The run that they describe, the configuration's values for the rest. A window that is given in part is a
         usage error; one that is not given at all is the desk's own. Raises what `default_spec` raises."""
         from engine.app.run_spec import default_spec
+        from engine.domain.run import RunSpec
 
         if (self.first is None) != (self.last is None):
             raise click.UsageError("a window has two ends: give --from and --to, or neither")
@@ -154,10 +155,14 @@ class RunFlags:
             services = replace(services, data=data, symbols=config.desk.symbols)
         if self.symbols is not None:
             services = replace(services, symbols=symbol_list(self.symbols))
-        spec = default_spec(services) if self.first is None else self._windowed(services)
+        if self.first is None or self.last is None:
+            spec = default_spec(services)
+        else:
+            spec = RunSpec(symbols=services.symbols, first=self.first, last=self.last, preset=config.desk.preset)
         return replace(
             spec,
             preset=self.preset if self.preset is not None or self.strategy is not None else spec.preset,
+            warm_up_from=spec.warm_up_from if self.first is None else self.warm_up_from,
             strategy=self.strategy,
             params=key_values(self.params),
             data=services.data,
@@ -168,18 +173,6 @@ class RunFlags:
             commission=self.commission,
             slippage_bp=self.slippage_bp,
             seed=config.desk.seed if self.seed is None else self.seed,
-        )
-
-    def _windowed(self, services: Services) -> RunSpec:
-        from engine.domain.run import RunSpec
-
-        assert self.first is not None and self.last is not None
-        return RunSpec(
-            symbols=services.symbols,
-            first=self.first,
-            last=self.last,
-            warm_up_from=self.warm_up_from,
-            preset=services.config.desk.preset,
         )
 
 

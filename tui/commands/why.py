@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from engine.errors import DataError, MissingData
-from engine.reports.documents.records import has_decisions
 from tui.commands.options import DAY, json_option, listed
 from tui.console import Console, show_document, standard_output
 from tui.invocation import Invocation, desk_options
@@ -76,7 +75,7 @@ def why_command(
             raise click.UsageError(f"{flag} says how to decide again: give --redecide with it")
     from engine.reports.documents.trail import charts_shown, decided, why_document
 
-    with invocation.records(has_decisions) as records:
+    with invocation.records(decisions=True) as records:
         made = decided(records, symbol, session)
         written = (
             []
@@ -101,7 +100,7 @@ def _redecide(invocation: Invocation, symbol: str, session: date, changes: Mappi
     from engine.reports.documents.redecision import redecision_document
     from engine.reports.documents.trail import decided
 
-    with invocation.records(has_decisions) as records:
+    with invocation.records(decisions=True) as records:
         made = decided(records, symbol, session)
         wanted = replace(AS_IT_WAS, **changes)
         done = redecide(invocation.services(), records.required, made, wanted)
