@@ -1,4 +1,4 @@
-"""Approval and veto of orders that wait: the orders that are meant, and the state of each once that is carried out."""
+"""Approval and veto of orders that wait: the orders that an answer is given on, and their states afterwards."""
 
 from __future__ import annotations
 
@@ -27,6 +27,9 @@ VETOABLE = (*APPROVABLE, Waiting.LATE)
 class ApprovalDesk:
     """A desk whose orders are approved or vetoed.
 
+    desk: its name.
+    journal: the journal's file.
+    mode: auto, ask or observe.
     stays_until: the moment (UTC) from which an order of a decision session can no longer be sent.
     now: UTC by this machine's clock; None where the time is the broker's, who judges it when an order is sent.
     submit: carries out the answers that the journal has: sends what is approved, ends what is vetoed or too late.
@@ -71,7 +74,7 @@ async def answer_orders(
     whoever sends reads it first. Raises UsageError for a desk that does not ask, MissingData for an id that the
     journal does not know."""
     state = desk.state()
-    taken, answered = _meant(desk, state, answer, order_ids)
+    taken, answered = _selected(desk, state, answer, order_ids)
     error = None
     if taken:
         names = [order.id for order in taken]
@@ -87,7 +90,7 @@ async def answer_orders(
     return Answered(answered, error)
 
 
-def _meant(
+def _selected(
     desk: ApprovalDesk, state: ControlState, answer: Answer, order_ids: Collection[str] | None
 ) -> tuple[list[Order], list[AnsweredOrder]]:
     """The orders that the answer can be given on, and those on which it is not taken."""

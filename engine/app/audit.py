@@ -89,26 +89,26 @@ class _AgentSubject:
 
     async def whole(self) -> tuple[Trace, Mapping[str, Inputs]]:
         """The run as a backtest plays it."""
-        heard: list[AnswerRecord] = []
+        records: list[AnswerRecord] = []
         watched = WatchedMarket.of(self.market)
         memory = None if self._empty is None else self._empty.copy()
         whole = replace(self._run, market=self.market)
-        context = replace(whole.context(memory, heard.append), market=watched)
+        context = replace(whole.context(memory, records.append), market=watched)
         if memory is not None:
             context = replace(context, recorder=_Recollected(memory, self.calendar, watched.read))
         result = await run_agents(context)
         self.hindsight = 0 if memory is None else memory.written_with_hindsight()
         warm_up = () if result.warm_up is None else result.warm_up.decisions
-        return _trace((*warm_up, *result.test.decisions), heard), watched.read
+        return _trace((*warm_up, *result.test.decisions), records), watched.read
 
     async def leg(self, market: Market, read: date, start: Checkpoint | None, plant: Sequence[str] = ()) -> Leg:
         """The run from a checkpoint on other data and without experts' later notes; what the agents see and say, and
         what its memory brings up at its end, is searched for planted words."""
-        heard: list[AnswerRecord] = []
+        records: list[AnswerRecord] = []
         seen: set[str] = set()
         models = {agent: _Witness(model, seen) for agent, model in self._run.models.models.items()}
-        kept = self._empty if start is None else start.memory
-        memory = None if kept is None else kept.copy()
+        before = self._empty if start is None else start.memory
+        memory = None if before is None else before.copy()
         step = self.calendar.number(read)
         if memory is not None and MEMORY in plant:
             memory.plant(MARKERS[MEMORY], self._spec.symbols, tuple(self._preset.owners), step)
@@ -117,15 +117,15 @@ class _AgentSubject:
             notes += planted_notes(self._spec.symbols, read)
         preset = self._preset.model_copy(update={"guidance": notes})
         cut = replace(self._run, market=market, models=replace(self._run.models, models=models), preset=preset)
-        context = cut.context(memory, heard.append)
+        context = cut.context(memory, records.append)
         now = decision_time(self.calendar, read)
         context = replace(context, histories=venue(self.market, read, now, self._rules.fill_at))
         decisions, where = await play_to(context, read, start)
-        said = {source for source, word in MARKERS.items() if any(word in _text(record) for record in heard)}
+        shown = {source for source, word in MARKERS.items() if any(word in _text(record) for record in records)}
         if memory is not None and MEMORY in plant:
             places = [MemoryScope(s, owner, read, step) for s in self._spec.symbols for owner in self._preset.owners]
-            said |= {MEMORY} if memory.shows(MARKERS[MEMORY], places) else set()
-        return Leg(_trace(decisions, heard), where, frozenset(seen | said))
+            shown |= {MEMORY} if memory.shows(MARKERS[MEMORY], places) else set()
+        return Leg(_trace(decisions, records), where, frozenset(seen | shown))
 
 
 class _Recollected(Recorder):
@@ -145,7 +145,7 @@ class _Recollected(Recorder):
 
 
 class _Witness:
-    """A model that hears whether the view of a question holds planted words."""
+    """A model that notes the planted words in the views of its questions."""
 
     def __init__(self, model: LanguageModel, seen: set[str]) -> None:
         self.spec, self.label, self.sees = model.spec, model.label, model.sees
@@ -166,13 +166,13 @@ def _settled(market: Market, basis: PriceBasis) -> Market:
     return replace(market, histories={s: replace(h, adj_close=h.close) for s, h in market.histories.items()})
 
 
-def _trace(decisions: Sequence[Decision], heard: Sequence[AnswerRecord]) -> Trace:
+def _trace(decisions: Sequence[Decision], records: Sequence[AnswerRecord]) -> Trace:
     """Every decision with all that was asked and answered on the way to it."""
     asked: dict[tuple[date, Symbol, str], list[tuple[Any, ...]]] = {}
-    for record in heard:
+    for record in records:
         about = record.key
-        told = (about.step, record.attempt, record.prompt_hash, record.outcome, json.dumps(record.answer, default=str))
-        asked.setdefault((about.session, about.symbol, about.owner), []).append(told)
+        call = (about.step, record.attempt, record.prompt_hash, record.outcome, json.dumps(record.answer, default=str))
+        asked.setdefault((about.session, about.symbol, about.owner), []).append(call)
     keys = {(d.key.session, d.key.symbol, d.key.owner): d for d in decisions}
     return {key: (decision, tuple(asked.get(key, ()))) for key, decision in keys.items()}
 

@@ -37,7 +37,7 @@ from engine.session.cost_meter import CostMeter
 from engine.session.recorder import JournalRecorder, Recorder, begin_run
 
 BASELINES = ("buy-and-hold", "equal-weight", "macd", "kdj-rsi", "z-score", "random", "cash")
-"""The strategies that stand beside every result."""
+"""The strategies that every result is compared with."""
 
 Stop = Callable[[], bool]
 OnBaseline = Callable[[str, Result], None]

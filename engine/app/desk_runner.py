@@ -133,7 +133,7 @@ class DeskRunner:
                 self._cycle = asyncio.create_task(self._guarded(self._whole_cycle(self._daily)), name="cycle")
             case PauseCycle() if self.busy:
                 self._open.clear()
-                self._notice("info", "paused: the answer at hand is finished, then the desk waits")
+                self._notice("info", "paused: the present answer is finished, then the desk waits")
             case PauseCycle():
                 self._notice("info", "there is no cycle to pause")
             case ResumeCycle():
@@ -239,7 +239,7 @@ class OpenDesk:
                 bring_up_to_date(self.journal)
         self.clock: Clock = desk_clock(services)
         self.feed: LiveFeed | None = None
-        with suppress(CredentialsRefused):  # a desk can be looked at without keys; whoever trades is told
+        with suppress(CredentialsRefused):  # a desk can be shown without keys; a run that trades refuses
             self.feed = None if services.broker is None else services.broker.open_feed(self.clock)
         self.watches = config.watch.in_app
         self.default_backtest = default_spec(services)

@@ -184,8 +184,15 @@ class DeskWatch:
 
 @dataclass(slots=True)
 class Watch:
-    """One desk's live clock. `work` is idempotent: it raises PaperdeskError, and may be called again for the same
-    scheduled run."""
+    """One desk's live clock.
+
+    calendar: the desk's sessions.
+    schedule: when runs are due.
+    clock: the desk's time.
+    work: does a scheduled run; idempotent, for it is called again after a PaperdeskError.
+    report: hears of the next run, of missed ones and of errors.
+    sleep: waits so many seconds.
+    """
 
     calendar: Calendar
     schedule: Schedule

@@ -41,7 +41,7 @@ class JournalFile:
             raise MissingData(f"the desk {self.desk} has no journal at {self.path}: paperdesk --daily writes one")
         known = ", ".join(latest_backtests(3)) or "(none yet)"
         raise MissingData(
-            f"no backtest {self.run}: the latest are {known}; a daily run stands in its desk's journal, leave out --run"
+            f"no backtest {self.run}: the latest are {known}; a daily run is in its desk's journal, leave out --run"
         )
 
     def check(self) -> JournalCheck:

@@ -39,7 +39,7 @@ def count_result(kind: LookKind, result: Result, time: datetime) -> None:
 
 
 def count_looks(looks: Iterable[WindowLook]) -> None:
-    """Add looks to this machine's index, equal ones of one occasion once. Raises TryAgainLater where another process
+    """Add looks to this machine's index, equal ones of one call once. Raises TryAgainLater where another process
     holds the index, DataError where the disk refuses."""
     once = {look.spec_hash: look for look in looks}
     if once:

@@ -86,7 +86,15 @@ async def notify_of(
 
 @dataclass(slots=True, kw_only=True)
 class _Notification:
-    """The notification of one run; `run` is its id once it has begun."""
+    """The notification of one run.
+
+    services: the configured desk.
+    notifiers: receivers.
+    journal: the desk's journal.
+    session: the session that the run is for, where it is known before.
+    publish: hears every event.
+    run: id of the run once it has begun.
+    """
 
     services: Services
     notifiers: Sequence[Notifier]

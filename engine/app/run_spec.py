@@ -178,8 +178,8 @@ def _text(symbol: Symbol, own: str) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        said = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-        raise ConfigError(f"desk.profile.{symbol}: {path} cannot be read ({said}); correct the path") from None
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
+        raise ConfigError(f"desk.profile.{symbol}: {path} cannot be read ({reason}); correct the path") from None
 
 
 def _guidance(config: Config, symbols: Sequence[Symbol]) -> tuple[ExpertNote, ...]:

@@ -35,7 +35,7 @@ class RecordedEmbedder:
 
     def embed(self, texts: Sequence[str]) -> Matrix:
         """Raises EmbedderUnavailable."""
-        raise EmbedderUnavailable(f"{self.id}: this memory was opened to be looked at, not to be searched")
+        raise EmbedderUnavailable(f"{self.id}: this memory was opened to be read, not to be searched")
 
 
 @dataclass(frozen=True, slots=True)

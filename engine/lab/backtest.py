@@ -206,7 +206,7 @@ class _Part:
         context.recorder.began(name, context.cash)
 
     async def play(self, state: RunState) -> RunState:
-        """Play all sessions, until told to stop; the books are closed after the last one."""
+        """Play all sessions, until it is to stop; the books are closed after the last one."""
         state = replace(state, books=OwnerBooks())
         for read, trades in self._pairs():
             if self._context.stop():

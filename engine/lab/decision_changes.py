@@ -1,4 +1,4 @@
-"""A decision as it stood beside the same one decided again: what came out otherwise, and what led to it."""
+"""A recorded decision beside the same one decided again: its differences, and those of what led to it."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ class Change:
     """One field that differs; empty where a side has none."""
 
     what: str
-    stood: Field
+    then: Field
     now: Field
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerChange:
-    """An agent that said something else, or was asked on one side alone. `fields` differ between the two answers;
-    `same_question` tells whether it read the same words and charts."""
+    """An agent that answered something else, or was asked on one side alone. `fields` differ between the two answers;
+    `same_question` is True where it read the same text and charts."""
 
     agent: str
-    stood: AnswerEntry | None
+    then: AnswerEntry | None
     now: AnswerEntry | None
     fields: tuple[Change, ...] = ()
     same_question: bool = False
@@ -41,9 +41,9 @@ class AnswerChange:
 
 @dataclass(frozen=True, slots=True)
 class MemoryChange:
-    """A memory that was recalled on one side alone, or stood elsewhere among those that were."""
+    """A memory that was recalled on one side alone, or at another place among those that were."""
 
-    stood: Recalled | None
+    then: Recalled | None
     now: Recalled | None
 
 
@@ -52,7 +52,7 @@ class Comparison:
     """One owner's decision on both sides, None where an owner had none there; `decision` is what differs in it and
     its order."""
 
-    stood: Trail | None
+    then: Trail | None
     now: Trail | None
     decision: tuple[Change, ...]
     answers: tuple[AnswerChange, ...]
@@ -87,6 +87,8 @@ class Redecided:
     """Both sides of a symbol's decisions of a session.
 
     run: the run that decided then.
+    symbol: the symbol that was decided on.
+    session: the session that was decided on.
     preset, without, label: who decided now, and the steps that were left out.
     comparisons: one for each owner.
     notes: remarks on the inputs that a reader has to know.
@@ -102,37 +104,35 @@ class Redecided:
     notes: tuple[str, ...] = ()
 
 
-def compared(stood: Sequence[Trail], now: Sequence[Trail]) -> tuple[Comparison, ...]:
+def compared(then: Sequence[Trail], now: Sequence[Trail]) -> tuple[Comparison, ...]:
     """Both sides' decisions of a symbol, paired by owner; where there is one on each side, whoever it is."""
-    if len(stood) == len(now) == 1:
-        return (_comparison(stood[0], now[0]),)
-    before = {trail.decision.key.owner: trail for trail in stood}
+    if len(then) == len(now) == 1:
+        return (_comparison(then[0], now[0]),)
+    before = {trail.decision.key.owner: trail for trail in then}
     after = {trail.decision.key.owner: trail for trail in now}
     return tuple(_comparison(before.get(owner), after.get(owner)) for owner in dict.fromkeys((*before, *after)))
 
 
-def _comparison(stood: Trail | None, now: Trail | None) -> Comparison:
-    return Comparison(
-        stood, now, _changes(_decision(stood), _decision(now)), _answers(stood, now), _memories(stood, now)
-    )
+def _comparison(then: Trail | None, now: Trail | None) -> Comparison:
+    return Comparison(then, now, _changes(_decision(then), _decision(now)), _answers(then, now), _memories(then, now))
 
 
-def order_changes(stood: Sequence[Order], now: Sequence[Order]) -> tuple[Change, ...]:
-    """Orders that are on one side alone, in words; `id` as the orders have it."""
-    return _changes({order.id: _order(order) for order in stood}, {order.id: _order(order) for order in now})
+def order_changes(then: Sequence[Order], now: Sequence[Order]) -> tuple[Change, ...]:
+    """Orders that are on one side alone, as text; `id` as the orders have it."""
+    return _changes({order.id: _order(order) for order in then}, {order.id: _order(order) for order in now})
 
 
-def _changes(stood: Mapping[str, Field], now: Mapping[str, Field]) -> tuple[Change, ...]:
+def _changes(then: Mapping[str, Field], now: Mapping[str, Field]) -> tuple[Change, ...]:
     """The fields that are on one side alone, or differ."""
     return tuple(
-        Change(name, stood.get(name, ""), now.get(name, ""))
-        for name in dict.fromkeys((*stood, *now))
-        if stood.get(name) != now.get(name)
+        Change(name, then.get(name, ""), now.get(name, ""))
+        for name in dict.fromkeys((*then, *now))
+        if then.get(name) != now.get(name)
     )
 
 
 def decision_fields(made: Decision) -> dict[str, Field]:
-    """All that a decision says, in words, in the order of telling."""
+    """All parts of a decision as text, in the order in which they are shown."""
     asked = made.proposal
     return {
         "action": f"{made.action.value} {_percent(made.size)}" if made.size else made.action.value,
@@ -156,8 +156,8 @@ def _order(order: Order) -> str:
     return f"{order.side.value} {order.symbol} {much}" + (f" ({order.reason})" if order.reason else "")
 
 
-def _answers(stood: Trail | None, now: Trail | None) -> tuple[AnswerChange, ...]:
-    before, after = _last_words(stood), _last_words(now)
+def _answers(then: Trail | None, now: Trail | None) -> tuple[AnswerChange, ...]:
+    before, after = _last_answers(then), _last_answers(now)
     changes = []
     for place in dict.fromkeys((*before, *after)):
         old, new = before.get(place), after.get(place)
@@ -169,7 +169,7 @@ def _answers(stood: Trail | None, now: Trail | None) -> tuple[AnswerChange, ...]
     return tuple(changes)
 
 
-def _last_words(trail: Trail | None) -> dict[tuple[str, str, int], AnswerEntry]:
+def _last_answers(trail: Trail | None) -> dict[tuple[str, str, int], AnswerEntry]:
     """Each agent's final answers, by agent, owner (empty for the one who decides) and number of its questions before:
     some agents are asked twice in a cycle."""
     found: dict[tuple[str, str, int], AnswerEntry] = {}
@@ -183,11 +183,11 @@ def _last_words(trail: Trail | None) -> dict[tuple[str, str, int], AnswerEntry]:
     return found
 
 
-def _fields(stood: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[Change, ...]:
+def _fields(then: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[Change, ...]:
     return tuple(
-        Change(name.replace("_", " "), _text(stood.get(name)), _text(now.get(name)))
-        for name in dict.fromkeys((*stood, *now))
-        if stood.get(name) != now.get(name)
+        Change(name.replace("_", " "), _text(then.get(name)), _text(now.get(name)))
+        for name in dict.fromkeys((*then, *now))
+        if then.get(name) != now.get(name)
     )
 
 
@@ -208,8 +208,8 @@ def _parts(value: Mapping[str, Any] | Sequence[Any]) -> Iterator[str]:
         yield from map(_line, value)
 
 
-def _memories(stood: Trail | None, now: Trail | None) -> tuple[MemoryChange, ...]:
-    before = {one.memory.id: one for one in (() if stood is None else stood.recalled)}
+def _memories(then: Trail | None, now: Trail | None) -> tuple[MemoryChange, ...]:
+    before = {one.memory.id: one for one in (() if then is None else then.recalled)}
     after = {one.memory.id: one for one in (() if now is None else now.recalled)}
     pairs = ((before.get(name), after.get(name)) for name in dict.fromkeys((*before, *after)))
     return tuple(MemoryChange(old, new) for old, new in pairs if _place(old) != _place(new))

@@ -68,8 +68,8 @@ def data_changes(seen: TurnInputs, today: Market, now: datetime) -> Iterator[str
     for name, series in seen.market.macro.items():
         new = known.macro.get(name)
         dates = {one.date for one in series.observations}
-        told = () if new is None else tuple(one for one in new.observations if one.date >= min(dates))
-        if told != series.observations:
+        figures = () if new is None else tuple(one for one in new.observations if one.date >= min(dates))
+        if figures != series.observations:
             yield f"{name}: its figures are told otherwise"
 
 

@@ -25,8 +25,15 @@ BENCHES = ("finvision", "finagent", "investorbench")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedCell:
-    """One printed figure, in the paper's unit. Exactly one of `strategy` (one of our rules) and `model` is set; `note`
-    gives the reason why ours differs or cannot be computed."""
+    """One printed figure.
+
+    symbol: the symbol.
+    strategy: one of our rules; None where the row is a model's.
+    model: a model or an agent; None where the row is a rule's.
+    metric: name of the metric.
+    value: in the paper's unit.
+    note: the reason why ours differs or cannot be computed.
+    """
 
     symbol: Symbol
     strategy: str | None
@@ -45,8 +52,10 @@ class PublishedCell:
 class PublishedTable:
     """A table of a paper.
 
+    name: paper and number.
     convention: its formulas and execution rule, which also say which sessions of the test are valued.
     first, last: the test period that the paper gives.
+    cells: the printed figures.
     warm_up_from: the beginning of the training before it.
     averaged: the symbols that its averages are taken over, group by group.
     dividends: those that a row reinvests where the prices are not adjusted.
@@ -228,7 +237,7 @@ def ablations_from(path: Path) -> tuple[Ablation, ...]:
     entries = plain.pop("ablation", None)
     if plain or not isinstance(entries, list) or not entries:
         odd = f" (not {sorted(plain)[0]})" if plain else ""
-        raise ConfigError(f"{path}: ablations stand under [[ablation]]{odd}, each with row and without")
+        raise ConfigError(f"{path}: ablations belong under [[ablation]]{odd}, each with row and without")
     ablations = tuple(_checked(f"{path}: ablation {number}", entry) for number, entry in enumerate(entries, 1))
     names = [ablation.row for ablation in ablations]
     twice = next((name for name in names if names.count(name) > 1), None)

@@ -49,7 +49,7 @@ class Target(NamedTuple):
 
     @property
     def verb(self) -> str:
-        """The target in the words of an order's reason."""
+        """The target as an order's reason names it."""
         return self.reach.value if self.weight else "sell"
 
 
@@ -149,8 +149,10 @@ def _changes(
 class WeightTargets:
     """The answers of a strategy with state, each as of the close of the session in `decided`.
 
+    strategy: the strategy.
     market: what its view is taken from.
     calendar: the one that decisions follow.
+    decided: the sessions that decisions read.
     closes: what the books are valued at for the view.
     answers: every weight that it gave so far, by session and symbol.
     """

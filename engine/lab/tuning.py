@@ -47,6 +47,7 @@ class Figures:
 class Tuned:
     """The best parameters of a symbol.
 
+    symbol: the symbol.
     params: `--param` texts, the fixed ones included.
     in_sample, out_of_sample: the metric in the training window and in the test window; None where there is none.
     trials: the number that was completed.
@@ -158,7 +159,14 @@ def tune(
 
 @dataclass(frozen=True, slots=True)
 class _Runs:
-    """Runs of the strategy of a spec with other parameters and windows, measured."""
+    """Runs of a strategy with other parameters and windows, measured.
+
+    spec: the strategy, with the parameters that stay fixed.
+    metric: name of the metric.
+    market: all data.
+    rules, cash: costs, fills and starting cash.
+    on_result: hears of every run with parameters that the search has chosen.
+    """
 
     spec: RunSpec
     metric: str

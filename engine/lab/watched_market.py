@@ -14,12 +14,14 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from engine.domain.macro import MacroRelease
 from engine.domain.market import Filing, NewsItem, PriceHistory, Symbol
 from engine.errors import PaperdeskError
 from engine.market.as_of import Market, MarketAsOf
+
+T = TypeVar("T", NewsItem, Filing, MacroRelease)
 
 BARS_SHOWN = 400
 """Bars that are compared of a symbol: more than any agent reads."""
@@ -62,19 +64,9 @@ class WatchedMarket(Market):
         """The market as known at a moment; reading it is noted."""
         return _WatchedAsOf(self, now)
 
-    def note_bars(self, symbol: Symbol, sessions: Iterable[int], last: date, now: datetime) -> None:
-        """Bars were read."""
-        closed = self.calendars[symbol].closes_at(last)
-        self.read.setdefault("bars", Inputs()).add(((symbol, day) for day in sessions), closed, now)
-
-    def note_items(
-        self, source: str, items: Sequence[NewsItem] | Sequence[Filing] | Sequence[MacroRelease], now: datetime
-    ) -> None:
-        """News, filings or figures of the economy were read."""
-        if items:
-            latest = max(item.available_at for item in items)
-            names = (("" if isinstance(item, MacroRelease) else item.symbol, item.id) for item in items)
-            self.read.setdefault(source, Inputs()).add(names, latest, now)
+    def note(self, source: str, items: Iterable[Hashable], latest: datetime, now: datetime) -> None:
+        """Count items of a source that were read at a moment; the last of them became available at `latest`."""
+        self.read.setdefault(source, Inputs()).add(items, latest, now)
 
 
 class _WatchedAsOf(MarketAsOf):
@@ -84,31 +76,34 @@ class _WatchedAsOf(MarketAsOf):
     def bars(self, symbol: Symbol, count: int) -> PriceHistory:
         window = super().bars(symbol, count)
         if len(window):
-            self._market.note_bars(symbol, window.sessions, window.session(-1), self.now)
+            self._note_bars(symbol, window.sessions, window.session(-1))
         return window
 
     def news(self, symbol: Symbol, after: datetime) -> Sequence[NewsItem]:
-        items = super().news(symbol, after)
-        self._market.note_items("news", items, self.now)
-        return items
+        return self._noted("news", super().news(symbol, after))
 
     def filings(self, symbol: Symbol, after: datetime) -> Sequence[Filing]:
-        items = super().filings(symbol, after)
-        self._market.note_items("filings", items, self.now)
-        return items
+        return self._noted("filings", super().filings(symbol, after))
 
     def macro(self, after: datetime | None) -> Sequence[MacroRelease]:
-        releases = super().macro(after)
-        self._market.note_items("macro", releases, self.now)
-        return releases
+        return self._noted("macro", super().macro(after))
 
     def peek(self, symbol: Symbol) -> Decimal | None:
         tomorrow = super().peek(symbol)
         if tomorrow is not None:
-            history = self._market.histories[symbol]
-            session = history.session(self.count(symbol))
-            self._market.note_bars(symbol, [session.toordinal()], session, self.now)
+            session = self._market.histories[symbol].session(self.count(symbol))
+            self._note_bars(symbol, [session.toordinal()], session)
         return tomorrow
+
+    def _note_bars(self, symbol: Symbol, sessions: Iterable[int], last: date) -> None:
+        closed = self._market.calendars[symbol].closes_at(last)
+        self._market.note("bars", ((symbol, day) for day in sessions), closed, self.now)
+
+    def _noted(self, source: str, items: Sequence[T]) -> Sequence[T]:
+        if items:
+            names = (("" if isinstance(item, MacroRelease) else item.symbol, item.id) for item in items)
+            self._market.note(source, names, max(item.available_at for item in items), self.now)
+        return items
 
 
 def shown(market: Market, now: datetime) -> Mapping[tuple[str, Symbol], Any]:

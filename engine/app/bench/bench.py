@@ -11,7 +11,7 @@ from typing import Literal
 
 from engine.app.backtest import Stop
 from engine.app.bench.jobs import Job, Played, run_jobs
-from engine.app.bench.plan import Backbone, BenchRequest, Plan, PlannedRow, backbones, plan
+from engine.app.bench.plan import BenchRequest, Plan, PlannedRow, plan
 from engine.app.look_index import count_looks, result_look
 from engine.app.market_data import load_window
 from engine.conventions.metrics import Metrics
@@ -20,7 +20,7 @@ from engine.domain.market import Symbol
 from engine.domain.run import DataSpec, LookKind, ModelUse, Result, WindowLook
 from engine.errors import MissingData, StaleData, UsageError
 from engine.lab.published_runs import Override, measured, overrides, run_rule
-from engine.lab.published_tables import BENCHES, PublishedTable, published, published_agents
+from engine.lab.published_tables import BENCHES, PublishedTable, published
 from engine.ports import Calendar, MarketSource
 from engine.reports.comparison import AgentRow, Cell, agent_cells, compare, median_repeat, spreads
 from engine.reports.documents.research import Bench
@@ -31,14 +31,17 @@ from engine.session.cost_meter import CostMeter
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedBench:
-    """A bench whose request was checked; `jobs` are the runs of its agents."""
+    """A bench whose request was checked; without a plan it runs rules alone."""
 
     request: BenchRequest
     tables: tuple[PublishedTable, ...]
     data: DataSpec
-    models: tuple[Backbone, ...] = ()
     plan: Plan | None = None
-    jobs: Sequence[Job] = field(default=())
+
+    @property
+    def jobs(self) -> Sequence[Job]:
+        """The runs of the agents."""
+        return () if self.plan is None else self.plan.jobs
 
 
 def prepare(services: Services, request: BenchRequest) -> PreparedBench:
@@ -47,12 +50,8 @@ def prepare(services: Services, request: BenchRequest) -> PreparedBench:
     tables = bench_tables(request.name, request.symbols)
     overrides(request.params, _rules(tables))
     data = needed_folder(request.name, request.folder)
-    if not request.agents:
-        return PreparedBench(request=request, tables=tables, data=data)
-    agents = published_agents(request.name)
-    models = backbones(services, agents, request.models)
-    made = plan(services, request, tables, agents, models=models, data=data)
-    return PreparedBench(request=request, tables=tables, data=data, models=models, plan=made, jobs=tuple(made.jobs))
+    made = plan(services, request, tables, data) if request.agents else None
+    return PreparedBench(request=request, tables=tables, data=data, plan=made)
 
 
 def run_bench(
@@ -61,9 +60,9 @@ def run_bench(
     report: Report = lambda text: None,
     stop: Stop = lambda: False,
 ) -> Bench:
-    """Run the rules, then the agents. A symbol or window that the folder lacks leaves its cells empty, and they say
-    why; after `stop` the rows that are done stay. Raises MissingData where no row can be had, MalformedData for a row
-    of a file that cannot be read, and what a run raises."""
+    """Run the rules, then the agents. A symbol or window that the folder lacks leaves its cells empty, with the
+    reason; after `stop` the rows that are done stay. Raises MissingData where no row can be had, MalformedData for a
+    row of a file that cannot be read, and what a run raises."""
     request, tables, made = prepared.request, prepared.tables, prepared.plan
     source = services.open_source(prepared.data, max(table.last for table in tables))
     rules = RuleRows(
@@ -100,8 +99,8 @@ def _with_agents(
     played: Mapping[int, Played],
     rows: Mapping[str, Sequence[AgentRow]],
 ) -> Bench:
-    notes = [f"{model.spec} decided our rows: {model.label}" for model in prepared.models]
-    if any(model.repeats_are_equal for model in prepared.models):
+    notes = [f"{model.spec} decided our rows: {model.label}" for model in made.backbones]
+    if any(model.repeats_are_equal for model in made.backbones):
         notes.append("rules decide otherwise than a model would: beside the paper's agents they reproduce nothing")
     if made.agents.measured == "decisions":
         notes.append("measured as the paper does, by the decisions: BUY is long, SELL short, HOLD flat")
@@ -130,8 +129,8 @@ def bench_tables(name: str, symbols: Sequence[Symbol] = ()) -> tuple[PublishedTa
             raise UsageError(f"--symbols: {name}'s tables have no {symbol}; there are {', '.join(known)}")
     if not symbols:
         return tables
-    kept = (replace(table, cells=tuple(c for c in table.cells if c.symbol in symbols)) for table in tables)
-    return tuple(table for table in kept if table.cells)
+    chosen = (replace(table, cells=tuple(c for c in table.cells if c.symbol in symbols)) for table in tables)
+    return tuple(table for table in chosen if table.cells)
 
 
 def needed_folder(name: str, folder: str | None) -> DataSpec:

@@ -47,9 +47,14 @@ class Played:
     result: Result | None
     trouble: str = ""
 
+    @property
+    def ended(self) -> bool:
+        """True where the job came to its end."""
+        return self.result is not None or bool(self.trouble)
+
 
 OnDone = Callable[[Job, int], None]
-"""Hears of each job that has ended, and of how many have by then."""
+"""A listener to each job that has ended, with the number that have by then."""
 
 
 def run_jobs(
@@ -100,7 +105,7 @@ def _one_by_one(services: Services, jobs: Sequence[Job], stop: Stop, on_done: On
             if stop():
                 break
             played = play_job(services, job, stop)
-            if played.result is not None or played.trouble:
+            if played.ended:
                 ended[number] = played
                 on_done(job, len(ended))
     except KeyboardInterrupt:
@@ -122,7 +127,7 @@ def _side_by_side(
             done, open_ones = wait(open_ones, _PATIENCE, FIRST_COMPLETED)
             for future in done:
                 played = _outcome(future)
-                if played.result is not None or played.trouble:
+                if played.ended:
                     ended[numbers[future]] = played
                     on_done(jobs[numbers[future]], len(ended))
             if stop() and not stopping.is_set():

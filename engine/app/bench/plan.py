@@ -78,7 +78,15 @@ class Backbone:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedRow:
-    """A row on a symbol, and the numbers of the jobs that are its repeats."""
+    """A row on a symbol.
+
+    table: the printed table that it belongs to.
+    symbol: the symbol.
+    model: name of the row.
+    backbone: the model that answers.
+    jobs: numbers of the jobs that are its repeats.
+    ablation: the steps that are left out; None for the whole agent.
+    """
 
     table: PublishedTable
     symbol: Symbol
@@ -93,12 +101,13 @@ class Plan:
     """The rows of a bench and the runs that they need; one run may serve several rows."""
 
     agents: PublishedAgents
+    backbones: tuple[Backbone, ...]
     rows: list[PlannedRow] = field(default_factory=list)
     jobs: list[Job] = field(default_factory=list)
     equal_repeats: bool = False
 
 
-def backbones(services: Services, agents: PublishedAgents, models: Sequence[str]) -> tuple[Backbone, ...]:
+def _backbones(services: Services, agents: PublishedAgents, models: Sequence[str]) -> tuple[Backbone, ...]:
     """The models of a bench, opened once to see that they can be. Raises UsageError, ConfigError and
     CredentialsRefused for one that cannot."""
     preset = load_preset(agents.preset)
@@ -110,21 +119,15 @@ def backbones(services: Services, agents: PublishedAgents, models: Sequence[str]
     return tuple(found)
 
 
-def plan(
-    services: Services,
-    request: BenchRequest,
-    tables: Sequence[PublishedTable],
-    agents: PublishedAgents,
-    *,
-    models: Sequence[Backbone],
-    data: DataSpec,
-) -> Plan:
+def plan(services: Services, request: BenchRequest, tables: Sequence[PublishedTable], data: DataSpec) -> Plan:
     """Every row of ours in the order of the tables: model by model the whole agent, then its ablations. Raises
-    UsageError for an ablation without a step that there is not."""
+    UsageError for an ablation without a step that there is not, and as `_backbones` does."""
+    agents = published_agents(request.name)
+    models = _backbones(services, agents, request.models)
     preset = load_preset(agents.preset)
     for checked in request.ablations:
         preset.without(checked.without)
-    made = Plan(agents)
+    made = Plan(agents, models)
     numbers: dict[tuple[object, ...], int] = {}
     for position, table in enumerate(tables):
         later = tables[position + 1 :]
@@ -167,7 +170,7 @@ def _combinations(
     ablations: Sequence[Ablation],
     later: Sequence[PublishedTable],
 ) -> Iterator[tuple[Backbone, Ablation | None, Symbol]]:
-    """The rows of a table, symbols last. An ablation that the table does not print stands in the last of the tables
+    """The rows of a table, symbols last. An ablation that the table does not print is a row of the last of the tables
     that have its symbols."""
     repeated = any(set(table.symbols()) <= set(other.symbols()) for other in later)
     for backbone in models:

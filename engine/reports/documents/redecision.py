@@ -36,31 +36,31 @@ def _comparison(one: Comparison) -> Row:
         "differs": [change.what for change in one.decision],
         "changes": [change_row(change) for change in one.decision],
         "agents": [_agent(change, one) for change in one.answers],
-        "memories": [{"then": _place(change.stood), "now": _place(change.now)} for change in one.memories],
-        "then": _side(one.stood),
+        "memories": [{"then": _place(change.then), "now": _place(change.now)} for change in one.memories],
+        "then": _side(one.then),
         "now": _side(one.now),
     }
 
 
 def change_row(change: Change) -> Row:
     """A field that differs, on both sides: a text, or a list of its entries."""
-    return {"what": change.what, "then": _plain(change.stood), "now": _plain(change.now)}
+    return {"what": change.what, "then": _plain(change.then), "now": _plain(change.now)}
 
 
 def _agent(change: AnswerChange, one: Comparison) -> Row:
     """An agent whose answers differ; `decides` where it is the one whose answer the decision rests on."""
-    sides = [side for side in (one.stood, one.now) if side is not None]
+    sides = [side for side in (one.then, one.now) if side is not None]
     last = [answer for side in sides for answer in {each.key: each for each in side.answers}.values()]
-    now, asked = change.now, change.stood or change.now
+    now, asked = change.now, change.then or change.now
     return {
         "owner": asked and asked.key.owner,
         **row_json.fields(change, "agent", "same_question"),
-        "then": change.stood and change.stood.answer,
+        "then": change.then and change.then.answer,
         "now": now and now.answer,
         "fields": [field.what for field in change.fields],
         "changes": [change_row(field) for field in change.fields],
         "decides": now in last,
-        "asked": [side for side, answer in (("then", change.stood), ("now", now)) if answer is not None],
+        "asked": [side for side, answer in (("then", change.then), ("now", now)) if answer is not None],
         "reason": "" if now is None else f"{now.outcome}: {now.reason}",
     }
 
@@ -93,7 +93,7 @@ def parity_document(records: Records, parity: Parity) -> Row:
         "decisions": [_decision(one) for one in parity.comparisons],
         "orders": parity.orders,
         "order_changes": [
-            {"order": change.what, "then": _text(change.stood), "replayed": _text(change.now)}
+            {"order": change.what, "then": _text(change.then), "replayed": _text(change.now)}
             for change in parity.order_changes
         ],
         "data": list(parity.data),
@@ -105,7 +105,7 @@ def _text(value: Field) -> str:
 
 
 def _decision(one: Comparison) -> Row:
-    either = one.stood or one.now
+    either = one.then or one.now
     assert either is not None  # a comparison has a side
     return {
         "symbol": either.decision.key.symbol,
@@ -113,6 +113,6 @@ def _decision(one: Comparison) -> Row:
         "same": one.same,
         "same_throughout": one.same_throughout,
         "differs": [change.what for change in one.decision],
-        "then": None if one.stood is None else row_json.decision(one.stood.decision, one.stood.opinions),
+        "then": None if one.then is None else row_json.decision(one.then.decision, one.then.opinions),
         "replayed": None if one.now is None else row_json.decision(one.now.decision, one.now.opinions),
     }

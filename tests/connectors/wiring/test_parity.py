@@ -139,10 +139,10 @@ def test_answers_that_were_not_the_rules_are_found_out() -> None:
     found = parity(desk(), day)
     assert not found.same
     (differs,) = found.differing
-    assert differs.stood is not None and differs.stood.decision.key.symbol == "TMBK"
+    assert differs.then is not None and differs.then.decision.key.symbol == "TMBK"
     assert {"action", "explanation", "order"} <= {change.what for change in differs.decision}
-    (order,) = [change for change in found.order_changes if "TMBK" in change.what and change.stood]
-    assert str(order.stood).startswith("BUY TMBK for ")
+    (order,) = [change for change in found.order_changes if "TMBK" in change.what and change.then]
+    assert str(order.then).startswith("BUY TMBK for ")
 
 
 def test_what_was_not_kept_or_not_decided_is_missing_data() -> None:

@@ -128,8 +128,8 @@ def assert_all_the_same(path: Path, config: Config) -> Counter[str]:
         for made in reader.decisions():
             done = redecide(services(config), reader, [made])
             (one,) = done.comparisons
-            assert one.stood is not None and one.now is not None
-            assert story(one.now) == story(one.stood)
+            assert one.then is not None and one.now is not None
+            assert story(one.now) == story(one.then)
             assert one.same_throughout
             met[made.action.value] += 1
             met["memories"] += len(one.now.recalled)
@@ -189,7 +189,7 @@ def test_a_step_left_out_or_another_preset_shows_what_it_changed(backtested: Pat
         blind = again(reader, bought, Config(), Changes(without=("chart", "tools")))
         other = again(reader, bought, Config(), Changes(preset="finvision"))
     (without,), (new,) = blind.comparisons, other.comparisons
-    assert without.stood is not None and without.now is not None and new.now is not None
+    assert without.then is not None and without.now is not None and new.now is not None
     assert "chart" not in {answer.agent for answer in without.now.answers}
     gone = {change.agent for change in without.answers if change.now is None}
     assert gone == {"chart"}
@@ -197,7 +197,7 @@ def test_a_step_left_out_or_another_preset_shows_what_it_changed(backtested: Pat
     assert not without.memories  # what is known today did not change, nor what it is searched by
     assert other.preset == "finvision"
     assert new.now.answers[-1].agent == "decision"
-    assert not new.now.recalled and len(new.memories) == len(without.stood.recalled)
+    assert not new.now.recalled and len(new.memories) == len(without.then.recalled)
 
 
 def test_what_was_not_there_then_is_said(backtested: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -268,10 +268,10 @@ def test_what_a_service_said_is_said_again_for_free_its_failures_included() -> N
     with JournalReader(places.desk_journal("mine")) as reader:
         for made in reader.decisions():
             (one,) = again(reader, made, config, replay).comparisons
-            assert one.stood is not None and one.now is not None
-            assert story(one.now) == story(one.stood)
-            assert use_of(one.stood.answers).cost == Decimal("0.25") * sum(
-                answer.result.failure is None for answer in one.stood.answers
+            assert one.then is not None and one.now is not None
+            assert story(one.now) == story(one.then)
+            assert use_of(one.then.answers).cost == Decimal("0.25") * sum(
+                answer.result.failure is None for answer in one.then.answers
             )
             use = use_of(one.now.answers)
             assert (use.cost, use.cached_calls) == (0, use.calls)
@@ -292,8 +292,8 @@ def test_a_key_is_needed_only_for_a_question_that_is_new() -> None:
     with JournalReader(places.desk_journal("mine")) as reader:
         for made in reader.decisions():
             (one,) = again(reader, made, config).comparisons
-            assert one.stood is not None and one.now is not None
-            assert story(one.now) == story(one.stood)
+            assert one.then is not None and one.now is not None
+            assert story(one.now) == story(one.then)
         for new in (Changes(without=("tools",)), Changes(model="local:m2")):
             with pytest.raises(CredentialsRefused, match=r"local:m\d needs a key: set A_KEY_THAT_NOBODY_HAS"):
                 again(reader, made, config, new)
