@@ -83,7 +83,13 @@ class ChartView:
 
 
 class Candle(NamedTuple):
-    """One candle as drawn: rows `first` to `last` of the data taken together, at column `x` of the plot."""
+    """One candle as drawn.
+
+    first, last: the rows of the data that are taken together
+    x: its column in the plot
+    open, high, low, close: prices in the quote currency
+    volume: shares; NaN without
+    """
 
     first: int
     last: int

@@ -23,6 +23,7 @@ from tui.widgets.desk_tables import ORDERS, POSITIONS, WATCHLIST, order_rows, po
 from tui.widgets.screen_bars import EventLog
 from tui.widgets.table import Table
 
+NO_CHART = ChartData()
 TICK = 0.25
 """Seconds between two updates of everything but streaming text."""
 
@@ -82,13 +83,12 @@ class DeskScreen(FramedScreen):
         watchlist.show(watchlist_rows(view), "the desk has no symbols" if view.services else closed)
         if not self.symbol and watchlist.cursor_key:
             self._choose(watchlist.cursor_key)
-        self._show_chart(view)
+        self._show_symbol(view)
         positions, books = self.query_one("#positions", Table), view.desk.books
         empty = "no positions yet" if books else "no positions:\npress r to run the first cycle"
         positions.show(position_rows(view.desk), empty)
         positions.border_subtitle = f"close of {books.session}" if books else ""
         self._show_orders(view)
-        self.query_one(DecisionSummary).show(view.desk, self.symbol)
         self.query_one(EventLog).show(view.desk.lines)
 
     def _show_orders(self, view: Snapshot) -> None:
@@ -99,25 +99,16 @@ class DeskScreen(FramedScreen):
         if not self.single and orders.display is not self.has_room_for(orders):
             self.place_panes()
 
-    def _show_chart(self, view: Snapshot) -> None:
-        chart = self.query_one(CandleChart)
-        data = view.market.charts.get(self.symbol) if view.market else None
-        if data is not None and data is not chart.data:
-            if data.title == chart.data.title:
-                chart.data = data
-            else:
-                chart.show(data)
-            chart.border_title = None
-        elif data is None and len(chart.data):
-            chart.show(ChartData())
+    def _show_symbol(self, view: Snapshot) -> None:
+        self.query_one(CandleChart).show(view.market.charts.get(self.symbol, NO_CHART) if view.market else NO_CHART)
+        self.query_one(AgentPanes).show(view.desk, self.symbol)
+        self.query_one(DecisionSummary).show(view.desk, self.symbol)
 
     def _choose(self, symbol: str) -> None:
         self.symbol = symbol
         self.query_one("#watchlist", Table).point_at(symbol)
         self.query_one("#positions", Table).point_at(symbol)
-        self._show_chart(self._view)
-        self.query_one(AgentPanes).show(self._view.desk, symbol)
-        self.query_one(DecisionSummary).show(self._view.desk, symbol)
+        self._show_symbol(self._view)
 
     @on(Table.Moved)
     def _moved(self, event: Table.Moved) -> None:

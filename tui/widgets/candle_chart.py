@@ -46,8 +46,8 @@ class CandleChart(Widget, can_focus=True):
         self._strips: list[Strip] = []
 
     def show(self, data: ChartData) -> None:
-        """Show another symbol or timeframe: the newest bars, no cursor, the same zoom."""
-        if self.view is not None:
+        """Show data; of another symbol the newest bars, without a cursor and at the same zoom."""
+        if self.view is not None and data.title != self.data.title:
             self.view = replace(self.view, end=None, cursor=None)
         self.data = data
 
