@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from itertools import count
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from connectors.alpaca.failures import HttpRefusal, NoAnswer, code_and_message, query_refused, query_unanswered
@@ -64,7 +65,7 @@ class AsyncTradingClient:
         Raises CredentialsRefused, TryAgainLater, NetworkError.
         """
         settings, url = self._settings, self._settings.trading_url
-        for attempt in range(1, self._attempts + 1):
+        for attempt in count(1):
             pause = self._first_pause * 2 ** (attempt - 1)
             try:
                 return await self.send(request)
@@ -83,7 +84,6 @@ class AsyncTradingClient:
                 if attempt == self._attempts:
                     raise query_unanswered(settings, what, fault.problem) from None
             await asyncio.sleep(pause)
-        raise AssertionError("unreachable")  # pragma: no cover
 
     def close(self) -> None:
         """Close the connection; a later call opens a new one."""

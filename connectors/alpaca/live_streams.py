@@ -96,21 +96,39 @@ class AlpacaStream(ABC):
     async def _listen(self, on_message: OnMessage, on_delivery: Callable[[Delivery, str], None]) -> None:
         from websockets.asyncio.client import connect
 
-        async with connect(
+        settings = self._settings
+        socket = await connect(
             self.url,
-            open_timeout=self._settings.timeout,
+            open_timeout=settings.timeout,
             close_timeout=1,
             ping_interval=_ALIVE,
             ping_timeout=_ALIVE,
             max_size=_LARGEST,
-            proxy=None if self._settings.is_local else True,
-        ) as socket:
-            async with asyncio.timeout(self._settings.timeout):
+            proxy=None if settings.is_local else True,
+        )
+        try:
+            async with asyncio.timeout(settings.timeout):
                 await self.introduce(socket)
             on_delivery(Delivery.STREAM, "")
             async for raw in socket:
                 for message in self.read(_document(raw)):
                     on_message(message)
+        finally:
+            try:
+                await socket.close()
+            finally:
+                socket.transport.abort()  # a close that is cancelled leaves the connection open
+
+    async def _wait_for(self, socket: ClientConnection, **fields: str) -> dict[str, Any]:
+        """The next message with these fields. Raises StreamRefused for an error."""
+        while True:
+            message = _document(await socket.recv())
+            for one in _rows(message if isinstance(message, list) else [message]):
+                if one.get("T") == "error":
+                    detail, code = str(one.get("msg", "no reason")), one.get("code")
+                    raise StreamRefused(f"{detail} ({code})", permanent=code == _AUTH_FAILED)
+                if fields.items() <= one.items():
+                    return one
 
 
 class DataStream(AlpacaStream):
@@ -127,20 +145,11 @@ class DataStream(AlpacaStream):
 
     async def introduce(self, socket: ClientConnection) -> None:
         """Wait for the greeting, authenticate, subscribe."""
-        await self._until(socket, "success", "connected")
+        await self._wait_for(socket, T="success", msg="connected")
         await socket.send(json.dumps(self._keys))
-        await self._until(socket, "success", "authenticated")
+        await self._wait_for(socket, T="success", msg="authenticated")
         await socket.send(json.dumps(self._wanted))
-        await self._until(socket, "subscription", None)
-
-    async def _until(self, socket: ClientConnection, kind: str, text: str | None) -> None:
-        while True:
-            for one in _rows(_document(await socket.recv())):
-                if one.get("T") == "error":
-                    detail, code = str(one.get("msg", "no reason")), one.get("code")
-                    raise StreamRefused(f"{detail} ({code})", permanent=code == _AUTH_FAILED)
-                if one.get("T") == kind and text in (None, one.get("msg")):
-                    return
+        await self._wait_for(socket, T="subscription")
 
     def read(self, message: Any) -> Iterable[FeedMessage]:
         """Quotes, trades and headlines; a quote with an empty side is left out."""
@@ -173,18 +182,12 @@ class TradingStream(AlpacaStream):
     async def introduce(self, socket: ClientConnection) -> None:
         """Authenticate and listen to trade updates."""
         await socket.send(json.dumps(self._keys))
-        detail = (await self._answer(socket, "authorization")).get("status")
+        data = (await self._wait_for(socket, stream="authorization")).get("data")
+        detail = data.get("status") if isinstance(data, dict) else None
         if detail != "authorized":
             raise StreamRefused(str(detail or "not authorized"), permanent=detail == "unauthorized")
         await socket.send(json.dumps({"action": "listen", "data": {"streams": ["trade_updates"]}}))
-        await self._answer(socket, "listening")
-
-    async def _answer(self, socket: ClientConnection, stream: str) -> dict[str, Any]:
-        while True:
-            message = _document(await socket.recv())
-            if isinstance(message, dict) and message.get("stream") == stream:
-                data = message.get("data")
-                return data if isinstance(data, dict) else {}
+        await self._wait_for(socket, stream="listening")
 
     def read(self, message: Any) -> Iterable[FeedMessage]:
         """Order hints."""

@@ -204,7 +204,6 @@ class HttpServer:
     def __init__(self, respond: Respond, upgrade: Upgrade) -> None:
         self._respond = respond
         self._upgrade = upgrade
-        self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def start(self, port: int) -> int:
@@ -214,14 +213,12 @@ class HttpServer:
 
     async def stop(self) -> None:
         """Stop listening and end every connection, waiting ones too."""
-        if self._server is not None:
-            self._server.close()
+        self._server.close()
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        if self._server is not None:
-            await self._server.wait_closed()
+        await self._server.wait_closed()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()

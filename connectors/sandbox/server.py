@@ -34,8 +34,7 @@ class SandboxServer(LocalBroker):
         self.port = 0
         self._http = HttpServer(self._respond, self._upgrade)
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread: threading.Thread | None = None
-        self._runner: asyncio.Task[None] | None = None
+        """The loop of the thread, where there is one."""
 
     @property
     def url(self) -> str:
@@ -60,7 +59,6 @@ class SandboxServer(LocalBroker):
     async def start(self) -> None:
         """Open books and market and start listening. Raises as `open`, and ConfigError for a port in use."""
         await self.open()
-        self._loop = asyncio.get_running_loop()
         try:
             self.port = await self._http.start(self.settings.port)
         except OSError as error:
@@ -70,9 +68,8 @@ class SandboxServer(LocalBroker):
 
     async def stop(self) -> None:
         """End all connections and close the books."""
-        if self._runner is not None:
-            self._runner.cancel()
-            await asyncio.gather(self._runner, return_exceptions=True)
+        self._runner.cancel()
+        await asyncio.gather(self._runner, return_exceptions=True)
         await self._http.stop()
         self.close()
 
@@ -80,7 +77,7 @@ class SandboxServer(LocalBroker):
         started: Future[None] = Future()
 
         async def live() -> None:
-            self._stopped = asyncio.Event()
+            self._loop, self._stopped = asyncio.get_running_loop(), asyncio.Event()
             try:
                 await self.start()
             except BaseException as error:
@@ -98,14 +95,14 @@ class SandboxServer(LocalBroker):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._thread is not None and self._loop is not None:
-            self._loop.call_soon_threadsafe(self._stopped.set)
-            self._thread.join()
-            self._thread = None
+        assert self._loop is not None
+        self._loop.call_soon_threadsafe(self._stopped.set)
+        self._thread.join()
+        self._loop = None
 
     def control_request(self, method: str, path: str, document: Any = None) -> Any:
         """Response document of a LocalBroker's own request, from any thread but the server's own."""
-        if self._thread is None or self._loop is None:
+        if self._loop is None:
             return super().control_request(method, path, document)
         request = make_request(method, path, document)
 
@@ -129,11 +126,11 @@ class SandboxServer(LocalBroker):
 
     async def _run(self) -> None:
         """Advance a running clock."""
-        assert self._loop is not None
-        before = self._loop.time()
+        clock = asyncio.get_running_loop().time
+        before = clock()
         while True:
             await asyncio.sleep(_TICK)
-            now = self._loop.time()
+            now = clock()
             passed, before = now - before, now
             if not self.control.speed:
                 continue
