@@ -153,6 +153,10 @@ class SimulatedBroker:
                 return self._end(order, OrderState.CANCELED, "canceled on request")
         return self._reported.get(order_id)
 
+    def update_of(self, order_id: str) -> OrderUpdate | None:
+        """The state of an order, or None for an id that was never seen. The broker of docs/extending.md asks for it."""
+        return self._reported.get(order_id)
+
     def open_session(self, session: date) -> MarketActivity:
         """Apply corporate actions with an ex-date up to this session, then fill at the open where the rules say so."""
         if self._opened is not None or (self._closed is not None and session <= self._closed):
