@@ -12,17 +12,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from engine.journal.schema import APPLICATION, MARKED
+from engine.journal.schema import APPLICATION, CONTENT_NAMED, MARKED
 
 if TYPE_CHECKING:
     from sqlite_utils import Database
 
-APPEND_ONLY = (
-    *("events", "commands", "command_states", "runs", "run_states", "stretches", "documents", "dropped", "notes"),
-    *("prompts", "charts", "answers", "opinions", "decisions", "memories", "recollections", "chunks", "inputs"),
-    *("orders", "order_states", "fills", "cash_flows", "equity", "positions", "outcomes", "looks"),
-    *("accounts", "activities", "broker_orders", "adoptions"),
-)
+APPEND_ONLY = (*MARKED, *CONTENT_NAMED, "events", "looks")
 """Tables in which the database itself refuses to change or delete a row: every one."""
 
 

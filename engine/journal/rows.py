@@ -34,7 +34,7 @@ T = TypeVar("T")
 Row = dict[str, Any]
 """One row of a table, by column."""
 
-SPREAD = frozenset({DecisionKey, Order, Proposal, Recollection, Usage})
+FLATTENED = frozenset({DecisionKey, Order, Proposal, Recollection, Usage})
 """Classes whose fields are columns of the row that such a value is a part of."""
 
 RENAMED: Mapping[type, Mapping[str, str]] = {
@@ -59,7 +59,7 @@ def row_of(value: Any, *without: str) -> Row:
         part = getattr(value, field.name)
         if field.name in without:
             continue
-        if type(part) in SPREAD:
+        if type(part) in FLATTENED:
             row |= row_of(part)
         else:
             row[renamed.get(field.name, field.name)] = part
@@ -218,7 +218,7 @@ def _builders(kind: Any) -> tuple[tuple[str, Callable[[Mapping[str, Any]], Any]]
         (
             field.name,
             partial(value_of, hints[field.name])
-            if hints[field.name] in SPREAD
+            if hints[field.name] in FLATTENED
             else partial(_field_of, renamed.get(field.name, field.name), _converter(hints[field.name])),
         )
         for field in fields(kind)

@@ -15,5 +15,8 @@ MARKED = (
 """Tables whose rows name, in the column `event`, the journal's last event when they were written: the journal can be
 read as it was at any event. A backtest's rows name none: it writes in batches, and has sessions to go by."""
 
+CONTENT_NAMED = ("prompts", "charts", "memories", "chunks")
+"""Tables whose rows are named by a hash of their content: the first is as good as any later one."""
+
 WARM_UP, TEST, LIVE = "warm-up", "test", "live"
 """The parts of a run: a backtest has a test and perhaps a warm-up before it, a desk's run is live."""

@@ -20,14 +20,11 @@ from engine.errors import DataError, InvariantBroken, TryAgainLater
 from engine.journal.database import WAIT, older_version, sqlite_errors, version_of
 from engine.journal.migrations import VERSION, migrate
 from engine.journal.rows import Row, stored
-from engine.journal.schema import LIVE, MARKED
+from engine.journal.schema import CONTENT_NAMED, LIVE, MARKED
 
 BATCH_ROWS = 2000
 BATCH_SECONDS = 0.25
 """A batched store commits when this many rows wait, or when the last commit is this long ago."""
-
-CONTENT_NAMED = frozenset({"prompts", "charts", "memories", "chunks"})
-"""Tables whose rows are named by a hash of their content: the first is as good as any later one."""
 
 
 @dataclass(frozen=True, slots=True)
