@@ -21,7 +21,6 @@ from engine.errors import ConfigError, NetworkError, TryAgainLater
 
 if TYPE_CHECKING:
     import httpx
-    from aiolimiter import AsyncLimiter
 
 T = TypeVar("T")
 
@@ -55,6 +54,13 @@ class CachedResponse:
     body: bytes
     etag: str | None = None
     changed: str | None = None
+
+    @property
+    def conditions(self) -> dict[str, str]:
+        """Headers of a request for a newer response alone."""
+        if self.etag:
+            return {"if-none-match": self.etag}
+        return {"if-modified-since": self.changed} if self.changed else {}
 
 
 class ResponseCache:
@@ -121,9 +127,8 @@ class RateLimitedClient:
     first_pause: float = 0.5
     longest_wait: float = 60.0
     direct: bool = False
-    _resumes: float = field(default=0.0, init=False)  # by the event loop's clock
+    _resumes: float = field(default=0.0, init=False)  # the next start, by the event loop's clock
     _client: httpx.AsyncClient | None = field(default=None, init=False)
-    _limiter: AsyncLimiter | None = field(default=None, init=False)
 
     async def aclose(self) -> None:
         """Close connections; a later request opens new ones."""
@@ -205,18 +210,16 @@ class RateLimitedClient:
         """Send one request within the rate limit. Raises ConfigError for an invalid address."""
         import httpx
 
-        client, limiter = self._opened()
-        headers = {}
-        if cached is not None and cached.etag:
-            headers["if-none-match"] = cached.etag
-        elif cached is not None and cached.changed:
-            headers["if-modified-since"] = cached.changed
-        await limiter.acquire()
+        if self._client is None:
+            self._client = httpx.AsyncClient(headers=self.headers, timeout=self.timeout, trust_env=not self.direct)
+        headers = {} if cached is None else cached.conditions
         loop = asyncio.get_running_loop()
-        await asyncio.sleep(self._resumes - loop.time())
+        starts = max(self._resumes, loop.time())
+        self._resumes = starts + self.seconds_between
+        await asyncio.sleep(starts - loop.time())
         try:
             async with asyncio.timeout(self.timeout):
-                response = await client.get(url, params=params, headers=headers)
+                response = await self._client.get(url, params=params, headers=headers)
         except (httpx.TimeoutException, TimeoutError):
             raise _Fault(f"no answer within {self.timeout:g} s") from None
         except (httpx.InvalidURL, httpx.UnsupportedProtocol):
@@ -226,19 +229,9 @@ class RateLimitedClient:
         except OSError as error:
             raise _Fault(str(error)) from None
         if response.headers.get("x-ratelimit-remaining", "").strip() == "0":
-            self._resumes = loop.time() + min(until_reset(response.headers) or 0.0, self.longest_wait)
+            wait = min(until_reset(response.headers) or 0.0, self.longest_wait)
+            self._resumes = max(self._resumes, loop.time() + wait)
         return response
-
-    def _opened(self) -> tuple[httpx.AsyncClient, AsyncLimiter]:
-        """The client and its limiter, made for the first request: both imports are slow."""
-        import httpx
-        from aiolimiter import AsyncLimiter
-
-        if self._client is None:
-            self._client = httpx.AsyncClient(headers=self.headers, timeout=self.timeout, trust_env=not self.direct)
-        if self._limiter is None:
-            self._limiter = AsyncLimiter(1, self.seconds_between)
-        return self._client, self._limiter
 
 
 def until_reset(headers: Mapping[str, str]) -> float | None:
