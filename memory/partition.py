@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Sequence
-from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,10 +14,9 @@ from memory.formulas import Floats
 from memory.lifecycle import IMPORTANCE, IMPORTANCE_STEP, RECENCY_STEP
 from memory.ports import Matrix
 from memory.presets import LADDER, LayerRule, Measure, MemoryPreset
-from memory.projection import PROJECT_FROM, Projection
+from memory.projection import PROJECT_FROM, Projection, grown
 from memory.record import Layer, MemoryRecord, State
 
-T = TypeVar("T", bound=np.generic)
 Rows = npt.NDArray[np.intp]
 Mask = npt.NDArray[np.bool_]
 
@@ -100,13 +98,9 @@ class Partition:
         start, end = self.size, self.size + len(records)
         if end > len(self._alive):
             room = max(end, 2 * len(self._alive), 8)
-            self._vectors = _grown(self._vectors, (room, self._vectors.shape[1]), start)
-            self._alive = _grown(self._alive, (room,), start)
-            self._match_codes = _grown(self._match_codes, (room,), start)
-            self._floors = _grown(self._floors, (room,), start)
-            numbers = np.empty((len(self._numbers), room))
-            numbers[:, :start] = self._numbers[:, :start]
-            self._numbers = numbers
+            for name in ("_vectors", "_alive", "_match_codes", "_floors"):
+                setattr(self, name, grown(getattr(self, name), room, start))
+            self._numbers = np.ascontiguousarray(grown(self._numbers.T, room, start).T)
             self._decay.resize(room)
         self.size = end
         self.records.extend(records)
@@ -157,12 +151,6 @@ class Partition:
     def _fade(self, rows: Rows) -> None:
         columns = (self._numbers[name, rows] for name in (IMPORTANCE, IMPORTANCE_STEP, RECENCY_STEP))
         self._decay.write(rows, *columns)
-
-
-def _grown(array: npt.NDArray[T], shape: tuple[int, ...], filled: int) -> npt.NDArray[T]:
-    grown = np.empty(shape, array.dtype)
-    grown[:filled] = array[:filled]
-    return grown
 
 
 class LayerRows:

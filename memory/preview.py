@@ -38,20 +38,11 @@ class Life:
     moves: tuple[tuple[float, Layer], ...]
 
     @property
-    def promoted_first_day(self) -> bool:
-        """True where its initial importance alone moves it deeper after its first step."""
-        return any(
-            step == 1 and layer in LADDER and self.layer in LADDER and LADDER.index(layer) > LADDER.index(self.layer)
-            for step, layer in self.moves
-        )
-
-    @property
-    def demoted_first_day(self) -> bool:
-        """True where it is in a shallower layer after its first step."""
-        return any(
-            step == 1 and layer in LADDER and self.layer in LADDER and LADDER.index(layer) < LADDER.index(self.layer)
-            for step, layer in self.moves
-        )
+    def first_day_rungs(self) -> int:
+        """Rungs of the ladder that it goes deeper in its first step, by its initial importance alone; negative where it
+        goes up."""
+        reached = next((layer for step, layer in self.moves if step == 1), self.layer)
+        return LADDER.index(reached) - LADDER.index(self.layer) if reached is not self.layer else 0
 
 
 def lives(preset: MemoryPreset) -> tuple[Life, ...]:
@@ -75,23 +66,22 @@ def steps_to_purge(preset: MemoryPreset, layer: Layer) -> float:
 
 def preview(preset: MemoryPreset) -> str:
     """Lives and their consequences as lines of plain text."""
-    result = lives(preset)
+    result, spans = lives(preset), lifetimes(preset)
     lines = [f"{preset.name}: {preset.title} ({preset.source})", "Lives without a citation, in steps (trading days):"]
     for layer, rule in preset.layers.items():
-        here = [life for life in result if life.layer is layer]
-        if not here:
+        if layer not in spans:
             continue
-        low, high = min(life.ends for life in here), max(life.ends for life in here)
+        low, high = spans[layer]
         span = _steps(low) if low == high else f"{_steps(low)} to {_steps(high)}"
         lines.append(f"  {rule.title}: gone after {span}" if math.isfinite(high) else f"  {rule.title}: {span}")
-        lines.extend(f"    {_line(preset, life)}" for life in here)
+        lines.extend(f"    {_line(preset, life)}" for life in result if life.layer is layer)
     lines.extend(_remarks(preset, result))
     if preset.measure is Measure.IMPORTANCE and any(rule.demote_below for rule in preset.layers.values()):
-        spans = (
+        undemoted = (
             f"{preset.rule(layer).title} {_steps(low)} to {_steps(high)}"
             for layer, (low, high) in lifetimes(without_demotion(preset)).items()
         )
-        lines.append(f"Without demotion, which is the programs' and not the paper's: {', '.join(spans)}.")
+        lines.append(f"Without demotion, which is the programs' and not the paper's: {', '.join(undemoted)}.")
     return "\n".join(lines)
 
 
@@ -131,9 +121,9 @@ def _line(preset: MemoryPreset, life: Life) -> str:
 def _remarks(preset: MemoryPreset, result: tuple[Life, ...]) -> Iterator[str]:
     drawn = [life for life in result if life.layer is Layer.SHALLOW and life.probability is not None]
     if drawn and preset.measure is Measure.IMPORTANCE and preset.rule(Layer.SHALLOW).promote_at is not None:
-        share = sum(life.probability or 0 for life in drawn if life.promoted_first_day)
+        share = sum(life.probability or 0 for life in drawn if life.first_day_rungs > 0)
         yield f"Promoted on the first day by the draw alone: {share:.0%} of all news."
-    deep = [life for life in result if life.layer is Layer.DEEP and life.demoted_first_day]
+    deep = [life for life in result if life.layer is Layer.DEEP and life.first_day_rungs < 0]
     top = max((life.importance for life in deep), default=None)
     if top is not None and preset.measure is Measure.IMPORTANCE:
         rule = preset.rule(Layer.DEEP)

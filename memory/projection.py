@@ -10,11 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from memory.ports import Matrix
+
+T = TypeVar("T", bound=np.generic)
 
 PROJECT_FROM = 2_048
 """Number of vectors from which projecting them pays."""
@@ -74,8 +77,8 @@ class Projection:
         """Project the rows that were added since."""
         if len(vectors) > len(self._fine):
             room = self._blocks(len(vectors) + len(vectors) // 8)
-            self._coarse = _grown(self._coarse, room, self._blocks(self._size))
-            self._fine = _grown(self._fine, room * self.block, self._size)
+            self._coarse = grown(self._coarse, room, self._blocks(self._size))
+            self._fine = grown(self._fine, room * self.block, self._size)
         while self._size < len(vectors):
             block, first = divmod(self._size, self.block)
             some = vectors[self._size : (block + 1) * self.block]
@@ -160,7 +163,8 @@ def _rest(squared: Matrix) -> Matrix:
     return np.asarray(np.sqrt(np.maximum(squared, 0) + _ROUNDING), np.float32)
 
 
-def _grown(rows: Matrix, room: int, filled: int) -> Matrix:
-    grown = np.zeros((room, *rows.shape[1:]), np.float32)
-    grown[:filled] = rows[:filled]
-    return grown
+def grown(rows: npt.NDArray[T], room: int, filled: int) -> npt.NDArray[T]:
+    """An array with room for more rows, with the filled ones of another."""
+    result = np.zeros((room, *rows.shape[1:]), rows.dtype)
+    result[:filled] = rows[:filled]
+    return result

@@ -44,7 +44,7 @@ def test_the_papers_rule_without_demotion() -> None:
 def test_an_annual_report_sinks_on_its_first_day() -> None:
     (report,) = (life for life in lives(preset_named("investorbench")) if (life.layer, life.importance) == ("deep", 80))
 
-    assert report.demoted_first_day and report.moves[0] == (1, Layer.INTERMEDIATE)
+    assert report.first_day_rungs == -1 and report.moves[0] == (1, Layer.INTERMEDIATE)
     said = "An annual report drawn at 80 falls below 80 on its first day (80 x 0.988 = 79.04)."
     assert said in preview(preset_named("investorbench"))
 
