@@ -186,32 +186,25 @@ class LayeredMemory:
         self._refresh()
         return max([self._index.latest, *(record.born_step for record in self._store.records())])
 
-    def write_to(self, store: Store) -> None:
-        """Write everything into an empty store, records in one write and touches in another.
+    def write_to(self, store: Store, step: float = math.inf) -> None:
+        """Write the memory into an empty store, as of a step where one is given.
 
-        Raises StoreError where the store is not empty.
+        Records go in one write and touches in another. A row dated to the step or before, but written after a later
+        one, was not known then and is left out. Raises StoreError where the store is not empty.
         """
         if store.records():
             raise StoreError("a memory is copied to an empty place: there are records already")
         self._flush()
-        store.append_records(self._store.records())
-        store.append_touches(self._store.touches())
-
-    def copy_to(self, store: Store, step: float = math.inf) -> LayeredMemory:
-        """Copy the memory to an empty store, as of a step where one is given; neither is changed by the other
-        afterwards.
-
-        A row dated to the step or before, but written after a later one, was not known then and is left out.
-        """
-        if step == math.inf:
-            self.write_to(store)
-            return LayeredMemory(store, self.embedder, self.preset)
         records, touches = self._store.records(), self._store.touches()
         later = [r.sequence for r in records if r.born_step > step]
         later += [t.sequence for t in touches if t.state.step > step]
         first_later = min(later, default=math.inf)
         store.append_records([r for r in records if r.born_step <= step and r.sequence < first_later])
         store.append_touches([t for t in touches if t.state.step <= step and t.sequence < first_later])
+
+    def copy_to(self, store: Store, step: float = math.inf) -> LayeredMemory:
+        """Copy the memory as `write_to` does; neither is changed by the other afterwards."""
+        self.write_to(store, step)
         return LayeredMemory(store, self.embedder, self.preset)
 
     @property
