@@ -95,10 +95,10 @@ class SandboxServer(LocalBroker):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        assert self._loop is not None
-        self._loop.call_soon_threadsafe(self._stopped.set)
-        self._thread.join()
-        self._loop = None
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._stopped.set)
+            self._thread.join()
+            self._loop = None
 
     def control_request(self, method: str, path: str, document: Any = None) -> Any:
         """Response document of a LocalBroker's own request, from any thread but the server's own."""
