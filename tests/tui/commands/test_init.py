@@ -213,7 +213,7 @@ def test_a_broken_configuration_is_a_failed_check(run: Run, fresh: Path) -> None
     (fresh / "config.toml").write_text("[desk]\ncahs = 5\n")
     said = run("doctor")
     assert said.code == 1 and said.err == ""
-    assert "did you mean cash?" in said.out
+    assert "did you mean cash?" in " ".join(said.out.split())
 
 
 def test_coverage_by_symbol(run: Run, fresh: Path, tmp_path: Path) -> None:
