@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from engine.reports.comparison import row_name
-from tui.text_table import table, wrapped
+from tui.plain_text import table, wrapped
 
 if TYPE_CHECKING:
     from engine.reports.comparison import Cell

@@ -14,7 +14,7 @@ import click
 
 if TYPE_CHECKING:
     from engine.reports.documents.records import Records
-    from tui.lines import Line
+    from tui.plain_text import Line
 
 PLAIN_WIDTH = 100
 """Columns of text that goes to a file or a pipe."""

@@ -1,10 +1,17 @@
-"""Text of models, news and brokers on screens: safe to show, on one line, or only its beginning."""
+"""Text for a terminal or a pipe: safe to show, on one line, wrapped, in tables whose columns align, with its ink."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator, Sequence
+
 from engine.domain.printable import printable
 
-__all__ = ["beginning", "one_line", "printable"]
+__all__ = ["Line", "beginning", "cut", "facts", "one_line", "paragraph", "printable", "section", "table", "wrapped"]
+
+GAP = "  "
+
+Line = tuple[str, str]
+"""The text, and its ink: `strong`, `heading`, `quiet`, `warn`, `up`, `down`, or empty."""
 
 
 def one_line(text: str) -> str:
@@ -17,3 +24,57 @@ def beginning(text: str, most: int) -> str:
     import textwrap
 
     return textwrap.shorten(one_line(text), most, placeholder=" ...")
+
+
+def table(
+    head: Sequence[str], rows: Sequence[Sequence[str]], right: Collection[str] = (), width: int = 80
+) -> Iterator[str]:
+    """Lines of a table: the columns named in `right` align right, the last one is cut where a line would be longer
+    than `width`. A column in which nothing stands is left out."""
+    kept = [n for n in range(len(head)) if any(row[n] for row in rows)]
+    cells = [[row[n] for n in kept] for row in (head, *rows)]
+    widths = [max(len(row[n]) for row in cells) for n in range(len(kept))]
+    for row in cells:
+        line = GAP.join(
+            cell.rjust(size) if head[n] in right else cell.ljust(size)
+            for n, cell, size in zip(kept, row, widths, strict=True)
+        ).rstrip()
+        yield cut(line, width)
+
+
+def cut(line: str, width: int) -> str:
+    """The line, or as much of it as fits into `width` with three dots."""
+    return line if len(line) <= width else f"{line[: width - 3].rstrip()}..."
+
+
+def facts(pairs: Sequence[tuple[str, str]], width: int = 80, label: int = 12) -> Iterator[str]:
+    """Lines of names and values beside each other; a long value goes on below itself, an empty one is left out."""
+    for name, value in pairs:
+        if not value:
+            continue
+        lines = wrapped(value, width - label)
+        yield f"{name:<{label}}{lines[0]}"
+        yield from (" " * label + line for line in lines[1:])
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """The text in lines of at most `width`, its own line feeds kept; at least one line."""
+    import textwrap
+
+    lines: list[str] = []
+    for line in text.split("\n"):
+        hanging = "  " if line.startswith("- ") else ""
+        lines += textwrap.wrap(line, max(20, width), subsequent_indent=hanging, break_on_hyphens=False) or [""]
+    return lines
+
+
+def section(title: str) -> Iterator[Line]:
+    """A heading under an empty line."""
+    yield "", ""
+    yield title, "heading"
+
+
+def paragraph(text: str, width: int, indent: str = "  ", ink: str = "") -> Iterator[Line]:
+    """A text of a model or of the news, safe to show, wrapped and indented."""
+    for line in wrapped(printable(text).strip(), width - len(indent)):
+        yield (indent + line).rstrip(), ink

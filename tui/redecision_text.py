@@ -8,10 +8,8 @@ from typing import Any
 
 from engine.messages.answer_text import answer_text
 from tui import amounts
-from tui.lines import Line, paragraph, section
-from tui.plain_text import beginning, one_line, printable
+from tui.plain_text import Line, beginning, facts, one_line, paragraph, printable, section, wrapped
 from tui.run_text import action_words, combined_opinions, decided_by, first_line, opinion_words
-from tui.text_table import facts, wrapped
 from tui.trail_text import WIDEST, memory_place
 
 _LABEL = 15

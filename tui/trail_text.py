@@ -8,10 +8,8 @@ from typing import Any
 
 from engine.messages.answer_text import answer_text
 from tui import amounts
-from tui.lines import Line, paragraph, section
-from tui.plain_text import beginning, one_line
+from tui.plain_text import Line, beginning, facts, one_line, paragraph, section, wrapped
 from tui.run_text import action_words, combined_opinions, decided_by, opinion_words, order_words, trade_words
-from tui.text_table import facts, wrapped
 
 WIDEST = 100
 """Columns of a trail at most: longer lines are hard to read."""

@@ -16,7 +16,7 @@ from engine.errors import DeskHalted
 from tui.commands.options import DAY, at_option, check_order, json_option, limit_option, lines_shown, of_all
 from tui.console import show, show_document, show_records, standard_output
 from tui.invocation import Invocation, desk_options
-from tui.text_table import table, wrapped
+from tui.plain_text import table, wrapped
 
 if TYPE_CHECKING:
     from engine.domain.run import Adoption

@@ -203,8 +203,7 @@ def _halted_line(document: Document) -> Iterator[str]:
 
 def _order_lines(order: Document, now: datetime | None) -> Iterator[str]:
     from tui import amounts
-    from tui.plain_text import one_line
-    from tui.text_table import facts
+    from tui.plain_text import facts, one_line
 
     stays = ""
     if order["stays_until"] is not None:

@@ -18,9 +18,8 @@ from tui.commands.due import due_session
 from tui.commands.options import DAY
 from tui.console import show_document, show_json, standard_output
 from tui.invocation import DEFAULT_DESK, Invocation
-from tui.plain_text import one_line
+from tui.plain_text import facts, one_line
 from tui.run_text import decided_by, first_line, halt_words, model_words, opinions_line, order_words, trade_words
-from tui.text_table import facts
 
 if TYPE_CHECKING:
     from engine.messages.events import Event

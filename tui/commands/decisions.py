@@ -74,8 +74,8 @@ def decisions_command(
 
 def _decision_lines(records: Records, document: Mapping[str, Any]) -> Iterator[str]:
     from tui import amounts
+    from tui.plain_text import table
     from tui.run_text import first_line, opinions_line
-    from tui.text_table import table
 
     console, shown = standard_output(), document["decisions"]
     yield console.bold(f"Decisions of {records.title}")
@@ -142,7 +142,7 @@ def _order_lines(title: str, document: Mapping[str, Any], filtered: bool) -> Ite
 
 def _order_table(orders: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     from tui import amounts
-    from tui.text_table import table
+    from tui.plain_text import table
 
     rows = []
     for order in orders:

@@ -112,8 +112,7 @@ def _terminal_findings() -> Iterator[Finding]:
 
 def _doctor_lines(findings: Sequence[Finding]) -> Iterator[str]:
     from engine.reports.documents.set_up import FAIL
-    from tui.plain_text import one_line
-    from tui.text_table import wrapped
+    from tui.plain_text import one_line, wrapped
 
     console, area = standard_output(), ""
     widest = min(24, max(len(finding.name) for finding in findings))
@@ -135,7 +134,7 @@ def _model_lines(
     document: Mapping[str, Any], config: Config, agents: Sequence[AgentModel], probed: Probed | None
 ) -> Iterator[str]:
     from engine.reports.documents.set_up import probe_text
-    from tui.text_table import facts, table
+    from tui.plain_text import facts, table
 
     console = standard_output()
     yield console.bold("Who answers whom") + console.dim(f"   recorded answers: {config.models.replay}")

@@ -14,8 +14,7 @@ from tui import amounts
 from tui.commands.options import DAY, json_option, limit_option, lines_shown
 from tui.console import show_document, standard_output
 from tui.invocation import Invocation, desk_options
-from tui.plain_text import one_line
-from tui.text_table import cut, table, wrapped
+from tui.plain_text import cut, one_line, table, wrapped
 
 if TYPE_CHECKING:
     from engine.app.stored_memory import SelectedMemory

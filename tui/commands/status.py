@@ -73,8 +73,8 @@ def _last_completed(invocation: Invocation) -> date | None:
 
 
 def _status_lines(records: Records, document: Document) -> Iterator[str]:
+    from tui.plain_text import facts
     from tui.run_text import halt_words
-    from tui.text_table import facts
 
     console, title = standard_output(), records.title
     yield console.bold(f"{title[0].upper()}{title[1:]}") + console.dim("   paper money")
@@ -144,7 +144,7 @@ def _positions_lines(title: str, document: Document) -> Iterator[str]:
 def _position_table(document: Document) -> Iterator[str]:
     """A table of what a document's `positions` hold, with its `cash` and `value`, and the owners' books, below."""
     from tui import amounts
-    from tui.text_table import table
+    from tui.plain_text import table
 
     value, cash = Decimal(document["value"]), Decimal(document["cash"])
     rows = []

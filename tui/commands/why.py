@@ -165,8 +165,8 @@ def parity_command(invocation: Invocation, session: date | None, as_json: bool) 
 
 
 def _parity_lines(document: Mapping[str, Any], console: Console) -> Iterator[str]:
+    from tui.plain_text import facts, table, wrapped
     from tui.run_text import decided_by
-    from tui.text_table import facts, table, wrapped
 
     width = min(console.width, _WIDEST)
     verdict = "every decision and order is the same" if document["same"] else "not the same"

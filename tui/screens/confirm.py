@@ -16,9 +16,8 @@ from textual.widgets import Static
 from engine.reports.documents import row_json
 from engine.reports.documents.control_state import ControlState, OpenOrder
 from tui import amounts
-from tui.plain_text import one_line
+from tui.plain_text import cut, one_line
 from tui.run_text import halt_words, terms
-from tui.text_table import cut
 
 LEAVE = ("escape", "n", "q")
 REASON = 240

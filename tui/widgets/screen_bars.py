@@ -18,9 +18,8 @@ from tui import amounts
 from tui.bridge import Snapshot
 from tui.keys import SCREENS, hints
 from tui.live import feed_text
-from tui.plain_text import one_line
+from tui.plain_text import cut, one_line
 from tui.state import Line
-from tui.text_table import cut
 
 PAPER = " PAPER "
 """The label of every screen, at any size and in any theme."""
