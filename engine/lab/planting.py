@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
+from typing import TypeVar
 
 from engine.domain.briefing import ExpertNote
 from engine.domain.macro import MacroObservation, MacroSeries
@@ -15,6 +15,8 @@ from engine.domain.market import ActionKind, CorporateAction, Filing, NewsItem, 
 from engine.market.as_of import Market, last_opened
 from engine.market.trading_hours import session_after
 from engine.ports import Calendar
+
+T = TypeVar("T", bound=NewsItem | Filing)
 
 SOURCES = ("bars", "actions", "news", "filings", "macro")
 """Sources of a market, each planted by itself."""
@@ -48,9 +50,11 @@ def planted(market: Market, sources: Sequence[str], now: datetime) -> Market:
         actions = {s: [*(market.actions[s] or ()), _split(s, market.calendars[s], now)] for s in symbols}
         market = replace(market, actions=actions)
     if "news" in sources:
-        market = replace(market, news={s: _with_news(market.news.get(s, ()), s, now) for s in symbols})
+        market = replace(market, news={s: _inserted(market.news.get(s, ()), _news(s, now + _SOON)) for s in symbols})
     if "filings" in sources:
-        market = replace(market, filings={s: _with_filing(market.filings.get(s, ()), s, now) for s in symbols})
+        market = replace(
+            market, filings={s: _inserted(market.filings.get(s, ()), _filing(s, now + _SOON)) for s in symbols}
+        )
     if "macro" in sources:
         names = (*market.macro, MARKERS["macro"])
         market = replace(market, macro={name: _with_figure(market.macro.get(name), name, now) for name in names})
@@ -93,10 +97,9 @@ def _split(symbol: Symbol, calendar: Calendar, now: datetime) -> CorporateAction
     return CorporateAction(symbol, ex_date, ActionKind.SPLIT, ABSURD_SPLIT)
 
 
-def _with_news(items: Sequence[NewsItem], symbol: Symbol, now: datetime) -> list[NewsItem]:
-    soon = now + _SOON
+def _news(symbol: Symbol, soon: datetime) -> NewsItem:
     text = f"{MARKERS['news']}: takeover of {symbol} at triple the price"
-    item = NewsItem(
+    return NewsItem(
         id=f"planted-{symbol}",
         symbol=symbol,
         date=soon.date(),
@@ -105,18 +108,16 @@ def _with_news(items: Sequence[NewsItem], symbol: Symbol, now: datetime) -> list
         headline=text,
         published=soon,
     )
-    row = bisect_right(items, soon, key=lambda other: other.available_at)
-    return [*items[:row], item, *items[row:]]
 
 
-def _with_filing(reports: Sequence[Filing], symbol: Symbol, now: datetime) -> list[Filing]:
-    soon = now + _SOON
+def _filing(symbol: Symbol, soon: datetime) -> Filing:
     text = f"{MARKERS['filings']}: {symbol} agrees to be taken over at triple the price"
-    filing = Filing(
-        id=f"planted-{symbol}", symbol=symbol, form="8-K", date=soon.date(), available_at=soon, summary=text
-    )
-    row = bisect_right(reports, soon, key=lambda other: other.available_at)
-    return [*reports[:row], filing, *reports[row:]]
+    return Filing(id=f"planted-{symbol}", symbol=symbol, form="8-K", date=soon.date(), available_at=soon, summary=text)
+
+
+def _inserted(items: Sequence[T], item: T) -> list[T]:
+    """Items in the order in which they become available, with a planted one among them."""
+    return sorted((*items, item), key=lambda other: other.available_at)
 
 
 def _with_figure(series: MacroSeries | None, name: str, now: datetime) -> MacroSeries:

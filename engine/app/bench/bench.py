@@ -19,8 +19,7 @@ from engine.domain.decision import Action
 from engine.domain.market import Symbol
 from engine.domain.run import DataSpec, LookKind, ModelUse, Result, WindowLook
 from engine.errors import MissingData, StaleData, UsageError
-from engine.lab.published_runs import Override, measured, overrides, run_rule
-from engine.lab.published_tables import BENCHES, PublishedTable, published
+from engine.lab.published_tables import BENCHES, Override, PublishedTable, measured, overrides, published, run_rule
 from engine.ports import Calendar, MarketSource
 from engine.reports.comparison import AgentRow, Cell, agent_cells, compare, median_repeat, spreads
 from engine.reports.documents.research import Bench

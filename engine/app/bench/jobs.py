@@ -17,8 +17,7 @@ from engine.app.market_data import load_run
 from engine.app.models import build_models
 from engine.domain.run import LookKind, Result, RunSpec
 from engine.errors import MissingData, StaleData
-from engine.lab.published_runs import adjusted_market
-from engine.lab.published_tables import PublishedTable
+from engine.lab.published_tables import PublishedTable, adjusted_market
 from engine.market.as_of import Market
 from engine.preset import load_preset
 from engine.services import Services

@@ -12,13 +12,13 @@ from engine.app.models import build_models
 from engine.app.run_spec import new_run_id
 from engine.domain.market import Symbol
 from engine.domain.run import DataSpec
-from engine.lab.published_runs import agent_spec
 from engine.lab.published_tables import (
     BENCHES,
     Ablation,
     PublishedAgents,
     PublishedTable,
     ablations_from,
+    agent_spec,
     published_agents,
 )
 from engine.preset import load_preset

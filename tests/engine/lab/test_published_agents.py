@@ -102,7 +102,7 @@ def test_a_users_own_ablations(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("[[ablation]\n", "not valid TOML"),
-        ("", "stand under"),
+        ("", "belong under"),
         ("[[ablations]]\nrow = 'a'\n", "not ablations"),
         ("[[ablation]]\nwithout = ['tools']\n", "ablation 1: row has to name it"),
         ("[[ablation]]\nrow = 'a'\nwithout = 'tools'\n", "has to list steps"),
