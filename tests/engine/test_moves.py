@@ -62,12 +62,12 @@ def test_what_followed_a_session_is_what_led_up_to_the_later_one(closes: list[fl
 
 
 def test_the_last_sessions_come_oldest_first_and_need_a_close_before() -> None:
-    told = last_sessions(history(100, 110, 99), 5)
-    assert [(m.session, m.close) for m in told] == [
+    moves = last_sessions(history(100, 110, 99), 5)
+    assert [(m.session, m.close) for m in moves] == [
         (FIRST + timedelta(days=1), 110.0),
         (FIRST + timedelta(days=2), 99.0),
     ]
-    assert [m.change for m in told] == pytest.approx([0.1, -0.1])
+    assert [m.change for m in moves] == pytest.approx([0.1, -0.1])
     assert len(last_sessions(history(1, 2, 3, 4, 5, 6, 7), 2)) == 2
     assert last_sessions(history(5)) == ()
 

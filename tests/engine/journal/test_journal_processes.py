@@ -102,25 +102,25 @@ def test_a_command_reaches_a_journal_that_is_being_written(path: Path, now: date
 
 @pytest.mark.parametrize("mode", ["batched", "at once"])
 def test_a_killed_writer_leaves_a_sound_journal(path: Path, mode: str) -> None:
-    told: list[str] = []
+    printed: list[str] = []
     with start(WRITES_UNTIL_KILLED, path, mode) as writer:
         assert writer.stdout is not None
         for line in writer.stdout:
-            told.append(line.strip())
-            if len(told) >= 400:
+            printed.append(line.strip())
+            if len(printed) >= 400:
                 writer.kill()
                 break
-        told += [line.strip() for line in writer.stdout if line.endswith("\n")]
+        printed += [line.strip() for line in writer.stdout if line.endswith("\n")]
         writer.wait(30)
     assert writer.returncode != 0
     assert quick_check(path) == ()
     with JournalReader(path) as reader:
         kept = [entry.order.id for entry in reader.orders()]
-        # Told comes after kept, so the kill may fall between the two; a batch may be missing as a whole.
-        assert kept and len(kept) <= len(told) + 1
-        assert kept[: len(told)] == told[: len(kept)]
+        # Printing comes after kept, so the kill may fall between the two; a batch may be missing as a whole.
+        assert kept and len(kept) <= len(printed) + 1
+        assert kept[: len(printed)] == printed[: len(kept)]
         if mode == "at once":
-            assert len(kept) >= len(told)
+            assert len(kept) >= len(printed)
         for point in reader.equity("r"):
             assert point.prices.keys() == {"AAA", "BBB"}
     with JournalWriter(path) as journal:

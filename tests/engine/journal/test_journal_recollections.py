@@ -1,4 +1,4 @@
-"""What memory brought up for a decision stands with it, as it was ranked then, its text once."""
+"""Memories recalled for a decision are stored with it as they were ranked then, each text once."""
 
 from __future__ import annotations
 

@@ -146,8 +146,8 @@ def test_answers_and_charts_from_before_they_were_compressed_read_as_those_after
         for entry in entries:
             journal.answer(entry)
     with closing(sqlite3.connect(path)) as rows:
-        told = rows.execute("SELECT sum(length(packed)), max(length(messages || text)) FROM answers").fetchone()
-        assert told[1] == 0
+        sizes = rows.execute("SELECT sum(length(packed)), max(length(messages || text)) FROM answers").fetchone()
+        assert sizes[1] == 0
     with JournalReader(path) as reader:
         new = reader.answers(entries[0].key)
     assert new == entries
@@ -155,7 +155,7 @@ def test_answers_and_charts_from_before_they_were_compressed_read_as_those_after
     as_version(version, path, path)
     with closing(sqlite3.connect(path)) as rows:
         plain = rows.execute("SELECT sum(length(messages || text || ifnull(raw, ''))) FROM answers").fetchone()[0]
-        assert plain > 3 * told[0]
+        assert plain > 3 * sizes[0]
         assert rows.execute("SELECT min(length(json)) > 0 FROM charts").fetchone() == (1,)
     bring_up_to_date(path)
     with JournalReader(path) as reader:

@@ -1,4 +1,4 @@
-"""The only door to market data: what was known at a moment, and nothing later."""
+"""Access to market data: what was known at a moment, and nothing later."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ ACTIONS = st.lists(
 
 
 def everything(seen: MarketAsOf, count: int) -> object:
-    """All that the door shows."""
+    """All that the access shows."""
     long_ago = datetime(2000, 1, 1, tzinfo=UTC)
     shown: dict[str, object] = {}
     for symbol in seen.symbols:
@@ -178,7 +178,7 @@ def test_a_view_of_the_whole_market_is_that_of_the_market_cut_then(
     cut = whole.cut(now)
 
     assert everything(whole.at(now), count) == everything(cut.at(now), count)
-    # The cut leaves nothing later behind the door either.
+    # The cut leaves nothing later behind the access either.
     for symbol, history in cut.histories.items():
         assert all(cut.calendars[symbol].closes_at(b.session) <= now for b in history)
         assert all(item.available_at <= now for item in [*cut.news.get(symbol, ()), *cut.filings.get(symbol, ())])
