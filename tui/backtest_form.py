@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal, InvalidOperation
+from functools import cache
 
 from engine.domain.run import RunSpec
 
@@ -39,6 +40,7 @@ class Filled:
     complaints: Mapping[str, str]
 
 
+@cache
 def deciders() -> tuple[Sequence[str], Sequence[str]]:
     """The names of all presets and of all strategies; loads the strategies."""
     from engine.preset import preset_names

@@ -168,7 +168,12 @@ class Bridge:
     def _start_backtest(self, spec: RunSpec) -> str:
         if self._running():
             return "a backtest is running: stop it with x first"
+        if self._services is None:
+            return "the desk is still opening"
+        from engine.app.run_spec import new_run_id
+
         name = f"{spec.preset or spec.strategy} {len(self._backtests) + 1}"
+        spec = replace(spec, run=new_run_id("backtest", self._services.clock.now()))
         self._backtests[spec.run] = BacktestProcess(name, spec, self._backtest)
         self._backtests[spec.run].start()
         return ""

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import date
 from typing import ClassVar
 
@@ -48,7 +46,6 @@ class BacktestScreen(FramedScreen):
         self._drawn: tuple[object, ...] = ()
         self._drawn_at = 0.0
         self._proposed = False
-        self._deciders: tuple[Sequence[str], Sequence[str]] = ((), ())
 
     def compose_body(self) -> ComposeResult:
         """Mount the form on the left; progress, curve and results on the right."""
@@ -75,8 +72,7 @@ class BacktestScreen(FramedScreen):
 
     @work(exclusive=True, exit_on_error=False)
     async def _list_deciders(self) -> None:
-        self._deciders = await asyncio.to_thread(deciders)
-        presets, strategies = self._deciders
+        presets, strategies = await asyncio.to_thread(deciders)
         self.query_one("#field-decides", Input).suggester = SuggestFromList([*presets, *strategies])
         self.query_one("#deciders", Static).update(
             f"Agents decide\n  {NL.join(presets)}\nRules decide\n  {NL.join(strategies)}"
@@ -162,17 +158,14 @@ class BacktestScreen(FramedScreen):
             self.notify("the desk is still opening", timeout=3)
             return
         values = {field.id: self.query_one(f"#field-{field.id}", Input).value for field in FIELDS}
-        now = services.clock.now()
-        presets, strategies = self._deciders if self._deciders[0] else deciders()
-        form = filled(values, services.default_backtest, now.date(), presets, strategies)
+        form = filled(values, services.default_backtest, services.clock.now().date(), *deciders())
         for field in FIELDS:
             self._show_error(field.id, form.complaints.get(field.id, ""))
         if form.spec is None:
             self.focus_pane("form")
             self.query_one(f"#field-{next(iter(form.complaints))}", Input).focus()
             return
-        run = f"backtest-{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
-        refused = self.desk_app.bridge.send(StartBacktest(replace(form.spec, run=run)))
+        refused = self.desk_app.bridge.send(StartBacktest(form.spec))
         if refused:
             self.notify(refused, markup=False, timeout=3)
             return

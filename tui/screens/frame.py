@@ -16,7 +16,7 @@ from textual.widget import Widget
 from engine.messages.commands import Command, Halt, PauseCycle, Resume, ResumeCycle, RunCycle
 from tui.bridge import DeskApp, Snapshot
 from tui.widgets.agent_panes import AgentPanes, DecisionSummary
-from tui.widgets.screen_bars import ErrorBar, EventLog, Hints, StatusBar, Tabs
+from tui.widgets.screen_bars import ErrorBar, Hints, StatusBar, Tabs
 from tui.widgets.table import Table
 
 HALT_REASON = "from the app"
@@ -120,13 +120,11 @@ class FramedScreen(Screen[None]):
         self.place_panes()
 
     def _fit(self, size: Size) -> None:
-        """Classes for a size. Every change styles the whole screen anew, so that there is one at most."""
+        """Set the classes for a size."""
         self.form = layout_of(size.width, size.height)
         wanted = {self.form.value} | ({"-tall"} if size.height >= TALL else set())
-        if gone := self.classes & LAYOUT_CLASSES - wanted:
-            self.remove_class(*gone)
-        if new := wanted - self.classes:
-            self.add_class(*new)
+        self.remove_class(*LAYOUT_CLASSES - wanted)
+        self.add_class(*wanted)
 
     def on_screen_resume(self) -> None:
         """Show the latest snapshot."""
@@ -143,7 +141,8 @@ class FramedScreen(Screen[None]):
         if not self._built:
             return
         panes = [self.query_one(f"#{name}") for name in self.PANES]
-        focused = next((pane.id for pane in panes if self.focused is not None and self.focused in _family(pane)), None)
+        around = self.focused.ancestors_with_self if self.focused is not None else ()
+        focused = next((node.id for node in around if node.id in self.PANES), None)
         self._alone = focused or self._alone or self.PANES[0]
         for pane in panes:
             alone = pane.id == self._alone
@@ -166,12 +165,10 @@ class FramedScreen(Screen[None]):
 
     def action_pane(self, step: int) -> None:
         """Go to the next pane, or the one before."""
-        names = [n for n in self.PANES if self.single or self._reachable(self.query_one(f"#{n}"))]
+        panes = [self.query_one(f"#{name}") for name in self.PANES]
+        names = [str(pane.id) for pane in panes if self.single or (pane.display and _focusable(pane) is not None)]
         here = self._alone if self._alone in names else names[0]
         self.focus_pane(names[(names.index(here) + step) % len(names)])
-
-    def _reachable(self, pane: Widget) -> bool:
-        return pane.display and _focusable(pane) is not None
 
     def on_descendant_focus(self) -> None:
         """Follow a click to another pane."""
@@ -179,10 +176,6 @@ class FramedScreen(Screen[None]):
             self.place_panes()
 
     # Keys that every screen answers
-
-    def action_switch(self, mode: str) -> None:
-        """Go to another screen."""
-        self.desk_app.switch_mode(mode)
 
     def action_run_cycle(self) -> None:
         """Decide for the last completed session."""
@@ -225,7 +218,7 @@ class FramedScreen(Screen[None]):
     def text_to_copy(self) -> str:
         """The content of the focused pane."""
         focused = self.focused
-        return focused.as_text() if isinstance(focused, Table | AgentPanes | DecisionSummary | EventLog) else ""
+        return focused.as_text() if isinstance(focused, Table | AgentPanes | DecisionSummary) else ""
 
     def action_back(self) -> None:
         """Dismiss the error, then a pane that stands alone."""
@@ -265,7 +258,3 @@ class FramedScreen(Screen[None]):
 def _focusable(pane: Widget) -> Widget | None:
     """The pane, or the first in it, that can have the focus."""
     return pane if pane.focusable else next((child for child in pane.query("*") if child.focusable), None)
-
-
-def _family(pane: Widget) -> set[Widget]:
-    return {pane, *pane.query("*").results(Widget)}
