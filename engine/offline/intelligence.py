@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any, Literal
 
 from engine.agents.intelligence import IntelligenceItem, IntelligenceView, ItemKind, NewsLine, NewsView
@@ -111,10 +112,7 @@ def market_mood(prices: Sequence[SessionMove]) -> Literal["bullish", "bearish", 
 
 def total_change(prices: Sequence[SessionMove]) -> float:
     """The change over all sessions, as a fraction."""
-    level = 1.0
-    for move in prices:
-        level *= 1 + move.change
-    return level - 1
+    return prod((1 + move.change for move in prices), start=1.0) - 1
 
 
 def _judged(view: IntelligenceView) -> Iterator[_Judged]:
@@ -269,10 +267,8 @@ def _findings(items: Iterable[Reading]) -> list[_Finding]:
 
 def _distinct(lines: Iterable[NewsLine]) -> Iterable[tuple[NewsLine, int]]:
     """Each item once with its number of repeats."""
-    counted: dict[tuple[str, str], int] = {}
-    first: dict[tuple[str, str], NewsLine] = {}
+    items: dict[tuple[str, str], list[NewsLine]] = {}
     for line in lines:
         key = (line.headline.lower(), SENTIMENT_TAG.sub("", line.summary)[:160].lower())
-        counted[key] = counted.get(key, 0) + 1
-        first.setdefault(key, line)
-    return [(line, counted[key]) for key, line in first.items()]
+        items.setdefault(key, []).append(line)
+    return [(same[0], len(same)) for same in items.values()]

@@ -39,9 +39,12 @@ def _effectiveness(outcomes: Sequence[Outcome]) -> str:
     if not judged:
         return f"No trades to judge, mean reward {mean:+.3f}%"
     right = sum((o.reward > 0) == (o.action is Action.BUY) for o in judged)
-    share = right / len(judged)
-    word = "Effective" if share >= SHARE_OF_GOOD else "Ineffective" if share <= SHARE_OF_POOR else "Mixed"
-    return f"{word}: {right} of {len(judged)} trades right, mean reward {mean:+.3f}%"
+    return f"{_rating(right / len(judged))}: {right} of {len(judged)} trades right, mean reward {mean:+.3f}%"
+
+
+def _rating(share: float) -> str:
+    """A share of right trades as one word."""
+    return "Effective" if share >= SHARE_OF_GOOD else "Ineffective" if share <= SHARE_OF_POOR else "Mixed"
 
 
 def _key_factors(outcomes: Sequence[Outcome]) -> str:
@@ -107,9 +110,7 @@ def _of_signals(closes: Sequence[float], markers: Sequence[Marker]) -> str:
         right_of_all, judged_of_all = right_of_all + right, judged_of_all + len(moves)
     if not judged_of_all:
         return "No signal is old enough to judge."
-    share = right_of_all / judged_of_all
-    word = "Effective" if share >= SHARE_OF_GOOD else "Ineffective" if share <= SHARE_OF_POOR else "Mixed"
-    return f"{word}: {', '.join(text)}."
+    return f"{_rating(right_of_all / judged_of_all)}: {', '.join(text)}."
 
 
 def _missed(sessions: Sequence[str], closes: Sequence[float], markers: Sequence[Marker]) -> list[str]:
