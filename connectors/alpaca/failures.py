@@ -75,7 +75,7 @@ def query_refused(settings: AlpacaSettings, what: str, status: int, text: str) -
         return NetworkError(f"{url} could not answer ({what}, {detail}): try again later")
     if 300 <= status < 400:
         return NetworkError(f"{url} sends elsewhere ({what}, {detail}): check the address, {BASE_URL}")
-    return NetworkError(f"{url} refuses the question ({what}, {detail}): check the address, {BASE_URL}")
+    return NetworkError(f"{url} refuses the request ({what}, {detail}): check the address, {BASE_URL}")
 
 
 def query_unanswered(settings: AlpacaSettings, what: str, problem: str) -> NetworkError:

@@ -35,7 +35,7 @@ class _Session(requests.Session):
         """One request. Raises NoAnswer for an answer that is neither an error nor JSON."""
         options["timeout"] = self._seconds
         response = super().request(method, url, *args, **options)
-        # Whatever is detail of an answer later, in an error or a journal, is detail without keys.
+        # Every text that is taken from an answer later, for an error or a journal, is without keys.
         response._content = self._without_keys(response.content.decode("utf-8", "replace")).encode()
         response.encoding = "utf-8"
         status = response.status_code

@@ -35,7 +35,7 @@ class AlpacaSettings:
     feed: str = "iex"
 
     def __post_init__(self) -> None:
-        # Here, so that nobody holds settings that were not looked over.
+        # Checked here, so that no settings exist that were not checked.
         object.__setattr__(self, "trading_url", checked_trading_url(self.trading_url))
         object.__setattr__(self, "data_url", checked_data_url(self.data_url))
         object.__setattr__(self, "key", _checked_key(KEY_ID, self.key))
@@ -132,7 +132,7 @@ def _checked_key(variable: str, key: str) -> str:
         raise CredentialsRefused(
             f"{variable} is not set: the paper account's keys come from the environment, {KEY_ID} and {SECRET_KEY}"
         )
-    # A library that is handed such a header quotes it in its error.
+    # An HTTP library that gets such a header quotes it in its error.
     if not (key.isascii() and key.isprintable()) or " " in key:
         raise CredentialsRefused(f"{variable} holds characters that no key has: copy it again")
     return key

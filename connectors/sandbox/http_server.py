@@ -229,7 +229,7 @@ class HttpServer:
         except (ConnectionError, h11.LocalProtocolError):
             pass  # the client went away in the middle
         except asyncio.CancelledError:
-            writer.transport.abort()  # the server stops: nobody waits for this task
+            writer.transport.abort()  # the server stops, and no caller waits for this task
         finally:
             self._tasks.discard(task)
             writer.close()

@@ -175,7 +175,7 @@ def _expression(pattern: str) -> re.Pattern[str]:
 
 
 def page_token(*parts: str) -> str:
-    """A token of texts, encoded so that nobody relies on its content."""
+    """A token of texts, encoded so that no client relies on its content."""
     return urlsafe_b64encode("\x1f".join(parts).encode()).decode()
 
 

@@ -113,7 +113,7 @@ class SandboxServer(LocalBroker):
         return asyncio.run_coroutine_threadsafe(answer(), self._loop).result()
 
     async def _respond(self, request: Request) -> Answer:
-        with suppress(ApiError, PaperdeskError):  # the answer says it again, properly
+        with suppress(ApiError, PaperdeskError):  # the answer has the same error
             await self.prepare(request)
         return self.answer(request)
 
