@@ -10,7 +10,7 @@ import json
 import sqlite3
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from decimal import Decimal
 from pathlib import Path
@@ -81,22 +81,19 @@ class _PaidResults:
         self._lock = threading.Lock()
         self._db = sqlite3.connect(path, timeout=_LOCK_TIMEOUT, isolation_level=None, check_same_thread=False)
         self._db.row_factory = sqlite3.Row
-        try:
-            # SQLite refuses at once, without waiting, where two connections turn write-ahead logging on together.
-            with FileLock(f"{path}.lock", timeout=_LOCK_TIMEOUT):
-                self._prepare()
-        except Timeout:
-            self.close()
-            raise TryAgainLater(f"{path} cannot be used now: another process is opening it") from None
-        except sqlite3.OperationalError as error:
-            self.close()
-            raise TryAgainLater(f"{path} cannot be used now: {error}") from None
-        except sqlite3.DatabaseError:
-            self.close()
-            raise MalformedData(f"{path} holds no {self.CONTENT}; move it away or name another") from None
-        except BaseException:
-            self.close()
-            raise
+        with ExitStack() as on_failure:
+            on_failure.callback(self.close)
+            try:
+                # SQLite refuses at once, without waiting, where two connections turn write-ahead logging on together.
+                with FileLock(f"{path}.lock", timeout=_LOCK_TIMEOUT):
+                    self._prepare()
+            except Timeout:
+                raise TryAgainLater(f"{path} cannot be used now: another process is opening it") from None
+            except sqlite3.OperationalError as error:
+                raise TryAgainLater(f"{path} cannot be used now: {error}") from None
+            except sqlite3.DatabaseError:
+                raise MalformedData(f"{path} holds no {self.CONTENT}; move it away or name another") from None
+            on_failure.pop_all()
 
     def close(self) -> None:
         """Close the file."""
