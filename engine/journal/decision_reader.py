@@ -51,11 +51,11 @@ class DecisionReader(RowReader):
         )
         return tuple(answer_of(row, self._chart) for row in rows)
 
-    def calls(self, run: str | None = None, session: date | None = None) -> tuple[CallCost, ...]:
+    def calls(self, run: str | None = None) -> tuple[CallCost, ...]:
         """Every call of a model by its cost, without its texts."""
         columns = "agent, model, cached, input_tokens, cached_input_tokens, output_tokens, cost, latency"
         select = f"SELECT {columns}, outcome = 'abstained' AS abstained FROM answers"
-        return self._values(CallCost, select, {"run": run, "session": session})
+        return self._values(CallCost, select, {"run": run})
 
     def recalled(self, key: DecisionKey) -> tuple[Recalled, ...]:
         """The memories that were recalled for one opinion, layer by layer, best first."""
