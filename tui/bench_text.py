@@ -1,4 +1,4 @@
-"""A bench as text: rules cell by cell, agents a line per row beside the printed one, averages, and what was said."""
+"""A bench as text: rules cell by cell, agents a line per row beside the printed one, averages, and notes."""
 
 from __future__ import annotations
 

@@ -51,8 +51,8 @@ def broker_checks(services: Services, connect: bool) -> Iterator[Finding]:
     except PaperdeskError as error:
         yield Finding(AREA, "address", FAIL, str(error))
         return
-    for name, said in described.items():
-        yield Finding(AREA, name, OK, said)
+    for name, detail in described.items():
+        yield Finding(AREA, name, OK, detail)
     if connect:
         yield from asyncio.run(_answers(services.config, broker, services.calendar_for(ANY_SHARE)))
 
@@ -74,14 +74,14 @@ async def _answers(config: Config, service: BrokerService, calendar: Calendar) -
 
 
 def _clock_finding(config: Config, ahead: timedelta, theirs: datetime) -> Finding:
-    said = f"{theirs:%Y-%m-%d %H:%M:%S} UTC, {abs(ahead).total_seconds():,.1f} s "
-    said += "ahead of this machine" if ahead > timedelta() else "behind this machine"
+    detail = f"{theirs:%Y-%m-%d %H:%M:%S} UTC, {abs(ahead).total_seconds():,.1f} s "
+    detail += "ahead of this machine" if ahead > timedelta() else "behind this machine"
     if config.broker.clock == "broker":
-        return Finding(AREA, "clock", OK, f"{said}; the desk goes by the broker's")
+        return Finding(AREA, "clock", OK, f"{detail}; the desk goes by the broker's")
     if abs(ahead) > _FAR_APART:
         advice = 'set this machine\'s clock, or broker.clock = "broker" for a sandbox with a clock of its own'
-        return Finding(AREA, "clock", FAIL, f"{said}: {advice}")
-    return Finding(AREA, "clock", NOTE if abs(ahead) > _APART else OK, said)
+        return Finding(AREA, "clock", FAIL, f"{detail}: {advice}")
+    return Finding(AREA, "clock", NOTE if abs(ahead) > _APART else OK, detail)
 
 
 async def _account_finding(broker: Broker) -> Finding:
@@ -89,14 +89,14 @@ async def _account_finding(broker: Broker) -> Finding:
         account, waiting = await broker.account(), len(await broker.open_orders())
     except PaperdeskError as error:
         return Finding(AREA, "account", FAIL, str(error))
-    said = (
+    detail = (
         f"{account.status or 'no status'}, cash {money(account.cash)} {account.currency}, worth "
         f"{money(account.equity)}, {len(account.positions)} positions, {waiting} open orders"
     )
     if account.blocked:
-        return Finding(AREA, "account", FAIL, f"{said}: {account.blocked}; look at the account at the broker")
+        return Finding(AREA, "account", FAIL, f"{detail}: {account.blocked}; look at the account at the broker")
     odd = account.status.upper() != "ACTIVE" or account.currency != "USD" or account.cash < 0
-    return Finding(AREA, "account", NOTE if odd else OK, said)
+    return Finding(AREA, "account", NOTE if odd else OK, detail)
 
 
 async def _calendar_finding(broker: Broker, calendar: Calendar, today: date) -> Finding:
@@ -108,8 +108,8 @@ async def _calendar_finding(broker: Broker, calendar: Calendar, today: date) -> 
     except PaperdeskError as error:
         return Finding(AREA, "calendar", FAIL, str(error))
     if differing:
-        said = f"it differs from XNYS as known here on {', '.join(map(str, differing[:3]))}"
-        return Finding(AREA, "calendar", FAIL, f"{said} ({len(differing)} in all): update exchange_calendars")
+        detail = f"it differs from XNYS as known here on {', '.join(map(str, differing[:3]))}"
+        return Finding(AREA, "calendar", FAIL, f"{detail} ({len(differing)} in all): update exchange_calendars")
     return Finding(AREA, "calendar", OK, f"the same {len(ours)} sessions from {first} to {last} as known here")
 
 
@@ -126,6 +126,6 @@ async def _data_findings(config: Config, service: BrokerService, today: date) ->
     finally:
         await source.aclose()
     if not bars:
-        said = f"answers, and has no bar of {symbol} from {today - _LATELY} to {today}"
-        return [Finding(AREA, "data", NOTE, said)]
+        detail = f"answers, and has no bar of {symbol} from {today - _LATELY} to {today}"
+        return [Finding(AREA, "data", NOTE, detail)]
     return [Finding(AREA, "data", OK, f"answers; the latest daily bar of {symbol} is of {bars[-1].session}")]

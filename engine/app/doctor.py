@@ -106,8 +106,8 @@ def _keys(services: Services, agents: Sequence[AgentModel]) -> Iterator[Finding]
     for variable in sorted({*services.key_variables(), *needed, *named}):
         there, wanted = bool(os.environ.get(variable)), variable in needed | brokers
         who = "the broker" if variable in brokers else "a configured model"
-        said = "present" if there else f"missing, and {who} needs it" if wanted else "not set, not needed"
-        yield Finding("Keys", variable, FAIL if wanted and not there else OK, said)
+        detail = "present" if there else f"missing, and {who} needs it" if wanted else "not set, not needed"
+        yield Finding("Keys", variable, FAIL if wanted and not there else OK, detail)
 
 
 def _places() -> Iterator[Finding]:
@@ -164,8 +164,8 @@ def _data(services: Services) -> Iterator[Finding]:
         return
     if not folder.is_dir():
         made = config.data.folder is None
-        said = f"{folder}: nothing was fetched yet; the first run does, or `paperdesk fetch`" if made else str(folder)
-        yield Finding("Data", "source", OK if made else FAIL, said)
+        detail = f"{folder}: nothing was fetched yet; the first run does, or `paperdesk fetch`" if made else str(folder)
+        yield Finding("Data", "source", OK if made else FAIL, detail)
         return
     yield Finding("Data", "source", OK, str(folder))
     source = services.open_source(services.data, date.min)
@@ -185,14 +185,14 @@ async def _covered(source: MarketSource, symbol: str, calendar: Calendar) -> Fin
     first, last = history.session(0), history.session(-1)
     check_coverage(history, calendar, first, last)
     actions, news, filings = await source.actions(symbol), await source.news(symbol), await source.filings(symbol)
-    said = [
+    counts = [
         f"{len(history):,} bars without a gap from {first} to {last}",
         "no file of corporate actions" if actions is None else f"{len(actions):,} corporate actions",
         f"{len(news.items):,} news",
         f"{len(filings.items):,} filings",
     ]
     dropped = sum(one.count for one in (*news.dropped, *filings.dropped))
-    detail = ", ".join(said) + (f"; {dropped:,} items dropped" if dropped else "")
+    detail = ", ".join(counts) + (f"; {dropped:,} items dropped" if dropped else "")
     closed = calendar.last_closed(LiveClock().now())
     if last < closed:
         return Finding("Data", symbol, NOTE, f"{detail}; a daily run needs them until {closed}")

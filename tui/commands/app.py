@@ -24,7 +24,7 @@ NOT_SENT = frozenset({"AgentSaid", "AgentAnswered", "StepStarted", "OrderMoved"}
 
 
 def run(invocation: Invocation) -> None:
-    """Opens the app. Raises UsageError without a terminal, ConfigError (and UsageError for an unknown preset) before
+    """Open the app. Raises UsageError without a terminal, ConfigError (and UsageError for an unknown preset) before
     anything is painted."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UsageError("the app needs a terminal; without one use a command, such as paperdesk backtest")
@@ -47,8 +47,8 @@ def run(invocation: Invocation) -> None:
 
 
 def check_configuration(invocation: Invocation) -> None:
-    """Reads what is configured, so that what is wrong with it ends the command as it ends every other. Where nothing
-    is, nothing can be wrong, and the app paints without waiting for the models of the configuration."""
+    """Read the configuration, so that a fault in it ends the command as it ends every other. Where there is none,
+    nothing can be wrong, and the app paints without waiting for the classes of the configuration."""
     if invocation.configured:
         from engine.preset import load_preset
 
@@ -63,14 +63,14 @@ def open_desk(invocation: Invocation) -> OpenDesk:
 
 
 def run_in_process(spec: RunSpec, connection: Connection, *, invocation: Invocation) -> None:
-    """A backtest as a process that talks to the app (tui.backtest_run says in which words)."""
+    """A backtest as a process that talks to the app (tui.backtest_run has the messages)."""
     from engine.app.backtest import run_backtest
     from engine.messages.events import to_plain
     from engine.reports.documents.backtest import document
     from engine.reports.performance import BENCHMARK
     from tui.backtest_run import stop_wanted
 
-    def tell(event: Event) -> None:
+    def send(event: Event) -> None:
         if type(event).__name__ not in NOT_SENT:
             connection.send(to_plain(event))
 
@@ -79,5 +79,5 @@ def run_in_process(spec: RunSpec, connection: Connection, *, invocation: Invocat
             equity = [[point.session.isoformat(), str(point.value)] for point in result.test.equity]
             connection.send({"type": "baseline", "name": name, "equity": equity})
 
-    report = run_backtest(invocation.services(), spec, tell, stop_wanted(connection), on_baseline=beside)
+    report = run_backtest(invocation.services(), spec, send, stop_wanted(connection), on_baseline=beside)
     connection.send({"type": "result", "document": document(report)})

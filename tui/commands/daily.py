@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -40,15 +41,15 @@ def run(invocation: Invocation, session: str | None, as_json: bool) -> None:
     with DeskJournal(DEFAULT_DESK if services is None else services.desk) as journal:
         # A desk without a journal has no session that is quickly known to be due.
         due = due_session(services, requested) if journal.path.is_file() else None
-        found, outcome = None if due is None else _finished(journal, due), NOTHING_TO_DO
-        if found is None:
+        run_id, outcome = None if due is None else _finished(journal, due), NOTHING_TO_DO
+        if run_id is None:
             try:
-                found, outcome = _run(services or invocation.services(), journal, requested, due)
+                run_id, outcome = _run(services or invocation.services(), journal, requested, due)
             except DeskHalted:
                 _show_differences(journal, as_json)
                 raise
         assert journal.reader is not None  # the run is in it
-        document = session_document(journal.reader, journal.desk, found, outcome)
+        document = session_document(journal.reader, journal.desk, run_id, outcome)
         show_document(document, as_json, lambda: _lines(document))
 
 
@@ -80,7 +81,7 @@ def _on_event() -> Callable[[Event], None]:
 
     clear = "\r\x1b[K" if sys.stderr.isatty() else ""
 
-    def hear(event: Event) -> None:
+    def publish(event: Event) -> None:
         if isinstance(event, Noticed) and event.level != "info":
             click.echo(f"{clear}paperdesk: {event.level}: {one_line(event.text)}", err=True)
         elif isinstance(event, StepStarted) and clear:
@@ -88,7 +89,7 @@ def _on_event() -> Callable[[Event], None]:
         elif isinstance(event, RunFinished) and clear:
             click.echo(clear, nl=False, err=True)
 
-    return hear
+    return publish
 
 
 def _show_differences(journal: DeskJournal, as_json: bool) -> None:
@@ -177,6 +178,5 @@ def _waiting(document: Document) -> str:
 
 def _positions(held: Mapping[str, Document]) -> Iterator[str]:
     for symbol, position in held.items():
-        quantity, price = amounts.number(position["quantity"]), amounts.number(position["price"])
-        assert quantity is not None  # a position has one
-        yield f"{symbol}: {amounts.quantity(quantity)} at {amounts.price(price)}"
+        price = amounts.price(amounts.number(position["price"]))
+        yield f"{symbol}: {amounts.quantity(Decimal(position['quantity']))} at {price}"

@@ -142,7 +142,7 @@ def parity_command(invocation: Invocation, session: date | None, as_json: bool) 
     alone, and holds decisions and orders against those of that day.
 
     SESSION is the decision session (default: the last one decided). Where today's data are not what was seen, restated
-    bars or late news, that is said too. Ends with 1 where a decision or an order differs. Nothing is written.
+    bars or late news, the report says so. Ends with 1 where a decision or an order differs. Nothing is written.
 
     \b
     Examples:
