@@ -116,16 +116,16 @@ def of_the_offline_model() -> Iterator[Part]:
 
     def made(times: int) -> Work:
         texts = (f"Microsoft: revenue rose by {n} % on {n} orders." for n in range(11 * times))
-        memories = tuple(
+        recalled = tuple(
             samples.recollection(f"m{n}", f"{n} orders: revenue fell by {n} %.") for n in range(20 * times)
         )
         outcomes = [outcome(n) for n in range(10, 1, -1)]
         asked = samples.intelligence_view(*texts)
-        decided = samples.evidence_view(**samples.FULL | {"recollections": memories})
+        decided = samples.evidence_view(**samples.FULL | {"recollections": recalled})
 
         def answers() -> None:
             intelligence.judge(asked)
-            memories.summarize(samples.past_view(*memories))
+            memories.summarize(samples.past_view(*recalled))
             moves.reflect(samples.low_level_view())
             reflections.on_decisions(samples.high_level_view(*outcomes))
             evidence.decide(decided)
