@@ -27,7 +27,7 @@ from engine.conventions.metrics import METRICS, Track
 from engine.domain.chart import Candles, ChartSpec, Panel
 from engine.domain.market import Bar, PriceHistory
 from engine.market import indicators
-from engine.offline import evidence, intelligence, moves, reflections
+from engine.offline import evidence, intelligence, memories, moves, reflections
 from engine.strategies.catalog import make_strategy
 from tests.bench.random_walk import days, walks
 from tests.engine.agents import evidence_samples as samples
