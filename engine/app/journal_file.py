@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -70,14 +69,9 @@ class JournalFile:
         with self._locked():
             return integrity.restore(copy, self.path, now, self._owns)
 
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        """Hold the desk's lock; a backtest has none, its journal is its run's alone."""
-        if self.run is not None:
-            yield
-            return
-        with desk_lock(self.desk):
-            yield
+    def _locked(self) -> AbstractContextManager[None]:
+        """The desk's lock; a backtest has none, its journal is its run's alone."""
+        return desk_lock(self.desk) if self.run is None else nullcontext()
 
     def _owns(self, run: RunEntry) -> bool:
         if self.run is not None:

@@ -105,26 +105,19 @@ class SelectedMemory:
 def select_memory(services: Services, run: str | None) -> SelectedMemory:
     """The memory of a run, or the desk's where none is named; where the desk has none, that of the latest backtest that
     has one. Raises MissingData for an unknown run."""
-    if run is None and not memory_of_desk(services).exists:
-        latest = next((name for name in latest_backtests(PROBED) if places.run_memory(name).is_dir()), None)
-        if latest is not None:
-            note = f" (the desk {services.desk} has no memory yet; this is the latest backtest)"
-            return _selected(services, latest, note)
-    return _selected(services, run)
-
-
-def _selected(services: Services, run: str | None, note: str = "") -> SelectedMemory:
-    entry = None
+    stored, title, note = memory_of_desk(services), f"desk {services.desk}", ""
+    if run is None and not stored.exists:
+        run = next((name for name in latest_backtests(PROBED) if places.run_memory(name).is_dir()), None)
+        note = "" if run is None else f" (the {title} has no memory yet; this is the latest backtest)"
     if run is not None:
         with open_records(services.desk, run) as records:
             entry = records.required.run(run)
-    of_desk = entry is None or entry.spec is None
-    stored = memory_of_desk(services) if entry is None else memory_of_run(services, entry)
-    title = f"desk {services.desk}" if of_desk else f"backtest {run}"
+        if entry.spec is None:
+            run = None
+        else:
+            stored, title = memory_of_run(services, entry), f"backtest {run}"
     missing = "" if stored.exists else _absence(stored, title)
-    return SelectedMemory(
-        stored=stored, desk=services.desk, run=None if of_desk else run, title=title + note, missing=missing
-    )
+    return SelectedMemory(stored=stored, desk=services.desk, run=run, title=title + note, missing=missing)
 
 
 def _absence(stored: StoredMemory, title: str) -> str:
