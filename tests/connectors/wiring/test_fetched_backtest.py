@@ -39,7 +39,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             patch.setenv(name, value)
         patch.setattr("connectors.alpaca.market_data.SECONDS_BETWEEN", 0.0005)
         done = asyncio.run(
-            fetch(services(config), "all", FetchOptions(folder=to), DEFAULT_WATCHLIST, SINCE, clock=Standing(NOW))
+            fetch(services(config, Standing(NOW)), "all", FetchOptions(folder=to), DEFAULT_WATCHLIST, SINCE)
         )
     assert all(one.complete and not one.dropped and not one.differing for one in done)
     return to
