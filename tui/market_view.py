@@ -16,7 +16,8 @@ from tui.chart_data import ChartData
 if TYPE_CHECKING:
     from engine.domain.market import PriceHistory, Symbol
     from engine.domain.order import Fill
-    from engine.market.as_of import Market, MarketAsOf
+    from engine.market.as_of import Market
+from engine.market.point_in_time import MarketAsOf
 
 CHART_BARS = 520
 """Bars of a chart: two years, and what its averages need."""

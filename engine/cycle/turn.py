@@ -12,7 +12,7 @@ from engine.domain.market import Symbol
 from engine.domain.order import Order
 from engine.domain.portfolio import ZERO, Portfolio
 from engine.domain.recollection import Recollection
-from engine.market.as_of import MarketAsOf
+from engine.market.point_in_time import MarketAsOf
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,8 @@ from typing import Any, TypeVar
 from engine.domain.macro import MacroRelease
 from engine.domain.market import Filing, NewsItem, PriceHistory, Symbol
 from engine.errors import PaperdeskError
-from engine.market.as_of import Market, MarketAsOf
+from engine.market.as_of import ArrayMarketAsOf, Market
+from engine.market.point_in_time import MarketAsOf
 
 T = TypeVar("T", NewsItem, Filing, MacroRelease)
 
@@ -69,7 +70,7 @@ class WatchedMarket(Market):
         self.read.setdefault(source, Inputs()).add(items, latest, now)
 
 
-class _WatchedAsOf(MarketAsOf):
+class _WatchedAsOf(ArrayMarketAsOf):
     __slots__ = ()
     _market: WatchedMarket
 

@@ -29,6 +29,7 @@ from engine.domain.market import (
     from_nano,
 )
 from engine.errors import MissingData
+from engine.market.point_in_time import MarketAsOf
 from engine.market.trading_hours import session_after
 from engine.ports import BarSource, Calendar, FilingSource, NewsSource
 
@@ -57,7 +58,7 @@ class Market:
 
     def at(self, now: datetime) -> MarketAsOf:
         """The market as known at a moment."""
-        return MarketAsOf(self, now)
+        return ArrayMarketAsOf(self, now)
 
     def cut(self, now: datetime) -> Market:
         """The same market without anything later than a moment: the input of the truncation test.
@@ -123,12 +124,8 @@ async def load_market(
     )
 
 
-class MarketAsOf:
-    """The market as known at one moment, `now` (UTC): everything that agents, strategies and the cycle may read of it.
-
-    Bars are visible once their session has closed, all else from when it became available. Raises MissingData for a
-    symbol that is not in the market; `last_session`, `close`, `bars` and `hindsight` also where no bar is visible.
-    """
+class ArrayMarketAsOf:
+    """A loaded market as known at `now`, UTC (MarketAsOf)."""
 
     __slots__ = ("_market", "now")
 
@@ -138,38 +135,30 @@ class MarketAsOf:
 
     @property
     def symbols(self) -> tuple[Symbol, ...]:
-        """All symbols of the run."""
         return tuple(self._market.histories)
 
     def last_session(self, symbol: Symbol) -> date:
-        """The session of the last visible bar."""
         return self._history(symbol).session(self._visible(symbol) - 1)
 
     def close(self, symbol: Symbol) -> Decimal:
-        """The last visible close, as traded."""
         return from_nano(self._history(symbol).close[self._visible(symbol) - 1])
 
     def count(self, symbol: Symbol) -> int:
-        """Number of visible bars."""
         history = self._history(symbol)
         return history.rows_through(self._market.calendars[symbol].last_closed(self.now))
 
     def bars(self, symbol: Symbol, count: int) -> PriceHistory:
-        """The last `count` visible bars (fewer where there are fewer), on the split basis of the last of them."""
         stop = self._visible(symbol)
         window = self._history(symbol).slice(max(0, stop - count), stop)
         return _on_last_basis(window, self._market.actions[symbol] or ())
 
     def news(self, symbol: Symbol, after: datetime) -> Sequence[NewsItem]:
-        """News that became available after a moment and by now, oldest first."""
         return self._available(self._market.news.get(symbol, ()), after)
 
     def filings(self, symbol: Symbol, after: datetime) -> Sequence[Filing]:
-        """Filings that became available after a moment and by now, oldest first."""
         return self._available(self._market.filings.get(symbol, ()), after)
 
     def macro(self, after: datetime | None) -> Sequence[MacroRelease]:
-        """The latest figure of every series with a release after a moment; without a moment, of all series."""
         releases = (series.release(after, self.now) for series in self._market.macro.values())
         return tuple(release for release in releases if release is not None)
 
@@ -183,8 +172,6 @@ class MarketAsOf:
         return _on_last_basis(history.slice(max(0, seen - count), stop), self._market.actions[symbol] or ())
 
     def peek(self, symbol: Symbol) -> Decimal | None:
-        """Tomorrow's close, which nobody can know: it exists for the preset that the audit must catch. None where the
-        market ends."""
         row = self._visible(symbol)
         history = self._history(symbol)
         return from_nano(history.close[row]) if row < len(history) else None

@@ -22,7 +22,8 @@ from engine.domain.order import Side
 from engine.domain.portfolio import ZERO, Portfolio
 from engine.domain.run import CashFlow, EquityPoint
 from engine.execution.venue import SettledSession
-from engine.market.as_of import Market, MarketAsOf
+from engine.market.as_of import Market
+from engine.market.point_in_time import MarketAsOf
 from engine.market.trading_hours import decision_time
 from engine.ports import Calendar
 from engine.session.context import RunState, SessionContext

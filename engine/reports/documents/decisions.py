@@ -19,7 +19,7 @@ from engine.reports.documents.row_json import Row
 from engine.reports.documents.trail import HORIZONS
 
 if TYPE_CHECKING:
-    from engine.market.as_of import MarketAsOf
+    from engine.market.point_in_time import MarketAsOf
 
 
 ALL_BARS = 100_000

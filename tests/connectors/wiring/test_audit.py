@@ -22,7 +22,7 @@ from engine.domain.market import PriceHistory, from_nano
 from engine.domain.run import DataSpec, RunSpec
 from engine.lab import rule_backtest
 from engine.lab.audit import Certificate
-from engine.market.as_of import MarketAsOf
+from engine.market.as_of import ArrayMarketAsOf
 from engine.market.trading_hours import decision_time
 from engine.session import loop
 from engine.strategies.strategy import Signal, Signals
@@ -161,24 +161,24 @@ def test_a_memory_that_goes_on_from_a_cut_with_a_later_state_is_caught(monkeypat
     assert found.outcome == "leak"
 
 
-def _count_ahead(door: MarketAsOf, symbol: str) -> int:
+def _count_ahead(door: ArrayMarketAsOf, symbol: str) -> int:
     history = door._market.histories[symbol]
     seen = history.rows_through(door._market.calendars[symbol].last_closed(door.now))
     return min(seen + 1, len(history))
 
 
-def _close_ahead(door: MarketAsOf, symbol: str) -> Decimal:
+def _close_ahead(door: ArrayMarketAsOf, symbol: str) -> Decimal:
     history = door._market.histories[symbol]
     return from_nano(history.close[min(door.count(symbol), len(history) - 1)])
 
 
-def _news_ahead(door: MarketAsOf, symbol: str, after: datetime) -> Sequence[Any]:
+def _news_ahead(door: ArrayMarketAsOf, symbol: str, after: datetime) -> Sequence[Any]:
     items = door._market.news[symbol]
     known = [n for n, item in enumerate(items) if item.available_at <= door.now]
     return [i for i in items[: len(known) + 1] if i.available_at > after]
 
 
-def _filings_ahead(door: MarketAsOf, symbol: str, after: datetime) -> Sequence[Any]:
+def _filings_ahead(door: ArrayMarketAsOf, symbol: str, after: datetime) -> Sequence[Any]:
     reports = door._market.filings[symbol]
     known = [n for n, report in enumerate(reports) if report.available_at <= door.now]
     return [r for r in reports[: len(known) + 1] if r.available_at > after]
@@ -196,7 +196,7 @@ def _filings_ahead(door: MarketAsOf, symbol: str, after: datetime) -> Sequence[A
 def test_data_access_that_is_off_by_one_is_caught(
     monkeypatch: pytest.MonkeyPatch, method: str, mutant: Callable[..., Any], source: str
 ) -> None:
-    monkeypatch.setattr(MarketAsOf, method, mutant)
+    monkeypatch.setattr(ArrayMarketAsOf, method, mutant)
     found = certificate(cuts=2)
     assert found.outcome == "leak"
     assert found.access_differing > 0

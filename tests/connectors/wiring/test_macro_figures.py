@@ -28,7 +28,7 @@ from engine.domain.run import DataSpec, RunSpec
 from engine.errors import MalformedData
 from engine.journal.reader import JournalReader
 from engine.journal.results import trail
-from engine.market.as_of import MarketAsOf
+from engine.market.as_of import ArrayMarketAsOf
 from engine.market.trading_hours import desk_calendar
 from engine.messages.events import Event, Noticed
 from memory.record import Layer, MemoryRecord
@@ -151,12 +151,12 @@ def test_an_audit_counts_them_and_catches_data_access_that_is_a_release_early(mo
     assert clean.outcome == "clean"
     assert len(clean.inputs["macro"].items) >= 3
 
-    honest: Callable[..., Any] = MarketAsOf.macro
+    honest: Callable[..., Any] = ArrayMarketAsOf.macro
 
-    def early(door: MarketAsOf, after: datetime | None) -> tuple[MacroRelease, ...]:
-        return tuple(honest(MarketAsOf(door._market, door.now + timedelta(days=8)), after))
+    def early(door: ArrayMarketAsOf, after: datetime | None) -> tuple[MacroRelease, ...]:
+        return tuple(honest(ArrayMarketAsOf(door._market, door.now + timedelta(days=8)), after))
 
-    monkeypatch.setattr(MarketAsOf, "macro", early)
+    monkeypatch.setattr(ArrayMarketAsOf, "macro", early)
     leaking = run_audit(services(Config(), NOON), replace(SPEC, preset="tradinggpt"), 2)
     assert leaking.outcome == "leak"
     assert "macro" in {planted.source for planted in leaking.planted if planted.surfaced}
