@@ -47,6 +47,8 @@ class Witness:
     words: dict[str, bool] = field(default_factory=dict)
     posts: int = 0
     least_value: Decimal | None = None
+    transferred: Decimal = ZERO
+    """Money that had been moved in or out when the desk last read the account: what leaves later it cannot know."""
     late: set[str] = field(default_factory=set)
     """Orders that were on their way for longer than the desk waited: it may have given them up."""
 
@@ -59,6 +61,8 @@ class Witness:
     def sees(self, request: Request) -> None:
         """A request has left the desk. Every order has to be one that may be sent at this moment."""
         self.least_value = min(self.least_value or ZERO, self.value())
+        if request.path == "/v2/account":
+            self.transferred = self._transfers()
         if request.method != "POST" or request.path != "/v2/orders":
             return
         self.posts += 1
@@ -85,11 +89,16 @@ class Witness:
             assert Decimal(body["qty"]) <= held - queued, f"{order_id} sells what is not held"
             return
         reserved = sum((_to_come(order) for order in book.open_orders() if order.side is Side.BUY), ZERO)
-        left = book.portfolio.cash - reserved - Decimal(body["notional"])
+        unknown = self.transferred - self._transfers()
+        left = book.portfolio.cash + unknown - reserved - Decimal(body["notional"])
         assert self.least_value is not None
         assert left >= (self.floor * self.least_value).quantize(CENT, ROUND_DOWN), (
             f"{order_id} leaves {left} of {self.least_value}"
         )
+
+    def _transfers(self) -> Decimal:
+        activities = self.desk.local.exchange.book.activities
+        return sum((Decimal(a["net_amount"]) for a in activities if a["activity_type"] in ("CSD", "CSW")), ZERO)
 
     def value(self) -> Decimal:
         """What the account comes to at the last close."""
