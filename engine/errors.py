@@ -9,14 +9,14 @@
     |-- InvariantBroken      70   a bug: the books do not add up
     |-- NetworkError         74   a service cannot be reached
     |   `-- NotificationFailed    a program or webhook could not be notified of a run; never ends one
-    |-- TryAgainLater        75   a lock is held, or an outcome at the broker is unknown
+    |-- TryAgainLater        75   a lock is held, a model cannot be had, or an outcome at the broker is unknown
     |-- CredentialsRefused   77   a key is missing or was refused
     |-- ConfigError          78   config, preset or environment says something impossible
     |-- DeskHalted           79   broker and journal disagree
     `-- Interrupted         130   stopped by the user; what was done is kept
 
 A message is one line: what is wrong, where, and what to do. A model's bad answer is never an error: it is an
-abstention, a value that is shown and counted.
+abstention, a value that is shown and counted. A model that gives no answer at all is one: an outage is no decision.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class NotificationFailed(NetworkError):
 
 
 class TryAgainLater(PaperdeskError):
-    """A lock is held by another process, or an outcome at the broker is unknown."""
+    """A lock is held by another process, a model cannot be had now, or an outcome at the broker is unknown."""
 
     exit_code = 75
 

@@ -33,6 +33,7 @@ _PASSING: Mapping[FailureKind, type[PaperdeskError]] = {
     FailureKind.UNAVAILABLE: NetworkError,
     FailureKind.TIMED_OUT: NetworkError,
     FailureKind.RATE_LIMITED: TryAgainLater,
+    FailureKind.NO_CREDIT: TryAgainLater,
 }
 """Failures that are no fault of the configuration and may pass."""
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from engine.domain.model_call import FailureKind, ModelFailure
@@ -21,6 +21,10 @@ _LONGEST_DETAIL = 240
 _SHORTEST_SECRET = 8
 """Length from which a key is a secret: local servers take any text for a key."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
+_SPENT = re.compile(r"insufficient_quota|billing_|credit balance|insufficient credit", re.IGNORECASE)
+_TOO_LONG = re.compile(
+    r"(prompt|input|request) is too long|context (length|window|size)|too many tokens", re.IGNORECASE
+)
 _TRANSPORT_TIMEOUTS = frozenset({"APITimeoutError", "ConnectTimeout", "ReadTimeout", "WriteTimeout", "PoolTimeout"})
 _BROKEN_BODY = (AttributeError, TypeError, KeyError, IndexError, ValueError)
 """Exceptions of the packages for an unexpected body.
@@ -86,6 +90,8 @@ def _kind_of_error(error: Exception) -> FailureKind | None:
         return FailureKind.MALFORMED
     if "APIError" in names:
         # An error event inside a stream that had begun with 200, or a connection that failed.
+        if _is_spent(error):
+            return FailureKind.NO_CREDIT
         return FailureKind.RATE_LIMITED if "rate_limit" in _codes(error) else FailureKind.UNAVAILABLE
     if names & {"TransportError", "StreamError", "DecodingError", "OSError", "StreamCut"}:
         return FailureKind.UNAVAILABLE
@@ -97,14 +103,22 @@ def _kind_of_status(status: int, error: Exception) -> FailureKind:
         return FailureKind.REFUSED
     if status == 429:
         # An account without credit is told by the same status; waiting does not help it.
-        spent = "insufficient_quota" in _codes(error)
-        return FailureKind.NOT_CONFIGURED if spent else FailureKind.RATE_LIMITED
+        return FailureKind.NO_CREDIT if _is_spent(error) else FailureKind.RATE_LIMITED
     if status in {408, 504}:
         return FailureKind.TIMED_OUT
     if status == 409 or status >= 500:
         return FailureKind.UNAVAILABLE
-    # 400, 402, 404, 413, 422: the request, the model's name or the account does not fit this endpoint.
+    if status == 402 or _is_spent(error):
+        return FailureKind.NO_CREDIT
+    if status == 413 or "context_length" in _codes(error) or _TOO_LONG.search(str(error)):
+        return FailureKind.TOO_LONG
+    # 400, 404, 422: the request or the model's name does not fit this endpoint.
     return FailureKind.NOT_CONFIGURED
+
+
+def _is_spent(error: Exception) -> bool:
+    """True where an account has no credit left; Anthropic says so in words alone."""
+    return bool(_SPENT.search(f"{_codes(error)} {error}"))
 
 
 def _codes(error: Exception) -> str:
@@ -220,7 +234,11 @@ class Endpoint:
                 message = f"{name}: the key was refused (HTTP {status_of(error)}); check {self.key_variable}"
                 raise CredentialsRefused(message) from None
             retry_after = recorded[0] if recorded else None
-            raise CallFailed(failure_of(error, deadline, retry_after, secret=self.key(name))) from None
+            failure = failure_of(error, deadline, retry_after, secret=self.key(name))
+            if failure.kind is FailureKind.NO_CREDIT:
+                account = f"the account of {self.key_variable}" if self.key_variable else "the account"
+                failure = replace(failure, detail=f"{account} at {self.provider}: {failure.detail}")
+            raise CallFailed(failure) from None
         finally:
             _retry_after.reset(token)
 

@@ -1,6 +1,7 @@
 """Ask models the agents' questions, check every answer, and send a bad one back once.
 
-Nothing else calls a LanguageModel: what a model can write reaches the cycle as a checked answer or as an abstention."""
+Nothing else calls a LanguageModel: what a model can write reaches the cycle as a checked answer or as an abstention.
+Where no answer could be had there is no decision either: that is an error, and ends the run."""
 
 from __future__ import annotations
 
@@ -28,10 +29,14 @@ from engine.domain.model_call import (
     ModelResult,
     ModelSettings,
 )
-from engine.errors import ConfigError
+from engine.errors import ConfigError, TryAgainLater
 from engine.ports import LanguageModel
 from engine.settings import AgentSettings
 
+MAY_PASS = frozenset({FailureKind.UNAVAILABLE, FailureKind.TIMED_OUT, FailureKind.RATE_LIMITED, FailureKind.NO_CREDIT})
+"""Failures after which the same question may be answered later."""
+STAYS = frozenset({FailureKind.NOT_CONFIGURED, FailureKind.TOO_LONG})
+"""Failures that no waiting changes."""
 DEFAULT = "default"
 """The key under which a model or settings serve every agent that has none of its own."""
 
@@ -128,7 +133,10 @@ class Asker:
 
     async def ask(self, agent: Agent[V, A], view: V) -> Reply[A]:
         """Ask once, and once more with the complaint where the answer was malformed or broke a rule. Then the agent
-        abstains, as it does at once for every other failure. A fault of a model never raises."""
+        abstains, as it does at once where the model refused or its answer was cut off.
+
+        Raises TryAgainLater and ConfigError where no answer could be had (`check_had`), and what the model raises.
+        """
         model, answer = self.model_of(agent.name), agent.expects(view)
         key = QuestionKey(
             agent=agent.name,
@@ -143,6 +151,7 @@ class Asker:
         for attempt in (1, 2):
             request = self._request(key, question.system, messages, agent, view)
             result = await model.answer(request, lambda text: self.on_delta(key, text))
+            check_had(result, key)
             checked, complaint = _checked(result, answer, view)
             retry = checked is None and attempt == 1 and _may_be_repaired(result)
             outcome: Literal["answered", "sent back", "abstained"]
@@ -188,6 +197,19 @@ class Asker:
             sample=key.sample,
             rule=agent.rule,
         )
+
+
+def check_had(result: ModelResult, key: QuestionKey) -> None:
+    """Raise TryAgainLater or ConfigError where no answer could be had. One that a journal has from an older program
+    counts as the abstention that it was then."""
+    failure = result.failure
+    if failure is None or result.cached or failure.kind not in MAY_PASS | STAYS:
+        return
+    asked = f"{result.model}, asked by {key.agent} about {key.symbol} after {key.session}"
+    text = f"{asked}: {failure.kind.value}: {plain(failure.detail, 300)}"
+    if failure.kind in STAYS:
+        raise ConfigError(f"{text}; mend the configuration of the model or name another")
+    raise TryAgainLater(f"{text}; nothing is decided without it: try again later, what was answered is not asked again")
 
 
 def prompt_hash(system: str, messages: Sequence[Message]) -> str:

@@ -4,8 +4,9 @@ For every symbol and owner: observe (digest the news or gather intelligence, rec
 user's own agents), reflect on moves, on decisions, on performance and on signals, decide. Then over the whole batch, in
 the order of the symbols: combine the owners' opinions to one decision per symbol, size it by the rule that it names,
 limit it by cash and holdings. A step that the preset leaves out gives an empty finding; an agent without a valid answer
-abstains, which never raises. The session (engine/session/loop.py) settles the orders and gives their outcomes to
-`learn`: the next cycle reflects on them, and memories that were cited are rewarded.
+abstains, which never raises; where no answer could be had the cycle ends with an error and decides nothing. The session
+(engine/session/loop.py) settles the orders and gives their outcomes to `learn`: the next cycle reflects on them, and
+memories that were cited are rewarded.
 Source: FinVision §3, figure 1 [V8]; FinAgent §4 [A1-A10].
 """
 
@@ -29,6 +30,7 @@ from engine.domain.decision import Opinion, Outcome
 from engine.domain.market import PriceHistory, Symbol
 from engine.domain.portfolio import PositionContext
 from engine.domain.recollection import Recollection
+from engine.errors import TryAgainLater
 from engine.messages.events import Event
 from engine.ports import Calendar
 from engine.preset import Preset
@@ -83,7 +85,8 @@ class Cycle:
         if self.memory is not None:
             self.memory.begin(turn.step)
         pairs = [(symbol, owner) for symbol in turn.symbols for owner in self.preset.owners]
-        deliberations = await _side_by_side(self._deliberate(turn, symbol, owner) for symbol, owner in pairs)
+        failed: list[TryAgainLater] = []
+        deliberations = await _side_by_side(self._deliberate(turn, symbol, owner, failed) for symbol, owner in pairs)
         opinions = tuple(one.opinion for one in deliberations)
         positions = {(one.opinion.key.symbol, book_of(turn, one.opinion)): one.position for one in deliberations}
         decisions, orders = size_and_limit(turn, combine(opinions, self.preset), positions, self.preset.sizing)
@@ -103,8 +106,9 @@ class Cycle:
             self.memory.feedback(history, rows)
         return history.with_outcomes(rows)
 
-    async def _deliberate(self, turn: Turn, symbol: Symbol, owner: str) -> Deliberation:
-        """One owner's analysis of one symbol. Without the last session's bar it abstains before any model is asked."""
+    async def _deliberate(self, turn: Turn, symbol: Symbol, owner: str, failed: list[TryAgainLater]) -> Deliberation:
+        """One owner's analysis of one symbol. Without the last session's bar it abstains before any model is asked.
+        An error goes into `failed` as well, and nobody in the batch asks any more."""
         closed, visible = self.calendars[symbol].last_closed(turn.market.now), turn.market.count(symbol)
         bars = turn.market.bars(symbol, self.bars) if visible else PriceHistory.of(symbol, ())
         position = observe.position(turn, symbol, owner, bars)
@@ -121,10 +125,15 @@ class Cycle:
             strategies=self.strategies,
             memory=self.memory if "memory" in self.preset.steps else None,
             publish=self.publish,
+            failed=failed,
         )
-        observed = await _observe(context)
-        reflections = await _reflect(context, observed)
-        decided = await opinion(context, observed, reflections)
+        try:
+            observed = await _observe(context)
+            reflections = await _reflect(context, observed)
+            decided = await opinion(context, observed, reflections)
+        except TryAgainLater as error:
+            failed.append(error)
+            raise
         return Deliberation(decided, position, observed.recollections, _memories(context, observed, reflections))
 
 
@@ -171,10 +180,14 @@ def _memories(context: StepContext, observed: Observations, reflections: Reflect
 
 
 async def _side_by_side(analyses: Iterable[Coroutine[Any, Any, Deliberation]]) -> Sequence[Deliberation]:
-    """All results in order. Where one raises, the others are cancelled and have ended before it is raised again."""
+    """All results in order. Where one raises, the others have ended before it is raised again: after a TryAgainLater
+    each with the answer that it waits for, which is paid for and recorded; after anything else they are cancelled."""
     tasks = [asyncio.ensure_future(analysis) for analysis in analyses]
     try:
         return await asyncio.gather(*tasks)
+    except TryAgainLater:
+        await asyncio.gather(*tasks, return_exceptions=True)
+        raise
     except BaseException:
         for task in tasks:
             task.cancel()

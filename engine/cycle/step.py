@@ -23,6 +23,7 @@ from engine.domain.macro import MacroRelease
 from engine.domain.market import Filing, NewsItem, PriceHistory, Symbol
 from engine.domain.portfolio import PositionContext
 from engine.domain.recollection import Recollection
+from engine.errors import TryAgainLater
 from engine.messages.events import Event, StepStarted
 from engine.preset import Preset
 from engine.settings import Owner
@@ -54,6 +55,7 @@ class StepContext:
     strategies: rule strategies whose signals are tools.
     memory: None where the preset has none.
     publish: receives every event.
+    failed: errors of the batch so far; after the first one nothing more is asked.
     """
 
     turn: Turn
@@ -66,6 +68,7 @@ class StepContext:
     strategies: tuple[Rule, ...]
     memory: TradingMemory | None
     publish: Callable[[Event], None]
+    failed: Sequence[TryAgainLater] = ()
 
     @property
     def subject(self) -> tuple[Symbol, date, str]:
@@ -117,7 +120,9 @@ class StepContext:
         return finding_of(name or view.question or agent.name, await self.reply(agent, view), learned)
 
     async def reply(self, agent: Agent[V, A], view: V) -> Reply[A]:
-        """An agent's reply; publishes that the step has begun."""
+        """An agent's reply; publishes that the step has begun. Raises what has failed elsewhere in the batch."""
+        if self.failed:
+            raise self.failed[0]
         turn = self.turn
         self.publish(
             StepStarted(

@@ -102,15 +102,17 @@ class Usage:
 
 
 class FailureKind(StrEnum):
-    """Seven ways in which a model gives no answer, whatever its vendor calls them."""
+    """Ways in which a model gives no answer, whatever its vendor calls them; a refused key is an error of its own."""
 
     RATE_LIMITED = "rate limited"
     TIMED_OUT = "timed out"
     UNAVAILABLE = "unavailable"
+    NO_CREDIT = "no credit"
     REFUSED = "refused"
     CUT_OFF = "cut off"
     MALFORMED = "malformed"
     NOT_CONFIGURED = "not configured"
+    TOO_LONG = "too long"
 
 
 @dataclass(frozen=True, slots=True)

@@ -115,7 +115,7 @@ class ScriptedModel:
         if isinstance(said, ModelResult):
             return said
         if said is None:
-            return ModelResult(model="scripted", failure=ModelFailure(FailureKind.UNAVAILABLE, "nothing came"))
+            return ModelResult(model="scripted", failure=ModelFailure(FailureKind.CUT_OFF, "nothing came"))
         return ModelResult(model="scripted", answer=said, text=json.dumps(said, default=str))
 
 

@@ -73,7 +73,7 @@ async def test_an_account_without_credit_is_not_told_to_wait(server: FakeLLMServ
     model = local(server)
     result = await model.answer(question())
     assert result.failure is not None
-    assert result.failure.kind is FailureKind.NOT_CONFIGURED
+    assert result.failure.kind is FailureKind.NO_CREDIT
     await model.aclose()
 
 

@@ -146,7 +146,7 @@ async def test_a_schema_with_an_open_object_is_not_narrowed(make_model, server: 
         (Fail(500, "boom", headers=NO_RETRY), FailureKind.UNAVAILABLE, "boom (HTTP 500)"),
         (Fail(529, "overloaded", headers=NO_RETRY), FailureKind.UNAVAILABLE, "overloaded"),
         (Fail(404, "no such model: x"), FailureKind.NOT_CONFIGURED, "no such model"),
-        (Fail(400, "prompt is too long"), FailureKind.NOT_CONFIGURED, "prompt is too long"),
+        (Fail(400, "prompt is too long"), FailureKind.TOO_LONG, "prompt is too long"),
         (Fail(504, "gateway", headers=NO_RETRY), FailureKind.TIMED_OUT, "no answer within 5 s"),
     ],
 )

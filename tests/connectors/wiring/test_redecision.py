@@ -241,7 +241,7 @@ def test_a_memory_that_the_run_had_none_of_begins_empty(monkeypatch: pytest.Monk
 
 
 class Remote:
-    """The rules under the name of a service's model, whose line is cut when TMBK's chart is asked about."""
+    """The rules under the name of a service's model, whose answer about TMBK's chart is cut off."""
 
     spec = "local:m1"
     label = "m1 (local)"
@@ -253,7 +253,7 @@ class Remote:
     async def answer(self, request: ModelRequest, on_delta: Callable[[str], None] | None = None) -> ModelResult:
         if request.purpose == "chart" and request.symbol == "TMBK":
             return ModelResult(
-                model=self.spec, failure=ModelFailure(FailureKind.UNAVAILABLE, "the line was cut"), cost=Decimal(0)
+                model=self.spec, failure=ModelFailure(FailureKind.CUT_OFF, "cut at the token limit"), cost=Decimal(0)
             )
         result = await self._inner.answer(request, on_delta)
         return replace(result, model=self.spec, cost=Decimal("0.25"), latency=2.0)

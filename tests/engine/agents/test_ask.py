@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from engine.agents.ask import Asker
+from engine.agents.ask import MAY_PASS, STAYS, Asker
 from engine.agents.decision import DECISION, TradeAnswer
 from engine.agents.intelligence import CHART, ChartReading, ChartView
 from engine.domain.chart import Candles, ChartSpec, IndicatorTable, Line
 from engine.domain.model_call import AnswerOptions, FailureKind, ModelSettings
-from engine.errors import ConfigError
+from engine.errors import ConfigError, TryAgainLater
 from engine.settings import AgentSettings
 from tests.engine.agents.samples import TRADE, Desk, ListedModel, answered, decision_view, failed
 
@@ -97,13 +97,21 @@ async def test_the_complaint_names_the_fault_and_follows_the_answer() -> None:
     assert "position_size" in second.messages[2].text and "1000" in second.messages[2].text
 
 
-@pytest.mark.parametrize("kind", [k for k in FailureKind if k is not FailureKind.MALFORMED])
-async def test_other_failures_abstain_without_a_second_call(kind: FailureKind) -> None:
+@pytest.mark.parametrize("kind", [FailureKind.REFUSED, FailureKind.CUT_OFF])
+async def test_other_failures_of_an_answer_abstain_without_a_second_call(kind: FailureKind) -> None:
     desk = Desk(ListedModel([failed(kind, "try in 60 s")]))
     reply = await desk.asker.ask(DECISION, decision_view())
     assert (reply.answer, reply.attempts) == (None, 1)
     assert reply.abstained_because == f"{kind.value}: try in 60 s"
     assert [r.outcome for r in desk.records] == ["abstained"]
+
+
+@pytest.mark.parametrize("kind", sorted(MAY_PASS | STAYS))
+async def test_an_outage_is_no_abstention(kind: FailureKind) -> None:
+    desk = Desk(ListedModel([failed(kind, "try in 60 s")]))
+    with pytest.raises(TryAgainLater if kind in MAY_PASS else ConfigError, match=f"{kind.value}: try in 60 s"):
+        await desk.asker.ask(DECISION, decision_view())
+    assert (desk.records, len(desk.model.requests)) == ([], 1)
 
 
 async def test_a_model_that_sees_gets_the_chart_and_no_table() -> None:

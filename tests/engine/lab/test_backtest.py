@@ -411,7 +411,7 @@ async def test_the_reflections_read_short_and_medium_terms_of_the_past() -> None
     last = next(r.view for r in played.model.requests if r.session == DAYS[28] and r.purpose == "decision")
     assert len(last.outcomes) == 10
     # An agent that gives no answer is absent from the decision's view, with its reason.
-    assert any("unavailable: nothing came" in part for part in last.absent)
+    assert any("cut off: nothing came" in part for part in last.absent)
     assert not [d for d in played.result.test.decisions if d.abstained]
 
 

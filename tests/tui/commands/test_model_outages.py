@@ -1,0 +1,150 @@
+"""An outage is no decision: backtests, daily runs and watches whose model cannot be had, at both vendors."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine import places
+from engine.journal.reader import JournalReader
+from tests.servers.fake_llm_server import Fail, FakeLLMServer, Hang, Reset, Say, Turn, fake_llm_server
+from tests.tui.commands.conftest import Run
+
+SYMBOLS = ("ORVL", "BXWD")
+RUN = "outage"
+BACKTEST = ("backtest", "--symbols", ",".join(SYMBOLS), "--from", "2025-03-11", "--to", "2025-03-13", "--json")
+DAY = ("--daily", "--session", "2025-03-11", "--json")
+
+
+NO_RETRY = (("x-should-retry", "false"),)
+
+
+class Service(FakeLLMServer):
+    """Answers every question; `trouble` may reply to one in place of that, given the question's number from 1."""
+
+    trouble: Callable[[int], Turn | None] = staticmethod(lambda number: None)
+
+    def next_turn(self, body: dict[str, Any], headers: dict[str, str]) -> Turn:
+        with self._lock:
+            self.requests.append(body)
+            number = len(self.requests)
+        return self.trouble(number) or Say(text=json.dumps(_answer(body)))
+
+
+ANSWERS: dict[str, dict[str, Any]] = {
+    "sentiment": {
+        "summary": ["There is little news."],
+        "positive": [],
+        "negative": [],
+        "sentiment": "neutral",
+        "reason": "There is little news.",
+        "unrelated": 0,
+    },
+    "bollinger": {
+        "macd": {"trend": "up", "signal": "buy"},
+        "kdj_rsi": {"trend": "up", "signal": "none"},
+        "bollinger": None,
+    },
+    "position_size": {
+        "recommendation": "BUY",
+        "position_size": 5,
+        "rule": "strong uptrend",
+        "explanation": "Because.",
+    },
+}
+"""An answer by the field that its schema alone has."""
+
+
+def _answer(body: dict[str, Any]) -> dict[str, Any]:
+    """A good answer to a request of either vendor."""
+    schema = json.dumps(body.get("response_format") or body.get("output_config"))
+    answer = next(answer for field, answer in ANSWERS.items() if f'"{field}"' in schema)
+    if "recommendation" not in answer:
+        return answer
+    asked = json.dumps(body["messages"])
+    return {"symbol": next(symbol for symbol in SYMBOLS if symbol in asked)} | answer
+
+
+@pytest.fixture(params=["openai", "anthropic"])
+def service(request: pytest.FixtureRequest, fresh: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
+    """A vendor's service on loopback, whose model answers the desk."""
+    with fake_llm_server(Service()) as running:
+        vendor = str(request.param)
+        monkeypatch.setenv("OPENAI_BASE_URL", running.openai_url)
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", running.anthropic_url)
+        monkeypatch.setenv(f"{vendor.upper()}_API_KEY", "sk-secret-1")
+        places.config_file().write_text(
+            f'[desk]\npreset = "finvision-no-reflection"\nsymbols = {json.dumps(SYMBOLS)}\n'
+            f'[models]\ndefault = "{vendor}:m1"\n'
+            + "".join(f"[models.agents.{agent}]\ntimeout = 1\n" for agent in ("news", "chart", "decision"))
+        )
+        assert isinstance(running, Service)
+        yield running
+
+
+OUTAGES = {
+    "model not found": (Fail(404, "no such model: m1"), 78, "not configured: no such model: m1 (HTTP 404)"),
+    "too long": (Fail(400, "prompt is too long: 300000 tokens"), 78, "too long: prompt is too long: 300000 tokens"),
+    "refused key": (Fail(401, "bad key"), 77, "the key was refused (HTTP 401)"),
+    "rate limited": (Fail(429, "slow down", "rate_limit_error"), 75, "rate limited: "),
+    "told to wait": (Fail(429, "slow down", headers=(("retry-after", "3600"),)), 75, "rate limited: "),
+    "quota": (Fail(429, "check your plan", "insufficient_quota", headers=NO_RETRY), 75, "no credit: the account of "),
+    "payment": (Fail(402, "payment required"), 75, "no credit: the account of "),
+    "broken": (Fail(500, "boom", headers=NO_RETRY), 75, "unavailable: boom (HTTP 500)"),
+    "overloaded": (Fail(529, "overloaded", headers=NO_RETRY), 75, "unavailable: overloaded (HTTP 529)"),
+    "gateway": (Fail(504, "gateway"), 75, "timed out: "),
+    "hang": (Hang(), 75, "timed out: no answer within 1 s"),
+    "reset": (Reset(), 75, "unavailable: "),
+    "stream cut": (Say(text="{}", ending="missing"), 75, "unavailable: the reply ended without a stop reason"),
+}
+
+
+@pytest.mark.parametrize(("turn", "code", "says"), OUTAGES.values(), ids=OUTAGES.keys())
+def test_a_daily_run_without_its_model_decides_nothing_and_the_next_one_does(
+    service: Service, run: Run, turn: Turn, code: int, says: str
+) -> None:
+    service.trouble = lambda number: turn if number > 3 else None
+    failed = run(*DAY)
+    assert (failed.code, failed.out) == (code, "")
+    assert says in failed.err and failed.err.count("\n") == 1
+    with JournalReader(places.desk_journal("demo")) as reader:
+        (entry,) = reader.runs()
+        assert (entry.outcome, reader.decisions(), reader.orders()) == ("failed", (), ())
+    had = [json.dumps(body, sort_keys=True) for body in service.requests[:3]]
+
+    service.trouble = lambda number: None
+    service.requests.clear()
+    done = run(*DAY)
+    assert (done.code, done.json["outcome"]) == (0, "done")
+    assert [row["symbol"] for row in done.json["decisions"]] == list(SYMBOLS)
+    # What was answered is not paid for again.
+    assert not {json.dumps(body, sort_keys=True) for body in service.requests} & set(had)
+    assert run(*DAY).json["outcome"] == "nothing to do"
+
+
+@pytest.mark.parametrize(("turn", "code", "says"), OUTAGES.values(), ids=OUTAGES.keys())
+def test_a_backtest_without_its_model_stops_and_goes_on_when_it_is_called_again(
+    service: Service, run: Run, turn: Turn, code: int, says: str
+) -> None:
+    service.trouble = lambda number: turn if number > 8 else None
+    failed = run(*BACKTEST, "--run", RUN)
+    assert (failed.code, failed.out) == (code, "")
+    assert says in failed.err
+    with JournalReader(places.run_journal(RUN)) as reader:
+        (entry,) = reader.runs()
+        assert entry.outcome == "failed" and says in entry.detail
+        sessions = {made.key.session for made in reader.decisions()}
+        assert len(reader.decisions()) == len(SYMBOLS) * len(sessions)
+        assert not any(made.opinion.abstained for made in reader.decisions())
+
+    service.trouble = lambda number: None
+    asked = len(service.requests)
+    done = run(*BACKTEST, "--run", f"{RUN}-2")
+    assert done.code == 0
+    assert done.json["model"]["abstentions"] == 0
+    assert done.json["model"]["cached_calls"] > 0
+    assert len(service.requests) - asked == done.json["model"]["calls"] - done.json["model"]["cached_calls"]
