@@ -23,6 +23,7 @@ from engine.domain.briefing import Briefing, ExpertNote
 from engine.domain.decision import DESK
 from engine.domain.five_level import TradeValues
 from engine.errors import ConfigError, UsageError
+from engine.memory_settings import Memory
 
 HIDDEN = frozenset({"leaky-test"})
 """Presets that exist to be caught."""
@@ -64,8 +65,8 @@ class Preset(settings.Frozen):
     risk: settings.Risk | None = None
     """The risk character: it follows momentum, or is fixed. An immediate reflection without one follows momentum.
     Source: InvestorBench A.1 [I6]."""
-    memory: str = "desk"
-    """The constants of memory (memory/presets.py)."""
+    memory: Memory = Memory()
+    """The constants of memory."""
     tools: tuple[str, ...] = ()
     """Rule strategies whose signal and explanation the decision reads."""
     preference: settings.Preference = "moderate"
@@ -97,6 +98,13 @@ class Preset(settings.Frozen):
     @classmethod
     def _by_name(cls, owners: object) -> object:
         return settings.owners_by_name(owners)
+
+    @field_validator("memory", mode="before")
+    @classmethod
+    def _as_table(cls, memory: object) -> object:
+        if isinstance(memory, str):
+            raise ValueError(f'constants are a table: write [memory] and below it base = "{memory}"')
+        return memory
 
     @model_validator(mode="after")
     def _can_be_combined(self) -> Preset:

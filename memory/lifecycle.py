@@ -218,7 +218,7 @@ def reward(preset: MemoryPreset, state: State, sign: int, now: float) -> tuple[C
         points = preset.reward_points
     else:
         count = state.access_count + (sign if preset.measure is Measure.EVIDENCE else 1)
-        points = preset.reward_points * sign
+        points = preset.reward_points if sign > 0 else -preset.penalty_points
     lifted = replace(state, step=now, importance=importance + points, importance_step=now, access_count=count)
     return (Cause.PAID if sign > 0 else Cause.COST), lifted
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from enum import StrEnum
 from pathlib import Path
@@ -85,7 +85,8 @@ class MemoryPreset:
     source: the paper, or what it is made from.
     births: initial layer and importance by kind of source.
     k: records recalled per layer and query.
-    reward_points: importance that one reward adds or takes.
+    reward_points: importance that one reward adds.
+    penalty_points: importance that a cost takes, where rewards are signed.
     purge_recency, purge_importance, purge_retention: values below which a record is purged.
     multi_layer_moves: True where a record may pass several layers in one step.
     importance_by_layer: True where a layer sets the importance of whatever enters it.
@@ -103,6 +104,7 @@ class MemoryPreset:
     measure: Measure = Measure.IMPORTANCE
     reward: Reward = Reward.SIGNED
     reward_points: float = 5.0
+    penalty_points: float = 5.0
     purge_recency: float = 0.05
     purge_importance: float = 5.0
     purge_retention: float = 0.0
@@ -117,16 +119,33 @@ class MemoryPreset:
             raise UnknownPreset(f"preset {self.name} has no layer {layer}; it has {', '.join(self.layers)}")
         return self.layers[layer]
 
+    def birth(self, kind: str) -> Birth:
+        """Beginning of a kind of source. Raises UnknownPreset, which names the nearest."""
+        if kind not in self.births:
+            near = get_close_matches(kind, self.births, 1)
+            hint = f"did you mean {near[0]}" if near else f"known are {', '.join(self.births)}"
+            raise UnknownPreset(f"preset {self.name} has no place for {kind!r}; {hint}")
+        return self.births[kind]
+
+    def changed(self, table: Mapping[str, Any]) -> MemoryPreset:
+        """The preset with some of its constants changed. `table` has its fields; `layers` and `births` are tables of
+        the changed ones, by layer and by kind of source.
+
+        Raises UnknownPreset for a layer or kind of source that the preset has not.
+        """
+        layers, births, values = dict(self.layers), dict(self.births), _fields(table)
+        for name, rule in values.pop("layers", {}).items():
+            layers[Layer(name)] = replace(self.rule(Layer(name)), **_tuples(rule))
+        for kind, birth in values.pop("births", {}).items():
+            births[kind] = replace(self.birth(kind), **_birth(birth))
+        return replace(self, layers=MappingProxyType(layers), births=MappingProxyType(births), **values)
+
     def initial_state(self, kind: str, rating: float | None, layer: Layer | None, chance: float) -> tuple[Layer, float]:
         """Layer and importance of a new record; `chance` in [0, 1) decides a draw.
 
         Raises UnknownPreset for an unknown kind of source.
         """
-        if kind not in self.births:
-            near = get_close_matches(kind, self.births, 1)
-            hint = f"did you mean {near[0]}" if near else f"known are {', '.join(self.births)}"
-            raise UnknownPreset(f"preset {self.name} has no place for {kind!r}; {hint}")
-        birth = self.births[kind]
+        birth = self.birth(kind)
         place = layer or birth.layer
         if layer is None and rating is not None:
             place = next((deeper for least, deeper in reversed(birth.deeper) if rating >= least), place)
@@ -154,17 +173,41 @@ def preset_named(name: str) -> MemoryPreset:
     raise UnknownPreset(f"no memory preset {name!r}; {hint}")
 
 
+def _presets(tables: dict[str, dict[str, Any]]) -> Mapping[str, MemoryPreset]:
+    """The presets of presets.toml, each after its base."""
+    presets: dict[str, MemoryPreset] = {}
+    for name, table in tables.items():
+        base = table.pop("base", None)
+        presets[name] = _read(name, table) if base is None else presets[base].changed(table | {"name": name})
+    return MappingProxyType(presets)
+
+
 def _read(name: str, table: dict[str, Any]) -> MemoryPreset:
     """A preset from its table in presets.toml; keys are the fields of the values above."""
     layers = {Layer(layer): LayerRule(**_tuples(rule)) for layer, rule in table.pop("layers").items()}
     births: dict[str, Birth] = {}
     for group in table.pop("births"):
-        deeper = tuple((least, Layer(layer)) for least, layer in group.pop("deeper", ()))
-        births |= dict.fromkeys(group.pop("kinds"), Birth(**group | {"layer": Layer(group["layer"]), "deeper": deeper}))
+        births |= dict.fromkeys(group.pop("kinds"), Birth(**_birth(group)))
+    return MemoryPreset(name=name, layers=MappingProxyType(layers), births=MappingProxyType(births), **_fields(table))
+
+
+def _birth(table: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields of a Birth from its table."""
+    values = dict(table)
+    if "layer" in values:
+        values["layer"] = Layer(values["layer"])
+    if "deeper" in values:
+        values["deeper"] = tuple((least, Layer(layer)) for least, layer in values["deeper"])
+    return values
+
+
+def _fields(table: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields of a preset from its table."""
+    values = dict(table)
     for key, kind in (("ranking", Ranking), ("measure", Measure), ("reward", Reward), ("floor_kinds", frozenset)):
-        if key in table:
-            table[key] = kind(table[key])
-    return MemoryPreset(name=name, layers=MappingProxyType(layers), births=MappingProxyType(births), **table)
+        if key in values:
+            values[key] = kind(values[key])
+    return values
 
 
 def _tuples(value: Any) -> Any:
@@ -174,9 +217,4 @@ def _tuples(value: Any) -> Any:
     return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
 
-PRESETS: Mapping[str, MemoryPreset] = MappingProxyType(
-    {
-        name: _read(name, table)
-        for name, table in tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")).items()
-    }
-)
+PRESETS = _presets(tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")))

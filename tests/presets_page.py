@@ -19,6 +19,7 @@ from engine.agents.registry import registered
 from engine.cycle import combine
 from engine.domain.briefing import ExpertNote
 from engine.domain.five_level import TradeValues
+from engine.memory_settings import Memory, MemoryBirth, MemoryLayer
 from engine.preset import Preset, Windows, load_preset, preset_names
 from engine.settings import AgentSettings, Band, Owner, Sizing
 from tests.attribute_docs import attribute_docs
@@ -85,6 +86,9 @@ TABLES: dict[type, str] = {
     Sizing: "[sizing]",
     Band: "[sizing.buy.RULE], [sizing.sell.RULE], [sizing.unruled]",
     Windows: "[windows]",
+    Memory: "[memory]",
+    MemoryLayer: "[memory.layers.LAYER]",
+    MemoryBirth: "[memory.births.KIND]",
     AgentSettings: "[agents.NAME]",
     Owner: "[owners.NAME]",
     TradeValues: "[advice]",

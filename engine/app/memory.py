@@ -65,7 +65,7 @@ def desk_memory(
     finish_replacing(place)
     with memory_errors(), services.open_embedder(None, on_use) as embedder:
         store = LanceStore(place, embedder, writing=True)
-        with LayeredMemory(store, embedder, preset.memory) as memory:
+        with LayeredMemory(store, embedder, preset.memory.constants) as memory:
             yield TradingMemory(memory, calendar)
             if memory.needs_compaction:
                 try:
@@ -91,7 +91,7 @@ def run_memory(
         return
     with memory_errors(), services.open_embedder(embedder, on_use) as opened:
         store = InMemoryStore(opened.dimension)
-        yield TradingMemory(LayeredMemory(store, opened, preset.memory), calendar)
+        yield TradingMemory(LayeredMemory(store, opened, preset.memory.constants), calendar)
 
 
 def keep_run_memory(memory: TradingMemory | None, run: str) -> str:

@@ -251,7 +251,7 @@ class _Decider:
         spec = None if run.spec is None else run.spec.embedder
         with memory_errors(), services.open_embedder(spec, lambda use: None) as embedder:
             store = LanceStore(stored.place, embedder, writing=False)
-            constants = original.memory if remembers(original) else stored.constants
+            constants = original.memory.constants if remembers(original) else stored.constants
             with LayeredMemory(store, embedder, constants) as memory:
                 then = TradingMemory(memory, recorded.calendar).as_of(recorded.step)
             yield then, ()

@@ -23,6 +23,7 @@ from engine.services import Services
 from engine.session.cost_meter import CostMeter
 from memory.errors import EmbedderUnavailable
 from memory.ports import Embedder, Matrix
+from memory.presets import PRESETS, MemoryPreset
 from memory.recall import LayeredMemory
 
 
@@ -40,12 +41,12 @@ class RecordedEmbedder:
 
 @dataclass(frozen=True, slots=True)
 class StoredMemory:
-    """A memory on disk: its folder, the name of its constants (memory/presets.py), and the calendar of its steps.
-    `preset` is None for a run of a rule strategy."""
+    """A memory on disk: its folder, the constants that it lives by, and the calendar of its steps. `preset` is None
+    for a run of a rule strategy."""
 
     place: Path
     preset: str | None
-    constants: str
+    constants: MemoryPreset
     calendar: Calendar
 
     @property
@@ -71,7 +72,7 @@ def memory_of_desk(services: Services) -> StoredMemory:
     """The configured desk's memory."""
     preset = load_preset(services.config.desk.preset)
     calendar = services.desk_calendar(services.symbols)
-    return StoredMemory(places.desk_memory(services.desk), preset.name, preset.memory, calendar)
+    return StoredMemory(places.desk_memory(services.desk), preset.name, preset.memory.constants, calendar)
 
 
 def memory_of_run(services: Services, entry: RunEntry) -> StoredMemory:
@@ -81,9 +82,9 @@ def memory_of_run(services: Services, entry: RunEntry) -> StoredMemory:
     calendar = services.desk_calendar(entry.spec.symbols)
     place = places.run_memory(entry.id)
     if entry.spec.preset is None:
-        return StoredMemory(place, None, "desk", calendar)
+        return StoredMemory(place, None, PRESETS["desk"], calendar)
     preset = load_preset(entry.spec.preset)
-    return StoredMemory(place, preset.name, preset.memory, calendar)
+    return StoredMemory(place, preset.name, preset.memory.constants, calendar)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from decimal import Decimal
 from pathlib import Path
 
@@ -9,7 +10,10 @@ import pytest
 
 from engine.domain.decision import SizingRule
 from engine.errors import ConfigError, UsageError
+from engine.memory_settings import Memory, MemoryBirth, MemoryLayer
 from engine.preset import HIDDEN, load_preset, preset_names
+from memory.presets import Birth, LayerRule, MemoryPreset, Ranking, preset_named
+from memory.record import Layer
 
 
 def test_every_preset_that_ships_can_be_loaded_by_its_name() -> None:
@@ -105,6 +109,13 @@ def test_a_file_of_ones_own_changes_a_line(mine: Path) -> None:
             "a quorum belongs to vote and weighted",
         ),
         ('extends = "finvision"\n[windows]\nchart = 2\n', "windows.chart"),
+        ('extends = "finmem"\nmemory = "desk"\n', 'and below it base = "desk"'),
+        ('extends = "finmem"\n[memory]\nbase = "finmen-code"\n', "did you mean finmem-code"),
+        ('extends = "finmem"\n[memory]\nreward_horizon = 3\n', "unknown key memory.reward_horizon"),
+        ('extends = "finmem"\n[memory.layers.deep]\nalfa = 0.9\n', "memory.layers.deep.alfa; did you mean alpha?"),
+        ('extends = "finmem"\n[memory.births.nwes]\nspread = 9\n', "no place for 'nwes'; did you mean news"),
+        ('extends = "finmem"\n[memory.layers.deep]\ndraws = [[40, 0.4]]\n', "do not add up to 1"),
+        ('extends = "finagent"\n[memory.layers.deep]\nalpha = 0.9\n', "finagent has no layer deep"),
         ('extends = "finvision"\nsteps = ["news", "tea"]\n', "no such step: tea"),
         ('extends = "finvision"\n[sizing]\ncash_floor = 10\n', "sizing.cash_floor"),
         ('extends = "finvision"\n[sizing]\ncash_floor = -0.1\n', "sizing.cash_floor"),
@@ -203,3 +214,24 @@ def test_a_relative_file_is_the_one_of_the_present_folder(tmp_path: Path, monkey
         (folder / "own.toml").write_text(f'extends = "finvision"\nname = "{name}"\n')
         monkeypatch.chdir(folder)
         assert load_preset("own.toml").name == name
+
+
+def test_every_constant_of_memory_is_a_key_of_the_table() -> None:
+    for table, constants, fixed in (
+        (Memory, MemoryPreset, {"name", "title", "source"}),
+        (MemoryLayer, LayerRule, {"title"}),
+        (MemoryBirth, Birth, set()),
+    ):
+        assert set(table.model_fields) - {"base"} == {field.name for field in fields(constants)} - fixed
+
+
+def test_a_table_changes_constants_of_its_base(mine: Path) -> None:
+    mine.write_text(
+        'extends = "finmem"\nname = "mine"\n[memory]\nbase = "tradinggpt"\nk = 2\nranking = "relevancy alone"\n'
+        "[memory.layers.shallow]\nstability = 7\n[memory.births.news]\nimportance = 33\n"
+    )
+    own, base = load_preset(str(mine)).memory.constants, preset_named("tradinggpt")
+
+    assert (own.k, own.ranking, own.layers[Layer.SHALLOW].stability) == (2, Ranking.RELEVANCY, 7)
+    assert own.births["news"] == Birth(Layer.SHALLOW, 33)
+    assert own.layers[Layer.DEEP] == base.layers[Layer.DEEP] and own.births["10-K"] == base.births["10-K"]

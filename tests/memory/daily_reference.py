@@ -12,13 +12,15 @@ SHALLOW, INTERMEDIATE, DEEP, REFLECTION = "shallow", "intermediate", "deep", "re
 RUNGS = [SHALLOW, INTERMEDIATE, DEEP]
 
 Q = {
-    "investorbench": {SHALLOW: 14, INTERMEDIATE: 90, DEEP: 365},
+    "investorbench": {SHALLOW: 14, INTERMEDIATE: 90, DEEP: 365, REFLECTION: 365},
+    "investorbench-code": {SHALLOW: 14, INTERMEDIATE: 90, DEEP: 365, REFLECTION: 365},
     "finmem-code": {SHALLOW: 3, INTERMEDIATE: 90, DEEP: 365, REFLECTION: 365},
     "tradinggpt": {SHALLOW: 3, INTERMEDIATE: 90, DEEP: 365, REFLECTION: 365},
     "desk": {SHALLOW: 14, INTERMEDIATE: 90, DEEP: 365, REFLECTION: 365},
 }
 ALPHA = {
-    "investorbench": {SHALLOW: 0.9, INTERMEDIATE: 0.967, DEEP: 0.988},
+    "investorbench": {SHALLOW: 0.9, INTERMEDIATE: 0.967, DEEP: 0.988, REFLECTION: 0.988},
+    "investorbench-code": {SHALLOW: 0.9, INTERMEDIATE: 0.967, DEEP: 0.988, REFLECTION: 0.988},
     "finmem-code": {SHALLOW: 0.92, INTERMEDIATE: 0.967, DEEP: 0.988, REFLECTION: 0.988},
     "tradinggpt": {SHALLOW: 1, INTERMEDIATE: 1, DEEP: 1, REFLECTION: 1},
     "desk": {SHALLOW: 0.9, INTERMEDIATE: 0.967, DEEP: 0.988, REFLECTION: 0.988},
@@ -73,7 +75,7 @@ class DailyReference:
             record.importance += 5 * sign
         else:
             record.count += 1
-            record.importance += 5 * sign
+            record.importance += 0 if sign < 0 and self.preset == "investorbench" else 5 * sign
 
     def day(self, day: int) -> None:
         """Decay, purge, jump, purge, for every record."""
@@ -133,7 +135,7 @@ class DailyReference:
 
     def _sink(self, record: Naive) -> bool:
         sunk = False
-        while record.layer in RUNGS[1:]:
+        while record.layer in RUNGS[1:] and self.preset != "investorbench":
             if self.preset == "desk":
                 if record.kind in FILINGS and record.layer == record.birth_layer:
                     break

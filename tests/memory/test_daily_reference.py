@@ -16,7 +16,7 @@ TOLERANCE = 1e-12
 
 
 @pytest.mark.parametrize("seed", [1])
-@pytest.mark.parametrize("preset", ["investorbench", "finmem-code", "tradinggpt", "desk"])
+@pytest.mark.parametrize("preset", ["investorbench", "investorbench-code", "finmem-code", "tradinggpt", "desk"])
 def test_500_days_of_random_events(preset: str, seed: int) -> None:
     """About 3,000 events: births at whole and fractional steps, rewards, costs and citations."""
     chance = random.Random(f"{preset} {seed}")
@@ -68,12 +68,12 @@ def test_500_days_of_random_events(preset: str, seed: int) -> None:
 
     assert sorted(changes) == sorted(theirs.changes)
     kinds = {said.split()[0] for _, _, said in changes}
-    assert kinds == {"promoted", "demoted", "purged"}
+    assert kinds == {"promoted", "purged"} | (set() if preset == "investorbench" else {"demoted"})
     assert rewarded > 900
     assert len(changes) > 600
 
 
-@pytest.mark.parametrize("preset", ["investorbench", "finmem-code", "tradinggpt", "desk"])
+@pytest.mark.parametrize("preset", ["investorbench", "investorbench-code", "finmem-code", "tradinggpt", "desk"])
 def test_days_left_out_are_made_up_for(preset: str) -> None:
     """It does not matter when a sweep is made: what happens is dated to the day on which it happens."""
     daily, rarely = memory(preset), memory(preset)

@@ -171,7 +171,7 @@ def test_every_kind_of_source_reaches_its_layer(preset: str) -> None:
         "10-Q": Layer.INTERMEDIATE,
         "10-K": Layer.DEEP,
         "macro": Layer.DEEP,
-        "reflection": Layer.DEEP if preset == "investorbench" else Layer.REFLECTION,
+        "reflection": Layer.REFLECTION,
     }
 
     def check(kept: Callable[[str], bool]) -> None:

@@ -26,27 +26,28 @@ def test_the_authors_constants_forget_within_two_weeks() -> None:
 
 
 def test_the_programs_thresholds_forget_within_34_steps() -> None:
-    found = spans("investorbench").values()
+    found = [found for layer, found in spans("investorbench-code").items() if layer != "reflection"]
 
     assert (min(low for low, _ in found), max(high for _, high in found)) == (20, 34)
-    assert "Promoted on the first day by the draw alone: 5% of all news." in preview(preset_named("investorbench"))
+    assert "Promoted on the first day by the draw alone: 5% of all news." in preview(preset_named("investorbench-code"))
 
 
 def test_the_papers_rule_without_demotion() -> None:
-    assert spans("investorbench", sinking=False) == {
-        "shallow": (20, 81),
-        "intermediate": (62, 83),
-        "deep": (173, 230),
-    }
-    assert "shallow 20 to 81, intermediate 62 to 83, deep 173 to 230." in preview(preset_named("investorbench"))
+    lives = {"shallow": (20, 81), "intermediate": (62, 83), "deep": (173, 230), "reflection": (173, 230)}
+
+    assert spans("investorbench") == spans("investorbench-code", sinking=False) == lives
+    said = preview(preset_named("investorbench-code"))
+    assert "shallow 20 to 81, intermediate 62 to 83, deep 173 to 230, reflection 173 to 230." in said
+    assert "emotion" not in preview(preset_named("investorbench"))
 
 
 def test_an_annual_report_sinks_on_its_first_day() -> None:
-    (report,) = (life for life in lives(preset_named("investorbench")) if (life.layer, life.importance) == ("deep", 80))
+    programs = preset_named("investorbench-code")
+    (report,) = (life for life in lives(programs) if (life.layer, life.importance) == ("deep", 80))
 
     assert report.first_day_rungs == -1 and report.moves[0] == (1, Layer.INTERMEDIATE)
     said = "An annual report drawn at 80 falls below 80 on its first day (80 x 0.988 = 79.04)."
-    assert said in preview(preset_named("investorbench"))
+    assert said in preview(programs)
 
 
 def test_importance_from_100_reaches_5_as_the_paper_says_for_two_layers() -> None:
@@ -56,7 +57,7 @@ def test_importance_from_100_reaches_5_as_the_paper_says_for_two_layers() -> Non
     assert days[1] == pytest.approx(90, abs=2)
     assert days[2] == pytest.approx(248, abs=0.5)
     assert [100 * alpha**day for alpha, day in zip((0.9, 0.967, 0.988), days, strict=True)] == pytest.approx([5] * 3)
-    assert "Importance comes from 100 to 5 in 28 / 89 / 248 steps" in preview(preset_named("investorbench"))
+    assert "Importance comes from 100 to 5 in 28 / 89 / 248 / 248 steps" in preview(preset_named("investorbench"))
 
 
 @pytest.mark.parametrize("name", PRESETS)

@@ -334,10 +334,10 @@ def test_of_a_batch_with_one_fault_nothing_is_written() -> None:
 
 def test_a_store_is_opened_with_a_preset_that_has_its_layers() -> None:
     store = InMemoryStore(8)
-    LayeredMemory(store, ChosenVectors(), "desk").remember([news("lesson", kind="reflection")], 1)
+    LayeredMemory(store, ChosenVectors(), "desk").remember([news("report", kind="10-K")], 1)
 
-    with pytest.raises(UnknownPreset, match="layer reflection, which preset investorbench has not"):
-        LayeredMemory(store, ChosenVectors(), "investorbench")
+    with pytest.raises(UnknownPreset, match="layer deep, which preset finagent has not"):
+        LayeredMemory(store, ChosenVectors(), "finagent")
     with pytest.raises(UnknownPreset, match="no memory preset 'finmem'; did you mean finmem-code"):
         LayeredMemory(store, ChosenVectors(), "finmem")
 

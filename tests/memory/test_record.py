@@ -121,7 +121,5 @@ def test_draws_fall_as_often_as_stated() -> None:
 
 
 def test_unknown_layers_are_named() -> None:
-    with pytest.raises(
-        UnknownPreset, match="investorbench has no layer reflection; it has shallow, intermediate, deep"
-    ):
-        preset_named("investorbench").rule(Layer.REFLECTION)
+    with pytest.raises(UnknownPreset, match="finagent has no layer deep; it has shallow, reflection"):
+        preset_named("finagent").rule(Layer.DEEP)

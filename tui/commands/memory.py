@@ -38,7 +38,7 @@ LAYERS = ("shallow", "intermediate", "deep", "reflection")
 @click.option("--kind", metavar="KIND", help="With list: only this kind, such as news, 10-Q or low-level-reflection.")
 @click.option("--session", type=DAY, metavar="DATE", help="With list: as it was at the end of that session.")
 @limit_option("first")
-@click.option("--preset", metavar="NAME", help="With preview: whose constants (default: the desk's preset).")
+@click.option("--preset", metavar="NAME", help="With preview: whose constants, by name or FILE.toml (default: desk's).")
 @click.option("--embedder", metavar="SPEC", help="With reembed: by what (default: memory.embedder).")
 @json_option
 @desk_options

@@ -94,7 +94,7 @@ def embedder_document(head: Row, *, before: str, after: str, count: int, changed
 
 def constants_of(name: str) -> MemoryPreset:
     """The memory constants of a name; a preset of memory's own goes before a preset of agents. Raises UsageError."""
-    return PRESETS[name if name in PRESETS else load_preset(name).memory]
+    return PRESETS[name] if name in PRESETS else load_preset(name).memory.constants
 
 
 def lives_document(constants: MemoryPreset) -> Row:

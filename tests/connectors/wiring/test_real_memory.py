@@ -151,6 +151,39 @@ def test_the_same_run_twice_remembers_the_same(real_data: Path, home: Path) -> N
     assert one.alive == two.alive
 
 
+def in_the_last_month(season: Ran) -> list[tuple[Symbol, int, Recalled]]:
+    """What was recalled in the last month of the whole window, with its symbol and its age in sessions."""
+    number = season.calendar.number
+    return [
+        (symbol, number(session) - number(one.memory.session), one)
+        for (session, symbol), recalled in season.recalled.items()
+        if session > date(2021, 4, 6)
+        for one in recalled
+    ]
+
+
+@pytest.mark.slow
+def test_finmems_long_memory_is_long(real_data: Path, home: Path) -> None:
+    """Reports live as long as their layers say, and the agent's own words take no place of theirs [I1]."""
+    season = ran(replace(WHOLE, preset="finmem"), real_data, home, "finmem")
+    recalled = in_the_last_month(season)
+    end = season.calendar.number(WHOLE.last)
+
+    assert any((symbol, one.memory.kind) == ("MSFT", "10-K") and age > 120 for symbol, age, one in recalled)
+    assert any(one.record.kind == "10-Q" and end - one.record.born_step > 40 for one in season.alive)
+    assert 0 < sum(one.memory.layer == "reflection" for *_, one in recalled) < len(recalled) / 2
+    assert all((one.memory.layer == "reflection") == one.memory.kind.endswith("reflection") for *_, one in recalled)
+    assert {standing.layer for standing in season.alive} == set(Layer)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("season", [WHOLE], indirect=True, ids=["whole"])
+def test_the_desk_recalls_reports_of_earlier_quarters(season: Ran) -> None:
+    aged = [(age, one.memory.kind) for _, age, one in in_the_last_month(season)]
+    assert any(kind == "10-Q" and age > 40 for age, kind in aged)
+    assert any(kind == "10-K" and age > 120 for age, kind in aged)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("season", [WHOLE], indirect=True, ids=["whole"])
 def test_the_whole_window_comes_out_again_and_sees_no_future(season: Ran, real_data: Path, home: Path) -> None:

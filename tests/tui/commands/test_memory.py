@@ -164,12 +164,16 @@ def test_an_id_that_several_have_names_them(run: Run, remembering: Path) -> None
         ),
         (
             "investorbench",
+            ("shallow: gone after 20 to 81", "intermediate: gone after 62 to 83", "deep: gone after 173 to 230"),
+        ),
+        (
+            "investorbench-code",
             (
                 *("shallow: gone after 20 to 31", "intermediate: gone after 21 to 33", "deep: gone after 21 to 34"),
                 "Promoted on the first day by the draw alone: 5% of all news.",
                 "falls below 80 on its first day (80 x 0.988 = 79.04).",
-                "in 28 / 89 / 248 steps (shallow / intermediate / deep); the paper says 30 / 90 / 365",
-                "shallow 20 to 81, intermediate 62 to 83, deep 173 to 230.",
+                "in 28 / 89 / 248 / 248 steps (shallow / intermediate / deep / reflection); the paper says 30 / 90",
+                "shallow 20 to 81, intermediate 62 to 83, deep 173 to 230,",
             ),
         ),
         ("finagent", ("market intelligence: stays", "reflection: stays")),
@@ -183,6 +187,20 @@ def test_a_preview_shows_how_long_memories_live(run: Run, fresh: Path, preset: s
         assert words in text
     lives = run("memory", "preview", "--preset", preset, "--json").json["lives"]
     assert lives and all(life["ends"] is None or life["ends"] >= 1 for life in lives)
+
+
+def test_a_preview_takes_the_constants_of_a_file(run: Run, fresh: Path, tmp_path: Path) -> None:
+    own = tmp_path / "mine.toml"
+    own.write_text('extends = "finmem"\nname = "mine"\n[memory.layers.deep]\nalpha = 0.95\n')
+
+    shown = " ".join(run("memory", "preview", "--preset", str(own)).out.split())
+    assert "deep: gone after 41 to 55" in shown and "changed: layers.deep.alpha" in shown
+
+    wrong = tmp_path / "wrong.toml"
+    wrong.write_text('extends = "finmem"\nname = "mine"\n[memory.layers.deep]\nalhpa = 0.95\n')
+    refused = run("memory", "preview", "--preset", str(wrong))
+    assert refused.code == 78
+    assert refused.err == f"paperdesk: preset {wrong}: unknown key memory.layers.deep.alhpa; did you mean alpha?\n"
 
 
 def test_a_backtests_memory_is_its_own(run: Run, remembering: Path) -> None:
