@@ -49,12 +49,13 @@ async def on_decisions(context: StepContext, observed: Observations) -> Finding[
     past = context.outcomes(windows.medium_term)
     if not past:
         return Finding(absent=f"{kind}: there is no past yet")
+    shown = context.outcomes_shown(windows.chart)
     chart = trading_chart(
         context.symbol,
         context.bars,
         windows.chart,
-        [(o.decision_session, o.action) for o in past],
-        [(o.session, o.cumulative) for o in past],
+        [(o.decision_session, o.action) for o in shown],
+        [(o.session, o.cumulative) for o in shown],
     )
     opinions = [history.opinion(outcome) for outcome in past]
     view = agents.HighLevelView(
@@ -90,10 +91,10 @@ async def on_signals(context: StepContext) -> Finding[agents.SignalReflection]:
     name, count = "signal reflection", context.preset.windows.signal_chart
     if (left_out := context.without("signal-reflection", name)) is not None:
         return left_out
-    past = context.outcomes(count)
-    if not past:
+    shown = context.outcomes_shown(count)
+    if not shown:
         return Finding(absent=f"{name}: there is no past yet")
-    chart = signal_chart(context.symbol, context.bars, count, [(o.decision_session, o.action) for o in past])
+    chart = signal_chart(context.symbol, context.bars, count, [(o.decision_session, o.action) for o in shown])
     return await context.ask(agents.SIGNALS, agents.SignalView(*context.subject, chart), name=name)
 
 

@@ -6,8 +6,9 @@ a step can be read, and tested, without the steps around it."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
+from decimal import Decimal
 from typing import Any, Generic, TypeVar
 
 from engine.agents import intelligence as observing
@@ -20,8 +21,8 @@ from engine.cycle.recall import MemoryScope, TradingMemory
 from engine.cycle.turn import Turn
 from engine.domain.decision import Outcome
 from engine.domain.macro import MacroRelease
-from engine.domain.market import Filing, NewsItem, PriceHistory, Symbol
-from engine.domain.portfolio import PositionContext
+from engine.domain.market import Filing, NewsItem, PriceHistory, Symbol, from_nano
+from engine.domain.portfolio import ZERO, PositionContext
 from engine.domain.recollection import Recollection
 from engine.errors import TryAgainLater
 from engine.messages.events import Event, StepStarted
@@ -91,8 +92,21 @@ class StepContext:
         return self.turn.market.news(self.symbol, self.turn.news_after)
 
     def outcomes(self, last: int) -> tuple[Outcome, ...]:
-        """The owner's last outcomes in the symbol, at most `last`."""
-        return self.turn.history.of(self.symbol, self.owner, last)
+        """The owner's last outcomes in the symbol, at most `last`, each with the close of the decision's own session,
+        on the price basis of today's bars."""
+        past = self.turn.history.of(self.symbol, self.owner, last)
+        return tuple(replace(one, close=self._close_by(one.decision_session)) for one in past)
+
+    def outcomes_shown(self, sessions: int) -> tuple[Outcome, ...]:
+        """All of the owner's outcomes in the symbol that became known in the last `sessions` sessions of the bars."""
+        first = self.bars.session(max(0, len(self.bars) - sessions))
+        past = self.turn.history.outcomes.get((self.symbol, self.owner), ())
+        return tuple(one for one in past if one.session >= first)
+
+    def _close_by(self, session: date) -> Decimal:
+        """The last close by a session; zero where the bars begin later."""
+        rows = self.bars.rows_through(session)
+        return from_nano(self.bars.close[rows - 1]) if rows else ZERO
 
     def lessons(self, kind: str, queries: Mapping[str, str]) -> tuple[Recollection, ...]:
         """A reflection's own past lessons; none without memory."""

@@ -175,7 +175,7 @@ class Outcome:
     session: session that closed since.
     symbol, owner: of the decision or the opinion.
     action, size: the trade, in percent of the portfolio.
-    close: of `session`, in the quote currency.
+    close: of `session`, in the quote currency; as agents read it, of `decision_session`.
     reward: change of the portfolio's value due to the symbol, as a fraction of the value before.
     cumulative: rewards compounded since the start, by symbol and owner.
     key_factors: the rule and the begin of the reason.
