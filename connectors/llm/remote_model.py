@@ -22,6 +22,9 @@ from engine.domain.model_price import PriceTable
 from engine.errors import ConfigError
 from engine.ports import ChartPainter
 
+_LONGEST_ANSWER = 100_000
+"""Characters that are read and stored of an answer: the longest of the schemas take about half of them."""
+
 OnDelta = Callable[[str], None]
 Images = Mapping[ChartSpec, bytes]
 """The PNG of every chart in a request; empty for a model without vision."""
@@ -186,8 +189,9 @@ class RemoteModel(ABC):
 
 
 def _storable(text: str) -> str:
-    """The text without halves of characters (lone surrogates), which JSON can spell and no file takes."""
-    return text.encode(errors="replace").decode()
+    """The text up to its limit, without halves of characters (lone surrogates): JSON can spell them, no file takes
+    them."""
+    return text[:_LONGEST_ANSWER].encode(errors="replace").decode()
 
 
 def _read(reply: Reply) -> tuple[Mapping[str, Any] | None, ModelFailure | None]:
@@ -198,6 +202,9 @@ def _read(reply: Reply) -> tuple[Mapping[str, Any] | None, ModelFailure | None]:
     if reply.ending == "cut off":
         limit = f"cut at the token limit after {reply.usage.output_tokens} tokens ({reply.stop_reason})"
         return None, ModelFailure(FailureKind.CUT_OFF, limit)
+    if len(reply.text) > _LONGEST_ANSWER:
+        length = f"the answer is too long: {len(reply.text)} characters, {_LONGEST_ANSWER} at most"
+        return None, ModelFailure(FailureKind.MALFORMED, length)
     try:
         return parse_answer(reply.text), None
     except NotAnAnswer as error:

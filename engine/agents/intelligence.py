@@ -11,7 +11,7 @@ from pydantic import Field
 
 from engine.agents.agent import MARKET_ALONE, Agent, Answer, ChartedView, Part, Reads, View
 from engine.agents.evidence import check_cited
-from engine.agents.text import Prose, Sentence, TenWords, plain
+from engine.agents.text import Prose, Sentence, plain, shortened
 from engine.domain.chart import IndicatorTable
 from engine.domain.macro import MacroRelease
 from engine.domain.market import Filing, NewsItem, Symbol
@@ -346,11 +346,11 @@ class ChartView(ChartedView):
 
 
 class Reading(Part):
-    """The reading of one strategy."""
+    """The reading of one strategy. Its word limits are wishes. Source: FinVision table 4 [V2]."""
 
-    trend: TenWords
+    trend: Sentence
     """One observation about the trend, at most 10 words."""
-    signal: TenWords
+    signal: Sentence
     """One signal that follows from it, at most 10 words."""
 
 
@@ -367,7 +367,11 @@ class ChartReading(Answer):
     def lines(self) -> tuple[str, ...]:
         """The readings for a reader, one per strategy: trend, then signal."""
         named = (("MACD", self.macd), ("KDJ with RSI", self.kdj_rsi), ("Bollinger", self.bollinger))
-        return tuple(f"{name}: {read.trend} | {read.signal}" for name, read in named if read is not None)
+        return tuple(
+            f"{name}: {shortened(read.trend, 10)} | {shortened(read.signal, 10)}"
+            for name, read in named
+            if read is not None
+        )
 
 
 CHART = Agent(

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from engine.agents.agent import Agent, Answer, ChartedView, Part, Reads, View
 from engine.agents.intelligence import MarketIntelligence, NewsDigest, PastSummary
-from engine.agents.text import FourteenWords, Sentence, plain
+from engine.agents.text import Sentence, plain, shortened
 from engine.domain.chart import IndicatorTable
 from engine.domain.decision import Action, Outcome
 from engine.domain.recollection import Recollection
@@ -204,14 +204,18 @@ class PerformanceView(View):
 
 
 class PerformanceReflection(Answer):
-    """A judgement of the outcomes. Source: FinVision table 4 [V3]."""
+    """A judgement of the outcomes. Its word limits are wishes. Source: FinVision table 4 [V3]."""
 
-    effectiveness: FourteenWords
+    effectiveness: Sentence
     """The effectiveness of the decisions, by their rewards; under 15 words."""
-    key_factors: FourteenWords
+    key_factors: Sentence
     """The stated factors that mattered most for the results; under 15 words."""
-    return_trend: FourteenWords
+    return_trend: Sentence
     """The trend of the cumulative return over this term; under 15 words."""
+
+    def lines(self) -> tuple[str, ...]:
+        """The judgement for a reader."""
+        return tuple(shortened(line, 14) for line in Answer.lines(self))
 
 
 PERFORMANCE = Agent(

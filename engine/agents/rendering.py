@@ -26,6 +26,9 @@ from engine.domain.model_call import Message
 if TYPE_CHECKING:
     from jinja2 import Template
 
+_QUOTED = 2_000
+"""Characters of a bad answer that are quoted back: all of it would be paid for again."""
+
 
 @dataclass(frozen=True, slots=True)
 class Question:
@@ -58,12 +61,14 @@ def render(prompt: Path, view: View, answer: type[Answer], sees: bool) -> Questi
 
 
 def render_complaint(reply: str, fault: str) -> tuple[Message, ...]:
-    """Render the turns that send an answer back: the model's own, and the fault in it."""
+    """Render the turns that send an answer back: the beginning of the model's own, and the fault in it."""
+    more = len(reply) - _QUOTED
+    quoted = f"{reply[:_QUOTED]} ... ({more} more characters)" if more > 0 else reply
     complaint = (
         f"This answer cannot be used. {fault}. Answer the same question again: one JSON object with the "
         "fields that were asked for, within their rules, and nothing before or after it."
     )
-    return Message("assistant", reply or "(nothing)"), Message("user", complaint)
+    return Message("assistant", quoted or "(nothing)"), Message("user", complaint)
 
 
 @cache

@@ -63,19 +63,10 @@ def count_words(text: str) -> int:
     return sum(part.isalnum() or any(c.isalnum() for c in part) for part in text.split())
 
 
-def _at_most_ten(text: str) -> str:
-    return _bounded(text, 10)
-
-
-def _under_fifteen(text: str) -> str:
-    return _bounded(text, 14)
-
-
-def _bounded(text: str, most: int) -> str:
-    words = count_words(text)
-    if words > most:
-        raise ValueError(f"at most {most} words, not {words}")
-    return text
+def shortened(text: str, wished: int) -> str:
+    """The text for a reader, cut after twice the number of words that a model was asked to keep to."""
+    words = text.split()
+    return text if len(words) <= 2 * wished else f"{' '.join(words[: 2 * wished])} …"
 
 
 def _plain_lines(text: str) -> str:
@@ -92,7 +83,3 @@ Sentence = Annotated[str, StringConstraints(max_length=2000), AfterValidator(pla
 """Non-empty plain text of a model, of up to 2,000 characters."""
 Prose = Annotated[str, StringConstraints(max_length=20_000), AfterValidator(_plain_lines), AfterValidator(_not_empty)]
 """Non-empty plain text of a model that keeps its line breaks, of up to 20,000 characters."""
-TenWords = Annotated[Sentence, AfterValidator(_at_most_ten)]
-"""Plain text of at most 10 words. Source: FinVision table 4 [V2]."""
-FourteenWords = Annotated[Sentence, AfterValidator(_under_fifteen)]
-"""Plain text of fewer than 15 words. Source: FinVision table 4 [V3]."""
