@@ -24,9 +24,9 @@ class AnthropicModel(RemoteModel):
     _enforces_schema = True
 
     def _make_client(self) -> Any:
-        from anthropic import AsyncAnthropic, DefaultAsyncHttpxClient
+        from anthropic import AsyncAnthropic
 
-        return self._endpoint.client(self.spec, AsyncAnthropic, DefaultAsyncHttpxClient)
+        return self._endpoint.client(self.spec, AsyncAnthropic)
 
     def _image(self, data: str) -> dict[str, Any]:
         return {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}}

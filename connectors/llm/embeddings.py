@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from connectors.llm.endpoint import CallFailed, Endpoint
+from connectors.llm.endpoint import Endpoint
+from connectors.llm.gate import CallFailed
 from connectors.llm.paid_results import EmbeddingStore
 from engine.domain.model_call import FailureKind, Usage
 from engine.domain.model_price import PriceTable
@@ -124,7 +126,7 @@ class OpenAIEmbedder:
     async def _embed_some(self, texts: Sequence[str]) -> dict[str, bytes]:
         async with self._endpoint.limiter.slot():
             try:
-                reply = await self._call(texts)
+                reply = await self._endpoint.gate.call(partial(self._call, texts), self._timeout)
             except CallFailed as error:
                 failure = error.failure
                 message = f"embedder {self.id}: {failure.kind.value}: {failure.detail}"
@@ -135,13 +137,13 @@ class OpenAIEmbedder:
         self._store.store(self.id, reply)
         return reply
 
-    async def _call(self, texts: Sequence[str]) -> dict[str, bytes]:
+    async def _call(self, texts: Sequence[str], timeout: float) -> dict[str, bytes]:
         with self._endpoint.errors(f"embedder {self.id}", self._timeout):
             client = await asyncio.to_thread(self._opened)
-            async with asyncio.timeout(self._timeout):
+            async with asyncio.timeout(timeout):
                 # "float": the package's own choice, base64, is not understood by every endpoint.
                 reply = await client.embeddings.create(
-                    model=self._model, input=list(texts), encoding_format="float", timeout=self._timeout
+                    model=self._model, input=list(texts), encoding_format="float", timeout=timeout
                 )
             self._on_use(self._use(reply))
             return self._checked(reply, texts)
@@ -175,9 +177,9 @@ class OpenAIEmbedder:
     def _opened(self) -> AsyncOpenAI:
         with self._opening:
             if self._client is None:
-                from openai import AsyncOpenAI, DefaultAsyncHttpxClient
+                from openai import AsyncOpenAI
 
-                self._client = self._endpoint.client(self.id, AsyncOpenAI, DefaultAsyncHttpxClient)
+                self._client = self._endpoint.client(self.id, AsyncOpenAI)
             return self._client
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:

@@ -7,10 +7,11 @@ import json
 import re
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
+from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
+from connectors.llm.gate import CallFailed, Gate
 from engine.domain.model_call import FailureKind, ModelFailure
 from engine.errors import ConfigError, CredentialsRefused, PaperdeskError
 
@@ -32,8 +33,6 @@ _BROKEN_BODY = (AttributeError, TypeError, KeyError, IndexError, ValueError)
 HTML with 200 is an AttributeError, a truncated body a bare JSONDecodeError, an odd one a ValidationError (a
 ValueError).
 """
-_retry_after: ContextVar[list[str]] = ContextVar("retry_after")
-"""The Retry-After of the last reply to the call in this context, if that was a 429."""
 
 
 class StreamCut(Exception):
@@ -54,16 +53,12 @@ def names_parameter(error: Exception, *names: str) -> bool:
     return any(name in text for name in names)
 
 
-def failure_of(error: Exception, deadline: float, retry_after: str | None = None, secret: str = "") -> ModelFailure:
+def failure_of(error: Exception, deadline: float, secret: str = "") -> ModelFailure:
     """The failure of a call's error.
 
-    `deadline` is the call's, in seconds. `retry_after` is the Retry-After of a 429 that the package was still waiting
-    for at the deadline, or None. `secret` is the key, which the detail must not hold. An error that is neither the
-    endpoint's nor the network's is a bug of ours and is raised again.
+    `deadline` is the call's, in seconds. `secret` is the key, which the detail must not hold. An error that is neither
+    the endpoint's nor the network's is a bug of ours and is raised again.
     """
-    if isinstance(error, TimeoutError) and retry_after is not None:
-        detail = f"told to wait {retry_after} s, longer than the {deadline:g} s that a call may take"
-        return ModelFailure(FailureKind.RATE_LIMITED, detail)
     status = status_of(error)
     kind = _kind_of_error(error) if status is None else _kind_of_status(status, error)
     if kind is None:
@@ -146,14 +141,6 @@ def one_line(text: str) -> str:
     return line if len(line) <= _LONGEST_DETAIL else line[: _LONGEST_DETAIL - 1] + "…"
 
 
-class CallFailed(Exception):
-    """A call to a vendor that failed as `failure` says."""
-
-    def __init__(self, failure: ModelFailure) -> None:
-        super().__init__(failure.detail)
-        self.failure = failure
-
-
 class RateLimiter:
     """At most `concurrency` calls at once, and at most so many requests a minute (None: no limit).
 
@@ -187,7 +174,7 @@ class Endpoint:
     key_variable: the environment variable of the key; empty where none is needed.
     api_key: as it is in the environment.
     base_url: None: the vendor's own variable, else its own address.
-    limiter: shared by everything that asks this endpoint.
+    limiter, gate: shared by everything that asks this endpoint.
     """
 
     provider: str
@@ -195,6 +182,7 @@ class Endpoint:
     api_key: str | None = field(default=None, repr=False)
     base_url: str | None = None
     limiter: RateLimiter = field(default_factory=RateLimiter)
+    gate: Gate = field(default_factory=Gate)
 
     def key(self, spec: str) -> str:
         """The key as it is sent; empty where none is needed. Raises CredentialsRefused; `spec` names the model."""
@@ -211,11 +199,10 @@ class Endpoint:
         if self.base_url is not None and not self.base_url.startswith(("http://", "https://")):
             raise ConfigError(f"the base URL of {spec} should start with http:// or https://, not {self.base_url!r}")
 
-    def client(self, spec: str, make: Callable[..., Any], make_http: Callable[..., Any]) -> Any:
-        """A client of a vendor's package, over that package's HTTP client. Raises as `check`."""
+    def client(self, spec: str, make: Callable[..., Any]) -> Any:
+        """A client of a vendor's package that retries nothing: the gate does. Raises as `check`."""
         self.check(spec)
-        http = make_http(event_hooks={"response": [_record_retry_after]})
-        return make(api_key=self.key(spec) or "none", base_url=self.base_url, http_client=http)
+        return make(api_key=self.key(spec) or "none", base_url=self.base_url, max_retries=0)
 
     @contextmanager
     def errors(self, name: str, deadline: float) -> Iterator[None]:
@@ -223,8 +210,6 @@ class Endpoint:
 
         `name` is the model's or embedder's in messages; `deadline`, in seconds, is the call's own.
         """
-        recorded: list[str] = []
-        token = _retry_after.set(recorded)
         try:
             yield
         except PaperdeskError:
@@ -233,21 +218,25 @@ class Endpoint:
             if status_of(error) in {401, 403}:
                 message = f"{name}: the key was refused (HTTP {status_of(error)}); check {self.key_variable}"
                 raise CredentialsRefused(message) from None
-            retry_after = recorded[0] if recorded else None
-            failure = failure_of(error, deadline, retry_after, secret=self.key(name))
+            failure, wait = failure_of(error, deadline, secret=self.key(name)), _retry_after(error)
             if failure.kind is FailureKind.NO_CREDIT:
                 account = f"the account of {self.key_variable}" if self.key_variable else "the account"
                 failure = replace(failure, detail=f"{account} at {self.provider}: {failure.detail}")
-            raise CallFailed(failure) from None
-        finally:
-            _retry_after.reset(token)
+            elif wait is not None:
+                failure = replace(failure, detail=f"{failure.detail}; asked to wait {wait:g} s")
+            raise CallFailed(failure, wait) from None
 
 
-async def _record_retry_after(response: Any) -> None:
-    """An event hook for a vendor's HTTP client.
-
-    The packages wait out a 429 in silence; a deadline that passes meanwhile should be reported as a rate limit.
-    """
-    recorded = _retry_after.get(None)
-    if recorded is not None:
-        recorded[:] = [response.headers.get("retry-after", "some")] if response.status_code == 429 else []
+def _retry_after(error: Exception) -> float | None:
+    """The seconds that a reply asks to wait, as a number or as a time; None where it asks for nothing."""
+    headers = getattr(getattr(error, "response", None), "headers", {})
+    text = headers.get("retry-after", "")
+    try:
+        return max(float(text), 0.0)
+    except ValueError:
+        pass
+    try:
+        until, now = parsedate_to_datetime(text), parsedate_to_datetime(headers.get("date", ""))
+        return max((until - now).total_seconds(), 0.0)
+    except (TypeError, ValueError):
+        return None

@@ -35,9 +35,9 @@ class OpenAIModel(RemoteModel):
         return "max_completion_tokens" if self._at_vendor is self._takes_limit_name else "max_tokens"
 
     def _make_client(self) -> Any:
-        from openai import AsyncOpenAI, DefaultAsyncHttpxClient
+        from openai import AsyncOpenAI
 
-        return self._endpoint.client(self.spec, AsyncOpenAI, DefaultAsyncHttpxClient)
+        return self._endpoint.client(self.spec, AsyncOpenAI)
 
     def _image(self, data: str) -> dict[str, Any]:
         return {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{data}", "detail": "high"}}

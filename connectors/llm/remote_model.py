@@ -11,10 +11,12 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 from connectors.llm.answer_json import NotAnAnswer, parse_answer
-from connectors.llm.endpoint import CallFailed, Endpoint, one_line
+from connectors.llm.endpoint import Endpoint, one_line
+from connectors.llm.gate import CallFailed
 from connectors.llm.paid_results import request_hash
 from engine.domain.chart import ChartSpec
 from engine.domain.model_call import FailureKind, Message, ModelFailure, ModelRequest, ModelResult, Usage
@@ -80,7 +82,8 @@ class RemoteModel(ABC):
         async with self._endpoint.limiter.slot():
             started = time.perf_counter()
             try:
-                reply = await self._call(request, images, on_delta, notes)
+                call = partial(self._call, request, images, on_delta, notes)
+                reply = await self._endpoint.gate.call(call, request.settings.timeout)
                 answer, failure = _read(reply)
             except CallFailed as error:
                 reply, answer, failure = None, None, error.failure
@@ -127,17 +130,19 @@ class RemoteModel(ABC):
     def _leave_out(self, error: Exception, parameters: dict[str, Any]) -> bool:
         """Leave out, from now on, the parameter that an error refuses; False where it names none."""
 
-    async def _call(self, request: ModelRequest, images: Images, on_delta: OnDelta | None, notes: list[str]) -> Reply:
-        deadline = request.settings.timeout
-        with self._endpoint.errors(self.spec, deadline):
+    async def _call(
+        self, request: ModelRequest, images: Images, on_delta: OnDelta | None, notes: list[str], timeout: float
+    ) -> Reply:
+        with self._endpoint.errors(self.spec, request.settings.timeout):
             async with self._opening:
                 if self._client is None:
                     self._client = await asyncio.to_thread(self._make_client)
-            async with asyncio.timeout(deadline):
-                return await self._ask(request, images, on_delta, notes)
+            async with asyncio.timeout(timeout):
+                return await self._ask(request, images, on_delta, notes, timeout)
 
-    async def _ask(self, request: ModelRequest, images: Images, on_delta: OnDelta | None, notes: list[str]) -> Reply:
-        timeout = request.settings.timeout
+    async def _ask(
+        self, request: ModelRequest, images: Images, on_delta: OnDelta | None, notes: list[str], timeout: float
+    ) -> Reply:
         while True:
             call_notes: list[str] = []
             parameters = self._parameters(request, images, call_notes)

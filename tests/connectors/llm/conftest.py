@@ -1,4 +1,4 @@
-"""The fake service and models in front of it, with the packages' waiting between retries made short."""
+"""The fake service and models in front of it, with the waiting between retries made short."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from connectors.llm import gate
 from connectors.llm.anthropic_model import AnthropicModel
 from connectors.llm.endpoint import Endpoint
 from connectors.llm.openai_model import OpenAIModel
@@ -37,11 +38,10 @@ def tls_context() -> ssl.SSLContext:
     return ssl.create_default_context()
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def quick_retries(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The packages still retry as they do, milliseconds apart."""
-    for package in ("openai", "anthropic"):
-        monkeypatch.setattr(f"{package}._base_client.INITIAL_RETRY_DELAY", 0.001)
+    """Retries are made milliseconds apart."""
+    monkeypatch.setattr(gate, "PACE", 0.001)
 
 
 @pytest.fixture

@@ -69,7 +69,7 @@ async def test_a_filter_that_declines_with_a_400_is_a_refusal(server: FakeLLMSer
 
 
 async def test_an_account_without_credit_is_not_told_to_wait(server: FakeLLMServer) -> None:
-    server.play(Fail(429, "check your plan", "insufficient_quota", headers=(("x-should-retry", "false"),)))
+    server.play(Fail(429, "check your plan", "insufficient_quota"))
     model = local(server)
     result = await model.answer(question())
     assert result.failure is not None

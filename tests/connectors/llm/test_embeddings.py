@@ -33,7 +33,7 @@ def store(tmp_path: Path) -> Iterator[EmbeddingStore]:
 
 
 @pytest.fixture
-def embedder(server: FakeLLMServer, store: EmbeddingStore, quick_retries: None) -> Iterator[Open]:
+def embedder(server: FakeLLMServer, store: EmbeddingStore) -> Iterator[Open]:
     made: list[OpenAIEmbedder] = []
 
     def opened(model: str = "m", **options: Any) -> OpenAIEmbedder:

@@ -16,7 +16,6 @@ from engine.errors import ConfigError, CredentialsRefused
 from tests.servers.fake_llm_server import ErrorEvent, Fail, FakeLLMServer, Hang, Raw, Reset, Say, Turn
 from tests.servers.llm_questions import SCHEMA, OnePixelPainter, question, small_chart
 
-NO_RETRY = (("x-should-retry", "false"),)
 HTML = Raw(b"<html><body>Welcome to the proxy</body></html>", "text/html")
 CUT_JSON = Raw(b'{"id": "c1", "choices": [{"index": 0, "mess')
 
@@ -142,12 +141,12 @@ async def test_a_schema_with_an_open_object_is_not_narrowed(make_model, server: 
         (Say(text='{"size": NaN}'), FailureKind.MALFORMED, "NaN"),
         (Say(text=""), FailureKind.MALFORMED, "empty"),
         (Say(text="{}", ending="missing"), FailureKind.UNAVAILABLE, "without a stop reason"),
-        (Fail(429, "slow down", "rate_limit", headers=NO_RETRY), FailureKind.RATE_LIMITED, "slow down"),
-        (Fail(500, "boom", headers=NO_RETRY), FailureKind.UNAVAILABLE, "boom (HTTP 500)"),
-        (Fail(529, "overloaded", headers=NO_RETRY), FailureKind.UNAVAILABLE, "overloaded"),
+        (Fail(429, "slow down", "rate_limit"), FailureKind.RATE_LIMITED, "slow down"),
+        (Fail(500, "boom"), FailureKind.UNAVAILABLE, "boom (HTTP 500)"),
+        (Fail(529, "overloaded"), FailureKind.UNAVAILABLE, "overloaded"),
         (Fail(404, "no such model: x"), FailureKind.NOT_CONFIGURED, "no such model"),
         (Fail(400, "prompt is too long"), FailureKind.TOO_LONG, "prompt is too long"),
-        (Fail(504, "gateway", headers=NO_RETRY), FailureKind.TIMED_OUT, "no answer within 5 s"),
+        (Fail(504, "gateway"), FailureKind.TIMED_OUT, "no answer within 5 s"),
     ],
 )
 async def test_trouble_is_a_failure_of_its_kind(
@@ -178,7 +177,6 @@ async def test_a_stream_that_is_none_gives_no_answer(make_model, server: FakeLLM
     assert result.failure.kind in {FailureKind.MALFORMED, FailureKind.UNAVAILABLE}
 
 
-@pytest.mark.usefixtures("quick_retries")
 async def test_a_broken_connection_is_unavailable(make_model, server: FakeLLMServer, on_delta) -> None:
     server.play(Reset())
     result = await make_model().answer(question(), on_delta)
@@ -187,25 +185,22 @@ async def test_a_broken_connection_is_unavailable(make_model, server: FakeLLMSer
 
 
 async def test_an_error_event_inside_a_stream_is_told_by_its_type(make_model, server: FakeLLMServer) -> None:
-    model = make_model()
     for kind, expected in (
         ("overloaded_error", FailureKind.UNAVAILABLE),
         ("rate_limit_error", FailureKind.RATE_LIMITED),
     ):
         server.play(ErrorEvent(kind))
-        result = await model.answer(question(), lambda piece: None)
+        result = await make_model().answer(question(), lambda piece: None)
         assert result.failure is not None
         assert result.failure.kind is expected, result.failure
 
 
-@pytest.mark.usefixtures("quick_retries")
-async def test_the_packages_own_retries_stay(make_model, server: FakeLLMServer) -> None:
+async def test_what_may_pass_is_asked_again(make_model, server: FakeLLMServer) -> None:
     server.play(Fail(500, "boom"), Fail(503, "busy"), Say())
     assert (await make_model().answer(question())).answer is not None
     assert len(server.requests) == 3
 
 
-@pytest.mark.usefixtures("quick_retries")
 async def test_nobody_at_the_address_is_unavailable(make_model, server: FakeLLMServer) -> None:
     result = await make_model(base_url="http://127.0.0.1:9").answer(question())
     assert result.failure is not None

@@ -55,7 +55,7 @@ def tls() -> ssl.SSLContext:
 def server(monkeypatch: pytest.MonkeyPatch, tls: ssl.SSLContext) -> Iterator[FakeLLMServer]:
     # Loopback needs no TLS context, and making one takes longer than these tests.
     monkeypatch.setattr(ssl, "create_default_context", lambda *args, **options: tls)
-    monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.001)
+    monkeypatch.setattr("connectors.llm.gate.PACE", 0.001)
     for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
     with fake_llm_server() as running:

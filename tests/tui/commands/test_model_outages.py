@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from connectors.llm import gate
 from engine import places
 from engine.journal.reader import JournalReader
 from tests.servers.fake_llm_server import Fail, FakeLLMServer, Hang, Reset, Say, Turn, fake_llm_server
@@ -20,17 +22,19 @@ BACKTEST = ("backtest", "--symbols", ",".join(SYMBOLS), "--from", "2025-03-11", 
 DAY = ("--daily", "--session", "2025-03-11", "--json")
 
 
-NO_RETRY = (("x-should-retry", "false"),)
-
-
 class Service(FakeLLMServer):
     """Answers every question; `trouble` may reply to one in place of that, given the question's number from 1."""
 
     trouble: Callable[[int], Turn | None] = staticmethod(lambda number: None)
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.times: list[float] = []
+
     def next_turn(self, body: dict[str, Any], headers: dict[str, str]) -> Turn:
         with self._lock:
             self.requests.append(body)
+            self.times.append(time.monotonic())
             number = len(self.requests)
         return self.trouble(number) or Say(text=json.dumps(_answer(body)))
 
@@ -71,7 +75,8 @@ def _answer(body: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.fixture(params=["openai", "anthropic"])
 def service(request: pytest.FixtureRequest, fresh: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
-    """A vendor's service on loopback, whose model answers the desk."""
+    """A vendor's service on loopback, whose model answers the desk; retries follow without waiting."""
+    monkeypatch.setattr(gate, "PACE", 0.001)
     with fake_llm_server(Service()) as running:
         vendor = str(request.param)
         monkeypatch.setenv("OPENAI_BASE_URL", running.openai_url)
@@ -90,12 +95,12 @@ OUTAGES = {
     "model not found": (Fail(404, "no such model: m1"), 78, "not configured: no such model: m1 (HTTP 404)"),
     "too long": (Fail(400, "prompt is too long: 300000 tokens"), 78, "too long: prompt is too long: 300000 tokens"),
     "refused key": (Fail(401, "bad key"), 77, "the key was refused (HTTP 401)"),
-    "rate limited": (Fail(429, "slow down", "rate_limit_error"), 75, "rate limited: "),
-    "told to wait": (Fail(429, "slow down", headers=(("retry-after", "3600"),)), 75, "rate limited: "),
-    "quota": (Fail(429, "check your plan", "insufficient_quota", headers=NO_RETRY), 75, "no credit: the account of "),
+    "rate limited": (Fail(429, "slow down", "rate_limit_error"), 75, "rate limited: slow down (HTTP 429)"),
+    "told to wait": (Fail(429, "slow down", headers=(("retry-after", "3600"),)), 75, "asked to wait 3600 s"),
+    "quota": (Fail(429, "check your plan", "insufficient_quota"), 75, "no credit: the account of "),
     "payment": (Fail(402, "payment required"), 75, "no credit: the account of "),
-    "broken": (Fail(500, "boom", headers=NO_RETRY), 75, "unavailable: boom (HTTP 500)"),
-    "overloaded": (Fail(529, "overloaded", headers=NO_RETRY), 75, "unavailable: overloaded (HTTP 529)"),
+    "broken": (Fail(500, "boom"), 75, "unavailable: boom (HTTP 500)"),
+    "overloaded": (Fail(529, "overloaded"), 75, "unavailable: overloaded (HTTP 529)"),
     "gateway": (Fail(504, "gateway"), 75, "timed out: "),
     "hang": (Hang(), 75, "timed out: no answer within 1 s"),
     "reset": (Reset(), 75, "unavailable: "),
@@ -126,10 +131,11 @@ def test_a_daily_run_without_its_model_decides_nothing_and_the_next_one_does(
     assert run(*DAY).json["outcome"] == "nothing to do"
 
 
-@pytest.mark.parametrize(("turn", "code", "says"), OUTAGES.values(), ids=OUTAGES.keys())
+@pytest.mark.parametrize("name", ["model not found", "refused key", "told to wait", "quota", "broken", "hang"])
 def test_a_backtest_without_its_model_stops_and_goes_on_when_it_is_called_again(
-    service: Service, run: Run, turn: Turn, code: int, says: str
+    service: Service, run: Run, name: str
 ) -> None:
+    turn, code, says = OUTAGES[name]
     service.trouble = lambda number: turn if number > 8 else None
     failed = run(*BACKTEST, "--run", RUN)
     assert (failed.code, failed.out) == (code, "")
@@ -148,3 +154,33 @@ def test_a_backtest_without_its_model_stops_and_goes_on_when_it_is_called_again(
     assert done.json["model"]["abstentions"] == 0
     assert done.json["model"]["cached_calls"] > 0
     assert len(service.requests) - asked == done.json["model"]["calls"] - done.json["model"]["cached_calls"]
+
+
+TROUBLE = (Fail(500, "boom"), Reset(), Say(text="{}", ending="missing"), Fail(529, "overloaded"))
+
+
+def test_a_short_outage_is_got_over(service: Service, run: Run) -> None:
+    service.trouble = lambda number: TROUBLE[number // 3 % len(TROUBLE)] if number % 3 == 0 else None
+    done = run(*DAY)
+    assert (done.code, done.err) == (0, "")
+    with JournalReader(places.desk_journal("demo")) as reader:
+        made = reader.decisions()
+        assert {answer.outcome for one in made for answer in reader.answers(one.key)} == {"answered"}
+    assert len(service.requests) > done.json["model"]["calls"]
+
+
+def test_a_retry_after_slows_every_caller(service: Service, run: Run) -> None:
+    first = Fail(429, "slow down", headers=(("retry-after", "0.6"),))
+    service.trouble = lambda number: first if number == 1 else None
+    assert run(*DAY).code == 0
+    # What the other symbol's analysis asked at the same time was under way already.
+    began, *others = service.times
+    assert sum(moment - began < 0.5 for moment in others) <= 1
+
+
+def test_after_five_equal_failures_nothing_more_is_asked(service: Service, run: Run) -> None:
+    service.trouble = lambda number: Fail(500, "boom")
+    failed = run(*DAY)
+    assert failed.code == 75
+    assert "5 times in a row, nothing more is asked" in failed.err
+    assert 5 <= len(service.requests) < 5 + len(SYMBOLS)
