@@ -9,6 +9,7 @@ from connectors.charts.axes import PlotArea, Point
 from engine.domain.chart import Candles, Line, Marker, Series
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.figure import Figure
 
 UP = "#0a8f6c"
@@ -74,16 +75,17 @@ def draw_candles(figure: Figure, area: PlotArea, candles: Candles) -> None:
 
 
 def draw_lines(figure: Figure, area: PlotArea, lines: Sequence[Line]) -> None:
-    """Draw every line in its colour, broken where it has no value, and shade between `upper` and `lower`."""
+    """Draw every line in its colour, broken where it has no value and cut at the frame, and shade between `upper` and
+    `lower`."""
     by_role = {line.role: line for line in lines}
     if "upper" in by_role and "lower" in by_role:
         above, below = area.runs(by_role["upper"].values), area.runs(by_role["lower"].values)
         bands = [up + down[::-1] for up, down in zip(above, below, strict=False)]
-        _areas(figure, bands, BAND, layer=0)
+        _areas(figure, bands, BAND, layer=0, within=area)
     for place, line in enumerate(lines):
         width = 1.0 if line.role in {"upper", "middle", "lower"} else 1.7
         style = _DASHED if line.role == "middle" else "solid"
-        _strokes(figure, area.runs(line.values), colour_of(line, place), width, layer=6, style=style)
+        _strokes(figure, area.runs(line.values), colour_of(line, place), width, layer=6, style=style, within=area)
 
 
 def draw_bars(figure: Figure, area: PlotArea, bars: Series, rising: Sequence[bool]) -> None:
@@ -131,6 +133,7 @@ def _strokes(
     *,
     layer: int,
     style: str | tuple[int, tuple[int, int]] = "solid",
+    within: PlotArea | None = None,
 ) -> None:
     from matplotlib.collections import LineCollection
     from matplotlib.transforms import IdentityTransform
@@ -139,10 +142,19 @@ def _strokes(
         strokes = LineCollection(
             lines, colors=colour, linewidths=width, linestyles=[style], zorder=layer, transform=IdentityTransform()
         )
+        _clip(strokes, within)
         figure.add_artist(strokes)
 
 
-def _areas(figure: Figure, shapes: Sequence[Sequence[Point]], colour: str, *, layer: int, edge: str = "none") -> None:
+def _areas(
+    figure: Figure,
+    shapes: Sequence[Sequence[Point]],
+    colour: str,
+    *,
+    layer: int,
+    edge: str = "none",
+    within: PlotArea | None = None,
+) -> None:
     from matplotlib.collections import PolyCollection
     from matplotlib.transforms import IdentityTransform
 
@@ -150,4 +162,12 @@ def _areas(figure: Figure, shapes: Sequence[Sequence[Point]], colour: str, *, la
         areas = PolyCollection(
             shapes, facecolors=colour, edgecolors=edge, linewidths=0.8, zorder=layer, transform=IdentityTransform()
         )
+        _clip(areas, within)
         figure.add_artist(areas)
+
+
+def _clip(artist: Artist, within: PlotArea | None) -> None:
+    from matplotlib.transforms import Bbox
+
+    if within is not None:
+        artist.set_clip_box(Bbox.from_extents(within.left, within.bottom, within.right, within.top))

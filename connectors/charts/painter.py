@@ -30,7 +30,7 @@ _PANELS, _PANEL, _GAP = 384, 150, 7
 class MatplotlibPainter:
     """A ChartPainter over matplotlib's Agg canvas. Equal charts give equal bytes; rendering runs in a thread."""
 
-    version = "1"
+    version = "2"
 
     def __init__(self) -> None:
         # Matplotlib's caches of fonts and glyphs are not made for several threads.
@@ -92,9 +92,10 @@ class _Drawing:
 
     def _draw_price(self) -> PlotArea:
         spec, candles = self._spec, self._spec.candles
+        # Candles fill the panel: a line that is far from them would press them flat, and is cut at the frame instead.
         shown: list[Series] = [line.values for line in spec.lines]
         if candles is not None:
-            shown += [candles.high, candles.low]
+            shown = [candles.high, candles.low]
         low, high = extent(*shown, [marker.price for marker in spec.markers])
         span = (high - low) or abs(high) * 0.02 or 1.0
         low, high = low - span * 0.06, high + span * 0.06

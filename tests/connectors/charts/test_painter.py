@@ -100,6 +100,22 @@ async def test_candles_band_lines_and_panels_are_all_there() -> None:
         assert pixels(bare, colour) < pixels(image, colour) / 8, colour
 
 
+async def test_candles_fill_the_price_panel_and_lines_far_from_them_stay_inside_it() -> None:
+    spec = kline(60)
+    far = Line("SMA 50", tuple(value + 60 * (n < 20) - 60 * (n > 40) for n, value in enumerate(wave(60))), "long")
+    image = await picture(replace(spec, lines=(*spec.lines, far)))
+    # The panel of prices is what three panels of at most 128 pixels leave between 72 and 768.
+    top, bottom = 72, 768 - 3 * 128
+    candles = [
+        y
+        for y in range(top, bottom)
+        if pixels(image, GREEN, (12, y, 915, y + 1)) + pixels(image, RED, (12, y, 915, y + 1))
+    ]
+    assert (max(candles) - min(candles)) / (bottom - top) > 0.8
+    assert pixels(image, ORANGE, (12, 58, 915, top - 1)) == pixels(image, ORANGE, (12, bottom + 2, 915, 768)) == 0
+    assert pixels(image, ORANGE, (12, top, 915, bottom)) > 100
+
+
 async def test_a_chart_of_rising_sessions_has_no_red_candle() -> None:
     spec = kline()
     assert spec.candles is not None
