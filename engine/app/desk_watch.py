@@ -232,7 +232,7 @@ class Watch:
             except FOR_A_PERSON:
                 raise
             except PaperdeskError as error:
-                self.report("error", str(error))
+                self.report("error", f"{error} (code {error.exit_code})")
             following = next_run(self.calendar, self.schedule, self.clock.now())
             again = self.clock.now() + RETRY
             if scheduled.within_session or again >= following.at:

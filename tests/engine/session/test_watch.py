@@ -134,7 +134,7 @@ async def test_a_passing_failure_is_tried_again_until_it_passes() -> None:
     await life.live(Schedule(timedelta(minutes=10)))
     first = at("2024-03-08T23:00")
     assert [when for when, _, _ in life.done] == [first, first + RETRY, first + 2 * RETRY]
-    assert life.said[:2] == ["no way out", "still"]
+    assert life.said[:2] == ["no way out (code 74)", "still (code 74)"]
 
 
 async def test_a_failure_within_the_session_waits_for_the_next_cycle() -> None:

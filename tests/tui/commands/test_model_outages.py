@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from connectors.llm import gate
+from connectors.wiring.services import services
 from engine import places
+from engine.app import desk_watch
+from engine.config import load_config
 from engine.journal.reader import JournalReader
+from engine.messages.events import Event, Noticed, RunFinished
 from tests.servers.fake_llm_server import Fail, FakeLLMServer, Hang, Reset, Say, Turn, fake_llm_server
 from tests.tui.commands.conftest import Run
 
@@ -184,3 +190,36 @@ def test_after_five_equal_failures_nothing_more_is_asked(service: Service, run: 
     assert failed.code == 75
     assert "5 times in a row, nothing more is asked" in failed.err
     assert 5 <= len(service.requests) < 5 + len(SYMBOLS)
+
+
+async def test_a_watch_says_the_code_and_decides_when_the_model_is_back(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(desk_watch, "RETRY", timedelta(milliseconds=50))
+    service.trouble = lambda number: Fail(500, "boom")
+    heard: list[Event] = []
+
+    def hear(event: Event) -> None:
+        heard.append(event)
+        if isinstance(event, Noticed) and event.level == "error":
+            service.trouble = lambda number: None
+        if isinstance(event, RunFinished) and event.outcome == "done":
+            watching.cancel()
+
+    configured = services(load_config(places.config_file()).config)
+    watching = asyncio.create_task(desk_watch.DeskWatch(configured, hear).run())
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(watching, 60)
+    (error,) = [one.text for one in heard if isinstance(one, Noticed) and one.level == "error"]
+    assert "unavailable: boom (HTTP 500)" in error and error.endswith("(code 75)")
+    with JournalReader(places.desk_journal("demo")) as reader:
+        assert {made.key.symbol for made in reader.decisions()} == set(SYMBOLS)
+        assert not any(made.opinion.abstained for made in reader.decisions())
+
+
+@pytest.mark.parametrize(("status", "code"), [(404, 78), (401, 77)])
+def test_a_watch_ends_where_only_a_person_can_mend_the_model(
+    service: Service, run: Run, status: int, code: int
+) -> None:
+    service.trouble = lambda number: Fail(status, "no")
+    assert run("--watch", "--json").code == code
