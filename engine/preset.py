@@ -57,9 +57,9 @@ class Preset(settings.Frozen):
     """The steps that run; each agent names the one that asks it, and the rest are features of the cycle."""
     expected: tuple[str, ...] = ()
     """The steps before an ablation left some out: the decision is told what it has to do without."""
-    decision: Literal["sized", "evidence", "three-way", "five-level"] = "sized"
-    """FinVision's sized decision, the same with the memories that it rests on, or the advice of the immediate
-    reflection: buy, sell or hold, or one of five levels."""
+    decision: Literal["sized", "evidence", "whole", "three-way", "five-level"] = "sized"
+    """FinVision's sized decision; the same with the memories that it rests on; FinAgent's, which buys with all cash,
+    sells all shares or holds; or the advice of the immediate reflection: buy, sell or hold, or one of five levels."""
     advice: TradeValues = TradeValues()
     """The trade of each of the five levels, in percent of the portfolio. Source: TradingGPT §4.1.2 [G4]."""
     risk: settings.Risk | None = None

@@ -115,12 +115,18 @@ def _decided(shown: Row, decider: str) -> Iterator[tuple[str, str]]:
         return
     asked = shown["asked"]
     yield "Rule", asked["rule"] or "none was named"
-    yield "Asked for", f"{asked['action']} {asked['size']} % of the portfolio" if asked["size"] else asked["action"]
+    yield "Asked for", _asked(asked)
     cuts = [
         f"{_percent(cut['asked'])} to {_percent(cut['allowed'])} by {cut['rule']}: {cut['reason']}"
         for cut in shown["cuts"]
     ]
     yield "Limits", "\n".join(cuts) or "nothing was cut"
+
+
+def _asked(asked: Row) -> str:
+    part = {"BUY": "with all cash", "SELL": "of all shares"}[asked["action"]] if asked["whole"] else ""
+    size = f"{_percent(str(asked['size']))} of the portfolio" if asked["size"] else ""
+    return f"{asked['action']} {', '.join(filter(None, (part, size)))}".strip()
 
 
 def _percent(size: str) -> str:

@@ -1,4 +1,4 @@
-"""The agents that decide: a sized trade, the same with the memories behind it, and the immediate advice."""
+"""The agents that decide: a sized trade, the same with the memories behind it, all or nothing, the immediate advice."""
 
 from __future__ import annotations
 
@@ -218,27 +218,43 @@ class DecisionView(View):
         return f"{', '.join(given) or 'no reports'}; {len(self.outcomes)} outcomes"
 
 
-class TradeAnswer(Answer):
-    """A sized decision with the rule that it rests on. Source: FinVision table 5 [V5, V6]."""
+Explanation = Annotated[
+    Prose,
+    Field(
+        description="The reasons of the decision, with the evidence for and against it from every report. Quote only "
+        "figures that are in the input."
+    ),
+]
+
+
+class ActionAnswer(Answer):
+    """A decision on one symbol. Source: FinVision table 5 [V5]; FinAgent §4.4 [A10]."""
 
     symbol: str
     """The ticker of the question."""
     recommendation: Literal["BUY", "SELL", "HOLD"]
     """BUY, SELL or HOLD."""
+
+    def check(self, view: View) -> None:
+        """Raise ValueError for another symbol."""
+        if self.symbol != view.symbol:
+            raise ValueError(f"symbol is {plain(self.symbol, 20)!r}, the question is about {view.symbol}")
+
+
+class TradeAnswer(ActionAnswer):
+    """A sized decision with the rule that it rests on. Source: FinVision table 5 [V5, V6]."""
+
     position_size: Annotated[int, Field(strict=True, ge=0, le=10)]
     """Percent of the portfolio to trade: a whole number from 1 to 10, and 0 for HOLD."""
     rule: SizingRule
     """The name of the one rule that the decision rests on."""
-    explanation: Prose
-    """The reasons of the decision, with the evidence for and against it from every report. Quote only figures that are
-    in the input."""
+    explanation: Explanation
 
-    def check(self, view: DecisionView) -> None:
+    def check(self, view: Any) -> None:
         """Raise ValueError for another symbol, a size that does not fit the action, or a rule of another action."""
         if (self.recommendation == "HOLD") != (self.position_size == 0):
             raise ValueError("position_size is 0 for HOLD, and from 1 to 10 for BUY and SELL")
-        if self.symbol != view.symbol:
-            raise ValueError(f"symbol is {plain(self.symbol, 20)!r}, the question is about {view.symbol}")
+        ActionAnswer.check(self, view)
         allowed = rules_for(self.recommendation, view.sizing)
         if self.rule not in allowed:
             names = ", ".join(allowed)
@@ -331,4 +347,37 @@ EVIDENCE_DECISION = Agent(
     reads=frozenset(Reads),
     questions=("decision",),
     decides=frozenset({"evidence"}),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WholeView(EvidenceView):
+    """The inputs of a decision over all cash or all shares, which knows no sizing rule. Source: FinAgent §4.4 [A10]."""
+
+    @property
+    def spare(self) -> Decimal:
+        """The cash that a BUY takes: all above the floor."""
+        return self.holding.cash - self.sizing.cash_floor * self.holding.value
+
+
+class WholeTrade(ActionAnswer, ReasoningSteps):
+    """A decision without a size or a rule: BUY takes all cash, SELL all shares. Source: FinAgent §4.4 [A10]."""
+
+    explanation: Explanation
+
+    def check(self, view: Any) -> None:
+        """Raise ValueError for another symbol, and for evidence that was not given."""
+        ActionAnswer.check(self, view)
+        check_cited(self.evidence, (memory.handle for memory in view.recollections), "evidence")
+
+
+WHOLE_DECISION = Agent(
+    name="whole-decision",
+    step="decision",
+    view=WholeView,
+    answer=WholeTrade,
+    rule="engine.offline.whole:decide",
+    reads=frozenset(Reads),
+    questions=("decision",),
+    decides=frozenset({"whole"}),
 )

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any, get_args, get_type_hints
 
 from engine.agents.agent import DECIDING, Agent, Inputs, Reads, Report
-from engine.agents.decision import DECISION, EVIDENCE_DECISION, IMMEDIATE
+from engine.agents.decision import DECISION, EVIDENCE_DECISION, IMMEDIATE, WHOLE_DECISION
 from engine.agents.intelligence import CHART, INTELLIGENCE, NEWS, PAST
 from engine.agents.reflections import EXTENDED, HIGH_LEVEL, LOW_LEVEL, PERFORMANCE, SIGNALS
 from engine.errors import ConfigError
@@ -20,7 +20,7 @@ Agents = Mapping[str, Agent[Any, Any]]
 
 _OBSERVING = (NEWS, INTELLIGENCE, PAST, CHART)
 _REFLECTING = (LOW_LEVEL, HIGH_LEVEL, PERFORMANCE, SIGNALS, EXTENDED, IMMEDIATE)
-_DECIDING = (DECISION, EVIDENCE_DECISION)
+_DECIDING = (DECISION, EVIDENCE_DECISION, WHOLE_DECISION)
 
 FEATURES = ("macro", "memory", "diversified", "vision", "tools")
 """Steps of presets that ask no agent: `macro` gives macro series to intelligence and to memory, `memory` recalls and

@@ -66,13 +66,13 @@ def combine(opinions: Sequence[Opinion], preset: Preset) -> tuple[Opinion, ...]:
 
 def level_of(opinion: Opinion, preset: Preset) -> Level:
     """An opinion on the scale. Advice in levels is strong where it trades the significant value, a size from STRONG on;
-    advice without a size is never strong."""
+    an opinion without a size is never strong."""
     side = {Action.BUY: 1, Action.SELL: -1}.get(opinion.action, 0)
     strong = STRONG
     if preset.decision == "five-level":
         advice = preset.advice
         strong = Decimal(advice.significantly_increase if side > 0 else advice.significantly_decrease)
-    return Level(2 * side if preset.decision != "three-way" and opinion.size >= strong else side)
+    return Level(2 * side if opinion.size >= strong else side)
 
 
 def _combined(opinions: Sequence[Opinion], preset: Preset) -> Opinion:
@@ -112,6 +112,8 @@ def _mean(levels: Mapping[str, Level], weights: Mapping[str, Decimal]) -> Level:
 
 
 def _size(winners: Sequence[Opinion], counted: Sequence[Opinion], weights: Mapping[str, Decimal]) -> Decimal:
+    if not any(one.size for one in winners):
+        return ZERO
     total = sum((weights[one.key.owner] for one in counted), ZERO)
     size = sum((weights[one.key.owner] * one.size for one in winners), ZERO) / total
     return max(ONE, size.quantize(ONE, ROUND_HALF_UP))

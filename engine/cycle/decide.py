@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import TypeVar
 
 from engine.agents import decision as agents
 from engine.agents.ask import Reply
@@ -15,6 +16,8 @@ from engine.domain.five_level import TradeValues, trade_of
 from engine.domain.market import Symbol
 from engine.domain.portfolio import ZERO
 
+E = TypeVar("E", bound=agents.EvidenceView)
+
 
 def abstention(turn: Turn, symbol: Symbol, owner: str, because: str) -> Opinion:
     """The opinion of an owner of whom no valid answer came."""
@@ -26,18 +29,15 @@ async def opinion(context: StepContext, observed: Observations, reflections: Ref
     preset = context.preset
     if preset.decision in ("three-way", "five-level"):
         return _advice(context, observed, reflections.immediate.value)
-    reply: Reply[agents.TradeAnswer] | Reply[agents.EvidencedTrade]
-    if preset.decision == "evidence":
-        reply = await context.reply(agents.EVIDENCE_DECISION, _evidence_view(context, observed, reflections))
-    else:
-        reply = await context.reply(agents.DECISION, _decision_view(context, observed, reflections))
-    if reply.answer is None:
-        return abstention(context.turn, context.symbol, context.owner, reply.abstained_because)
+    reply = await _decided(context, observed, reflections)
     answer = reply.answer
-    action, size, rule, reason = Action(answer.recommendation), answer.position_size, answer.rule, answer.explanation
+    if answer is None:
+        return abstention(context.turn, context.symbol, context.owner, reply.abstained_because)
+    action, reason = Action(answer.recommendation), answer.explanation
+    size, rule = (answer.position_size, answer.rule) if isinstance(answer, agents.TradeAnswer) else (0, None)
     if preset.peek and (peeked := _peeked(context)) is not None:
         action, size, rule, reason = peeked
-    named = answer.evidence if isinstance(answer, agents.EvidencedTrade) else ()
+    named = answer.evidence if isinstance(answer, agents.ReasoningSteps) else ()
     return Opinion(
         key=_key(context.turn, context.symbol, context.owner),
         action=action,
@@ -49,17 +49,31 @@ async def opinion(context: StepContext, observed: Observations, reflections: Ref
     )
 
 
+async def _decided(
+    context: StepContext, observed: Observations, reflections: Reflections
+) -> Reply[agents.TradeAnswer] | Reply[agents.EvidencedTrade] | Reply[agents.WholeTrade]:
+    """The reply of the agent that the preset has decide."""
+    match context.preset.decision:
+        case "whole":
+            whole = _evidence_view(agents.WholeView, context, observed, reflections)
+            return await context.reply(agents.WHOLE_DECISION, whole)
+        case "evidence":
+            evidenced = _evidence_view(agents.EvidenceView, context, observed, reflections)
+            return await context.reply(agents.EVIDENCE_DECISION, evidenced)
+    return await context.reply(agents.DECISION, _decision_view(context, observed, reflections))
+
+
 def _advice(context: StepContext, observed: Observations, reply: Reply[agents.ImmediateReflection] | None) -> Opinion:
     """The immediate reflection's advice; in warm-up it advises nothing."""
     answer = None if reply is None else reply.answer
     if reply is None or answer is None:
         because = "the immediate reflection is switched off" if reply is None else reply.abstained_because
         return abstention(context.turn, context.symbol, context.owner, because)
-    action, percent = _traded(answer, context.preset.advice)
+    action, size = _traded(answer, context.preset.advice)
     return Opinion(
         key=_key(context.turn, context.symbol, context.owner),
         action=action,
-        size=Decimal(percent),
+        size=Decimal(size),
         reason=answer.reason,
         evidence=cited_ids(answer.evidence.handles, observed.recollections),
         unresolved_figures=unresolved_figures(answer.reason, reply.inputs),
@@ -67,10 +81,11 @@ def _advice(context: StepContext, observed: Observations, reply: Reply[agents.Im
 
 
 def _traded(answer: agents.ImmediateReflection, values: TradeValues) -> tuple[Action, int]:
+    """The action and the size that it names, in percent of the portfolio; 0 where it names none."""
     if isinstance(answer, agents.FiveLevelReflection):
         return trade_of(answer.action, values)
     action = Action(answer.action) if isinstance(answer, agents.ThreeWayReflection) else Action.HOLD
-    return action, 0 if action is Action.HOLD else 100
+    return action, 0
 
 
 def _decision_view(context: StepContext, observed: Observations, reflections: Reflections) -> agents.DecisionView:
@@ -94,10 +109,10 @@ def _decision_view(context: StepContext, observed: Observations, reflections: Re
     )
 
 
-def _evidence_view(context: StepContext, observed: Observations, reflections: Reflections) -> agents.EvidenceView:
+def _evidence_view(kind: type[E], context: StepContext, observed: Observations, reflections: Reflections) -> E:
     view = _decision_view(context, observed, reflections)
     training, immediate = context.turn.training, reflections.immediate.value
-    return agents.EvidenceView(
+    return kind(
         **{name: getattr(view, name) for name in agents.DecisionView.__dataclass_fields__},
         intelligence=observed.intelligence.value,
         past=observed.past.value,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 from enum import StrEnum
@@ -60,7 +60,8 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A trade as an opinion asks for it, before any limit: `size` in whole percent of the portfolio (0 for HOLD)."""
+    """A trade as an opinion asks for it, before any limit: `size` in whole percent of the portfolio, 0 where none is
+    named, as by HOLD and by actions over all cash or all shares."""
 
     action: Action
     size: int
@@ -75,7 +76,7 @@ class Opinion:
 
     key: its `owner` is the one who has the opinion.
     action: ABSTAIN where no valid answer came; an abstention does not vote.
-    size: percent of the portfolio as asked, 0 for HOLD and ABSTAIN.
+    size: percent of the portfolio as asked, 0 where none is named.
     reason: the explanation, or the reason why there is none.
     rule: the sizing rule that it rests on, None where advice names none.
     evidence: ids of the memories that it cites.
@@ -143,12 +144,20 @@ class Decision:
         return self.proposal.abstained_because if self.abstained else self.proposal.explanation
 
     @property
+    def requested_size(self) -> Decimal:
+        """The size that was asked for, in percent of the portfolio; where none was named, that of the trade before the
+        limits."""
+        if self.proposal.size:
+            return Decimal(self.proposal.size)
+        return self.cuts[0].asked if self.cuts else self.size
+
+    @property
     def opinion(self) -> Opinion:
         """The opinion of its owner that it rests on, where one owner decides alone."""
         return Opinion(
             key=self.key,
             action=self.proposal.action,
-            size=Decimal(self.proposal.size),
+            size=self.requested_size,
             reason=self.proposal.abstained_because or self.proposal.explanation,
             rule=self.proposal.rule,
             evidence=self.evidence,
@@ -157,8 +166,8 @@ class Decision:
 
     def based_on(self, opinions: Sequence[Opinion]) -> Sequence[Opinion]:
         """The opinions that it rests on, among those on its symbol in its cycle: its owner's own where owners decide
-        for themselves, else all that were combined."""
-        return [one for one in opinions if one.key == self.key] or opinions
+        for themselves, with the size that it came to, else all that were combined."""
+        return [replace(one, size=self.requested_size) for one in opinions if one.key == self.key] or opinions
 
     @property
     def cut(self) -> str:

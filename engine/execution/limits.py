@@ -42,12 +42,28 @@ def size(proposal: Proposal, position: PositionContext, sizing: Sizing) -> Sized
     if violation:
         return _refused(asked, proposal.rule or "advice", violation)
     if sizing.whole:
-        return Sized(proposal.action, HUNDRED)
+        return _whole(proposal, position, sizing)
+    if not asked:
+        return Sized(proposal.action, band.largest)
     allowed = min(max(asked, band.smallest), band.largest)
     if allowed == asked:
         return Sized(proposal.action, asked)
     reason = f"{proposal.rule or 'advice'} trades {band.smallest}-{band.largest} % of the portfolio"
     return Sized(proposal.action, allowed, (Cut("band", asked, allowed, reason),))
+
+
+def _whole(proposal: Proposal, position: PositionContext, sizing: Sizing) -> Sized:
+    """The trade of all cash above the floor or of all shares. Where the proposal names another size, that is told.
+    Source: FinAgent §4.4 [A10]."""
+    buys, asked = proposal.action is Action.BUY, Decimal(proposal.size)
+    if buys:
+        all_of_it = _percent(max(ZERO, position.cash - sizing.cash_floor * position.value), position.value)
+    else:
+        all_of_it = HUNDRED if sizing.allow_short else _percent(position.shares * position.price, position.value)
+    if asked in (ZERO, all_of_it):
+        return Sized(proposal.action, all_of_it)
+    reason = "a purchase takes all cash above the floor" if buys else "a sale takes all shares"
+    return Sized(proposal.action, all_of_it, (Cut("whole", asked, all_of_it, reason),))
 
 
 def _violation(action: Action, rule: SizingRule | None, band: Band, position: PositionContext, sizing: Sizing) -> str:
@@ -181,8 +197,12 @@ def whole_share_cost(quantity: Decimal, price: Decimal) -> Decimal:
 def _buy(batch: Batch, request: Request, spent: Mapping[str, Decimal]) -> Approved | Refused:
     asked, value = request.sized.size, request.position.value
     wanted, room = value * asked / HUNDRED, _room(batch, request, spent)
+    least = min(asked, SMALLEST_SIZE)
+    if batch.sizing.whole:
+        # The size is rounded; all cash is spent to the cent, and what no size could be named for is too little.
+        wanted, least = request.position.cash - value * batch.sizing.cash_floor, SMALLEST_SIZE
     notional = min(wanted, room).quantize(CENT, ROUND_DOWN)
-    smallest = value * min(asked, SMALLEST_SIZE) / HUNDRED
+    smallest = value * least / HUNDRED
     floor = f"{batch.sizing.cash_floor:.0%} of the portfolio stays cash"
     if notional < SMALLEST_ORDER or room < smallest:
         reason = f"{floor}: {max(room, ZERO):.2f} could be spent, less than the smallest purchase"
@@ -222,6 +242,8 @@ def _buy_whole(
 def _sell(batch: Batch, request: Request) -> Approved | Refused:
     asked, position = request.sized.size, request.position
     wanted = position.value * asked / HUNDRED / position.price
+    if batch.sizing.whole and not batch.sizing.allow_short:
+        wanted = position.shares
     free = position.shares - request.queued
     quantity = wanted if batch.sizing.allow_short else min(wanted, free)
     quantity = quantity.quantize(ONE if request.symbol in batch.whole_shares else SHARE_STEP, ROUND_DOWN)

@@ -137,7 +137,9 @@ def decision_fields(made: Decision) -> dict[str, Field]:
     return {
         "action": f"{made.action.value} {_percent(made.size)}" if made.size else made.action.value,
         "rule": "" if asked.rule is None else asked.rule.value,
-        "asked for": f"{asked.action.value} {asked.size} %" if asked.size else asked.action.value,
+        "asked for": f"{asked.action.value} {_percent(made.requested_size)}"
+        if made.requested_size
+        else asked.action.value,
         "limits": tuple(f"{_percent(c.asked)} to {_percent(c.allowed)} by {c.rule}: {c.reason}" for c in made.cuts),
         "explanation": made.reason,
         "unresolved figures": made.unresolved_figures,

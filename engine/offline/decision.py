@@ -57,7 +57,7 @@ def decide(view: DecisionView) -> Mapping[str, Any]:
         "recommendation": choice.recommendation,
         "position_size": choice.size,
         "rule": choice.rule.value,
-        "explanation": "\n".join(grounds(case, choice)),
+        "explanation": "\n".join((conclusion(choice), *grounds(case))),
     }
 
 
@@ -172,11 +172,15 @@ def _within(size: int, band: Band) -> int:
     return int(max(Decimal(1), band.smallest, min(Decimal(size), band.largest, Decimal(10))))
 
 
-def grounds(case: Case, choice: Choice) -> Iterator[str]:
-    """The explanation: a line per kind of evidence, quoting the reports."""
-    view = case.view
+def conclusion(choice: Choice) -> str:
+    """The action, its size and the rule, in one sentence."""
     size = f" {choice.size}% of the portfolio" if choice.size else ""
-    yield f'{choice.recommendation}{size} by the rule "{choice.rule.value}": {choice.because}.'
+    return f'{choice.recommendation}{size} by the rule "{choice.rule.value}": {choice.because}.'
+
+
+def grounds(case: Case) -> Iterator[str]:
+    """The evidence: a line per kind, quoting the reports."""
+    view = case.view
     if view.chart is not None:
         yield f"Chart (trend {case.chart.trend:+d}, signals {case.chart.signal:+d}): {'. '.join(view.chart.lines())}."
     if view.news is not None:

@@ -11,7 +11,7 @@ from engine.agents.evidence import shown_text
 from engine.agents.intelligence import MarketIntelligence
 from engine.agents.reflections import HighLevelReflection
 from engine.domain.recollection import Recollection
-from engine.offline.decision import Case, Choice, choose, grounds, position_text, weigh
+from engine.offline.decision import Case, choose, conclusion, grounds, position_text, weigh
 from engine.offline.leaning import ChartLeaning, Lessons, of_mistakes, of_words
 from engine.offline.memories import LayerLeaning, lean_by_layer, memory_sentence, side_of
 from engine.offline.reading import clean, ended, read
@@ -26,7 +26,7 @@ _LEANINGS = {1: "speaks for it", -1: "speaks against it", 0: "takes no side"}
 
 
 @dataclass(frozen=True, slots=True)
-class _Weighed:
+class Weighed:
     """The evidence beside FinVision's reports: sides of the day's intelligence and of memory, the leaning of the
     reflections on the price, the balance of the tools, and the leaning of each layer of memory."""
 
@@ -37,29 +37,47 @@ class _Weighed:
     layers: Sequence[LayerLeaning]
 
 
+@dataclass(frozen=True, slots=True)
+class Stance:
+    """An action with its reason, and the sentence that an explanation begins with."""
+
+    action: str
+    because: str
+    conclusion: str
+
+
 def decide(view: EvidenceView) -> Mapping[str, Any]:
     """Answer as an EvidencedTrade, as plain JSON."""
-    layers = lean_by_layer(view.recollections)
-    weighed = _Weighed(_today(view.intelligence), side_of(layers), _moves(view), _tools(view), layers)
-    case = _case(view, weighed)
+    weighed = weigh_evidence(view)
+    case = case_of(view, weighed)
     choice = choose(case)
-    cited = _cited(layers, choice)
+    reasons = reasoned(view, weighed, case, Stance(choice.recommendation, choice.because, conclusion(choice)))
+    return {**reasons, "position_size": choice.size, "rule": choice.rule.value}
+
+
+def weigh_evidence(view: EvidenceView) -> Weighed:
+    """The evidence beside FinVision's reports, weighed."""
+    layers = lean_by_layer(view.recollections)
+    return Weighed(_today(view.intelligence), side_of(layers), _moves(view), _tools(view), layers)
+
+
+def reasoned(view: EvidenceView, weighed: Weighed, case: Case, stance: Stance) -> dict[str, Any]:
+    """The fields that decisions with and without a size share: reasoning, evidence, action, explanation."""
+    cited = _cited(weighed.layers, stance.action)
     return {
         "sentiment": _limited(_sentiment(view, weighed)),
         "price_view": _limited(_price_view(view, case)),
-        "lessons": _limited(_lessons(view, layers)),
+        "lessons": _limited(_lessons(view, weighed.layers)),
         "indicators": _limited(_indicators(view, weighed)),
-        "position": _limited(f"{position_text(view)}; {choice.because}"),
+        "position": _limited(f"{position_text(view)}; {stance.because}"),
         "evidence": [memory.handle for memory in cited],
         "symbol": view.symbol,
-        "recommendation": choice.recommendation,
-        "position_size": choice.size,
-        "rule": choice.rule.value,
-        "explanation": "\n".join((*grounds(case, choice), *_evidence_lines(view, weighed, cited))),
+        "recommendation": stance.action,
+        "explanation": "\n".join((stance.conclusion, *grounds(case), *_evidence_lines(view, weighed, cited))),
     }
 
 
-def _case(view: EvidenceView, weighed: _Weighed) -> Case:
+def case_of(view: EvidenceView, weighed: Weighed) -> Case:
     """FinVision's case with the rest added. Tools count as one signal at most, because they have misled before."""
     case = weigh(view)
     chart = case.chart if view.chart is not None else weighed.moves
@@ -127,13 +145,13 @@ def _poor_judgements(review: HighLevelReflection | None) -> int:
     return 1 if share <= SHARE_OF_POOR else -1 if share >= SHARE_OF_GOOD else 0
 
 
-def _cited(layers: Sequence[LayerLeaning], choice: Choice) -> list[Recollection]:
+def _cited(layers: Sequence[LayerLeaning], action: str) -> list[Recollection]:
     """The memories that support the action; for a HOLD the strongest one of each layer."""
-    way = {"BUY": 1, "SELL": -1}.get(choice.recommendation, 0)
+    way = {"BUY": 1, "SELL": -1}.get(action, 0)
     return [memory for layer in layers for memory in layer.strongest(way, CITED if way else 1)]
 
 
-def _sentiment(view: EvidenceView, weighed: _Weighed) -> str:
+def _sentiment(view: EvidenceView, weighed: Weighed) -> str:
     parts = ["No intelligence of today"]
     if view.intelligence is not None:
         items = sorted((i for i in view.intelligence.items if i.concerns_company), key=lambda item: -item.weight)
@@ -173,14 +191,14 @@ def _lessons(view: EvidenceView, layers: Sequence[LayerLeaning]) -> str:
     return " ".join(map(ended, parts)) or "None yet"
 
 
-def _indicators(view: EvidenceView, weighed: _Weighed) -> str:
+def _indicators(view: EvidenceView, weighed: Weighed) -> str:
     if not view.tools:
         return "No tool and no expert has spoken"
     label = {1: "for a purchase", -1: "for a sale", 0: "neither way"}[(weighed.tools > 0) - (weighed.tools < 0)]
     return f"Together {label}. {' '.join(ended(clean(f'{tool.name}: {tool.explanation}', 400)) for tool in view.tools)}"
 
 
-def _evidence_lines(view: EvidenceView, weighed: _Weighed, cited: Sequence[Recollection]) -> Iterator[str]:
+def _evidence_lines(view: EvidenceView, weighed: Weighed, cited: Sequence[Recollection]) -> Iterator[str]:
     if view.intelligence is not None:
         yield f"Intelligence: {ended(_sentiment(view, weighed))}"
     if view.low_level is not None:

@@ -114,7 +114,8 @@ def opinion_outcomes(
     for opinion in opinions:
         symbol, direction = opinion.key.symbol, DIRECTIONS.get(opinion.action, 0)
         moved = _move(before, after, symbol) if direction else ZERO
-        reward = direction * opinion.size / HUNDRED * moved
+        # An opinion without a size is one on the whole portfolio.
+        reward = direction * (opinion.size or HUNDRED) / HUNDRED * moved
         close = after.close(symbol) if after.count(symbol) else ZERO
         rows.append(_outcome(opinion, earlier, session=session, horizon=horizon, close=close, reward=reward))
     return rows

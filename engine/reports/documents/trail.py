@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import date
 
 from engine.domain.chart import ChartSpec
-from engine.domain.decision import Decision, DecisionKey, Outcome
+from engine.domain.decision import Action, Decision, DecisionKey, Outcome
 from engine.errors import MissingData
 from engine.journal.entries import AnswerEntry, OrderEntry, Recalled, Trail
 from engine.journal.reader import JournalReader
@@ -80,7 +80,7 @@ def trail_row(shown: Trail) -> Row:
     return {
         **row_json.decision(made, shown.opinions),
         **row_json.fields(made.key, "run", "cycle"),
-        "asked": row_json.fields(made.proposal, "action", "size", "rule"),
+        "asked": _asked(made),
         "cuts": [row_json.fields(cut, "rule", "asked", "allowed", "reason") for cut in made.cuts],
         **row_json.fields(made, "unresolved_figures", "evidence"),
         "recollections": [_recollection(one) for one in shown.recalled],
@@ -92,6 +92,17 @@ def trail_row(shown: Trail) -> Row:
             {"sessions": n, "session": str(day), "close": close, "change": close / base - 1 if base else None}
             for n, day, close in later
         ],
+    }
+
+
+def _asked(made: Decision) -> Row:
+    """The trade that was asked for; `whole` where no size was named, and all cash or all shares were to be traded."""
+    proposal, size = made.proposal, made.requested_size
+    whole = proposal.action in (Action.BUY, Action.SELL) and not proposal.size
+    return {
+        **row_json.fields(proposal, "action", "rule"),
+        "size": int(size) if size == int(size) else float(size),
+        "whole": whole,
     }
 
 

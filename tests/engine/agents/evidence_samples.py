@@ -12,6 +12,7 @@ from engine.agents.decision import (
     LayeredEvidence,
     MarketFacts,
     ThreeWayReflection,
+    WholeView,
 )
 from engine.agents.intelligence import (
     IntelligenceItem,
@@ -179,6 +180,12 @@ def evidence_view(**changes: Any) -> EvidenceView:
     """A decision with nothing but the portfolio to go by, unless more is given."""
     plain = decision_view()
     return EvidenceView(**({name: getattr(plain, name) for name in plain.__dataclass_fields__} | changes))
+
+
+def whole_view(**changes: Any) -> WholeView:
+    """The same over all cash or all shares."""
+    plain = evidence_view(**changes)
+    return WholeView(**{name: getattr(plain, name) for name in plain.__dataclass_fields__})
 
 
 FULL: dict[str, Any] = {

@@ -44,6 +44,7 @@ CASES: dict[str, tuple[str, View]] = {
     "immediate in training": ("immediate-reflection", TRAINING),
     "immediate in five levels": ("immediate-reflection", FIVE),
     "decision": ("evidence-decision", some.evidence_view(**some.FULL)),
+    "whole decision": ("whole-decision", some.whole_view(**some.FULL)),
     "decision with nothing": ("evidence-decision", some.evidence_view()),
 }
 

@@ -38,8 +38,8 @@ def test_who_waits_for_whom_is_read_off_the_views() -> None:
     ]
     assert graph["past-intelligence"] == {"news", "market-intelligence"}
     assert graph["decision"] == {"news", "chart", "performance-reflection", "signal-reflection"}
-    others = set(registered()) - {"decision", "evidence-decision"}
-    assert graph["evidence-decision"] == others
+    others = set(registered()) - {"decision", "evidence-decision", "whole-decision"}
+    assert graph["evidence-decision"] == graph["whole-decision"] == others
 
 
 OWN = """

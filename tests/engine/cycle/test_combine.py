@@ -137,7 +137,7 @@ def test_levels_follow_the_kind_of_the_decision() -> None:
     assert level_of(opinion("a", "sell 4"), sized) is Level.SELL
     assert level_of(opinion("a", "buy 8"), advised) is Level.STRONG_BUY
     assert level_of(opinion("a", "sell 3"), advised) is Level.SELL
-    assert level_of(opinion("a", "buy 100"), plain) is Level.BUY
+    assert level_of(opinion("a", "buy 0"), plain) is Level.BUY
     assert level_of(opinion("a", "hold"), sized) is Level.HOLD
 
 

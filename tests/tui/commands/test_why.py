@@ -111,7 +111,7 @@ def test_an_abstention_says_what_was_sent_back_and_why(run: Run, wayward: Path) 
 def test_cuts_and_figures_from_nowhere_are_told(run: Run, wayward: Path) -> None:
     text = run("why", "BXWD", "2025-03-11").out
     (made,) = run("why", "BXWD", "2025-03-11", "--json").json["decisions"]
-    assert made["asked"] == {"action": "BUY", "size": 10, "rule": "dip in an uptrend"}
+    assert made["asked"] == {"action": "BUY", "size": 10, "rule": "dip in an uptrend", "whole": False}
     assert made["cuts"] and made["size"] < 10
     assert f"10 % to {float(made['cuts'][0]['allowed']):g} %" in text
     assert made["unresolved_figures"] == ["987654.32"]
