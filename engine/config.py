@@ -153,6 +153,19 @@ class MetricsConfig(_Section):
     """Risk-free rate per year of the desk convention (0.02 is 2 %)."""
 
 
+class PriceConfig(_Section):
+    """A price of your own for a model, in USD per million tokens."""
+
+    input: Decimal = Field(ge=0)
+    """USD per million tokens that go in; 0 for a model of your own machine."""
+    output: Decimal = Field(ge=0)
+    """USD per million tokens that come out."""
+    cached_input: Decimal | None = Field(None, ge=0)
+    """USD per million tokens read from the service's cache; none: those of input."""
+    cache_write: Decimal | None = Field(None, ge=0)
+    """USD per million tokens written to the service's cache; none: those of input."""
+
+
 class ModelsConfig(_Section):
     """Models by agent."""
 
@@ -162,6 +175,8 @@ class ModelsConfig(_Section):
     """Use of recorded answers."""
     agents: dict[str, AgentSettings] = {}
     """Per agent (news, chart, performance-reflection, signal-reflection, decision): model, ..."""
+    prices: dict[str, PriceConfig] = {}
+    """Prices of your own by model (NAME:MODEL), in the place of the table that comes with Paperdesk."""
 
 
 class FilingsConfig(_Section):

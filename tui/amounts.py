@@ -50,9 +50,9 @@ def number(text: str | None) -> Decimal | None:
 
 
 def cost(dollars: Decimal | None) -> str:
-    """The cost of models: `free`, `$0.02`, `<$0.01`, `$?` where a price is not known."""
+    """The cost of models: `free`, `$0.02`, `<$0.01`, `cost unknown` where a price or the tokens are not known."""
     if dollars is None:
-        return "$?"
+        return "cost unknown"
     if not dollars:
         return "free"
     return f"${dollars:,.2f}" if dollars >= Decimal("0.01") else "<$0.01"

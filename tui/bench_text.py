@@ -169,8 +169,9 @@ def _summary(cells: Sequence[Cell]) -> str:
 
 def _asked(bench: Bench, width: int) -> Iterator[str]:
     for use in bench.models:
-        cost = "price unknown" if use.cost is None else f"${use.cost.quantize(Decimal('0.01'))}"
+        cost = "cost unknown" if use.cost is None else f"${use.cost.quantize(Decimal('0.01'))}"
         tokens = f", {use.input_tokens:,} tokens in, {use.output_tokens:,} out" if use.input_tokens else ""
+        tokens = ", tokens unknown" if use.uncounted_calls else tokens
         said = f"{use.spec}: {use.calls:,} calls, {use.cached_calls:,} of them recorded{tokens}, {cost}"
         yield from _indented("- ", said, width)
 

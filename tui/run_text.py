@@ -67,7 +67,7 @@ def model_words(use: Row | None) -> str:
     calls = f"{use['spec']}: {use['calls']:,} call{'s' if use['calls'] > 1 else ''}"
     cached = f" ({use['cached_calls']:,} recorded)" if use["cached_calls"] else ""
     silent = f", {use['abstentions']:,} without an answer" if use["abstentions"] else ""
-    tokens = ""
+    tokens = ", tokens unknown" if use["input_tokens"] is None else ""
     if use["input_tokens"]:
         tokens = f", {use['input_tokens']:,} tokens in, {use['output_tokens']:,} out"
     return f"{calls}{cached}{silent}{tokens}, {amounts.cost(amounts.number(use['cost']))}"

@@ -139,7 +139,7 @@ class DeskState:
     books: at the last close.
     lines: the log, oldest first.
     error: the last error that was not followed by another start; one line.
-    cost: of the run's models so far, in USD, as far as prices are known.
+    cost: of the run's models so far, in USD; None as soon as that of one call is not known.
     """
 
     run: str = ""
@@ -154,7 +154,7 @@ class DeskState:
     books: Books | None = None
     lines: tuple[Line, ...] = ()
     error: str = ""
-    cost: Decimal = Decimal(0)
+    cost: Decimal | None = Decimal(0)
 
     def panes_of(self, symbol: str) -> tuple[Pane, ...]:
         """The symbol's steps in order; before a cycle all of them wait. With several owners: each owner's, then the
@@ -293,7 +293,7 @@ def _agent_answered(state: DeskState, event: AgentAnswered) -> DeskState:
     if event.abstained:
         text = f"{event.symbol} {event.step} abstained{_because(event.text)}"
         state = _logged(state, event, "warning", text)
-    return replace(state, cost=state.cost + (event.cost or 0))
+    return replace(state, cost=None if state.cost is None or event.cost is None else state.cost + event.cost)
 
 
 def _opinion_formed(state: DeskState, event: OpinionFormed) -> DeskState:

@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from engine.config import PriceConfig
 from engine.domain.model_price import ModelPrice, PriceTable, Rates
 
 
@@ -30,6 +31,13 @@ def load_prices() -> PriceTable:
         for model, entry in models.items()
     }
     return PriceTable(prices, as_of)
+
+
+def own_price(entry: PriceConfig) -> ModelPrice:
+    """A configured price."""
+    plain = entry.input
+    cached = plain if entry.cached_input is None else entry.cached_input
+    return ModelPrice(Rates(plain, entry.output, cached, plain if entry.cache_write is None else entry.cache_write))
 
 
 def _rates(entry: Mapping[str, Any]) -> Rates:

@@ -11,6 +11,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from functools import partial
 from typing import Any, Literal
 
@@ -98,8 +99,14 @@ class RemoteModel(ABC):
         )
         if reply is None:
             return result
-        cost = None if self._price is None else self._price.cost(reply.usage, reply.cache_write_tokens)
-        return replace(result, text=_storable(reply.text), stop_reason=reply.stop_reason, usage=reply.usage, cost=cost)
+        text, stop_reason = _storable(reply.text), reply.stop_reason
+        return replace(result, text=text, stop_reason=stop_reason, usage=reply.usage, cost=self._cost(reply))
+
+    def _cost(self, reply: Reply) -> Decimal | None:
+        """USD of a reply; None where the price is not known, or the tokens are not and the model is not free."""
+        if self._price is None or not (reply.usage.counted or self._price.is_free):
+            return None
+        return self._price.cost(reply.usage, reply.cache_write_tokens)
 
     async def aclose(self) -> None:
         """Close connections; afterwards the model answers no more."""

@@ -49,10 +49,14 @@ class ConfiguredModels:
         return endpoint is None or endpoint.vision
 
     def prices(self) -> PriceTable:
-        """The table of prices that comes with Paperdesk."""
-        from connectors.llm.pricing import load_prices
+        """The table of prices that comes with Paperdesk, with the configured ones in it."""
+        from connectors.llm.pricing import load_prices, own_price
 
-        return load_prices()
+        own = self.config.models.prices
+        specs = {text: parse_model_spec(text, self.config.endpoints) for text in own}
+        return load_prices().with_own(
+            {(spec.provider, spec.model): own_price(own[text]) for text, spec in specs.items()}
+        )
 
     @contextmanager
     def recorded(self) -> Iterator[RecordedAnswers]:
@@ -102,11 +106,11 @@ def open_embedder(
         raise ConfigError(f"memory.embedder: {text!r} makes no vectors; possible are {', '.join(known)}{hint}")
     from connectors.llm.embeddings import OpenAIEmbedder
     from connectors.llm.paid_results import EmbeddingStore
-    from connectors.llm.pricing import load_prices
     from connectors.wiring.models import ConfiguredModels
     from connectors.wiring.remote_models import endpoint_of
 
-    endpoint, prices = endpoint_of(ConfiguredModels(config), config, named, environ), load_prices()
+    models = ConfiguredModels(config)
+    endpoint, prices = endpoint_of(models, config, named, environ), models.prices()
     with (
         closing(EmbeddingStore(places.embeddings())) as store,
         closing(OpenAIEmbedder(named.model, endpoint, store, prices=prices, on_use=on_use)) as made,

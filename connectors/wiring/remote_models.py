@@ -9,7 +9,6 @@ from functools import cached_property
 from connectors.charts.painter import MatplotlibPainter
 from connectors.llm.endpoint import Endpoint, RateLimiter
 from connectors.llm.paid_results import AnswerStore
-from connectors.llm.pricing import load_prices
 from connectors.llm.remote_model import RemoteModel
 from connectors.llm.replay import ReplayModel
 from engine import places
@@ -45,6 +44,7 @@ class RemoteModels:
         self._keys_on_demand = keys_on_demand
         self._endpoints: dict[str, Endpoint] = {}
         self._painter = MatplotlibPainter()
+        self._prices = service.prices()
         self._made: list[ReplayModel] = []
 
     @cached_property
@@ -82,7 +82,7 @@ class RemoteModels:
         if spec.kind is ModelKind.ANTHROPIC:
             from connectors.llm.anthropic_model import AnthropicModel
 
-            return AnthropicModel(spec.model, endpoint, load_prices(), painter)
+            return AnthropicModel(spec.model, endpoint, self._prices, painter)
         from connectors.llm.openai_model import OpenAIModel
 
-        return OpenAIModel(spec.model, endpoint, load_prices(), painter)
+        return OpenAIModel(spec.model, endpoint, self._prices, painter)

@@ -21,7 +21,7 @@ def track_of(
     periods_per_year: int,
     *,
     benchmark: Stretch | None = None,
-    model_cost: Decimal = ZERO,
+    model_cost: Decimal | None = ZERO,
     risk_free: float = 0.0,
 ) -> Track:
     """The track record of one stretch; `benchmark` is buy and hold over the same sessions.
@@ -40,7 +40,7 @@ def track_of(
         invested=floats(grown.at(point.session, _invested(point)) for point in points),
         traded=float(sum((grown.at(fill.session, fill.quantity * fill.price) for fill in stretch.fills), ZERO)),
         benchmark=None if benchmark is None else _Grown(benchmark).equity,
-        model_cost=float(model_cost),
+        model_cost=None if model_cost is None else float(model_cost),
         prices=prices,
         positions=positions,
     )

@@ -13,7 +13,7 @@ from engine.agents.ask import AnswerRecord
 from engine.app.look_index import count_result
 from engine.app.market_data import load_run
 from engine.app.memory import keep_run_memory, run_memory
-from engine.app.models import ModelSet, build_models
+from engine.app.models import ModelSet, build_models, price_notes
 from engine.app.run_spec import check_spec, preset_of, settled, with_costs
 from engine.clock import BacktestClock
 from engine.cycle.cycle import Cycle
@@ -110,6 +110,8 @@ def run_backtest(
             journal.run_finished(spec.run, outcome, services.clock.now(), detail=detail)
             publish(RunFinished(spec.run, services.clock.now(), outcome, None, detail))
             raise
+        notes = () if preset is None else price_notes(services, preset, spec.model)
+        result = replace(result, notes=(*result.notes, *notes))
         report = Report(result, beside, label, services.config.metrics.risk_free)
         store_document(journal, report)
         journal.backtest_result(spec.run, result, services.clock.now())

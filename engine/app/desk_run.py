@@ -17,7 +17,7 @@ from engine.agents.ask import AnswerRecord
 from engine.app.desk_context import DeskAccount, DeskContext, check_calendar, refuse_bound
 from engine.app.market_data import held_symbols, load_desk, refresh
 from engine.app.memory import desk_memory, remembers
-from engine.app.models import ModelSet, Through, build_models
+from engine.app.models import ModelSet, Through, build_models, price_notes
 from engine.app.run_spec import configured_briefing, keep_briefing, with_costs
 from engine.cycle.cycle import INDICATOR_ROWS, Cycle
 from engine.domain.run import RunKind, RunOutcome, RunSpec
@@ -63,6 +63,8 @@ async def run_desk(
     briefing = configured_briefing(services, services.data, services.symbols)
     preset = briefed(load_preset(config.desk.preset), briefing)
     models = build_models(services, preset)
+    for note in price_notes(services, preset):
+        warn(Noticed(run, context.clock.now(), "warning", note))
     held = held_symbols(context.journal.reader)
     if context.account is not None:
         await check_calendar(context.account.broker, context.calendar, context.session)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine import places
 from engine.app.broker_check import ANY_SHARE, broker_checks
-from engine.app.models import agent_models, probe_models
+from engine.app.models import agent_models, probe_models, stale_words
 from engine.clock import LiveClock
 from engine.config import Config, Loaded
 from engine.errors import MissingData, PaperdeskError
@@ -81,7 +81,8 @@ def desk_findings(services: Services, connect: bool) -> Iterator[Finding]:
 
 def _models(services: Services, connect: bool) -> Iterator[Finding]:
     try:
-        agents = agent_models(services, services.models.prices())
+        prices = services.models.prices()
+        agents = agent_models(services, prices)
     except PaperdeskError as error:
         yield Finding("Models", "agents", FAIL, str(error))
         return
@@ -89,6 +90,8 @@ def _models(services: Services, connect: bool) -> Iterator[Finding]:
         served = [one.agent for one in agents if one.spec == spec]
         who = "every agent" if len(served) == len(agents) else ", ".join(served)
         yield Finding("Models", str(spec), OK, f"answers {who}")
+    if any(prices.stale(one.spec.provider, one.spec.model, services.clock.now().date()) for one in agents):
+        yield Finding("Models", "prices", NOTE, stale_words(prices))
     yield from _keys(services, agents)
     if connect:
         probed = asyncio.run(probe_models(services, [one.spec for one in agents]))

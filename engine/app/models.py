@@ -170,6 +170,23 @@ def chosen_models(
     return settings, specs
 
 
+def price_notes(services: Services, preset: Preset, override: str | None = None) -> list[str]:
+    """A warning where the costs of a run would come from a price table that is old by now."""
+    config, prices = services.config, services.models.prices()
+    texts = chosen_models(preset, config, None if override == ModelKind.REPLAY else override)[1].values()
+    specs = [parse_model_spec(text, config.endpoints) for text in texts]
+    today = services.clock.now().date()
+    return [stale_words(prices)] if any(prices.stale(one.provider, one.model, today) for one in specs) else []
+
+
+def stale_words(prices: PriceTable) -> str:
+    """The warning about an old price table."""
+    return (
+        f"the price table is of {prices.as_of}: what models cost may have changed since; update Paperdesk, or set "
+        "models.prices"
+    )
+
+
 class _Unseeing:
     """A model that is shown no pictures: it reads their figures, as one that cannot see does."""
 

@@ -93,6 +93,11 @@ class Usage:
     cached_input_tokens: int = 0
     output_tokens: int = 0
 
+    @property
+    def counted(self) -> bool:
+        """True where the model's service has said how many tokens there were: no call is without any."""
+        return self.input_tokens > 0 or self.output_tokens > 0
+
     def __add__(self, other: Usage) -> Usage:
         return Usage(
             self.input_tokens + other.input_tokens,

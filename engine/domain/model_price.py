@@ -10,6 +10,8 @@ from decimal import Decimal
 
 from engine.domain.model_call import Usage
 
+STALE_DAYS = 120
+"""Days after which vendors' prices have probably changed."""
 _MILLION = Decimal(1_000_000)
 _SNAPSHOT = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8})$")
 
@@ -24,6 +26,9 @@ class Rates:
     cache_write: Decimal
 
 
+_FREE = Rates(*[Decimal(0)] * 4)
+
+
 @dataclass(frozen=True, slots=True)
 class ModelPrice:
     """The price of one model.
@@ -36,6 +41,11 @@ class ModelPrice:
     long_over: int | None = None
     long: Rates | None = None
     training_cutoff: str = ""
+
+    @property
+    def is_free(self) -> bool:
+        """True where no call costs anything, however many tokens it takes."""
+        return self.long is None and self.rates == _FREE
 
     def cost(self, usage: Usage, cache_write_tokens: int = 0) -> Decimal:
         """USD for a call; `cache_write_tokens` is the part of the input that the provider wrote to its cache."""
@@ -52,16 +62,28 @@ class ModelPrice:
 
 
 class PriceTable:
-    """Prices by provider and model, valid on `as_of`."""
+    """Prices by provider and model, valid on `as_of`; a user's own (`with_own`) count as valid always."""
 
     def __init__(self, prices: Mapping[tuple[str, str], ModelPrice], as_of: date) -> None:
         self.as_of = as_of
         self._prices = dict(prices)
+        self._own: dict[tuple[str, str], ModelPrice] = {}
+
+    def with_own(self, prices: Mapping[tuple[str, str], ModelPrice]) -> PriceTable:
+        """The table with a user's own prices in the place of its."""
+        table = PriceTable({**self._prices, **prices}, self.as_of)
+        table._own = dict(prices)
+        return table
 
     def find(self, provider: str, model: str) -> ModelPrice | None:
         """The price of a model, or of the model that it is a dated snapshot of; None where it is unknown."""
         exact = self._prices.get((provider, model))
         return exact or self._prices.get((provider, _SNAPSHOT.sub("", model)))
+
+    def stale(self, provider: str, model: str, today: date) -> bool:
+        """True where a model's price is of this table, and the table is old by now."""
+        own = (provider, model) in self._own
+        return not own and (today - self.as_of).days > STALE_DAYS and self.find(provider, model) is not None
 
     def models(self) -> list[tuple[str, str]]:
         """All pairs of provider and model with a price, sorted."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
@@ -186,7 +187,11 @@ class ModelUse:
 
     spec: the models, as they are named.
     calls, cached_calls: answers of models, and recorded answers that cost nothing.
-    cost: USD, None where a price is unknown.
+    input_tokens, output_tokens: as far as they were counted; cached_input_tokens is the part of the input that a
+        service read from its cache.
+    uncounted_calls: calls whose tokens the service did not tell.
+    cost: USD, None where a price or the tokens of a call that is not free are unknown.
+    agents: the use by each agent; vectors belong to none.
     """
 
     spec: str
@@ -195,7 +200,10 @@ class ModelUse:
     abstentions: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
+    cached_input_tokens: int = 0
+    uncounted_calls: int = 0
     cost: Decimal | None = Decimal(0)
+    agents: Mapping[str, ModelUse] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

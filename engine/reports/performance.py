@@ -59,8 +59,9 @@ class Measure:
             return self.convention.stock_periods
         return self.convention.periods_per_year(symbol)
 
-    def of_run(self, stretch: Stretch, benchmark: Stretch | None = None, model_cost: Decimal = ZERO) -> Metrics:
-        """The metrics of a stretch; `benchmark` has to be over the same sessions."""
+    def of_run(self, stretch: Stretch, benchmark: Stretch | None = None, model_cost: Decimal | None = ZERO) -> Metrics:
+        """The metrics of a stretch; `benchmark` has to be over the same sessions, `model_cost` is None where it is not
+        known."""
         periods = self.periods_per_year
         track = track_of(stretch, periods, benchmark=benchmark, model_cost=model_cost, risk_free=self.risk_free)
         return self.convention.metrics(track)

@@ -94,6 +94,8 @@ def totals(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "Trades", _trades(document)
     if document["model"] is not None:
         yield "Model", model_text(document)
+        if agents := by_agent(document):
+            yield "By agent", agents
 
 
 def metric_rows(document: Mapping[str, Any]) -> list[MetricRow]:
@@ -200,12 +202,30 @@ def _trades(document: Mapping[str, Any]) -> str:
 def model_text(document: Mapping[str, Any]) -> str:
     """Calls of the models, and their cost; of a run that asked any."""
     use = document["model"]
-    tokens = ""
-    if use["input_tokens"] or use["output_tokens"]:
-        tokens = f", {use['input_tokens']:,} tokens in and {use['output_tokens']:,} out"
-    cost = "cost not known" if use["cost"] is None else f"cost ${Decimal(use['cost']):,.2f}"
     cached = f" ({use['cached_calls']:,} from recorded answers)" if use["cached_calls"] else ""
-    return f"{use['calls']:,} calls{cached}, {use['abstentions']:,} without an answer{tokens}, {cost}"
+    return f"{use['calls']:,} calls{cached}, {use['abstentions']:,} without an answer{_spent(use)}"
+
+
+def by_agent(document: Mapping[str, Any]) -> str:
+    """Calls, tokens and cost of each agent; empty where nobody was asked who might charge for it."""
+    use = document["model"]
+    if use["input_tokens"] == 0:
+        return ""
+    agents = use.get("agents", {}).items()  # runs of before have none
+    return "; ".join(f"{agent} {own['calls']:,} calls{_spent(own)}" for agent, own in agents)
+
+
+def _spent(use: Mapping[str, Any]) -> str:
+    """Tokens and cost, each after a comma."""
+    tokens = ""
+    if use["input_tokens"] is None:
+        tokens = ", tokens unknown"
+    elif use["input_tokens"] or use["output_tokens"]:
+        cached = use.get("cached_input_tokens")
+        held = f" ({cached:,} of them cached)" if cached else ""
+        tokens = f", {use['input_tokens']:,} tokens in{held} and {use['output_tokens']:,} out"
+    cost = "cost unknown" if use["cost"] is None else f"cost ${Decimal(use['cost']):,.2f}"
+    return f"{tokens}, {cost}"
 
 
 def remarks(document: Mapping[str, Any]) -> Iterator[str]:

@@ -7,12 +7,16 @@ from dataclasses import replace
 from datetime import datetime
 
 from engine.agents.ask import AnswerRecord
+from engine.domain.model_spec import ModelKind
 from engine.domain.run import ModelUse
 from engine.journal.entries import AnswerEntry, CallCost
 from engine.messages.answer_text import answer_text
 from engine.messages.events import AgentAnswered
 
-COUNTS = ("calls", "cached_calls", "abstentions", "input_tokens", "output_tokens")
+COUNTS = (
+    *("calls", "cached_calls", "abstentions"),
+    *("input_tokens", "output_tokens", "cached_input_tokens", "uncounted_calls"),
+)
 """The figures of ModelUse that add up, beside the cost."""
 
 
@@ -24,29 +28,49 @@ class CostMeter:
 
     def count(self, record: AnswerRecord | AnswerEntry) -> None:
         """Add one call. The cost of a run is unknown (None) once that of one call is."""
-        result = record.result
-        call = ModelUse(
-            spec=self.use.spec,
-            calls=1,
-            cached_calls=int(result.cached),
-            abstentions=int(record.outcome == "abstained"),
-            input_tokens=result.usage.input_tokens,
-            output_tokens=result.usage.output_tokens,
+        result, usage = record.result, record.result.usage
+        call = CallCost(
+            agent=record.agent if isinstance(record, AnswerEntry) else record.key.agent,
+            model=result.model,
+            abstained=record.outcome == "abstained",
+            cached=result.cached,
+            input_tokens=usage.input_tokens,
+            cached_input_tokens=usage.cached_input_tokens,
+            output_tokens=usage.output_tokens,
             cost=result.cost,
+            latency=result.latency,
         )
-        self.add(call)
+        self.goes_on([call])
 
     def goes_on(self, calls: Iterable[CallCost]) -> None:
         """Add what the run had asked before it was killed, or waited."""
         for call in calls:
-            use = ModelUse(spec=self.use.spec, calls=1, cached_calls=int(call.cached), abstentions=int(call.abstained))
-            self.add(replace(use, input_tokens=call.input_tokens, output_tokens=call.output_tokens, cost=call.cost))
+            uncounted = call.model != ModelKind.OFFLINE and not (call.input_tokens or call.output_tokens)
+            use = ModelUse(
+                spec=call.model,
+                calls=1,
+                cached_calls=int(call.cached),
+                abstentions=int(call.abstained),
+                input_tokens=call.input_tokens,
+                output_tokens=call.output_tokens,
+                cached_input_tokens=call.cached_input_tokens,
+                uncounted_calls=int(uncounted),
+                cost=call.cost,
+            )
+            self.add(replace(use, agents={call.agent: use}))
 
     def add(self, use: ModelUse) -> None:
         """Add what was paid, such as for vectors beside the agents' answers."""
-        sums = {name: getattr(self.use, name) + getattr(use, name) for name in COUNTS}
-        cost = None if self.use.cost is None or use.cost is None else self.use.cost + use.cost
-        self.use = replace(self.use, **sums, cost=cost)
+        agents = dict(self.use.agents)
+        for agent, part in use.agents.items():
+            agents[agent] = _sum(agents[agent], part) if agent in agents else part
+        self.use = replace(_sum(self.use, use), agents=agents)
+
+
+def _sum(one: ModelUse, other: ModelUse) -> ModelUse:
+    sums = {name: getattr(one, name) + getattr(other, name) for name in COUNTS}
+    cost = None if one.cost is None or other.cost is None else one.cost + other.cost
+    return replace(one, **sums, cost=cost)
 
 
 def use_of(answers: Iterable[AnswerEntry]) -> ModelUse:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from engine.config import Config, EndpointConfig, load_config
+from engine.config import Config, EndpointConfig, PriceConfig, load_config
 from engine.errors import ConfigError
 from engine.settings import AgentSettings
 from tests.attribute_docs import attribute_docs
@@ -23,7 +23,7 @@ def sections_of_example() -> dict[str, dict[str, tuple[str, str, bool]]]:
     sections: dict[str, dict[str, tuple[str, str, bool]]] = {}
     section, comment = "", ""
     for line in EXAMPLE.read_text().splitlines():
-        if found := re.fullmatch(r"(?:# )?\[([a-z._-]+)\]", line):
+        if found := re.fullmatch(r'(?:# )?\[([a-z0-9.:"_-]+)\]', line):
             section, comment = found[1], ""
             sections[section] = {}
         elif found := re.fullmatch(r"(# )?([a-z_]+) = (.+)", line):
@@ -43,9 +43,10 @@ def test_example_explains_every_key_with_the_words_of_the_models() -> None:
     for name, field in Config.model_fields.items():
         kind = field.annotation
         if isinstance(kind, type) and issubclass(kind, BaseModel):
-            described = {k: v for k, v in attribute_docs(kind).items() if k != "agents"}
+            described = {k: v for k, v in attribute_docs(kind).items() if k not in ("agents", "prices")}
             assert {k: comment for k, (comment, _, _) in shown[name].items()} == described
     assert {k: c for k, (c, _, _) in shown["endpoints.local"].items()} == attribute_docs(EndpointConfig)
+    assert {k: c for k, (c, _, _) in shown['models.prices."local:qwen3:8b"'].items()} == attribute_docs(PriceConfig)
     assert set(shown["models.agents.decision"]) == set(attribute_docs(AgentSettings))
 
 

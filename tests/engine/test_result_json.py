@@ -201,6 +201,9 @@ def test_the_frame_of_a_run_reckoned_by_hand() -> None:
         "input_tokens": 100,
         "output_tokens": 20,
         "cost": "0.50",
+        "cached_input_tokens": 0,
+        "uncounted_calls": 0,
+        "agents": {},
     }
     assert made["warm_up"] is None
     assert made["notes"] == ["no file of corporate actions for BBB"]

@@ -15,7 +15,8 @@ from typing import Any
 @dataclass(frozen=True, kw_only=True)
 class Say:
     """A proper reply. Token counts are the vendor's own: OpenAI's `cached` is part of `tokens_in`, Anthropic's
-    is not. `ending` is `whole`, `cut off`, `refused`, or `missing` for a reply without a stop reason."""
+    is not. `ending` is `whole`, `cut off`, `refused`, or `missing` for a reply without a stop reason. `counted` False
+    leaves the token counts out of OpenAI's."""
 
     text: str = '{"action": "BUY", "size": 3}'
     ending: str = "whole"
@@ -23,6 +24,7 @@ class Say:
     cached: int = 0
     written: int = 0
     tokens_out: int = 20
+    counted: bool = True
 
 
 @dataclass(frozen=True)
@@ -214,7 +216,9 @@ _OPENAI_STOP = {"whole": "stop", "cut off": "length", "refused": "stop", "missin
 _ANTHROPIC_STOP = {"whole": "end_turn", "cut off": "max_tokens", "refused": "refusal", "missing": None}
 
 
-def _openai_usage(turn: Say) -> dict[str, Any]:
+def _openai_usage(turn: Say) -> dict[str, Any] | None:
+    if not turn.counted:
+        return None
     return {
         "prompt_tokens": turn.tokens_in,
         "completion_tokens": turn.tokens_out,

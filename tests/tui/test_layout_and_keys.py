@@ -49,7 +49,7 @@ def test_the_help_knows_every_group() -> None:
         (amounts.quantity(Decimal("100.0000001")), "100"),
         (amounts.quantity(Decimal(0)), "-"),
         (amounts.size(Decimal("7.00")), "7"),
-        (amounts.cost(None), "$?"),
+        (amounts.cost(None), "cost unknown"),
         (amounts.cost(Decimal(0)), "free"),
         (amounts.cost(Decimal("0.004")), "<$0.01"),
         (amounts.minutes(3723), "1:02:03"),

@@ -113,11 +113,13 @@ def test_the_steps_are_those_that_the_run_names() -> None:
 
 
 def test_abstaining_is_shown_and_logged_and_costs_add_up() -> None:
-    state = _fold(_started(), _answer("news", "rate limited", True), _answer("chart", cost=None), _answer("decision"))
+    state = _fold(_started(), _answer("news", "rate limited", True), _answer("chart"), _answer("decision"))
     assert state.panes_of("ABC")[0].progress is Progress.ABSTAINED
     assert any(line.level == "warning" and "abstained: rate limited" in line.text for line in state.lines)
-    assert state.cost == Decimal("0.04")
+    assert state.cost == Decimal("0.06")
     assert state.decided == 1
+    # One call whose cost is not known makes the sum unknown.
+    assert _fold(_started(), _answer("chart", cost=None), _answer("decision")).cost is None
 
 
 def test_what_a_model_writes_cannot_steer_the_terminal() -> None:

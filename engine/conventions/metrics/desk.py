@@ -103,6 +103,6 @@ def _excess_interval(returns: Floats, benchmark: Floats | None) -> tuple[float |
 
 
 def _net(track: Track) -> float | None:
-    if len(track.equity) < 2:
+    if len(track.equity) < 2 or track.model_cost is None:
         return None
     return ratio(float(track.equity[-1]) - track.model_cost - float(track.equity[0]), float(track.equity[0]))

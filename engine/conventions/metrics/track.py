@@ -23,7 +23,7 @@ class Track:
     invested: value of all positions at each session's close.
     traded: sum of the amounts of all trades.
     benchmark: buy and hold's equity, as long as `equity`.
-    model_cost: of all calls.
+    model_cost: of all calls, None where it is not known.
     prices: the price at each session's close (InvestorBench).
     positions: the side held from each close to the next: -1, 0, 1; the last one earns nothing (InvestorBench).
     """
@@ -34,7 +34,7 @@ class Track:
     invested: Floats | None = None
     traded: float = 0.0
     benchmark: Floats | None = None
-    model_cost: float = 0.0
+    model_cost: float | None = 0.0
     prices: Floats | None = None
     positions: Floats | None = None
 

@@ -37,7 +37,7 @@ def document(report: Report) -> Document:
     last = test.equity[-1].session if test.equity else None
     baselines = {name: through(beside.test, last) for name, beside in report.baselines.items()}
     held = baselines.get(BENCHMARK)
-    cost = ZERO if result.model is None or result.model.cost is None else result.model.cost
+    cost = ZERO if result.model is None else result.model.cost
     return {
         "schema": SCHEMA,
         "run": spec.run,

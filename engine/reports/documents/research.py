@@ -83,7 +83,6 @@ def _audit_notes(spec: RunSpec) -> list[str]:
 def bench_document(bench: Bench) -> Row:
     """Every cell of a bench, and what its models were asked."""
     averages = ("table", "symbols", "group", "of", "metric", "mean")
-    use = ("spec", "calls", "cached_calls", "abstentions", "input_tokens", "output_tokens")
     return {
         "schema": SCHEMA,
         "bench": bench.name,
@@ -94,7 +93,7 @@ def bench_document(bench: Bench) -> Row:
         ],
         **row_json.fields(bench, "notes", "runs"),
         "models": [
-            {**row_json.fields(one, *use), "cost": None if one.cost is None else str(one.cost)} for one in bench.models
+            {**row_json.model_use(one), "cost": None if one.cost is None else str(one.cost)} for one in bench.models
         ],
         "interrupted": bench.interrupted or None,
     }

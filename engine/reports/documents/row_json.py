@@ -95,8 +95,14 @@ def decision(made: Decision, opinions: Sequence[Opinion]) -> Row:
 
 
 def model_use(use: ModelUse) -> Row:
-    """The use of models, and its cost in USD."""
-    return fields(use, "spec", "calls", "cached_calls", "abstentions", "input_tokens", "output_tokens", "cost")
+    """The use of models, and its cost in USD; tokens are null where a service did not tell those of every call."""
+    return {"spec": use.spec, **_used(use), "agents": {name: _used(part) for name, part in use.agents.items()}}
+
+
+def _used(use: ModelUse) -> Row:
+    tokens = ("input_tokens", "output_tokens", "cached_input_tokens")
+    counted = dict.fromkeys(tokens) if use.uncounted_calls else fields(use, *tokens)
+    return {**fields(use, "calls", "cached_calls", "abstentions"), **counted, **fields(use, "uncounted_calls", "cost")}
 
 
 def difference(one: Difference) -> Row:

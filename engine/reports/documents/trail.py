@@ -7,6 +7,7 @@ from datetime import date
 
 from engine.domain.chart import ChartSpec
 from engine.domain.decision import Action, Decision, DecisionKey, Outcome
+from engine.domain.model_spec import ModelKind
 from engine.errors import MissingData
 from engine.journal.entries import AnswerEntry, OrderEntry, Recalled, Trail
 from engine.journal.reader import JournalReader
@@ -15,6 +16,7 @@ from engine.reports.documents import row_json
 from engine.reports.documents.records import Records, nearest
 from engine.reports.documents.row_json import Row
 
+TOKENS = ("input_tokens", "cached_input_tokens", "output_tokens")
 HORIZONS = (1, 5, 20)
 """Sessions after the decision whose closes are shown."""
 
@@ -135,12 +137,13 @@ def _recollection(one: Recalled) -> Row:
 def _answer(answer: AnswerEntry) -> Row:
     """A call of a model; `text` is what came instead of a valid answer."""
     result = answer.result
+    counted = result.usage.counted or result.model == ModelKind.OFFLINE
     return {
         "owner": answer.key.owner,
         **row_json.fields(answer, "agent", "view", "attempt", "outcome", "reason", "answer", "prompt_hash", "system"),
         "text": "" if answer.outcome == "answered" else result.text,
         **row_json.fields(result, "model", "cached", "latency", "notes"),
-        **row_json.fields(result.usage, "input_tokens", "output_tokens"),
+        **(row_json.fields(result.usage, *TOKENS) if counted else dict.fromkeys(TOKENS)),
         "cost": None if result.cost is None else str(result.cost),
         "charts": [chart.title for chart in answer.charts],
         "charts_seen": answer.seen,

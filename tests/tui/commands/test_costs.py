@@ -1,0 +1,146 @@
+"""Unknown is never free: costs of models in every output, prices of one's own, and a price table that is old."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from connectors.wiring.services import services
+from engine import places
+from engine.app.desk_context import Finished
+from engine.app.desk_runner import OpenDesk
+from engine.app.runs import run_daily
+from engine.config import load_config
+from engine.journal.reader import JournalReader
+from tests.servers.fake_llm_server import Say, Turn, fake_llm_server
+from tests.tui.commands.conftest import Run
+from tests.tui.commands.test_model_outages import SYMBOLS, Service
+from tui.app import PaperdeskApp
+
+BACKTEST = ("backtest", "--symbols", ",".join(SYMBOLS), "--from", "2025-03-11", "--to", "2025-03-13", "--run", "paid")
+SESSION = date(2025, 3, 11)
+DAY = ("--daily", "--session", "2025-03-11")
+LOCAL_PRICE = '[models.prices."near:m1"]\ninput = 2\noutput = 10\ncached_input = 0.2\n'
+
+Desk = Callable[..., None]
+
+
+class Counting(Service):
+    """A service that counts tokens as told; `counts` False leaves them out of its replies."""
+
+    counts = True
+
+    def next_turn(self, body: dict[str, Any], headers: dict[str, str]) -> Turn:
+        turn = super().next_turn(body, headers)
+        assert isinstance(turn, Say)
+        return replace(turn, tokens_in=1000, cached=400, tokens_out=100, counted=self.counts)
+
+
+@pytest.fixture
+def service(fresh: Path) -> Iterator[Counting]:
+    with fake_llm_server(Counting()) as running:
+        assert isinstance(running, Counting)
+        yield running
+
+
+@pytest.fixture
+def desk(service: Counting) -> Desk:
+    """Writes the configuration of a desk whose model is behind a compatible endpoint."""
+
+    def written(more: str = "") -> None:
+        places.config_file().write_text(
+            f'[desk]\npreset = "finvision-no-reflection"\nsymbols = {json.dumps(SYMBOLS)}\n'
+            f'[models]\ndefault = "near:m1"\n{more}'
+            f'[endpoints.near]\nbase_url = "{service.openai_url}"\nrequests_per_minute = 60000\n'
+        )
+
+    return written
+
+
+def test_a_model_without_a_price_costs_an_unknown_amount_wherever_it_is_said(desk: Desk, run: Run) -> None:
+    desk()
+    assert "cost unknown" in run(*BACKTEST).out
+    document = run("report", "--run", "paid", "--format", "json").json
+    assert document["model"]["cost"] is None
+    assert document["metrics"]["net_of_model_cost"] is None
+    assert "cost unknown" in run("report", "--run", "paid").out
+    with JournalReader(places.run_journal("paid")) as reader:
+        assert {call.cost for call in reader.calls() if not call.cached} == {None}
+
+    places.replay_cache().unlink()
+    text = run(*DAY).out
+    assert "cost unknown" in text and "free" not in text
+    assert run("status", "--json").json["model"]["cost"] is None
+    assert "cost unknown" in run("status").out
+
+
+def test_tokens_that_were_not_told_are_unknown_and_their_cost_with_them(
+    desk: Desk, service: Counting, run: Run
+) -> None:
+    desk(LOCAL_PRICE)
+    service.counts = False
+    done = run(*DAY, "--json").json["model"]
+    assert (done["cost"], done["input_tokens"], done["output_tokens"]) == (None, None, None)
+    assert done["uncounted_calls"] == done["calls"] > 0
+    assert "tokens unknown" in run("report", "--session", "2025-03-11").out
+
+
+def test_a_price_of_ones_own_counts_by_agent_and_tells_cached_tokens_apart(desk: Desk, run: Run) -> None:
+    desk(LOCAL_PRICE)
+    text = run(*BACKTEST).out
+    use = run("report", "--run", "paid", "--format", "json").json["model"]
+    paid = use["calls"] - use["cached_calls"]
+    assert Decimal(use["cost"]) == paid * Decimal("0.00228")  # 600 x 2 + 400 x 0.2 + 100 x 10, per million
+    assert use["cached_input_tokens"] == 400 * use["calls"]
+    assert set(use["agents"]) == {"news", "chart", "decision"}
+    for figure in ("calls", "input_tokens", "output_tokens"):
+        assert sum(one[figure] for one in use["agents"].values()) == use[figure]
+    assert sum(Decimal(one["cost"]) for one in use["agents"].values()) == Decimal(use["cost"])
+    assert "By agent" in text and "decision 6 calls" in text
+
+
+def test_a_model_of_ones_own_machine_is_free_when_its_price_says_so(desk: Desk, service: Counting, run: Run) -> None:
+    desk('[models.prices."near:m1"]\ninput = 0\noutput = 0\n')
+    service.counts = False
+    assert run(*DAY, "--json").json["model"]["cost"] == "0.00"
+
+
+async def test_the_status_bar_says_unknown_over_a_model_without_a_price(desk: Desk) -> None:
+    desk()
+    config = load_config(places.config_file()).config
+    assert not isinstance(await run_daily(services(config), SESSION), Finished)
+    app = PaperdeskApp(lambda: OpenDesk(services(config)), lambda spec, connection: None, images=places.config_file())
+    async with app.run_test(size=(160, 40)) as pilot:
+        for _ in range(600):
+            await pilot.pause(0.05)
+            if app.bridge.snapshot().desk.run:
+                break
+        await pilot.pause(0.2)
+        lines = [strip.text for strip in app.screen._compositor.render_strips()]
+        app.bridge.stop()
+        assert app.bridge.wait(60)
+    (bar,) = [line for line in lines if "Models" in line]
+    assert "Models cost unknown" in bar and "free" not in bar
+
+
+def test_an_old_price_table_is_said_by_run_and_doctor(
+    service: Counting, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.domain.model_price.STALE_DAYS", -1)
+    monkeypatch.setenv("OPENAI_BASE_URL", service.openai_url)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-1")
+    places.config_file().write_text(
+        f'[desk]\npreset = "finvision-no-reflection"\nsymbols = {json.dumps(SYMBOLS)}\n'
+        '[models]\ndefault = "openai:gpt-5.4-mini"\n'
+    )
+    said = "the price table is of 2026-11-06"
+    assert said in run(*DAY).err
+    assert any(said in note for note in run(*BACKTEST, "--json").json["notes"])
+    assert said in run("doctor").out.replace("\n", " ")
