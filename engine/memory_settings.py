@@ -33,6 +33,8 @@ class MemoryLayer(Frozen):
     """Lowest importance of a memory that was promoted."""
     weights: tuple[float, float, float] | None = None
     """Weights of recency, relevancy and importance, for the weighted ranking."""
+    k: int | None = Field(None, ge=1, le=100)
+    """Memories recalled per query of this layer, where they are not as many as of the others."""
 
     @model_validator(mode="after")
     def _certain(self) -> MemoryLayer:
@@ -86,6 +88,9 @@ class Memory(Frozen):
     """Kinds that never sink below the layer of their birth."""
     duplicate_similarity: Unit | None = None
     """Cosine from which recalled memories count as duplicates."""
+    restated_similarity: Unit | None = None
+    """Cosine from which a reflection with the same figures says what an earlier one said: it touches the earlier one in
+    place of being stored."""
     layers: dict[Layer, MemoryLayer] = {}
     """Constants of the layers that differ."""
     births: dict[str, MemoryBirth] = {}
@@ -102,7 +107,7 @@ class Memory(Frozen):
     @property
     def constants(self) -> MemoryPreset:
         """All constants, those of the base included."""
-        base, own = preset_named(self.base), self.model_dump(exclude_unset=True, exclude={"base"})
+        base, own = preset_named(self.base), self.model_dump(exclude_defaults=True, exclude={"base"})
         names = ", ".join(_keys(own))
         return base.changed(own | {"source": f"{base.source}; changed: {names}"}) if names else base
 

@@ -228,6 +228,11 @@ def cite(state: State, now: float) -> tuple[Cause, State]:
     return Cause.CITED, replace(state, step=now)
 
 
+def restate(state: State, now: float) -> tuple[Cause, State]:
+    """Change of a record that says what its owner says again: it is as recent as that."""
+    return Cause.RESTATED, replace(state, step=now, recency_step=now)
+
+
 def next_due(preset: MemoryPreset, state: State, after: float, floor: Layer | None = None) -> float:
     """First whole step after `after` at which the rule can change this record; inf if never."""
     if state.layer is None:

@@ -53,6 +53,7 @@ class LayerRule:
     least_on_entry: lowest importance of a promoted record, well above `demote_below`, so that it does not fall back
         the next day (hysteresis).
     weights: those of recency, relevancy, importance.
+    k: records recalled per query; None: the preset's.
     """
 
     title: str
@@ -63,6 +64,7 @@ class LayerRule:
     demote_below: float | None = None
     least_on_entry: float = 0.0
     weights: tuple[float, float, float] = (1.0, 1.0, 1.0)
+    k: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,7 @@ class MemoryPreset:
 
     source: the paper, or what it is made from.
     births: initial layer and importance by kind of source.
-    k: records recalled per layer and query.
+    k: records recalled per query of each layer that has no k of its own.
     reward_points: importance that one reward adds.
     penalty_points: importance that a cost takes, where rewards are signed.
     purge_recency, purge_importance, purge_retention: values below which a record is purged.
@@ -92,6 +94,8 @@ class MemoryPreset:
     importance_by_layer: True where a layer sets the importance of whatever enters it.
     floor_kinds: kinds that never sink below the layer of their birth.
     duplicate_similarity: cosine from which recalled records count as duplicates; None: never.
+    restated_similarity: cosine from which a reflection says what an earlier one said, which is touched in place of
+        storing it; None: never.
     """
 
     name: str
@@ -112,6 +116,7 @@ class MemoryPreset:
     importance_by_layer: bool = False
     floor_kinds: frozenset[str] = frozenset()
     duplicate_similarity: float | None = None
+    restated_similarity: float | None = None
 
     def rule(self, layer: Layer) -> LayerRule:
         """Constants of a layer. Raises UnknownPreset where the preset has no such layer."""

@@ -18,10 +18,11 @@ from memory import lifecycle
 from memory.errors import EmbedderUnavailable, InvalidRecord, StoreError, TimeOrder, UnknownPreset, UnknownRecord
 from memory.layer_rank import Hit, LayerRanking
 from memory.live_index import LiveIndex, ScoredRecord
-from memory.partition import LayerRows
+from memory.partition import AVAILABLE, LayerRows
 from memory.ports import Embedder, Store, StoreReport
 from memory.presets import MemoryPreset, Ranking, preset_named
 from memory.record import DEFAULT_OWNER, MARKET, Cause, Item, Layer, MemoryRecord, Touch, Vector, record_id
+from memory.restatement import restated
 
 _BATCH = 1_000
 """Texts embedded at once by `reembed`."""
@@ -58,8 +59,9 @@ class LayeredMemory:
     def remember(self, items: Iterable[Item], now: float) -> list[str]:
         """Write new items and return the id of every item, in order; all of them or none.
 
-        An item written before at the same step is skipped, so a repeated day changes nothing. Raises InvalidRecord (an
-        empty text, a vector that is not finite) and UnknownPreset (an unknown kind of source).
+        An item written before at the same step is skipped, so a repeated day changes nothing. A reflection that says
+        what an earlier one said touches that one, whose id is returned. Raises InvalidRecord (an empty text, a vector
+        that is not finite) and UnknownPreset (an unknown kind of source).
         """
         given = list(items)
         ids = [record_id(item, now) for item in given]
@@ -71,16 +73,20 @@ class LayeredMemory:
                     "an answer that failed is not remembered"
                 )
         vectors = self._embed_texts([item.query_text.strip() or item.text for item in fresh.values()])
+        new = [(name, item, vector) for (name, item), vector in zip(fresh.items(), vectors, strict=True)]
+        earlier = {name: record.id for name, item, vector in new if (record := self._restated(item, vector, now))}
         records = [
             self._new_record(name, item, now, vector, self._sequence + n)
-            for n, ((name, item), vector) in enumerate(zip(fresh.items(), vectors, strict=True), 1)
+            for n, (name, item, vector) in enumerate((one for one in new if one[0] not in earlier), 1)
         ]
         if records:
             self._flush()
             self._store.append_records(records)
             self._sequence += len(records)
             self._index.add(records)
-        return ids
+        for name, known in earlier.items():
+            self._touch([known], now, fresh[name].source or name, lambda state: lifecycle.restate(state, float(now)))
+        return [earlier.get(name, name) for name in ids]
 
     def recall(
         self,
@@ -115,7 +121,8 @@ class LayeredMemory:
         for layer in self.preset.layers:
             parts = index.partitions(owner, (symbol, MARKET), layer)
             ranking = LayerRanking(LayerRows(self.preset, layer, now, parts, kinds), vectors)
-            recalled[layer] = ranking.ranked(tuple(texts) or ("",), k or self.preset.k, labelled and bool(texts))
+            first = k or self.preset.rule(layer).k or self.preset.k
+            recalled[layer] = ranking.ranked(tuple(texts) or ("",), first, labelled and bool(texts))
         return recalled
 
     def cite(self, ids: Iterable[str], now: float, key: str) -> list[Touch]:
@@ -315,6 +322,22 @@ class LayeredMemory:
                 f"{self.embedder.dimension} numbers each were expected"
             )
         return list(matrix)
+
+    def _restated(self, item: Item, vector: Vector, now: float) -> MemoryRecord | None:
+        """The earlier reflection of the same kind that says what an item says, where both may be recalled by now: what
+        was written with hindsight must not show before its time."""
+        least = self.preset.restated_similarity
+        if least is None or item.seen_until is not None or self.preset.birth(item.kind).layer is not Layer.REFLECTION:
+            return None
+        self._advance(now)
+        earlier = [
+            partition.records[row]
+            for layer in self.preset.layers
+            for partition in self._index.partitions(item.owner, (item.symbol,), layer)
+            for row in np.flatnonzero(partition.alive & (partition.column(AVAILABLE) <= now)).tolist()
+        ]
+        earlier = [record for record in earlier if record.kind == item.kind and record.born_step < now]
+        return restated(item, vector, earlier, self.embedder, least)
 
     def _new_record(self, name: str, item: Item, now: float, vector: Vector, sequence: int) -> MemoryRecord:
         if item.rating is not None and not 0 <= item.rating <= 1:

@@ -42,6 +42,7 @@ class Cause(StrEnum):
     DEMOTED = "demoted"
     PURGED = "purged"
     CITED = "cited"
+    RESTATED = "restated"
     PAID = "paid"
     COST = "cost"
 

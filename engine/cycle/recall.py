@@ -168,12 +168,12 @@ class TradingMemory:
 
     def write(self, items: Iterable[Item], opinions: Sequence[Opinion], step: float) -> None:
         """Write the memories of a session, once it is decided, and note what the opinions rest on."""
-        # Symbols are analysed side by side: the order in which they end is chance.
-        ordered = sorted(items, key=lambda item: (item.symbol, item.owner))
-        self._memory.remember(ordered, step + AFTER)
         for opinion in opinions:
             if opinion.evidence:
                 self._memory.cite(opinion.evidence, step, _key(opinion))
+        # Symbols are analysed side by side: the order in which they end is chance.
+        ordered = sorted(items, key=lambda item: (item.symbol, item.owner))
+        self._memory.remember(ordered, step + AFTER)
 
     def feedback(self, history: TradingHistory, rows: Sequence[Outcome]) -> None:
         """Reward what an opinion cited, once its outcome is known: up where it paid, down where it cost. An abstention

@@ -1,0 +1,64 @@
+"""A review that says what an earlier one said is not remembered twice: the earlier one is touched."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from datetime import UTC, date, datetime
+
+import pytest
+
+from connectors.wiring.services import services
+from engine import places
+from engine.app.backtest import run_backtest
+from engine.app.stored_memory import memory_of_run
+from engine.config import Config
+from engine.domain.run import RunSpec
+from engine.journal.reader import JournalReader
+from memory.record import Cause
+
+SPEC = RunSpec(
+    symbols=("ORVL",),
+    first=date(2024, 4, 1),
+    last=date(2024, 4, 30),
+    warm_up_from=date(2024, 3, 18),
+    preset="finmem",
+    model="offline",
+    run="reviews",
+)
+
+
+class Noon:
+    def now(self) -> datetime:
+        return datetime(2024, 6, 3, 12, tzinfo=UTC)
+
+
+def test_repeated_reviews_are_stored_once(paperdesk_home: object) -> None:
+    run_backtest(services(Config(), Noon()), SPEC)
+    with JournalReader(places.run_journal("reviews")) as reader:
+        recalled = [reader.recalled(made.key) for made in reader.decisions("reviews")]
+        kept = memory_of_run(services(Config()), reader.run("reviews"))
+    with kept.opened() as memory:
+        reviews = [record for record in memory.records() if record.kind == "extended-reflection"]
+        again = [t for record in reviews for t in memory.lifeline(record.id) if t.cause is Cause.RESTATED]
+    sessions = kept.calendar.sessions(date(2024, 3, 18), SPEC.last)
+
+    assert len({record.text for record in reviews}) == len(reviews) < len(again)
+    # One review a session, but for the first, which had no past: stored, or said again.
+    assert len(reviews) + len(again) == len(sessions) - 1
+    assert {touch.key.split(" of ")[0] for touch in again} == {"extended-reflection"}
+    assert len({touch.key for touch in again}) == len(again)
+    for together in recalled:
+        texts = Counter(one.memory.text for one in together if one.memory.kind == "extended-reflection")
+        assert set(texts.values()) <= {1}
+
+
+@pytest.mark.parametrize("preset", ["finmem-code", "investorbench-code"])
+def test_the_programs_presets_run(paperdesk_home: object, preset: str) -> None:
+    done = run_backtest(services(Config(), Noon()), replace(SPEC, preset=preset, last=date(2024, 4, 12), run="program"))
+    assert done.result.test.decisions
+    with JournalReader(places.run_journal("program")) as reader:
+        kept = memory_of_run(services(Config()), reader.run("program"))
+    with kept.opened() as memory:
+        reviews = [record.text for record in memory.records() if record.kind == "extended-reflection"]
+    assert (len(set(reviews)) < len(reviews)) == (preset == "finmem-code")
