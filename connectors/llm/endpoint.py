@@ -26,6 +26,8 @@ _SPENT = re.compile(r"insufficient_quota|billing_|credit balance|insufficient cr
 _TOO_LONG = re.compile(
     r"(prompt|input|request) is too long|context (length|window|size)|too many tokens", re.IGNORECASE
 )
+_PICTURE = re.compile(r"image|vision|picture|multi-?modal", re.IGNORECASE)
+_STREAM = re.compile(r"\bstream(ed|ing)?\b", re.IGNORECASE)
 _TRANSPORT_TIMEOUTS = frozenset({"APITimeoutError", "ConnectTimeout", "ReadTimeout", "WriteTimeout", "PoolTimeout"})
 _BROKEN_BODY = (AttributeError, TypeError, KeyError, IndexError, ValueError)
 """Exceptions of the packages for an unexpected body.
@@ -51,6 +53,20 @@ def names_parameter(error: Exception, *names: str) -> bool:
         return False
     text = f"{getattr(error, 'param', None) or ''} {error}"
     return any(name in text for name in names)
+
+
+def refuses_image(error: Exception) -> bool:
+    """True where an endpoint refuses a request because of its pictures; local servers may say so with 500."""
+    status = status_of(error)
+    if status in {500, 501}:
+        return bool(_PICTURE.search(str(error))) and "support" in str(error)
+    return status in {400, 404, 415, 422} and bool(_PICTURE.search(str(error)))
+
+
+def refuses_stream(error: Exception) -> bool:
+    """True where an endpoint refuses a request because its answer should be streamed."""
+    text = f"{getattr(error, 'param', None) or ''} {error}"
+    return status_of(error) in {400, 404, 405, 422, 501} and bool(_STREAM.search(text))
 
 
 def failure_of(error: Exception, deadline: float, secret: str = "") -> ModelFailure:

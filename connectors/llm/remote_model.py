@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any, Literal
 
 from connectors.llm.answer_json import NotAnAnswer, parse_answer
-from connectors.llm.endpoint import Endpoint, one_line
+from connectors.llm.endpoint import Endpoint, one_line, refuses_image, refuses_stream, status_of
 from connectors.llm.gate import CallFailed
 from connectors.llm.paid_results import request_hash
 from engine.domain.chart import ChartSpec
@@ -25,6 +25,8 @@ from engine.domain.model_price import PriceTable
 from engine.errors import ConfigError
 from engine.ports import ChartPainter
 
+_LARGER = 4
+"""Factor of the token limit when an answer was cut at it."""
 _LONGEST_ANSWER = 100_000
 """Characters that are read and stored of an answer: the longest of the schemas take about half of them."""
 
@@ -48,11 +50,28 @@ class Reply:
     cache_write_tokens: int
 
 
+class _ImageRefused(Exception):
+    """A refusal of the pictures in a request."""
+
+
+def without_images(spec: str, digest: str) -> ModelResult:
+    """The result of a question with pictures to a model that takes none."""
+    return ModelResult(
+        model=spec,
+        failure=ModelFailure(FailureKind.NO_IMAGES, "the question has pictures"),
+        request_hash=digest,
+        notes=(f"figures in place of the image: {spec} takes no images",),
+    )
+
+
 class RemoteModel(ABC):
     """A LanguageModel behind an address. One instance belongs to one event loop.
 
-    Subclasses put requests to their vendor's package.
+    Subclasses put requests to their vendor's package. Refused pictures and streams are not tried a second time.
     """
+
+    _takes_images = True
+    _streams = True
 
     def __init__(self, model: str, endpoint: Endpoint, prices: PriceTable, painter: ChartPainter | None = None) -> None:
         """Connect nothing yet; without a painter the model is shown no charts."""
@@ -79,6 +98,8 @@ class RemoteModel(ABC):
         painter_version = None if self._painter is None else self._painter.version
         digest = request_hash(self._endpoint.provider, self.model, request, painter_version)
         notes: list[str] = []
+        if not self._takes_images and any(message.charts for message in request.messages):
+            return without_images(self.spec, digest)
         images = await self._paint(request, notes)
         async with self._endpoint.limiter.slot():
             started = time.perf_counter()
@@ -88,6 +109,8 @@ class RemoteModel(ABC):
                 answer, failure = _read(reply)
             except CallFailed as error:
                 reply, answer, failure = None, None, error.failure
+            except _ImageRefused:
+                return without_images(self.spec, digest)
             latency = time.perf_counter() - started
         result = ModelResult(
             model=self.spec,
@@ -145,7 +168,26 @@ class RemoteModel(ABC):
                 if self._client is None:
                     self._client = await asyncio.to_thread(self._make_client)
             async with asyncio.timeout(timeout):
-                return await self._ask(request, images, on_delta, notes, timeout)
+                return await self._ask_whole(request, images, on_delta, notes, timeout)
+
+    async def _ask_whole(
+        self, request: ModelRequest, images: Images, on_delta: OnDelta | None, notes: list[str], timeout: float
+    ) -> Reply:
+        """Ask, and once more with a larger limit where the answer was cut."""
+        reply = await self._ask(request, images, on_delta, notes, timeout)
+        if reply.ending != "cut off":
+            return reply
+        limit = _LARGER * request.settings.max_output_tokens
+        larger = replace(request, settings=replace(request.settings, max_output_tokens=limit))
+        try:
+            again = await self._send(self._parameters(larger, images, []), timeout, on_delta)
+        except Exception as error:
+            if status_of(error) not in {400, 422}:
+                raise
+            return reply  # the endpoint allows no larger limit
+        notes.append(f"cut at {reply.usage.output_tokens} tokens, asked once more with {limit} tokens for the answer")
+        written = reply.cache_write_tokens + again.cache_write_tokens
+        return replace(again, usage=reply.usage + again.usage, cache_write_tokens=written)
 
     async def _ask(
         self, request: ModelRequest, images: Images, on_delta: OnDelta | None, notes: list[str], timeout: float
@@ -154,16 +196,29 @@ class RemoteModel(ABC):
             call_notes: list[str] = []
             parameters = self._parameters(request, images, call_notes)
             try:
-                if on_delta is None:
-                    reply = await self._complete(parameters, timeout)
-                else:
-                    reply = await self._stream(parameters, timeout, on_delta)
+                reply = await self._send(parameters, timeout, on_delta)
             except Exception as error:
-                if not self._leave_out(error, parameters):
+                if self._leave_out(error, parameters):
+                    continue
+                if images and refuses_image(error):
+                    self._takes_images = False
+                    raise _ImageRefused from error
+                if on_delta is None or not self._streams or not refuses_stream(error):
                     raise
+                self._streams = False
                 continue
             notes.extend(call_notes)
             return reply
+
+    async def _send(self, parameters: dict[str, Any], timeout: float, on_delta: OnDelta | None) -> Reply:
+        """Call once, streamed where there is a receiver and the model is not known to refuse it."""
+        if on_delta is None:
+            return await self._complete(parameters, timeout)
+        if self._streams:
+            return await self._stream(parameters, timeout, on_delta)
+        reply = await self._complete(parameters, timeout)
+        on_delta(reply.text)
+        return reply
 
     async def _paint(self, request: ModelRequest, notes: list[str]) -> Images:
         charts = [chart for message in request.messages for chart in message.charts]

@@ -9,7 +9,7 @@ from decimal import Decimal
 from functools import partial
 
 from connectors.llm.paid_results import AnswerStore, request_hash
-from connectors.llm.remote_model import RemoteModel
+from connectors.llm.remote_model import RemoteModel, without_images
 from engine.domain.model_call import FailureKind, ModelRequest, ModelResult
 from engine.domain.model_spec import ModelSpec, ReplayMode
 from engine.errors import ConfigError, MissingData
@@ -50,7 +50,8 @@ class ReplayModel:
     async def answer(self, request: ModelRequest, on_delta: Callable[[str], None] | None = None) -> ModelResult:
         """The recorded answer, else the inner model's, which is then recorded if it is complete.
 
-        Raises MissingData for an unrecorded question in replay-only mode.
+        In replay-only mode an unrecorded question with charts has the result of a model that takes none, which was
+        asked about their figures. Raises MissingData for any other unrecorded question in that mode.
         """
         digest = request_hash(self.provider, self.model, request, self.painter_version)
         if self.mode is not ReplayMode.LIVE:
@@ -60,6 +61,8 @@ class ReplayModel:
                     on_delta(recorded.text)
                 return replace(recorded, cached=True, cost=Decimal(0), latency=0.0)
         if self.mode is ReplayMode.REPLAY_ONLY or self.inner is None:
+            if any(message.charts for message in request.messages):
+                return without_images(self.spec, digest)
             raise MissingData(
                 f"no answer of {self.spec} is recorded for {request.purpose} of {request.symbol} "
                 f"on {request.session}; run once with the model itself to record it"

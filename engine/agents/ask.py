@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from datetime import date
 from functools import cache
 from typing import Any, Generic, Literal
@@ -133,7 +133,8 @@ class Asker:
 
     async def ask(self, agent: Agent[V, A], view: V) -> Reply[A]:
         """Ask once, and once more with the complaint where the answer was malformed or broke a rule. Then the agent
-        abstains, as it does at once where the model refused or its answer was cut off.
+        abstains, as it does at once where the model refused or its answer was cut off. A model that refuses pictures is
+        asked about their figures.
 
         Raises TryAgainLater and ConfigError where no answer could be had (`check_had`), and what the model raises.
         """
@@ -149,8 +150,12 @@ class Asker:
         question = render(agent.prompt, view, answer, model.sees)
         messages = question.messages
         for attempt in (1, 2):
-            request = self._request(key, question.system, messages, agent, view)
-            result = await model.answer(request, lambda text: self.on_delta(key, text))
+            result = await self._answer(key, question.system, messages, agent, view)
+            if result.failure is not None and result.failure.kind is FailureKind.NO_IMAGES:
+                question, refused = render(agent.prompt, view, answer, False), result.notes
+                messages = question.messages + messages[1:]
+                result = await self._answer(key, question.system, messages, agent, view)
+                result = replace(result, notes=refused + result.notes)
             check_had(result, key)
             checked, complaint = _checked(result, answer, view)
             retry = checked is None and attempt == 1 and _may_be_repaired(result)
@@ -176,6 +181,12 @@ class Asker:
                 break
             messages += render_complaint(result.text, complaint)
         return Reply(checked, complaint, result, attempt, question.text)
+
+    async def _answer(
+        self, key: QuestionKey, system: str, messages: tuple[Message, ...], agent: Agent[V, A], view: V
+    ) -> ModelResult:
+        request = self._request(key, system, messages, agent, view)
+        return await self.model_of(key.agent).answer(request, lambda text: self.on_delta(key, text))
 
     def _request(
         self, key: QuestionKey, system: str, messages: tuple[Message, ...], agent: Agent[V, A], view: V

@@ -117,6 +117,8 @@ class FailureKind(StrEnum):
     CUT_OFF = "cut off"
     MALFORMED = "malformed"
     NOT_CONFIGURED = "not configured"
+    NO_IMAGES = "takes no images"
+    """The question is asked once more, with figures in place of the picture."""
     TOO_LONG = "too long"
 
 

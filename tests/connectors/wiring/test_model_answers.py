@@ -18,7 +18,7 @@ from engine.domain.decision import Action
 from engine.domain.run import DataSpec, RunSpec
 from engine.journal.entries import AnswerEntry
 from engine.journal.reader import JournalReader
-from tests.servers.fake_llm_server import FakeLLMServer, Say, Turn, fake_llm_server
+from tests.servers.fake_llm_server import Fail, FakeLLMServer, Say, Turn, fake_llm_server
 
 SPEC = RunSpec(
     symbols=("ORVL",),
@@ -125,3 +125,72 @@ def test_a_bad_answer_is_quoted_back_in_part_and_stored_up_to_a_limit(server: Fa
     asked = len(server.requests)
     assert backtest(config(server), "again", model="replay")[1] == actions
     assert len(server.requests) == asked
+
+
+def cut_below(limit: int) -> Answering:
+    """Decisions cut at the token limit, up to a limit."""
+
+    def answering(schema: str, body: dict[str, Any]) -> Turn | None:
+        short = schema == "TradeAnswer" and body.get("max_tokens", 0) < limit
+        return Say(text='{"symbol": "OR', ending="cut off", tokens_out=8192) if short else None
+
+    return answering
+
+
+def test_an_answer_cut_at_the_limit_is_asked_once_more_with_a_larger_one(server: FakeLLMServer) -> None:
+    answer_by(server, cut_below(10_000))
+    entries, actions = backtest(config(server), "cut")
+
+    decisions = of(entries, "decision")
+    assert actions == [Action.BUY] * 3
+    assert [entry.outcome for entry in decisions] == ["answered"] * 3
+    assert all("asked once more with 32768 tokens" in "".join(entry.result.notes) for entry in decisions)
+    # Both calls are paid for.
+    assert {entry.result.usage.output_tokens for entry in decisions} == {8192 + 20}
+    asked = len(server.requests)
+    assert backtest(config(server), "cut-again", model="replay")[1] == actions
+    assert len(server.requests) == asked
+
+
+@pytest.mark.parametrize("larger", [Say(text="{", ending="cut off"), Fail(400, "max_tokens is too large")])
+def test_an_answer_that_is_cut_twice_is_an_abstention(server: FakeLLMServer, larger: Turn) -> None:
+    cut = cut_below(10_000)
+    answer_by(server, lambda schema, body: cut(schema, body) or (larger if schema == "TradeAnswer" else None))
+    entries, actions = backtest(config(server), "cut-twice")
+
+    assert actions == [Action.ABSTAIN] * 3
+    assert [entry.reason.partition(":")[0] for entry in of(entries, "decision")] == ["cut off"] * 3
+    sent = [body["max_tokens"] for body in server.requests if body["response_format"]["json_schema"]["name"][0] == "T"]
+    assert sent == [8192, 32768] * 3
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        Fail(400, "Invalid content type. image_url is only supported by certain models."),
+        Fail(500, "image input is not supported - hint: you may need to provide the mmproj"),
+    ],
+)
+def test_a_refused_picture_falls_back_to_the_table_once(server: FakeLLMServer, refusal: Fail) -> None:
+    answer_by(server, lambda schema, body: refusal if "image_url" in json.dumps(body["messages"]) else None)
+    entries, actions = backtest(config(server, vision=True), "blind")
+
+    chart = of(entries, "chart")
+    assert actions == [Action.BUY] * 3
+    assert [(entry.outcome, entry.seen) for entry in chart] == [("answered", False)] * 3
+    assert all("<<<table" in entry.messages[0].text for entry in chart)
+    assert all("takes no images" in "".join(entry.result.notes) for entry in chart)
+    assert sum("image_url" in json.dumps(body["messages"]) for body in server.requests) == 1
+    asked = len(server.requests)
+    assert backtest(config(server, vision=True), "blind-again", model="replay")[1] == actions
+    assert len(server.requests) == asked
+
+
+def test_a_refused_stream_falls_back_to_a_plain_call_once(server: FakeLLMServer) -> None:
+    refusal = Fail(400, "Your organization must be verified to stream this model.", param="stream")
+    answer_by(server, lambda schema, body: refusal if body.get("stream") else None)
+    entries, actions = backtest(config(server), "plain")
+
+    assert actions == [Action.BUY] * 3
+    assert {entry.outcome for entry in entries} == {"answered"}
+    assert sum(bool(body.get("stream")) for body in server.requests) == 1
