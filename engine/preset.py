@@ -112,6 +112,8 @@ class Preset(settings.Frozen):
             raise ValueError(f"quorum {self.quorum} is above the number of owners, {len(self.owners)}")
         if self.combine == "books" and self.quorum > 1:
             raise ValueError("a quorum belongs to vote and weighted: with books each owner decides alone")
+        if self.combine == "books" and len(self.owners) > 1 and self.sizing.allow_short:
+            raise ValueError("sizing.allow_short needs one book: combine is books, and owners' books hold no shorts")
         if self.combine != "books" and len(self.owners) > 1 and DESK in self.owners:
             raise ValueError(f"the owner {DESK} is the one of combined decisions: name an owner of several otherwise")
         return self

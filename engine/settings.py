@@ -40,7 +40,10 @@ class Sizing(Frozen):
     cash_floor: Decimal = Field(Decimal("0.10"), ge=0, le=1)
     """The fraction of the portfolio's value that stays cash, checked when deciding."""
     allow_short: bool = False
-    """Permission to sell more than is held."""
+    """Permission to sell more than is held, until short positions are worth the equity."""
+    borrow_rate: Decimal = Field(Decimal("0.03"), ge=0, le=10)
+    """The yearly cost of shares that are sold short, as a fraction of their value, booked at each open of the simulated
+    market."""
     gain_over_cost: Decimal = Decimal("0.05")
     """The gain over average cost from which the rule `gain over 5 %` may be named."""
     gains_in_a_row: int = Field(3, ge=0)

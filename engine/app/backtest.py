@@ -176,7 +176,7 @@ class AgentRun:
             market=market,
             clock=clock,
             cycle=Cycle(self.preset, asker, market.calendars, self.publish, memory),
-            rules=replace(rules, allow_short=rules.allow_short and self.preset.sizing.allow_short),
+            rules=rules,
             cash=cash,
             publish=self.publish,
             recorder=recorder,

@@ -106,7 +106,8 @@ def _faults(spec: RunSpec, now: datetime) -> Iterator[tuple[object, str]]:
 
 def with_costs(spec: RunSpec, config: Config) -> tuple[ExecutionRules, Decimal]:
     """The rules and the starting cash of a run: the configuration's under the desk's own convention, the paper's
-    under a paper's, each overridden by the run's own."""
+    under a paper's, each overridden by the run's own. A preset says whether its agents sell short, and what that
+    costs."""
     known = convention(spec.convention)
     if known.name == "desk":
         own = config.execution
@@ -123,7 +124,10 @@ def with_costs(spec: RunSpec, config: Config) -> tuple[ExecutionRules, Decimal]:
                 fractional=own.fractional,
             ),
         )
-    return execution_rules(spec, known), known.starting_cash if spec.cash is None else spec.cash
+    rules, preset = execution_rules(spec, known), preset_of(spec)
+    if preset is not None:
+        rules = replace(rules, allow_short=preset.sizing.allow_short, borrow_rate=preset.sizing.borrow_rate)
+    return rules, known.starting_cash if spec.cash is None else spec.cash
 
 
 _FILES = (".txt", ".md")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 from engine.agents import intelligence as agents
@@ -24,20 +25,28 @@ from engine.user_code import failures_of
 
 def position(turn: Turn, symbol: Symbol, owner: str, bars: PriceHistory) -> PositionContext:
     """An owner's position in a symbol and its free cash: of its own book where it keeps one, else the desk's."""
-    portfolio, reserved, value = turn.portfolio, turn.reserved, turn.value
+    portfolio, reserved, value, shorts = turn.portfolio, turn.reserved, turn.value, _shorts(turn)
     if owner in turn.books:
         portfolio = turn.books[owner]
         reserved = turn.open_orders[owner].cash if owner in turn.open_orders else ZERO
-        value = portfolio.value({held: turn.price(held) for held in portfolio.positions})
+        value, shorts = portfolio.value({held: turn.price(held) for held in portfolio.positions}), ZERO
     held = portfolio.positions.get(symbol)
     return PositionContext(
         shares=ZERO if held is None else held.quantity,
         price=turn.price(symbol) if len(bars) else ZERO,
         average_cost=ZERO if held is None else held.average_cost,
-        cash=portfolio.cash - reserved,
+        cash=portfolio.cash - reserved - shorts,
         value=value,
         gains_in_a_row=_rising_closes(bars),
+        shorts=shorts,
     )
+
+
+def _shorts(turn: Turn) -> Decimal:
+    """The value of the shares that are sold short in the desk's one book, or that its open sales may sell short."""
+    symbols = turn.portfolio.positions.keys() | turn.queued.keys()
+    short = {symbol: turn.queued.get(symbol, ZERO) - turn.portfolio.quantity(symbol) for symbol in symbols}
+    return sum((shares * turn.price(symbol) for symbol, shares in short.items() if shares > 0), ZERO)
 
 
 async def news(context: StepContext) -> Finding[agents.NewsDigest]:

@@ -35,6 +35,7 @@ class ExecutionRules:
     commission_rate: fraction of the amount.
     commission_per_order, commission_per_share: in the quote currency.
     volume_cap: the largest fraction of a bar's volume for one order; None: no cap.
+    borrow_rate: yearly cost of shares that are sold short, as a fraction of their value.
     money_step: the unit to which amounts are rounded, in the quote currency.
     """
 
@@ -46,4 +47,5 @@ class ExecutionRules:
     volume_cap: Decimal | None = None
     fractional: bool = True
     allow_short: bool = False
+    borrow_rate: Decimal = Decimal(0)
     money_step: Decimal = CENT

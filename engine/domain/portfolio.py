@@ -58,6 +58,11 @@ class Portfolio:
             total = EXACT.fma(position.quantity, prices[symbol], total)
         return self.money(total)
 
+    def short_value(self, prices: Mapping[Symbol, Decimal]) -> Decimal:
+        """Value of the shares that are sold short at given prices, above zero where there are any."""
+        short = [(symbol, held.quantity) for symbol, held in self.positions.items() if held.quantity < 0]
+        return self.money(sum((EXACT.multiply(-quantity, prices[symbol]) for symbol, quantity in short), ZERO))
+
     def value(self, prices: Mapping[Symbol, Decimal]) -> Decimal:
         """Cash plus positions at given prices."""
         return self.cash + self.market_value(prices)
@@ -123,9 +128,11 @@ class PositionContext:
     shares: held, negative when short.
     price: of the moment, or the last close.
     average_cost: per share; zero where nothing is held.
-    cash: net of what open buys may still take.
+    cash: net of what open buys may still take, and of the value of short positions, whose proceeds are no money to
+        spend.
     value: of the whole book.
     gains_in_a_row: sessions in a row, up to the last, that closed higher.
+    shorts: value of all shares of the book that are sold short, or that open sales may sell short.
     """
 
     shares: Decimal
@@ -134,6 +141,7 @@ class PositionContext:
     cash: Decimal
     value: Decimal
     gains_in_a_row: int = 0
+    shorts: Decimal = ZERO
 
     @property
     def cash_fraction(self) -> Decimal:

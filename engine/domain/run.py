@@ -134,8 +134,8 @@ class CashFlow:
     """Cash, or shares, that moved without a trade. A position that stopped trading is sold, so it is a fill.
 
     symbol: empty where the flow concerns the whole account.
-    kind: `dividend` or `cash in lieu` (of the part of a share that a split left); in an account at a broker also
-        `split`, `fee`, `interest`, `transfer`, `rounding` or `other`.
+    kind: `dividend`, `cash in lieu` (of the part of a share that a split left) or `borrow cost` (of shares that were
+        sold short); in an account at a broker also `split`, `fee`, `interest`, `transfer`, `rounding` or `other`.
     amount: the signed change of cash, in the quote currency.
     quantity: the signed change of shares, by a split.
     description: the broker's, empty on the simulated market.

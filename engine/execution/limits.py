@@ -53,23 +53,26 @@ def size(proposal: Proposal, position: PositionContext, sizing: Sizing) -> Sized
 
 
 def _whole(proposal: Proposal, position: PositionContext, sizing: Sizing) -> Sized:
-    """The trade of all cash above the floor or of all shares. Where the proposal names another size, that is told.
-    Source: FinAgent §4.4 [A10]."""
+    """The trade of all cash above the floor or of all shares; what is short is bought back first, and a short sale is
+    worth the equity. Where the proposal names another size, that is told. Source: FinAgent §4.4 [A10]."""
     buys, asked = proposal.action is Action.BUY, Decimal(proposal.size)
-    if buys:
+    if position.shares < 0 if buys else position.shares > 0:
+        all_of_it = _percent(abs(position.shares) * position.price, position.value)
+        reason = "a purchase takes back all that is short" if buys else "a sale takes all shares"
+    elif buys:
         all_of_it = _percent(max(ZERO, position.cash - sizing.cash_floor * position.value), position.value)
+        reason = "a purchase takes all cash above the floor"
     else:
-        all_of_it = HUNDRED if sizing.allow_short else _percent(position.shares * position.price, position.value)
+        all_of_it, reason = HUNDRED, "a short sale is worth the equity"
     if asked in (ZERO, all_of_it):
         return Sized(proposal.action, all_of_it)
-    reason = "a purchase takes all cash above the floor" if buys else "a sale takes all shares"
     return Sized(proposal.action, all_of_it, (Cut("whole", asked, all_of_it, reason),))
 
 
 def _violation(action: Action, rule: SizingRule | None, band: Band, position: PositionContext, sizing: Sizing) -> str:
     if action is Action.SELL and position.shares <= 0 and not sizing.allow_short:
         return "nothing is held to be sold"
-    if band.cash_above is not None and position.cash_fraction <= band.cash_above:
+    if band.cash_above is not None and position.shares >= 0 and position.cash_fraction <= band.cash_above:
         return f"cash is {position.cash_fraction:.2%} of the portfolio and has to be above {band.cash_above:.0%}"
     if rule is SizingRule.GAIN_OVER_COST and position.unrealized_fraction <= sizing.gain_over_cost:
         gain = f"{position.unrealized_fraction:.2%}"
@@ -163,19 +166,23 @@ def limit(
     """Turn sized proposals into orders, one by one in the order given; the results by symbol and book.
 
     `taken` is cash that orders of the same batch have taken already, by book. A buy takes at most what is above the
-    floor, of its book and of the desk, and nothing where that is less than SMALLEST_SIZE; a sale takes at most what its
-    book holds. HOLD and ABSTAIN give no entry.
+    floor, of its book and of the desk, and nothing where that is less than SMALLEST_SIZE; one in a symbol that is sold
+    short buys back at most what is short, whatever the floor. A sale takes at most what its book holds; where the
+    preset sells short, until all short positions together are worth the book. HOLD and ABSTAIN give no entry.
     """
     results: dict[tuple[Symbol, str], Approved | Refused] = {}
-    spent = dict(taken)
+    spent, shorted = dict(taken), ZERO
     for request in requests:
         result: Approved | Refused
-        if request.sized.action is Action.BUY:
+        if request.sized.action is Action.BUY and request.position.shares < 0:
+            result = _cover(batch, request)
+        elif request.sized.action is Action.BUY:
             result = _buy(batch, request, spent)
             if isinstance(result, Approved):
                 spent[request.book] = spent.get(request.book, ZERO) + cost(result.order, request.position.price)
         elif request.sized.action is Action.SELL:
-            result = _sell(batch, request)
+            result = _sell(batch, request, shorted)
+            shorted += _newly_short(request, result)
         else:
             continue
         results[request.symbol, request.book] = result
@@ -239,23 +246,70 @@ def _buy_whole(
     return Approved(_order(batch, request, Side.BUY, quantity=quantity), size, whole)
 
 
-def _sell(batch: Batch, request: Request) -> Approved | Refused:
+def _cover(batch: Batch, request: Request) -> Approved | Refused:
+    """Buy back shares that are sold short: it frees the cash that it takes, so no floor counts."""
     asked, position = request.sized.size, request.position
-    wanted = position.value * asked / HUNDRED / position.price
-    if batch.sizing.whole and not batch.sizing.allow_short:
-        wanted = position.shares
-    free = position.shares - request.queued
-    quantity = wanted if batch.sizing.allow_short else min(wanted, free)
-    quantity = quantity.quantize(ONE if request.symbol in batch.whole_shares else SHARE_STEP, ROUND_DOWN)
+    short = -position.shares
+    wanted = short if batch.sizing.whole else position.value * asked / HUNDRED / position.price
+    quantity = _in_steps(batch, request, _whole_or(min(wanted, short), short, position.price))
     if quantity <= 0:
-        return Refused((Cut("holding", asked, ZERO, "nothing is held that could be sold"),))
+        return Refused((Cut("short", asked, ZERO, "it comes to no share that could be bought back"),))
     cuts: tuple[Cut, ...] = ()
     allowed = asked
-    if wanted > quantity and not batch.sizing.allow_short and free < wanted:
+    if short < wanted:
         allowed = _percent(quantity * position.price, position.value)
-        sold = "the whole" if quantity == free else quantity
-        cuts = (Cut("holding", asked, allowed, f"{free.normalize():f} shares are held, {sold} of it is sold"),)
+        cuts = (Cut("short", asked, allowed, f"{short.normalize():f} shares are short, and no more is bought back"),)
+    return Approved(_order(batch, request, Side.BUY, quantity=quantity), allowed, cuts)
+
+
+def _sell(batch: Batch, request: Request, shorted: Decimal) -> Approved | Refused:
+    """Sell what is held; `shorted` is the value that the batch has sold short before."""
+    asked, position, sizing = request.sized.size, request.position, batch.sizing
+    closes = sizing.whole and position.shares > 0
+    wanted = position.shares if closes else position.value * asked / HUNDRED / position.price
+    most = held = max(position.shares - request.queued, ZERO)
+    if sizing.allow_short and not closes:
+        most += max(position.value - position.shorts - shorted, ZERO) / position.price
+    quantity = _in_steps(batch, request, _whole_or(min(wanted, most), held, position.price))
+    if quantity <= 0:
+        return Refused((_sale_cut(request, ZERO, quantity, held, shorts=sizing.allow_short),))
+    cuts: tuple[Cut, ...] = ()
+    allowed = asked
+    if most < wanted:
+        allowed = _percent(quantity * position.price, position.value)
+        cuts = (_sale_cut(request, allowed, quantity, held, shorts=most > held),)
     return Approved(_order(batch, request, Side.SELL, quantity=quantity), allowed, cuts)
+
+
+def _sale_cut(request: Request, allowed: Decimal, quantity: Decimal, held: Decimal, *, shorts: bool) -> Cut:
+    """The cut of a sale; `shorts` where it is the limit of short positions that cuts it, not what is held."""
+    position, reason = request.position, "nothing is held that could be sold"
+    if shorts:
+        reason = (
+            f"short positions may be worth no more than the equity, {position.value:.2f}, and are worth "
+            f"{position.shorts:.2f} before this batch"
+        )
+    elif quantity > 0:
+        sold = "the whole" if quantity == held else quantity
+        reason = f"{held.normalize():f} shares are held, {sold} of it is sold"
+    return Cut("short" if shorts else "holding", request.sized.size, allowed, reason)
+
+
+def _newly_short(request: Request, result: Approved | Refused) -> Decimal:
+    """The value that a sale sells short beyond what is held."""
+    if isinstance(result, Refused):
+        return ZERO
+    held = max(request.position.shares - request.queued, ZERO)
+    return max((result.order.quantity or ZERO) - held, ZERO) * request.position.price
+
+
+def _whole_or(quantity: Decimal, whole: Decimal, price: Decimal) -> Decimal:
+    """The whole position where a quantity would leave of it, or go beyond it by, less than can be traded."""
+    return whole if abs(whole - quantity) * price < SMALLEST_ORDER else quantity
+
+
+def _in_steps(batch: Batch, request: Request, quantity: Decimal) -> Decimal:
+    return quantity.quantize(ONE if request.symbol in batch.whole_shares else SHARE_STEP, ROUND_DOWN)
 
 
 def _percent(part: Decimal, whole: Decimal) -> Decimal:

@@ -117,8 +117,10 @@ class Submission(OrderRoute):
         """Send what was not sent yet. Raises TryAgainLater where it stays unknown whether an order arrived: it is
         looked up again by the next run."""
         portfolio = self.venue.portfolio
-        value = portfolio.value({symbol: price(symbol) for symbol in portfolio.positions})
-        bounds = _Bounds(price, value * self.cash_floor, until)
+        prices = {symbol: price(symbol) for symbol in portfolio.positions}
+        # What short positions brought has to be there to buy them back.
+        floor = portfolio.value(prices) * self.cash_floor + portfolio.short_value(prices)
+        bounds = _Bounds(price, floor, until)
         submitted: list[Order] = []
         waiting: list[Order] = []
         stopped: Halted | None = None
@@ -214,6 +216,8 @@ class Submission(OrderRoute):
     async def _shortfall(self, order: Order, bounds: _Bounds) -> str:
         """The cash or shares that the account lacks for an order beside what is open there; empty where nothing."""
         power = await self.venue.refresh()
+        if order.side is Side.BUY and power.held.get(order.symbol, ZERO) < 0:
+            return ""
         if order.side is Side.BUY:
             left = power.cash - power.reserved - cost(order, bounds.price(order.symbol))
             if left < bounds.floor:

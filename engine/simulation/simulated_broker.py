@@ -1,8 +1,9 @@
 """A market that has already happened, as a broker: orders fill at its prices, by its rules, in exact books.
 
-A session's life: orders decided after the close of t are submitted; `open_session` applies corporate actions with
-their ex-date and fills at the open; `close_session` fills at the close where the rules say so, sells what stopped
-trading for good, and marks the book. Nothing here waits: what drives it decides when a session passes.
+A session's life: orders decided after the close of t are submitted; `open_session` books what shorts cost overnight,
+applies corporate actions with their ex-date, buys back shorts that the book can no longer carry, and fills at the open;
+`close_session` fills at the close where the rules say so, sells what stopped trading for good, and marks the book.
+Nothing here waits: what drives it decides when a session passes.
 """
 
 from __future__ import annotations
@@ -26,6 +27,10 @@ DIVIDEND = "dividend"
 CASH_IN_LIEU = "cash in lieu"
 STOPPED_TRADING = "stopped trading, sold at the last close"
 """The reason of the fill that closes a position whose symbol stops trading inside the window."""
+BORROW_COST = "borrow cost"
+FORCED_COVER = "forced cover: at the close before, short positions were worth more than the equity or the cash"
+"""The reason of the fill that buys back a short position which nobody decided to buy back."""
+DAYS_PER_YEAR = 365
 
 Actions = Mapping[Symbol, Sequence[CorporateAction] | None]
 
@@ -77,7 +82,9 @@ class SimulatedBroker:
     rules.
 
     Orders are day orders: one that cannot fill in its session, or fills in part, expires. Cash never goes below
-    zero, except to cover a short position or to pay its dividends.
+    zero, except to cover a short position or to pay its dividends and what it costs to borrow. Short positions that
+    are worth more than the equity at a close, or more than the cash, are bought back at the next open, whatever was
+    decided.
     """
 
     def __init__(
@@ -121,13 +128,9 @@ class SimulatedBroker:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Remarks for a reader: the positions that were sold because their symbol stopped trading."""
-        return tuple(
-            f"{f.symbol} stopped trading: {'bought back' if f.side is Side.BUY else 'sold'} {f.quantity.normalize():f} "
-            f"at the last close, {f.price:f}, on {f.session}"
-            for f in self.fills
-            if f.reason == STOPPED_TRADING
-        )
+        """Remarks for a reader: the positions that were closed because their symbol stopped trading, and the shorts
+        that were bought back because the book could not carry them."""
+        return tuple(_note(fill) for fill in self.fills if fill.reason in (STOPPED_TRADING, FORCED_COVER))
 
     def submit(self, order: Order) -> OrderUpdate:
         """Take an order that is intended or being submitted. An id is taken once: a later order of the same id does
@@ -158,13 +161,17 @@ class SimulatedBroker:
         return self._reported.get(order_id)
 
     def open_session(self, session: date) -> MarketActivity:
-        """Apply corporate actions with an ex-date up to this session, then fill at the open where the rules say so."""
+        """Book what shorts cost since the last close, apply corporate actions with an ex-date up to this session, and
+        buy back shorts that the book cannot carry; then fill at the open where the rules say so."""
         if self._opened is not None or (self._closed is not None and session <= self._closed):
             raise InvariantBroken(f"{session} cannot open: {self._opened or self._closed} comes before it")
         self._updates = []
         fills, flows = len(self.fills), len(self.cash_flows)
+        cannot_carry = self._carry_shorts(session)
         self._apply_actions(session)
         self._opened = session
+        if cannot_carry:
+            self._cover_shorts(session)
         if self._pending and self.rules.fill_at is FillAt.NEXT_OPEN:
             self._fill_pending(session)
         return self._activity_since(fills, flows)
@@ -186,19 +193,54 @@ class SimulatedBroker:
     def _activity_since(self, fills: int, flows: int) -> MarketActivity:
         return MarketActivity(tuple(self.fills[fills:]), tuple(self.cash_flows[flows:]), tuple(self._updates))
 
-    def _marks(self, session: date) -> dict[Symbol, Decimal]:
-        ordinal = session.toordinal()
-        prices: dict[Symbol, Decimal] = {}
-        stopped: list[Symbol] = []
-        for symbol in self._portfolio.positions:
+    def _carry_shorts(self, session: date) -> bool:
+        """Book the borrow cost of short positions since the last close, by their value at it. True where the book could
+        not carry them then: they were worth more than its equity, or more than its cash."""
+        book, closed = self._portfolio, self._closed
+        if closed is None or all(held.quantity > 0 for held in book.positions.values()):
+            return False
+        prices = {symbol: self._last_close(symbol, closed) for symbol in book.positions}
+        part = self.rules.borrow_rate * (session - closed).days / DAYS_PER_YEAR
+        for symbol, held in book.positions.items():
+            cost = book.money(EXACT.multiply(EXACT.multiply(-held.quantity, prices[symbol]), part))
+            if cost > 0:
+                self.cash_flows.append(CashFlow(session=session, symbol=symbol, kind=BORROW_COST, amount=-cost))
+                self._portfolio = replace(self._portfolio, cash=self._portfolio.cash - cost)
+        return book.short_value(prices) > min(book.value(prices), book.cash)
+
+    def _cover_shorts(self, session: date) -> None:
+        """Buy back every short position that trades, at the open; its own orders end, for they were decided on it."""
+        for symbol, held in tuple(self._portfolio.positions.items()):
             tape = self._tapes[symbol]
-            row = tape.seek(ordinal)
-            if row < 0:
-                raise MissingData(f"{symbol} is held on {session} and has no price by then; import earlier ones")
-            prices[symbol] = from_nano(tape.close[row])
-            if row == tape.final_row:
-                stopped.append(symbol)
-        for symbol in stopped:
+            if held.quantity > 0 or not tape.trades(session.toordinal()):
+                continue
+            price = self._model.price(from_nano(tape.open[tape.row]), Side.BUY)
+            self._book(
+                Fill(
+                    order_id=f"cover-{session:%Y%m%d}-{symbol}",
+                    symbol=symbol,
+                    side=Side.BUY,
+                    session=session,
+                    quantity=-held.quantity,
+                    price=price,
+                    fee=self._model.fee(-held.quantity, price),
+                    reason=FORCED_COVER,
+                )
+            )
+            for order in [one for one in self._pending if one.symbol == symbol]:
+                self._pending.remove(order)
+                self._end(order, OrderState.EXPIRED, FORCED_COVER)
+
+    def _last_close(self, symbol: Symbol, session: date) -> Decimal:
+        tape = self._tapes[symbol]
+        row = tape.seek(session.toordinal())
+        if row < 0:
+            raise MissingData(f"{symbol} is held on {session} and has no price by then; import earlier ones")
+        return from_nano(tape.close[row])
+
+    def _marks(self, session: date) -> dict[Symbol, Decimal]:
+        prices = {symbol: self._last_close(symbol, session) for symbol in self._portfolio.positions}
+        for symbol in [symbol for symbol in prices if self._tapes[symbol].row == self._tapes[symbol].final_row]:
             self._sell_for_good(symbol, session, prices.pop(symbol))
         return prices
 
@@ -340,6 +382,13 @@ class SimulatedBroker:
         self._reported[order.id] = update
         self._updates.append(update)
         return update
+
+
+def _note(fill: Fill) -> str:
+    shares = f"{'bought back' if fill.side is Side.BUY else 'sold'} {fill.quantity.normalize():f}"
+    if fill.reason == FORCED_COVER:
+        return f"{fill.symbol}: {shares} at the open, {fill.price:f}, on {fill.session} ({FORCED_COVER})"
+    return f"{fill.symbol} stopped trading: {shares} at the last close, {fill.price:f}, on {fill.session}"
 
 
 def _by_ex_date(actions: Actions) -> list[CorporateAction]:

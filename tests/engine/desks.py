@@ -208,9 +208,10 @@ def cents(amount: Fraction) -> Fraction:
     return Fraction(round(amount * 100), 100)
 
 
-def assert_books_add_up(stretch: Stretch, market: Market, fractional: bool = True) -> None:
+def assert_books_add_up(stretch: Stretch, market: Market, fractional: bool = True, *, shorts: bool = False) -> None:
     """Follows cash and shares from the trades, the cash flows and the splits alone, in fractions: at every close they
-    are the books', and cash plus shares at that close is the value, to the cent."""
+    are the books', and cash plus shares at that close is the value, to the cent. Nothing is held below zero without
+    `shorts`."""
     cash, shares = Fraction(stretch.initial_value), dict.fromkeys(market.histories, Fraction(0))
     fills, flows = list(stretch.fills), list(stretch.cash_flows)
     begun = None
@@ -232,8 +233,8 @@ def assert_books_add_up(stretch: Stretch, market: Market, fractional: bool = Tru
             sign = 1 if fill.side is Side.BUY else -1
             cash -= sign * cents(Fraction(fill.quantity) * Fraction(fill.price)) + Fraction(fill.fee)
             shares[fill.symbol] += sign * Fraction(fill.quantity)
-            assert shares[fill.symbol] >= 0, f"{fill.symbol} was sold short on {day}"
-        assert cash >= 0
+            assert shorts or shares[fill.symbol] >= 0, f"{fill.symbol} was sold short on {day}"
+        assert shorts or cash >= 0
         assert Fraction(point.portfolio.cash) == cash
         assert {s: Fraction(p.quantity) for s, p in point.portfolio.positions.items()} == {
             s: q for s, q in shares.items() if q

@@ -162,11 +162,12 @@ def test_an_ex_date_between_sessions_counts_at_the_next_one() -> None:
 
 def test_a_short_position_pays_the_dividend_even_out_of_no_cash() -> None:
     rules = ExecutionRules(slippage_bp=D(0), allow_short=True)
-    desk = broker(rules, "0", "-4", [CorporateAction("AAA", TUE, ActionKind.DIVIDEND, D("0.50"))])
+    desk = broker(rules, "1", "-4", [CorporateAction("AAA", TUE, ActionKind.DIVIDEND, D("0.50"))])
 
     desk.open_session(TUE)
 
-    assert desk.portfolio.cash == D("-2.00")
+    paid = next(flow.amount for flow in desk.cash_flows if flow.kind == "dividend")
+    assert paid == D("-2.00")
 
 
 def test_a_halted_symbol_expires_the_order_and_keeps_its_last_close() -> None:
