@@ -234,8 +234,11 @@ class Bridge:
         there is none."""
         from engine.reports.documents.trail import latest, why_document
 
+        known = None if self._market is None else self._market.market
+
         def document(records: Records) -> Mapping[str, Any]:
-            return why_document(records, latest(records, wanted) if isinstance(wanted, str) else [wanted])
+            made = latest(records, wanted) if isinstance(wanted, str) else [wanted]
+            return why_document(records, made, market=known)
 
         return await asyncio.to_thread(_read, source, document)
 

@@ -198,15 +198,17 @@ def _outcome(shown: Row) -> Iterator[Line]:
         yield (
             f"  Reward {amounts.percent(outcome['reward'], 3)} of the portfolio by the close of {outcome['session']}, "
             f"{amounts.percent(outcome['cumulative'], 3)} with {shown['symbol']} so far",
-            _ink(outcome["reward"]),
+            _ink(outcome["reward"]) if shown["action"] == "BUY" else "quiet",
         )
     if close is not None:
         yield f"  Close {shown['session']}: {amounts.money(close)}", ""
     for later in shown["closes_since"]:
-        sessions, change = later["sessions"], later["change"]
-        moved = "" if change is None else f"  {amounts.percent(change)}"
+        sessions, result = later["sessions"], later["result"]
+        word = "" if not result else "right " if result > 0 else "wrong "
+        moved = amounts.percent(later["change"] if result is None else result)
         line = f"  {'+' + str(sessions):>3} session{'s' if sessions > 1 else ' '} {later['session']}"
-        yield f"{line}: {amounts.money(later['close'])}{moved}", _ink(change or 0)
+        ink = "quiet" if result is None else _ink(result)
+        yield f"{line}: {amounts.money(later['close'])}  {word}{moved}", ink
 
 
 def _ink(change: float) -> str:

@@ -9,6 +9,7 @@ from contextlib import aclosing, suppress
 from datetime import date, timedelta
 
 from engine.clock import OffsetClock
+from engine.domain.decision import DecisionKey
 from engine.domain.fetched import Fetched
 from engine.domain.macro import MacroSeries
 from engine.domain.market import Symbol, parse_symbol
@@ -17,8 +18,10 @@ from engine.errors import MissingData, PaperdeskError, StaleData
 from engine.journal.reader import JournalReader
 from engine.market.as_of import Market, load_market
 from engine.market.coverage import check_coverage
+from engine.market.point_in_time import MarketAsOf
 from engine.messages.events import Event, Noticed
 from engine.ports import Calendar, Clock, MarketSource, Pause
+from engine.reports.documents.records import Records
 from engine.services import FetchOptions, MarketFetch, Services
 from engine.session.context import run_id
 
@@ -69,6 +72,29 @@ async def load_desk(services: Services, session: date, held: Sequence[Symbol]) -
             first = max(session - HISTORY, min(history.session(0), session))
             check_coverage(history, market.calendars[symbol], first, session)
     return market
+
+
+def known_closes(services: Services, records: Records, key: DecisionKey) -> MarketAsOf | None:
+    """The prices of a decision's symbol up to the last close of the records' books; None where they cannot be had."""
+    reader, symbol = records.required, key.symbol
+    spec = reader.run(key.run).spec
+    last = reader.equity(records.world)[-1].session
+    data, calendar = services.data if spec is None else spec.data, services.calendar_for(symbol)
+
+    async def read() -> Market:
+        source = services.open_source(data, last)
+        return Market(
+            histories={symbol: await source.history(symbol)},
+            actions={symbol: await source.actions(symbol)},
+            news={},
+            filings={},
+            calendars={symbol: calendar},
+        )
+
+    try:
+        return asyncio.run(read()).at(calendar.closes_at(last))
+    except PaperdeskError:
+        return None
 
 
 def held_symbols(reader: JournalReader | None) -> tuple[Symbol, ...]:

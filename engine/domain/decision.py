@@ -24,6 +24,10 @@ class Action(StrEnum):
     ABSTAIN = "ABSTAIN"
 
 
+DIRECTIONS = {Action.BUY: 1, Action.SELL: -1}
+"""The direction of the price by which a trade is right."""
+
+
 class SizingRule(StrEnum):
     """The rule of the paper that a decision rests on; it sets the band of sizes. Source: FinVision table 5 [V6]."""
 

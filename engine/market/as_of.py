@@ -143,6 +143,14 @@ class ArrayMarketAsOf:
     def close(self, symbol: Symbol) -> Decimal:
         return from_nano(self._history(symbol).close[self._visible(symbol) - 1])
 
+    def close_of(self, symbol: Symbol, session: date) -> Decimal:
+        """The close of a visible bar, as traded. Raises MissingData for a session without one."""
+        history = self._history(symbol)
+        row = history.index(session)
+        if row is None or row >= self._visible(symbol):
+            raise MissingData(f"{symbol} has no close of {session} by {self.now:%Y-%m-%d}")
+        return from_nano(history.close[row])
+
     def count(self, symbol: Symbol) -> int:
         history = self._history(symbol)
         return history.rows_through(self._market.calendars[symbol].last_closed(self.now))

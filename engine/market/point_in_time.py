@@ -32,6 +32,9 @@ class MarketAsOf(Protocol):
     def close(self, symbol: Symbol) -> Decimal:
         """The last visible close, as traded. Raises MissingData where none is visible."""
 
+    def close_of(self, symbol: Symbol, session: date) -> Decimal:
+        """The close of a visible bar, as traded. Raises MissingData for a session without one."""
+
     def count(self, symbol: Symbol) -> int:
         """Number of visible bars."""
 

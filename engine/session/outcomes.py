@@ -16,7 +16,7 @@ from decimal import Decimal
 from types import MappingProxyType
 
 from engine.account.time_weighted import EXTERNAL, net_deposits
-from engine.domain.decision import Action, Decision, Opinion, Outcome
+from engine.domain.decision import DIRECTIONS, Decision, Opinion, Outcome
 from engine.domain.market import Symbol
 from engine.domain.order import Side
 from engine.domain.portfolio import ZERO, Portfolio
@@ -30,7 +30,6 @@ from engine.session.context import RunState, SessionContext
 
 STEP = Decimal("0.00000001")
 HUNDRED = Decimal(100)
-DIRECTIONS = {Action.BUY: 1, Action.SELL: -1}
 LOOKBACK = 60
 """Bars in which the last close before the opinion is looked for; a desk that rested longer than that learns nothing."""
 

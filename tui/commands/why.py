@@ -73,6 +73,7 @@ def why_command(
     for flag, value in (("--preset", preset), ("--model", model), ("--without", without)):
         if value is not None:
             raise click.UsageError(f"{flag} says how to decide again: give --redecide with it")
+    from engine.app.market_data import known_closes
     from engine.reports.documents.trail import charts_shown, decided, why_document
 
     with invocation.records(decisions=True) as records:
@@ -82,7 +83,8 @@ def why_command(
             if chart_file is None
             else _write_charts(invocation.services().open_painter(), charts_shown(records, made), Path(chart_file))
         )
-        document = why_document(records, made, written)
+        market = known_closes(invocation.services(), records, made[0].key)
+        document = why_document(records, made, written, market)
 
     def lines() -> Iterator[str]:
         from tui.trail_text import why_lines

@@ -10,9 +10,10 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
+from engine.domain.decision import Action
 from engine.errors import PaperdeskError
+from engine.reports.documents.closes import HORIZONS, result_of
 from engine.reports.documents.decisions import FollowedDecision
-from engine.reports.documents.trail import HORIZONS
 from tui import amounts
 from tui.bridge import Snapshot, Source
 from tui.keys import DECISIONS, bindings
@@ -49,10 +50,20 @@ def _row(one: FollowedDecision, owners: bool) -> Row:
             *((Cell(one_line(key.owner)),) if owners else ()),
             Cell("abstain" if decision.abstained else action, ACTION_INKS.get(action, "text")),
             Cell(amounts.size(decision.size), order=decision.size),
-            *(signed(amounts.percent(change, 1), change) for change in one.changes),
+            *(_change(decision.action, change) for change in one.changes),
             Cell("cut" if decision.cuts else "", "warn"),
             Cell(one_line(decision.reason), "muted"),
         ),
+    )
+
+
+def _change(action: Action, change: float | None) -> Cell:
+    """A trade's result, green and positive where it was right; the change of the price in grey without a trade."""
+    result = result_of(action, change)
+    return (
+        Cell(amounts.percent(change, 1), "muted", change)
+        if result is None
+        else signed(amounts.percent(result, 1), result)
     )
 
 

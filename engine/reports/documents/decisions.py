@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from engine.domain.decision import Decision, DecisionKey
-from engine.domain.market import NANO, PriceHistory
+from engine.domain.decision import Decision
 from engine.domain.order import Fill
 from engine.journal.schema import WARM_UP
 from engine.reports.documents import row_json
+from engine.reports.documents.closes import HORIZONS, SymbolCloses
 from engine.reports.documents.records import Records
 from engine.reports.documents.row_json import Row
-from engine.reports.documents.trail import HORIZONS
 
 if TYPE_CHECKING:
     from engine.market.point_in_time import MarketAsOf
-
-
-ALL_BARS = 100_000
 
 
 def decisions_document(
@@ -54,8 +47,8 @@ def decisions_document(
 
 @dataclass(frozen=True, slots=True)
 class FollowedDecision:
-    """A decision and the change of its symbol's close after 1, 5 and 20 sessions, as fractions; None where not known
-    yet."""
+    """A decision and the change of its symbol's close after 1, 5 and 20 of the symbol's own sessions, as fractions;
+    None where not known yet."""
 
     decision: Decision
     changes: tuple[float | None, ...]
@@ -67,32 +60,22 @@ def followed_decisions(records: Records, market: MarketAsOf | None) -> tuple[Fol
     if records.reader is None:
         return ()
     decisions = records.reader.decisions(records.run)
-    closes = {symbol: _closes(market, symbol) for symbol in dict.fromkeys(made.key.symbol for made in decisions)}
-    for symbol in [symbol for symbol, known in closes.items() if not known]:
-        held = records.reader.holdings(records.run, symbol)
-        closes[symbol] = {one.session: one.price for one in held if one.price is not None}
-    order = {symbol: sorted(known) for symbol, known in closes.items()}
-    followed = [
-        FollowedDecision(made, _changes(made.key, closes[made.key.symbol], order[made.key.symbol]))
-        for made in decisions
-    ]
+    closes = {
+        symbol: _closes(records, market, symbol) for symbol in dict.fromkeys(made.key.symbol for made in decisions)
+    }
+    followed = [FollowedDecision(made, _changes(closes[made.key.symbol], made.key.session)) for made in decisions]
     # The journal has each session's symbols in their order: only the sessions are turned around.
     return tuple(sorted(followed, key=lambda one: one.decision.key.session, reverse=True))
 
 
-def _closes(market: MarketAsOf | None, symbol: str) -> dict[date, Decimal]:
-    if market is None or symbol not in market.symbols or not market.count(symbol):
-        return {}
-    bars: PriceHistory = market.bars(symbol, ALL_BARS)
-    return {bars.session(n): Decimal(bars.close[n]) / NANO for n in range(len(bars))}
+def _closes(records: Records, market: MarketAsOf | None, symbol: str) -> SymbolCloses:
+    held = records.required.holdings(records.run, symbol)
+    return SymbolCloses.of(market, symbol, ((one.session, one.price) for one in held if one.price is not None))
 
 
-def _changes(key: DecisionKey, closes: Mapping[date, Decimal], order: Sequence[date]) -> tuple[float | None, ...]:
-    start = closes.get(key.session)
-    row = bisect_left(order, key.session)
-    if not start:
-        return tuple(None for _ in HORIZONS)
-    return tuple(float(closes[order[row + n]] / start - 1) if row + n < len(order) else None for n in HORIZONS)
+def _changes(closes: SymbolCloses, session: date) -> tuple[float | None, ...]:
+    changes = {one.sessions: one.change for one in closes.after(session)}
+    return tuple(changes.get(sessions) for sessions in HORIZONS)
 
 
 def orders_document(records: Records, *, symbol: str | None = None, open_only: bool = False, last: int = 0) -> Row:

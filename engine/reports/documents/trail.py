@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import date
+from typing import TYPE_CHECKING
 
 from engine.domain.chart import ChartSpec
 from engine.domain.decision import Action, Decision, DecisionKey, Outcome
@@ -13,12 +14,14 @@ from engine.journal.entries import AnswerEntry, OrderEntry, Recalled, Trail
 from engine.journal.reader import JournalReader
 from engine.journal.results import trail
 from engine.reports.documents import row_json
+from engine.reports.documents.closes import SymbolCloses, result_of
 from engine.reports.documents.records import Records, nearest
 from engine.reports.documents.row_json import Row
 
+if TYPE_CHECKING:
+    from engine.market.point_in_time import MarketAsOf
+
 TOKENS = ("input_tokens", "cached_input_tokens", "output_tokens")
-HORIZONS = (1, 5, 20)
-"""Sessions after the decision whose closes are shown."""
 
 
 def decided(records: Records, symbol: str, session: date) -> Sequence[Decision]:
@@ -50,9 +53,11 @@ def latest(records: Records, symbol: str) -> Sequence[Decision]:
     ]
 
 
-def why_document(records: Records, made: Sequence[Decision], charts: Iterable[str] = ()) -> Row:
-    """The trails of some decisions of one symbol and session; `charts` are files that were painted of them. Earlier
-    cycles of the session are named."""
+def why_document(
+    records: Records, made: Sequence[Decision], charts: Iterable[str] = (), market: MarketAsOf | None = None
+) -> Row:
+    """The trails of some decisions of one symbol and session; `charts` are files that were painted of them, closes are
+    those of `market`. Earlier cycles of the session are named."""
     reader, key = records.required, made[0].key
     run = row_json.run(reader.run(key.run))
     return {
@@ -60,7 +65,7 @@ def why_document(records: Records, made: Sequence[Decision], charts: Iterable[st
         "run": key.run,
         **row_json.fields(key, "symbol", "session"),
         **{name: run[name] for name in ("label", "name", "decider")},
-        "decisions": [trail_row(trail(reader, one.key)) for one in made],
+        "decisions": [trail_row(trail(reader, one.key), market) for one in made],
         "charts": list(charts),
         "earlier_cycles": _earlier(records, reader, key),
     }
@@ -75,10 +80,11 @@ def charts_shown(records: Records, made: Sequence[Decision]) -> list[ChartSpec]:
     return charts
 
 
-def trail_row(shown: Trail) -> Row:
-    """One decision with everything that led to it and came of it."""
+def trail_row(shown: Trail, market: MarketAsOf | None = None) -> Row:
+    """One decision with everything that led to it and came of it; without a market the closes since are those of the
+    books."""
     made = shown.decision
-    base, later = _closes(shown)
+    closes = SymbolCloses.of(market, made.key.symbol, shown.closes)
     return {
         **row_json.decision(made, shown.opinions),
         **row_json.fields(made.key, "run", "cycle"),
@@ -89,10 +95,16 @@ def trail_row(shown: Trail) -> Row:
         "answers": [_answer(answer) for answer in shown.answers],
         "orders": [_order(entry, shown) for entry in shown.orders],
         "outcome": _outcome(shown.outcome),
-        "close": base,
+        "close": _close(shown, closes),
         "closes_since": [
-            {"sessions": n, "session": str(day), "close": close, "change": close / base - 1 if base else None}
-            for n, day, close in later
+            {
+                "sessions": one.sessions,
+                "session": str(one.session),
+                "close": float(one.close),
+                "change": one.change,
+                "result": result_of(made.action, one.change),
+            }
+            for one in closes.after(made.key.session)
         ],
     }
 
@@ -117,16 +129,13 @@ def _earlier(records: Records, reader: JournalReader, key: DecisionKey) -> list[
     return [{"run": run, "cycle": cycle} for run, cycle in others.items()]
 
 
-def _closes(shown: Trail) -> tuple[float | None, list[tuple[int, date, float]]]:
-    """The close that was decided on, None where it is not known, and the closes 1, 5 and 20 sessions later as far as
-    the books know them."""
+def _close(shown: Trail, closes: SymbolCloses) -> float | None:
+    """The close of the decision's session; that of the chart where neither market nor books know it."""
     session = shown.decision.key.session
-    base = next((float(close) for day, close in shown.closes if day == session), None)
-    for chart in (chart for answer in shown.answers for chart in answer.charts):
-        if base is None and chart.candles is not None and chart.sessions[-1] == session.isoformat():
-            base = chart.candles.close[-1]
-    later = [(day, float(close)) for day, close in shown.closes if day > session]
-    return base, [(n, *later[n - 1]) for n in HORIZONS if n <= len(later)]
+    if session in closes.closes:
+        return float(closes.closes[session])
+    charts = (chart for answer in shown.answers for chart in answer.charts if chart.candles is not None)
+    return next((c.candles.close[-1] for c in charts if c.candles and c.sessions[-1] == session.isoformat()), None)
 
 
 def _recollection(one: Recalled) -> Row:

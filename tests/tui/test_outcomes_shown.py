@@ -1,0 +1,132 @@
+"""What came of a decision, in `paperdesk why` and on the decisions screen: the symbol's own sessions, held or not, and
+a colour and a sign that say whether a trade was right."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from connectors.wiring.services import services
+from engine import places
+from engine.app.backtest import run_backtest
+from engine.app.market_data import load_run
+from engine.config import Config
+from engine.domain.decision import Decision
+from engine.domain.market import from_nano
+from engine.domain.run import DataSpec, RunSpec
+from engine.market.as_of import Market
+from engine.market.trading_hours import calendar_for
+from engine.reports.documents.decisions import followed_decisions
+from engine.reports.documents.records import Records, open_records
+from tui.cli import main
+from tui.screens.decisions import rows
+from tui.trail_text import why_lines
+
+RUN = "followed"
+# HLXM splits on 2024-12-16.
+SPEC = RunSpec(
+    symbols=("ORVL", "HLXM", "WRNN-USD"),
+    first=date(2024, 11, 25),
+    last=date(2025, 1, 10),
+    preset="finvision",
+    data=DataSpec(None, 7),
+    run=RUN,
+)
+
+
+@pytest.fixture(scope="module")
+def lived(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Market]:
+    """A home after a backtest of two shares and a coin, and its market."""
+    folder = tmp_path_factory.mktemp("followed")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(places.HOME, str(folder))
+        run_backtest(services(Config()), SPEC, baselines=())
+        return folder, asyncio.run(load_run(services(Config()), SPEC))
+
+
+@pytest.fixture
+def home(lived: tuple[Path, Market], monkeypatch: pytest.MonkeyPatch) -> Market:
+    monkeypatch.setenv(places.HOME, str(lived[0]))
+    return lived[1]
+
+
+@contextmanager
+def decisions() -> Iterator[tuple[Records, list[Decision]]]:
+    with open_records("demo", RUN) as records:
+        yield records, list(records.required.decisions(RUN, part=records.part))
+
+
+def why(capsys: pytest.CaptureFixture[str], made: Decision) -> dict[str, Any]:
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as ended:
+        main(["why", made.key.symbol, str(made.key.session), "--run", RUN, "--json"])
+    assert ended.value.code == 0
+    document: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return document
+
+
+def test_closes_are_counted_in_the_symbols_own_sessions_held_or_not(
+    home: Market, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with decisions() as (_, made):
+        some = made[::5] + [one for one in made if one.key.session == date(2024, 12, 13)]
+    weekend = 0
+    for one in some:
+        symbol, session = one.key.symbol, one.key.session
+        calendar, bars = calendar_for(symbol), home.histories[symbol]
+        basis = home.at(calendar.closes_at(SPEC.last)).bars(symbol, 1000)
+        due = {n: calendar.session_at(calendar.number(session) + n) for n in (1, 5, 20)}
+        (shown,) = why(capsys, one)["decisions"]
+        row = bars.index(session)
+        assert row is not None and shown["close"] == float(from_nano(bars.close[row]))
+        told = {later["sessions"]: date.fromisoformat(later["session"]) for later in shown["closes_since"]}
+        assert told == {n: day for n, day in due.items() if day <= SPEC.last}
+        weekend += sum(day.weekday() > 4 for day in told.values())
+        for later in shown["closes_since"]:
+            day = date.fromisoformat(later["session"])
+            then, now, traded = basis.index(session), basis.index(day), bars.index(day)
+            assert then is not None and now is not None and traded is not None
+            assert later["close"] == float(from_nano(bars.close[traded]))
+            moved = Decimal(basis.close[now]) / Decimal(basis.close[then]) - 1
+            assert later["change"] == pytest.approx(float(moved), abs=1e-6)
+    assert weekend
+
+
+def test_colour_and_sign_say_whether_a_trade_was_right(home: Market, capsys: pytest.CaptureFixture[str]) -> None:
+    signs = {"BUY": 1, "SELL": -1}
+    with decisions() as (records, made):
+        followed = followed_decisions(records, home.at(calendar_for("WRNN-USD").closes_at(SPEC.last)))
+    table = {
+        (one.decision.key.symbol, one.decision.key.session): row for row, one in rows(followed, owners=False).items()
+    }
+    seen = set()
+    for one in [one for one in made if one.action in signs] + made[:6]:
+        document = why(capsys, one)
+        (shown,) = document["decisions"]
+        lines = {text.split(":")[0]: (text, ink) for text, ink in why_lines(document, 100)}
+        cells = dict(zip((1, 5, 20), table[one.key.symbol, one.key.session].cells[4:7], strict=True))
+        for later in shown["closes_since"]:
+            sessions, sign = later["sessions"], signs.get(one.action.value)
+            text, ink = lines[f"  {f'+{sessions}':>3} session{'s' if sessions > 1 else ' '} {later['session']}"]
+            told = later["change"] * (sign or 1)
+            verdict = "" if sign is None else "right" if told > 0 else "wrong"
+            assert f"{told * 100:+.2f}%" in text and ("right" in text, "wrong" in text) == (
+                verdict == "right",
+                verdict == "wrong",
+            )
+            assert ink == {"": "quiet", "right": "up", "wrong": "down"}[verdict]
+            cell = cells[sessions]
+            assert (cell.text, cell.ink) == (
+                f"{told * 100:+.1f}%",
+                {"": "muted", "right": "up", "wrong": "down"}[verdict],
+            )
+            seen.add((one.action.value, verdict))
+    assert {("BUY", "right"), ("SELL", "right"), ("SELL", "wrong"), ("HOLD", "")} <= seen
