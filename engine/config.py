@@ -179,6 +179,15 @@ class ModelsConfig(_Section):
     """Prices of your own by model (NAME:MODEL), in the place of the table that comes with Paperdesk."""
 
 
+class BudgetConfig(_Section):
+    """Limits of what models may cost."""
+
+    usd_per_day: Decimal = Field(Decimal(5), ge=0)
+    """Dollars that the models of a desk may cost in a day (UTC); a run that reaches it ends, its session stays due."""
+    tokens_per_day: int = Field(5_000_000, ge=0)
+    """Tokens a day for models without a known price."""
+
+
 class FilingsConfig(_Section):
     """Requests to SEC EDGAR for filings."""
 
@@ -248,6 +257,7 @@ class Config(_Section):
     execution: ExecutionConfig = ExecutionConfig()
     metrics: MetricsConfig = MetricsConfig()
     models: ModelsConfig = ModelsConfig()
+    budget: BudgetConfig = BudgetConfig()
     filings: FilingsConfig = FilingsConfig()
     macro: MacroConfig = MacroConfig()
     memory: MemoryConfig = MemoryConfig()

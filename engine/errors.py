@@ -10,6 +10,7 @@
     |-- NetworkError         74   a service cannot be reached
     |   `-- NotificationFailed    a program or webhook could not be notified of a run; never ends one
     |-- TryAgainLater        75   a lock is held, a model cannot be had, or an outcome at the broker is unknown
+    |   `-- BudgetReached         what models may cost is reached
     |-- CredentialsRefused   77   a key is missing or was refused
     |-- ConfigError          78   config, preset or environment says something impossible
     |-- DeskHalted           79   broker and journal disagree
@@ -78,6 +79,10 @@ class TryAgainLater(PaperdeskError):
     """A lock is held by another process, a model cannot be had now, or an outcome at the broker is unknown."""
 
     exit_code = 75
+
+
+class BudgetReached(TryAgainLater):
+    """The models' calls have reached what they may cost."""
 
 
 class CredentialsRefused(PaperdeskError):

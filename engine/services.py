@@ -11,24 +11,60 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass
 from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from engine import ports
 from engine.broker_registration import BrokerService
-from engine.config import Config
+from engine.config import BudgetConfig, Config
 from engine.domain.fetched import Fetched, Imported
 from engine.domain.market import Symbol
 from engine.domain.model_call import Capabilities, ModelRequest, ModelResult
 from engine.domain.model_price import PriceTable
 from engine.domain.model_spec import ModelSpec, ReplayMode
 from engine.domain.run import DataSpec, ModelUse
+from engine.errors import BudgetReached
 
 if TYPE_CHECKING:
     from memory.ports import Embedder  # it loads numpy
 
 OnUse = Callable[[ModelUse], None]
 """Receiver of every call of a remote embedder."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """Calls of models by what they took: USD, or tokens where a model's price is not known."""
+
+    usd: Decimal = Decimal(0)
+    tokens: int = 0
+
+    def __add__(self, other: Spent) -> Spent:
+        return Spent(self.usd + other.usd, self.tokens + other.tokens)
+
+    def __sub__(self, other: Spent) -> Spent:
+        return Spent(self.usd - other.usd, self.tokens - other.tokens)
+
+
+@dataclass(frozen=True, slots=True)
+class SpendingLimit:
+    """Limit of the use of a desk's models in a day, with the use before (`spent`)."""
+
+    budget: BudgetConfig
+    spent: Spent
+
+    def trouble(self, taken: Spent, more: Spent) -> BudgetReached | None:
+        """The error where a call that may take `more` does not fit beside what is taken; None where it does."""
+        usd, tokens = self.budget.usd_per_day, self.budget.tokens_per_day
+        later = "; nothing is decided without it: raise the limit, or run again tomorrow (UTC)"
+        if more.usd and taken.usd + more.usd > usd:
+            said = f"${taken.usd:,.2f} are spent today, and the next call may cost up to ${more.usd:,.2f}"
+            return BudgetReached(f"budget.usd_per_day of ${usd:,.2f} is reached: {said}{later}")
+        if more.tokens and taken.tokens + more.tokens > tokens:
+            said = f"{taken.tokens:,} are used today, and the next call may take up to {more.tokens:,}"
+            return BudgetReached(f"budget.tokens_per_day of {tokens:,} is reached: {said}{later}")
+        return None
 
 
 class OpenModels(Protocol):
@@ -54,9 +90,9 @@ class RecordedAnswers(Protocol):
 class ModelService(Protocol):
     """Configured vendors and endpoints of language models."""
 
-    def open(self, mode: ReplayMode, *, keys_on_demand: bool = False) -> OpenModels:
+    def open(self, mode: ReplayMode, *, keys_on_demand: bool = False, limit: SpendingLimit | None = None) -> OpenModels:
         """Models that use recorded answers by a mode; with `keys_on_demand` a key is needed only for a question that
-        no recorded answer is there for."""
+        no recorded answer is there for. A question that does not fit into `limit` raises BudgetReached."""
 
     def key_variable(self, spec: ModelSpec) -> str:
         """The environment variable that holds a model's key; empty where none is needed."""

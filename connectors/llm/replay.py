@@ -8,6 +8,7 @@ from dataclasses import KW_ONLY, dataclass, replace
 from decimal import Decimal
 from functools import partial
 
+from connectors.llm.capped_model import CappedModel
 from connectors.llm.paid_results import AnswerStore, request_hash
 from connectors.llm.remote_model import RemoteModel, without_images
 from engine.domain.model_call import FailureKind, ModelRequest, ModelResult
@@ -76,7 +77,7 @@ class ReplayModel:
 
     async def aclose(self) -> None:
         """Close the recorded answers and the inner model."""
-        if isinstance(self.inner, RemoteModel):
+        if isinstance(self.inner, (RemoteModel, CappedModel)):
             await self.inner.aclose()
         await asyncio.to_thread(self.store.close)
 

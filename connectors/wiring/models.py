@@ -15,7 +15,7 @@ from engine.domain.model_price import PriceTable
 from engine.domain.model_spec import ModelKind, ModelSpec, ReplayMode, parse_model_spec
 from engine.domain.run import ModelUse
 from engine.errors import ConfigError, UsageError
-from engine.services import OpenModels, RecordedAnswers
+from engine.services import OpenModels, RecordedAnswers, SpendingLimit
 
 KEYS = {ModelKind.OPENAI: "OPENAI_API_KEY", ModelKind.ANTHROPIC: "ANTHROPIC_API_KEY"}
 """Environment variable of each vendor's key."""
@@ -32,11 +32,11 @@ class ConfiguredModels:
 
     config: Config
 
-    def open(self, mode: ReplayMode, *, keys_on_demand: bool = False) -> OpenModels:
-        """Models that use recorded answers by a mode."""
+    def open(self, mode: ReplayMode, *, keys_on_demand: bool = False, limit: SpendingLimit | None = None) -> OpenModels:
+        """Models that use recorded answers by a mode, and stay within a limit."""
         from connectors.wiring.remote_models import RemoteModels
 
-        return RemoteModels(self, self.config, mode, keys_on_demand=keys_on_demand)
+        return RemoteModels(self, self.config, mode, keys_on_demand=keys_on_demand, limit=limit)
 
     def key_variable(self, spec: ModelSpec) -> str:
         """The environment variable of a model's key; empty where none is needed."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from functools import cached_property
 
 from connectors.charts.painter import MatplotlibPainter
+from connectors.llm.capped_model import CappedModel, SpendingCap
 from connectors.llm.endpoint import Endpoint, RateLimiter
 from connectors.llm.paid_results import AnswerStore
 from connectors.llm.remote_model import RemoteModel
@@ -15,7 +16,7 @@ from engine import places
 from engine.config import Config
 from engine.domain.model_spec import ModelKind, ModelSpec, ReplayMode
 from engine.ports import LanguageModel
-from engine.services import ModelService
+from engine.services import ModelService, SpendingLimit
 
 
 def endpoint_of(
@@ -37,7 +38,13 @@ class RemoteModels:
     per service. Nothing is opened before it is needed."""
 
     def __init__(
-        self, service: ModelService, config: Config, mode: ReplayMode, *, keys_on_demand: bool = False
+        self,
+        service: ModelService,
+        config: Config,
+        mode: ReplayMode,
+        *,
+        keys_on_demand: bool = False,
+        limit: SpendingLimit | None = None,
     ) -> None:
         self._service, self._config = service, config
         self._mode = mode
@@ -45,6 +52,7 @@ class RemoteModels:
         self._endpoints: dict[str, Endpoint] = {}
         self._painter = MatplotlibPainter()
         self._prices = service.prices()
+        self._cap = None if limit is None else SpendingCap(limit)
         self._made: list[ReplayModel] = []
 
     @cached_property
@@ -53,7 +61,11 @@ class RemoteModels:
 
     def model(self, spec: ModelSpec) -> LanguageModel:
         """The model of a vendor or an endpoint behind its recorded answers. Raises CredentialsRefused."""
-        inner = None if self._mode is ReplayMode.REPLAY_ONLY else self.live(spec)
+        inner: RemoteModel | CappedModel | None = None
+        if self._mode is not ReplayMode.REPLAY_ONLY:
+            live = self.live(spec)
+            price = self._prices.find(spec.provider, spec.model)
+            inner = live if self._cap is None else CappedModel(live, self._cap, price)
         model = ReplayModel(
             self._store,
             inner,

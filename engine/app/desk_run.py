@@ -20,6 +20,7 @@ from engine.app.memory import desk_memory, remembers
 from engine.app.models import ModelSet, Through, build_models, price_notes
 from engine.app.run_spec import configured_briefing, keep_briefing, with_costs
 from engine.cycle.cycle import INDICATOR_ROWS, Cycle
+from engine.domain.portfolio import ZERO
 from engine.domain.run import RunKind, RunOutcome, RunSpec
 from engine.errors import DataError, DeskHalted, MissingData, PaperdeskError
 from engine.execution.venue import Venue
@@ -33,6 +34,7 @@ from engine.messages.events import Event, Noticed, Publish, RunFinished
 from engine.preset import Preset, briefed, load_preset
 from engine.reports.documents import row_json
 from engine.reports.documents.session import session_document
+from engine.services import SpendingLimit, Spent
 from engine.session.context import DeskRun, DeskRunResult, Quotes, run_id
 from engine.session.cost_meter import CostMeter
 from engine.session.desk_run import run_daily, run_within
@@ -62,7 +64,8 @@ async def run_desk(
 
     briefing = configured_briefing(services, services.data, services.symbols)
     preset = briefed(load_preset(config.desk.preset), briefing)
-    models = build_models(services, preset)
+    limit = SpendingLimit(config.budget, _spent_today(context))
+    models = build_models(services, preset, limit=limit)
     for note in price_notes(services, preset):
         warn(Noticed(run, context.clock.now(), "warning", note))
     held = held_symbols(context.journal.reader)
@@ -89,6 +92,17 @@ async def run_desk(
         meter=CostMeter(models.spec),
     )
     return await playing.play(through, quotes)
+
+
+def _spent_today(context: DeskContext) -> Spent:
+    """Use of the desk's models since midnight UTC; recorded answers take nothing."""
+    reader = context.journal.reader
+    midnight = context.clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
+    calls = [] if reader is None else [call for call in reader.calls(since=midnight) if not call.cached]
+    return Spent(
+        sum((call.cost for call in calls if call.cost is not None), ZERO),
+        sum(call.input_tokens + call.output_tokens for call in calls if call.cost is None),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,7 +22,7 @@ from engine.offline.model import OfflineModel
 from engine.ports import Clock, LanguageModel
 from engine.preset import Preset, load_preset
 from engine.reports.documents.set_up import AgentModel, Probed
-from engine.services import OpenModels, Services
+from engine.services import OpenModels, Services, SpendingLimit
 from engine.session.cost_meter import answered
 from engine.settings import AgentSettings
 
@@ -110,18 +110,24 @@ class ModelSet:
 
 
 def build_models(
-    services: Services, preset: Preset, override: str | None = None, *, keys_on_demand: bool = False
+    services: Services,
+    preset: Preset,
+    override: str | None = None,
+    *,
+    keys_on_demand: bool = False,
+    limit: SpendingLimit | None = None,
 ) -> ModelSet:
     """The models of a run; without the preset's step `vision` none of them is shown a picture. `override` (a flag)
     answers every agent, or is `replay`: the configured models, from recorded answers alone. Raises UsageError or
     ConfigError for a spec that means nothing, CredentialsRefused for a missing key; with `keys_on_demand` that is
-    raised by the first question that no recorded answer is there for."""
+    raised by the first question that no recorded answer is there for, and BudgetReached by the first that does not fit
+    into `limit`."""
     config = services.config
     mode = ReplayMode(config.models.replay)
     if override == ModelKind.REPLAY:
         mode, override = ReplayMode.REPLAY_ONLY, None
     settings, specs = chosen_models(preset, config, override)
-    source = services.models.open(mode, keys_on_demand=keys_on_demand)
+    source = services.models.open(mode, keys_on_demand=keys_on_demand, limit=limit)
     opened = {text: _model(text, config, source) for text in dict.fromkeys(specs.values())}
     if "vision" not in preset.steps:
         opened = {text: _Unseeing(model) for text, model in opened.items()}

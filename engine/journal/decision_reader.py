@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import zlib
-from datetime import date
+from datetime import date, datetime
 
 from engine.domain.chart import ChartSpec
 from engine.domain.decision import Decision, DecisionKey, Opinion, Outcome
 from engine.errors import MalformedData
 from engine.journal.entries import AnswerEntry, CallCost, Recalled
 from engine.journal.row_reader import RowReader, where
-from engine.journal.rows import answer_of, chart_of, row_of
+from engine.journal.rows import answer_of, chart_of, row_of, stored
 
 
 class DecisionReader(RowReader):
@@ -51,11 +51,11 @@ class DecisionReader(RowReader):
         )
         return tuple(answer_of(row, self._chart) for row in rows)
 
-    def calls(self, run: str | None = None) -> tuple[CallCost, ...]:
+    def calls(self, run: str | None = None, since: datetime | None = None) -> tuple[CallCost, ...]:
         """Every call of a model by its cost, without its texts."""
         columns = "agent, model, cached, input_tokens, cached_input_tokens, output_tokens, cost, latency"
         select = f"SELECT {columns}, outcome = 'abstained' AS abstained FROM answers"
-        return self._values(CallCost, select, {"run": run})
+        return self._values(CallCost, select, {"run": run, "time >=": None if since is None else stored(since)})
 
     def recalled(self, key: DecisionKey) -> tuple[Recalled, ...]:
         """The memories that were recalled for one opinion, layer by layer, best first."""

@@ -36,11 +36,12 @@ class Counting(Service):
     """A service that counts tokens as told; `counts` False leaves them out of its replies."""
 
     counts = True
+    tokens_out = 100
 
     def next_turn(self, body: dict[str, Any], headers: dict[str, str]) -> Turn:
         turn = super().next_turn(body, headers)
         assert isinstance(turn, Say)
-        return replace(turn, tokens_in=1000, cached=400, tokens_out=100, counted=self.counts)
+        return replace(turn, tokens_in=1000, cached=400, tokens_out=self.tokens_out, counted=self.counts)
 
 
 @pytest.fixture
@@ -144,3 +145,45 @@ def test_an_old_price_table_is_said_by_run_and_doctor(
     assert said in run(*DAY).err
     assert any(said in note for note in run(*BACKTEST, "--json").json["notes"])
     assert said in run("doctor").out.replace("\n", " ")
+
+
+def test_a_day_s_budget_is_never_crossed_and_the_session_stays_due(
+    desk: Desk, service: Counting, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    price = LOCAL_PRICE.replace("input = 2\n", "input = 20\n").replace("output = 10", "output = 1000")
+    budget = "[budget]\nusd_per_day = {}\n"
+    desk(price + budget.format("0.01"))
+    refused = run(*DAY)
+    assert refused.code == 75 and "budget.usd_per_day of $0.01 is reached" in refused.err
+    assert (service.requests, refused.err.count("\n")) == ([], 1)
+
+    # Room for three calls of $20, whose worst cases are reserved: the fourth could cross the limit and is not sent.
+    worst = 75
+    desk(price + budget.format(worst))
+    monkeypatch.setattr(service, "tokens_out", 20_000)
+    stopped = run(*DAY)
+    assert stopped.code == 75 and "may cost up to" in stopped.err
+    with JournalReader(places.desk_journal("demo")) as reader:
+        spent = sum((call.cost or Decimal(0) for call in reader.calls()), Decimal(0))
+        assert 0 < spent <= worst
+        assert reader.decisions() == ()
+    asked = len(service.requests)
+    assert asked == 3
+    assert run(*DAY).code == 75 and len(service.requests) == asked  # the day's calls before count
+
+    desk(price + budget.format(100_000))
+    done = run(*DAY, "--json")
+    assert (done.code, done.json["outcome"]) == (0, "done")
+    # What the run had paid before counts, and is not paid again.
+    paid = done.json["model"]
+    assert len(service.requests) == paid["calls"] == 5
+    assert Decimal(paid["cost"]) == 5 * Decimal("20.01208")
+
+
+def test_tokens_without_a_price_have_a_budget_of_their_own(desk: Desk, service: Counting, run: Run) -> None:
+    desk("[budget]\ntokens_per_day = 1000\nusd_per_day = 0\n")
+    refused = run(*DAY)
+    assert refused.code == 75 and "budget.tokens_per_day of 1,000 is reached" in refused.err
+    assert service.requests == []
+    desk("[budget]\ntokens_per_day = 10000000\nusd_per_day = 0\n")
+    assert run(*DAY).code == 0
