@@ -10,7 +10,7 @@ from engine.agents import intelligence as agents
 from engine.agents.agent import Agent, Answer, Inputs, Report
 from engine.agents.registry import cut
 from engine.agents.tools import ToolSignal, guidance_signals, tool_signals
-from engine.cycle.recall import YEAR
+from engine.cycle.recall import REPORTS, YEAR
 from engine.cycle.step import Finding, Observations, StepContext
 from engine.cycle.turn import Turn
 from engine.domain.macro import MacroRelease
@@ -90,7 +90,10 @@ def recall(context: StepContext, queries: Mapping[str, str]) -> tuple[Recollecti
     """The memories that bear on what is known today; none without memory. Source: FinAgent §4.2 [A2]."""
     if context.memory is None:
         return ()
-    return context.memory.recall(context.scope, queries, "diversified" in context.preset.steps)
+    diversified = "diversified" in context.preset.steps
+    if diversified and "reports" in context.preset.steps:
+        queries = {**queries, REPORTS: " ".join(queries.values())}
+    return context.memory.recall(context.scope, queries, diversified)
 
 
 async def past(context: StepContext, recollections: tuple[Recollection, ...]) -> Finding[agents.PastSummary]:

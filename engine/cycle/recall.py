@@ -27,6 +27,9 @@ from memory.record import Item
 TYPES = ("short term", "medium term", "long term")
 """The retrieval types: for how long an item matters. Source: FinAgent §4.2 [A2]."""
 
+REPORTS = "reports"
+"""The retrieval type of filings, ours: what is asked for by its term alone is mostly news."""
+
 
 @dataclass(frozen=True, slots=True)
 class MemoryScope:
@@ -81,11 +84,13 @@ def _reports(
     macro: Sequence[MacroRelease],
     judgements: dict[str, ItemJudgement],
 ) -> Iterator[Item]:
-    reports = [(_form(filing.form), filing.id, filing.summary) for filing in filings]
-    reports += [("macro", release.id, release.summary) for release in macro]
-    for kind, name, text in reports:
-        if text.strip():
-            yield _item(scope, kind, text, name, judgements.get(name))
+    for filing in filings:
+        if filing.summary.strip():
+            item = _item(scope, _form(filing.form), filing.summary, filing.id, judgements.get(filing.id))
+            yield replace(item, labels=(*item.labels, REPORTS))
+    for release in macro:
+        if release.summary.strip():
+            yield _item(scope, "macro", release.summary, release.id, judgements.get(release.id))
 
 
 def _news(scope: MemoryScope, news: Sequence[NewsItem], judgements: dict[str, ItemJudgement]) -> Iterator[Item]:

@@ -179,7 +179,10 @@ def test_finmems_long_memory_is_long(real_data: Path, home: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("season", [WHOLE], indirect=True, ids=["whole"])
 def test_the_desk_recalls_reports_of_earlier_quarters(season: Ran) -> None:
-    aged = [(age, one.memory.kind) for _, age, one in in_the_last_month(season)]
+    recalled = in_the_last_month(season)
+    reports = [one.memory.kind for *_, one in recalled if "reports" in one.memory.types]
+    assert set(reports) == {"10-Q", "10-K"}
+    aged = [(age, one.memory.kind) for _, age, one in recalled]
     assert any(kind == "10-Q" and age > 40 for age, kind in aged)
     assert any(kind == "10-K" and age > 120 for age, kind in aged)
 
