@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from engine.domain.model_spec import VENDORS
 from engine.domain.run import TradingMode
 from engine.errors import ConfigError
 from engine.settings import AgentSettings, complaint
@@ -232,18 +233,24 @@ class MemoryConfig(_Section):
 
 
 class EndpointConfig(_Section):
-    """An OpenAI-compatible server."""
+    """An OpenAI-compatible server, or a vendor of models (openai, anthropic)."""
 
-    base_url: str
-    """Address of the server, such as http://localhost:11434/v1."""
+    base_url: str | None = None
+    """Address of the server, such as http://localhost:11434/v1; none: the vendor's own."""
     key_env: str | None = None
-    """Environment variable that holds its key; none: no key."""
+    """Environment variable that holds its key; none: no key, and the vendor's own variable at a vendor."""
     vision: bool = False
-    """Vision: its models are shown charts as images."""
+    """Vision: its models are shown charts as images; those of a vendor are unless this is set to false."""
     concurrency: int = Field(4, ge=1)
     """Calls at the same time."""
-    requests_per_minute: int = Field(60, ge=1)
-    """Calls a minute."""
+    requests_per_minute: int | None = Field(None, ge=1)
+    """Calls a minute; none: 60, and no limit at a vendor or on this machine."""
+    tokens_per_minute: int | None = Field(None, ge=1000)
+    """Tokens a minute, those sent by estimate; none: no limit."""
+    max_output_tokens: int | None = Field(None, ge=64)
+    """Most tokens of an answer, also of agents that may write longer ones; none: the agents' own limits."""
+    thinking_tokens: int | None = Field(None, ge=0)
+    """Tokens that a model may think beside its answer; none: 6144 at a vendor, else 0."""
 
 
 class Config(_Section):
@@ -262,7 +269,15 @@ class Config(_Section):
     macro: MacroConfig = MacroConfig()
     memory: MemoryConfig = MemoryConfig()
     endpoints: dict[str, EndpointConfig] = {}
-    """OpenAI-compatible servers by name."""
+    """OpenAI-compatible servers by name, and limits at openai and anthropic."""
+
+    @field_validator("endpoints")
+    @classmethod
+    def _addressed(cls, endpoints: dict[str, EndpointConfig]) -> dict[str, EndpointConfig]:
+        for name, endpoint in endpoints.items():
+            if endpoint.base_url is None and name not in VENDORS:
+                raise ValueError(f"{name} needs a base_url, the address of the server")
+        return endpoints
 
 
 @dataclass(frozen=True, slots=True)

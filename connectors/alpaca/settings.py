@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import ipaddress
 from dataclasses import dataclass, field
 from urllib.parse import SplitResult, urlsplit
 
+from connectors.loopback import is_loopback
 from engine.errors import ConfigError, CredentialsRefused
 
 KEY_ID, SECRET_KEY = "APCA_API_KEY_ID", "APCA_API_SECRET_KEY"
@@ -49,7 +49,7 @@ class AlpacaSettings:
     @property
     def is_local(self) -> bool:
         """True for an account on this machine: the sandbox, which is reached without a proxy."""
-        return _is_loopback(urlsplit(self.trading_url))
+        return is_loopback(self.trading_url)
 
     @property
     def described(self) -> dict[str, str]:
@@ -67,7 +67,7 @@ class AlpacaSettings:
 def checked_trading_url(url: str) -> str:
     """The normalised address of an account. Raises ConfigError for anything but the paper host and this machine."""
     parts = _split(url, "trading")
-    if _is_loopback(parts):
+    if is_loopback(parts.geturl()):
         return _tidy(parts)
     if parts.hostname == PAPER_HOST and parts.scheme == "https" and parts.port in (None, 443):
         return PAPER_URL
@@ -82,7 +82,7 @@ def checked_trading_url(url: str) -> str:
 def checked_data_url(url: str) -> str:
     """The normalised address of market data. Raises ConfigError for one that is neither https nor this machine."""
     parts = _split(url, "data")
-    if parts.scheme != "https" and not _is_loopback(parts):
+    if parts.scheme != "https" and not is_loopback(parts.geturl()):
         raise ConfigError(
             f"{_shown(parts)} is no address for market data: keys are sent over https only; correct broker.data_url or "
             f"{DATA_URL}"
@@ -116,14 +116,6 @@ def _tidy(parts: SplitResult) -> str:
 
 def _shown(parts: SplitResult) -> str:
     return f"{parts.scheme}://{parts.hostname}"
-
-
-def _is_loopback(parts: SplitResult) -> bool:
-    host = parts.hostname or ""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _checked_key(variable: str, key: str) -> str:

@@ -10,8 +10,6 @@ from connectors.llm.remote_model import Images, OnDelta, RemoteModel, Reply
 from engine.domain.model_call import ModelRequest, Usage
 
 _CUT = frozenset({"max_tokens", "model_context_window_exceeded"})
-_THINKING = 6144
-"""Tokens added to the request's limit: thinking counts against it, but the request limits the answer alone."""
 
 
 class AnthropicModel(RemoteModel):
@@ -43,7 +41,7 @@ class AnthropicModel(RemoteModel):
         enforced = self._enforces_schema and is_closed(request.schema)
         parameters: dict[str, Any] = {
             "model": self.model,
-            "max_tokens": request.settings.max_output_tokens + _THINKING,
+            "max_tokens": self._limit(request),
             "system": request.system if enforced else f"{request.system}\n\n{as_instruction(request.schema)}",
             "messages": self._turns(request, images),
         }

@@ -124,7 +124,7 @@ class OpenAIEmbedder:
         return {text: vector for part in done for text, vector in part.items()}
 
     async def _embed_some(self, texts: Sequence[str]) -> dict[str, bytes]:
-        async with self._endpoint.limiter.slot():
+        async with self._endpoint.limiter.slot(sum(map(len, texts)) // 4):
             try:
                 reply = await self._endpoint.gate.call(partial(self._call, texts), self._timeout)
             except CallFailed as error:

@@ -158,28 +158,41 @@ def one_line(text: str) -> str:
 
 
 class RateLimiter:
-    """At most `concurrency` calls at once, and at most so many requests a minute (None: no limit).
+    """At most `concurrency` calls at once, and at most so many requests and tokens a minute (None: no limit).
 
     One limiter per endpoint, shared by the models behind it, within one event loop.
     """
 
-    def __init__(self, concurrency: int = 4, requests_per_minute: int | None = None) -> None:
+    def __init__(
+        self, concurrency: int = 4, requests_per_minute: int | None = None, tokens_per_minute: int | None = None
+    ) -> None:
         self._slots = asyncio.Semaphore(concurrency)
-        self._requests_per_minute = requests_per_minute
-        self._requests: AsyncLimiter | None = None
+        self._rates = {"requests": requests_per_minute, "tokens": tokens_per_minute}
+        self._limiters: dict[str, AsyncLimiter] = {}
 
     @asynccontextmanager
-    async def slot(self) -> AsyncIterator[None]:
-        """Wait for a slot and for the rate limit; the slot is released at the end of the block."""
-        if self._requests is None and self._requests_per_minute is not None:
+    async def slot(self, tokens: int = 0) -> AsyncIterator[None]:
+        """Wait for a slot and for the rates, given the tokens to send; the slot is released at the end of the block."""
+        async with self._slots:
+            await self._spend("requests", 1)
+            await self.spend(tokens)
+            yield
+
+    async def spend(self, tokens: int) -> None:
+        """Wait until the rate allows tokens: those to send, or those that an answer has cost."""
+        await self._spend("tokens", tokens)
+
+    async def _spend(self, what: str, amount: int) -> None:
+        rate = self._rates[what]
+        if rate is None:
+            return
+        if what not in self._limiters:
             # aiolimiter is imported with the first call, so that commands without calls do not load it.
             from aiolimiter import AsyncLimiter
 
-            self._requests = AsyncLimiter(self._requests_per_minute, 60)
-        async with self._slots:
-            if self._requests is not None:
-                await self._requests.acquire()
-            yield
+            self._limiters[what] = AsyncLimiter(rate, 60)
+        # What is more than a minute's allowance takes the whole of it.
+        await self._limiters[what].acquire(min(amount, rate))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,6 +204,8 @@ class Endpoint:
     api_key: as it is in the environment.
     base_url: None: the vendor's own variable, else its own address.
     limiter, gate: shared by everything that asks this endpoint.
+    max_output_tokens: most tokens of an answer; None: as the request says.
+    thinking_tokens: added to the limit of an answer, as thinking counts against it.
     """
 
     provider: str
@@ -199,6 +214,8 @@ class Endpoint:
     base_url: str | None = None
     limiter: RateLimiter = field(default_factory=RateLimiter)
     gate: Gate = field(default_factory=Gate)
+    max_output_tokens: int | None = None
+    thinking_tokens: int = 0
 
     def key(self, spec: str) -> str:
         """The key as it is sent; empty where none is needed. Raises CredentialsRefused; `spec` names the model."""

@@ -9,9 +9,6 @@ from connectors.llm.endpoint import StreamCut, names_parameter
 from connectors.llm.remote_model import Images, OnDelta, RemoteModel, Reply
 from engine.domain.model_call import ModelRequest, Usage
 
-_THINKING = 6144
-"""Tokens added to OpenAI's limit: reasoning counts against it, but the request limits the answer alone."""
-
 
 class OpenAIModel(RemoteModel):
     """A model of OpenAI's, or of the endpoint that `provider` names, through the official package.
@@ -63,7 +60,7 @@ class OpenAIModel(RemoteModel):
         parameters: dict[str, Any] = {
             "model": self.model,
             "messages": [{"role": "system", "content": system}, *self._turns(request, images)],
-            self._limit_name: request.settings.max_output_tokens + (_THINKING if self._at_vendor else 0),
+            self._limit_name: self._limit(request),
         }
         if request.settings.temperature is not None:
             if self._takes_temperature:

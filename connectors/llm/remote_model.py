@@ -101,11 +101,12 @@ class RemoteModel(ABC):
         if not self._takes_images and any(message.charts for message in request.messages):
             return without_images(self.spec, digest)
         images = await self._paint(request, notes)
-        async with self._endpoint.limiter.slot():
+        async with self._endpoint.limiter.slot(_estimated_tokens(request, images)):
             started = time.perf_counter()
             try:
                 call = partial(self._call, request, images, on_delta, notes)
                 reply = await self._endpoint.gate.call(call, request.settings.timeout)
+                await self._endpoint.limiter.spend(reply.usage.output_tokens)
                 answer, failure = _read(reply)
             except CallFailed as error:
                 reply, answer, failure = None, None, error.failure
@@ -175,17 +176,17 @@ class RemoteModel(ABC):
     ) -> Reply:
         """Ask, and once more with a larger limit where the answer was cut."""
         reply = await self._ask(request, images, on_delta, notes, timeout)
-        if reply.ending != "cut off":
-            return reply
         limit = _LARGER * request.settings.max_output_tokens
         larger = replace(request, settings=replace(request.settings, max_output_tokens=limit))
+        if reply.ending != "cut off" or self._limit(larger) == self._limit(request):
+            return reply
         try:
             again = await self._send(self._parameters(larger, images, []), timeout, on_delta)
         except Exception as error:
             if status_of(error) not in {400, 422}:
                 raise
             return reply  # the endpoint allows no larger limit
-        notes.append(f"cut at {reply.usage.output_tokens} tokens, asked once more with {limit} tokens for the answer")
+        notes.append(f"cut at {reply.usage.output_tokens} tokens, asked once more with {self._limit(larger)} tokens")
         written = reply.cache_write_tokens + again.cache_write_tokens
         return replace(again, usage=reply.usage + again.usage, cache_write_tokens=written)
 
@@ -247,12 +248,23 @@ class RemoteModel(ABC):
 
         return [{"role": turn.role, "content": content(turn)} for turn in request.messages]
 
+    def _limit(self, request: ModelRequest) -> int:
+        """The token limit of a call: of the answer and of the thinking before it."""
+        wished, most = request.settings.max_output_tokens, self._endpoint.max_output_tokens
+        return (wished if most is None else min(wished, most)) + self._endpoint.thinking_tokens
+
     def _refuse_or_drop_temperature(self, request: ModelRequest, notes: list[str]) -> None:
         """Drop the temperature with a note, or raise ConfigError where the user insists on it."""
         value = request.settings.temperature
         if request.settings.insist:
             raise ConfigError(f"{self.spec} takes no temperature ({value:g} is set); remove it or name another model")
         notes.append(f"temperature {value:g} not sent: {self.model} takes none")
+
+
+def _estimated_tokens(request: ModelRequest, images: Images) -> int:
+    """About the tokens that a request sends: four characters each, and a thousand a picture."""
+    texts = [request.system, *(message.text for message in request.messages)]
+    return sum(map(len, texts)) // 4 + 1_000 * len(images)
 
 
 def _storable(text: str) -> str:

@@ -12,7 +12,7 @@ from engine import places
 from engine.config import Config
 from engine.domain.model_call import Capabilities
 from engine.domain.model_price import PriceTable
-from engine.domain.model_spec import ModelKind, ModelSpec, ReplayMode, parse_model_spec
+from engine.domain.model_spec import VENDORS, ModelKind, ModelSpec, ReplayMode, parse_model_spec
 from engine.domain.run import ModelUse
 from engine.errors import ConfigError, UsageError
 from engine.services import OpenModels, RecordedAnswers, SpendingLimit
@@ -40,13 +40,15 @@ class ConfiguredModels:
 
     def key_variable(self, spec: ModelSpec) -> str:
         """The environment variable of a model's key; empty where none is needed."""
-        endpoint = self.config.endpoints.get(spec.endpoint)
-        return KEYS.get(spec.kind, "") if endpoint is None else endpoint.key_env or ""
+        endpoint = self.config.endpoints.get(spec.provider)
+        return (endpoint and endpoint.key_env) or KEYS.get(spec.kind, "")
 
     def sees(self, spec: ModelSpec) -> bool:
         """True where a model is configured to be shown charts."""
-        endpoint = self.config.endpoints.get(spec.endpoint)
-        return endpoint is None or endpoint.vision
+        endpoint = self.config.endpoints.get(spec.provider)
+        if endpoint is None or (spec.kind in VENDORS and "vision" not in endpoint.model_fields_set):
+            return True
+        return endpoint.vision
 
     def prices(self) -> PriceTable:
         """The table of prices that comes with Paperdesk, with the configured ones in it."""

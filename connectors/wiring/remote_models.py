@@ -12,25 +12,39 @@ from connectors.llm.endpoint import Endpoint, RateLimiter
 from connectors.llm.paid_results import AnswerStore
 from connectors.llm.remote_model import RemoteModel
 from connectors.llm.replay import ReplayModel
+from connectors.loopback import is_loopback
 from engine import places
-from engine.config import Config
-from engine.domain.model_spec import ModelKind, ModelSpec, ReplayMode
+from engine.config import Config, EndpointConfig
+from engine.domain.model_spec import VENDORS, ModelKind, ModelSpec, ReplayMode
 from engine.ports import LanguageModel
 from engine.services import ModelService, SpendingLimit
+
+_THINKING = 6144
+"""Tokens added to the limit of an answer at a vendor: thinking counts against the limit."""
+_REQUESTS_PER_MINUTE = 60
 
 
 def endpoint_of(
     models: ModelService, config: Config, spec: ModelSpec, environ: Mapping[str, str] = os.environ
 ) -> Endpoint:
     """The service of a model, with a rate limiter of its own."""
-    variable, own = models.key_variable(spec), config.endpoints.get(spec.endpoint)
+    variable, own = models.key_variable(spec), config.endpoints.get(spec.provider, EndpointConfig())
+    thinking = own.thinking_tokens
     return Endpoint(
         provider=spec.provider,
         key_variable=variable,
         api_key=environ.get(variable),
-        base_url=None if own is None else own.base_url,
-        limiter=RateLimiter() if own is None else RateLimiter(own.concurrency, own.requests_per_minute),
+        base_url=own.base_url,
+        limiter=RateLimiter(own.concurrency, _requests_per_minute(spec, own), own.tokens_per_minute),
+        max_output_tokens=own.max_output_tokens,
+        thinking_tokens=(_THINKING if spec.kind in VENDORS else 0) if thinking is None else thinking,
     )
+
+
+def _requests_per_minute(spec: ModelSpec, own: EndpointConfig) -> int | None:
+    if own.requests_per_minute is not None or spec.kind in VENDORS or is_loopback(own.base_url or ""):
+        return own.requests_per_minute
+    return _REQUESTS_PER_MINUTE
 
 
 class RemoteModels:

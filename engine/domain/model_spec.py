@@ -50,7 +50,8 @@ class ModelSpec:
 
 
 _ALONE = (ModelKind.OFFLINE, ModelKind.REPLAY)
-_VENDORS = (ModelKind.OPENAI, ModelKind.ANTHROPIC)
+VENDORS = (ModelKind.OPENAI, ModelKind.ANTHROPIC)
+"""Providers with an address and a key variable of their own."""
 
 
 def parse_model_spec(text: str, endpoints: Collection[str] = ()) -> ModelSpec:
@@ -61,16 +62,16 @@ def parse_model_spec(text: str, endpoints: Collection[str] = ()) -> ModelSpec:
     that names the nearest possibility.
     """
     head, colon, model = text.strip().partition(":")
-    possible = [*(kind.value for kind in _ALONE), *(f"{kind.value}:MODEL" for kind in _VENDORS)]
-    possible += [f"{name}:MODEL" for name in sorted(endpoints)]
+    possible = [*(kind.value for kind in _ALONE), *(f"{kind.value}:MODEL" for kind in VENDORS)]
+    possible += [f"{name}:MODEL" for name in sorted(set(endpoints).difference(VENDORS))]
     if not colon and head in _ALONE:
         return ModelSpec(ModelKind(head))
     if colon and head in _ALONE:
         raise UsageError(f"model spec {text!r}: {head!r} stands alone and takes no model; write {head!r}")
-    if head in _VENDORS or head in endpoints:
+    if head in VENDORS or head in endpoints:
         if not model.strip():
             raise UsageError(f"model spec {text!r} names no model; write '{head}:MODEL'")
-        if head in _VENDORS:
+        if head in VENDORS:
             return ModelSpec(ModelKind(head), model.strip())
         return ModelSpec(ModelKind.ENDPOINT, model.strip(), head)
     names = [entry.partition(":")[0] for entry in possible]

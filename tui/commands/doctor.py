@@ -145,8 +145,9 @@ def _model_lines(
         yield console.bold("Endpoints")
         for name, endpoint in sorted(config.endpoints.items()):
             sight = "sees pictures" if endpoint.vision else "sees no pictures"
-            limits = f"{endpoint.concurrency} at a time, {endpoint.requests_per_minute} a minute"
-            yield f"{name}: {endpoint.base_url}, {sight}, {limits}"
+            rate = f", {endpoint.requests_per_minute} a minute" if endpoint.requests_per_minute else ""
+            address = endpoint.base_url or "the vendor's address"
+            yield f"{name}: {address}, {sight}, {endpoint.concurrency} at a time{rate}"
     if probed is not None:
         yield ""
         yield console.bold("Asked just now")

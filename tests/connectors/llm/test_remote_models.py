@@ -325,9 +325,9 @@ async def test_the_address_may_come_from_the_environment(
 
 
 async def test_room_for_thinking_is_added_to_the_limit_of_the_answer(make_model, server: FakeLLMServer, vendor) -> None:
-    await make_model().answer(question(settings={"max_output_tokens": 500}))
+    await make_model(thinking_tokens=1000).answer(question(settings={"max_output_tokens": 500}))
     name = "max_completion_tokens" if vendor == "openai" else "max_tokens"
-    assert server.requests[0][name] == 500 + 6144
+    assert server.requests[0][name] == 500 + 1000
 
 
 def test_the_question_used_here_is_one_that_strict_mode_takes() -> None:

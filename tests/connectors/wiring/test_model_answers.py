@@ -194,3 +194,52 @@ def test_a_refused_stream_falls_back_to_a_plain_call_once(server: FakeLLMServer)
     assert actions == [Action.BUY] * 3
     assert {entry.outcome for entry in entries} == {"answered"}
     assert sum(bool(body.get("stream")) for body in server.requests) == 1
+
+
+@pytest.fixture
+def rates(monkeypatch: pytest.MonkeyPatch) -> dict[float, list[float]]:
+    """The amounts that every rate limiter was asked for, by its rate."""
+    asked: dict[float, list[float]] = {}
+
+    class Limiter:
+        def __init__(self, rate: float, period: float) -> None:
+            assert period == 60
+            self._amounts = asked.setdefault(rate, [])
+
+        async def acquire(self, amount: float) -> None:
+            self._amounts.append(amount)
+
+    monkeypatch.setattr("aiolimiter.AsyncLimiter", Limiter)
+    return asked
+
+
+def test_an_endpoint_on_this_machine_has_no_rate_of_its_own(
+    server: FakeLLMServer, rates: dict[float, list[float]]
+) -> None:
+    answer_by(server, lambda schema, body: None)
+    entries, _ = backtest(config(server, requests_per_minute=None), "unlimited")
+
+    assert entries and rates == {}
+
+
+def test_a_vendor_has_the_limits_that_are_configured(
+    server: FakeLLMServer, rates: dict[float, list[float]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer_by(server, cut_below(3_000))
+    monkeypatch.setenv("OPENAI_API_KEY", "key-of-a-test")
+    vendor = {"base_url": server.openai_url, "requests_per_minute": 77, "tokens_per_minute": 9_000, "concurrency": 1}
+    limits = {"max_output_tokens": 500, "thinking_tokens": 1_500}
+    own = Config.model_validate({"models": {"default": "openai:m"}, "endpoints": {"openai": vendor | limits}})
+    entries, _ = backtest(own, "vendor")
+
+    assert server.busiest == 1
+    assert rates[77] == [1] * len(entries)
+    assert len(rates[9_000]) == 2 * len(entries)
+    assert min(rates[9_000]) == 20 and 300 < max(rates[9_000]) < 9_000
+    # The agents' own limits are 2048 and 8192; thinking comes on top, and no larger limit is tried for a cut answer.
+    assert {body["max_completion_tokens"] for body in server.requests} == {2_000}
+
+
+def test_a_server_without_an_address_is_a_fault_of_the_configuration() -> None:
+    with pytest.raises(ValueError, match="near needs a base_url"):
+        Config.model_validate({"endpoints": {"near": {}}})
