@@ -27,6 +27,7 @@ from engine.domain.five_level import Advice
 from engine.domain.market import PriceHistory, from_nano
 from engine.domain.portfolio import PositionContext
 from engine.domain.recollection import LAYERS, Recollection
+from engine.market.figures import PriceFigures
 from engine.market.moves import MOMENTUM_SESSIONS, momentum
 from engine.settings import Preference, Sizing
 
@@ -53,6 +54,7 @@ class ImmediateView(View):
     """The inputs of the reflection. Source: InvestorBench A.1, appendix D [I5, I7]; TradingGPT §4.1.2 [G5].
 
     facts: price, momentum and risk character.
+    figures: changes of the close, RSI and ATR.
     recollections: memories of every layer.
     shares, profit: shares held, and their unrealized gain as a fraction of cost.
     profile: what is known of the asset and its sector.
@@ -65,6 +67,7 @@ class ImmediateView(View):
     """
 
     facts: MarketFacts
+    figures: PriceFigures
     recollections: tuple[Recollection, ...]
     shares: Decimal = Decimal(0)
     profit: Decimal = Decimal(0)
@@ -184,6 +187,7 @@ class DecisionView(View):
     """The inputs of the decision. Source: FinVision §3.4 [V5].
 
     holding: the position and the cash.
+    figures: close, its changes, RSI and ATR.
     news, chart, short_term, medium_term, signals: other agents' answers, None where there is none.
     outcomes: results of the last decisions, oldest first.
     sizing: the preset's sizing rules.
@@ -196,6 +200,7 @@ class DecisionView(View):
     """
 
     holding: PositionContext
+    figures: PriceFigures
     news: NewsDigest | None
     chart: ChartReading | None
     short_term: PerformanceReflection | None

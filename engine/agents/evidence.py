@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from engine.agents.text import plain
@@ -113,6 +113,11 @@ def unresolved_figures(explanation: str, inputs_text: str) -> tuple[str, ...]:
             known.add(value * 100)
     order = sorted(known)
     return tuple(dict.fromkeys(f.written for f in quoted if not _is_in(order, f)))
+
+
+def without_figures(text: str, figures: Container[str]) -> str:
+    """The text without some of its figures, which are named as written."""
+    return _FIGURE.sub(lambda match: " " if match[0].strip() in figures else match[0], text)
 
 
 def _figures(text: str) -> Iterator[_Figure]:

@@ -15,6 +15,7 @@ from engine.domain.decision import Action, DecisionKey, Opinion, SizingRule
 from engine.domain.five_level import TradeValues, trade_of
 from engine.domain.market import Symbol
 from engine.domain.portfolio import ZERO
+from engine.market.figures import price_figures
 
 E = TypeVar("E", bound=agents.EvidenceView)
 
@@ -45,7 +46,7 @@ async def opinion(context: StepContext, observed: Observations, reflections: Ref
         reason=reason,
         rule=rule,
         evidence=cited_ids(named, observed.recollections),
-        unresolved_figures=unresolved_figures(reason, reply.inputs),
+        unresolved_figures=(*unresolved_figures(reason, reply.inputs), *context.sources.unresolved),
     )
 
 
@@ -76,7 +77,7 @@ def _advice(context: StepContext, observed: Observations, reply: Reply[agents.Im
         size=Decimal(size),
         reason=answer.reason,
         evidence=cited_ids(answer.evidence.handles, observed.recollections),
-        unresolved_figures=unresolved_figures(answer.reason, reply.inputs),
+        unresolved_figures=(*unresolved_figures(answer.reason, reply.inputs), *context.sources.unresolved),
     )
 
 
@@ -93,6 +94,7 @@ def _decision_view(context: StepContext, observed: Observations, reflections: Re
     return agents.DecisionView(
         *context.subject,
         holding=context.position,
+        figures=price_figures(context.bars),
         news=observed.news.value,
         chart=observed.chart.value,
         short_term=reflections.short_term.value,

@@ -15,6 +15,7 @@ from engine.agents.decision import IMMEDIATE, ImmediateReflection, ImmediateView
 from engine.cycle.recall import lesson
 from engine.cycle.step import Finding, Observations, StepContext, finding_of
 from engine.market.chart_specs import indicator_table, kline_chart, signal_chart, trading_chart
+from engine.market.figures import price_figures
 from engine.market.moves import PriceMove, moves_after, moves_up_to
 from memory.record import Item
 
@@ -128,6 +129,7 @@ async def immediately(
     view = ImmediateView(
         *context.subject,
         facts=replace(MarketFacts.of(context.bars, fixed_nature(owner)), price=position.price),
+        figures=price_figures(context.bars),
         recollections=observed.recollections,
         shares=position.shares,
         profit=position.unrealized_fraction,

@@ -6,7 +6,7 @@ a step can be read, and tested, without the steps around it."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Decimal
 from typing import Any, Generic, TypeVar
@@ -18,10 +18,12 @@ from engine.agents.ask import Asker, Reply
 from engine.agents.decision import ImmediateReflection
 from engine.agents.tools import Rule, ToolSignal
 from engine.cycle.recall import MemoryScope, TradingMemory
+from engine.cycle.sources import Sources
 from engine.cycle.turn import Turn
 from engine.domain.decision import Outcome
 from engine.domain.macro import MacroRelease
 from engine.domain.market import Filing, NewsItem, PriceHistory, Symbol, from_nano
+from engine.domain.model_spec import ModelKind
 from engine.domain.portfolio import ZERO, PositionContext
 from engine.domain.recollection import Recollection
 from engine.errors import TryAgainLater
@@ -57,6 +59,7 @@ class StepContext:
     memory: None where the preset has none.
     publish: receives every event.
     failed: errors of the batch so far; after the first one nothing more is asked.
+    sources: the figures that agents made up in the analysis so far.
     """
 
     turn: Turn
@@ -70,6 +73,7 @@ class StepContext:
     memory: TradingMemory | None
     publish: Callable[[Event], None]
     failed: Sequence[TryAgainLater] = ()
+    sources: Sources = field(default_factory=Sources)
 
     @property
     def subject(self) -> tuple[Symbol, date, str]:
@@ -134,7 +138,8 @@ class StepContext:
         return finding_of(name or view.question or agent.name, await self.reply(agent, view), learned)
 
     async def reply(self, agent: Agent[V, A], view: V) -> Reply[A]:
-        """An agent's reply; publishes that the step has begun. Raises what has failed elsewhere in the batch."""
+        """An agent's reply; publishes that the step has begun, and looks its figures up in its inputs. Raises what has
+        failed elsewhere in the batch."""
         if self.failed:
             raise self.failed[0]
         turn = self.turn
@@ -148,7 +153,11 @@ class StepContext:
                 step=view.question or agent.questions[0],
             )
         )
-        return await self.asker.ask(agent, view)
+        reply = self.sources.checked(await self.asker.ask(agent, view))
+        # Rules compute what they say of what they see; nothing of it is made up.
+        if agent.name != self.preset.decider.name and self.asker.model_of(agent.name).spec != ModelKind.OFFLINE:
+            self.sources.add(agent.name, view, reply)
+        return reply
 
 
 def finding_of(name: str, reply: Reply[A], lesson: Callable[[A], Item | None] = lambda answer: None) -> Finding[A]:

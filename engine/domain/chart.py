@@ -120,6 +120,16 @@ class IndicatorTable:
         return "\n".join(lines)
 
 
+def chart_text(chart: ChartSpec) -> str:
+    """All figures that a chart shows, in one text to look them up in."""
+    candles, series = chart.candles, [line.values for line in chart.lines]
+    if candles is not None:
+        series += [candles.open, candles.high, candles.low, candles.close]
+    for panel in chart.panels:
+        series += [*(line.values for line in panel.lines), panel.bars]
+    return " ".join(f"{value:.4f}" for values in series for value in values if value is not None)
+
+
 def _figure(value: float | None) -> str:
     """Two digits after the point, four significant ones below 1, whole numbers from a million on."""
     if value is None:

@@ -84,7 +84,8 @@ class Opinion:
     reason: the explanation, or the reason why there is none.
     rule: the sizing rule that it rests on, None where advice names none.
     evidence: ids of the memories that it cites.
-    unresolved_figures: numbers that the reason quotes and that appear nowhere in its inputs.
+    unresolved_figures: numbers that the reason quotes and that appear nowhere in its inputs; those of reports that it
+        read follow, each with its agent.
     confidence: from 0 to 1; None where the owner states none.
     """
 
@@ -123,7 +124,7 @@ class Decision:
     size: percent of the portfolio that is traded.
     proposal: the trade that was asked for.
     cuts: changes by rules and limits, in order, with their reasons.
-    unresolved_figures: numbers that the explanation quotes and that appear nowhere in its inputs.
+    unresolved_figures: as in Opinion.
     evidence: ids of the memories that it rests on.
     book: owner whose book it trades in; empty where the desk has one book only.
     """

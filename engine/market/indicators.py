@@ -95,6 +95,13 @@ def rsi(close: Floats, period: int = 14, from_first: bool = False) -> Floats:
     return np.where(np.isnan(gain), np.nan, 100.0 * _ratio(gain, gain + loss, 0.5))
 
 
+def atr(high: Floats, low: Floats, close: Floats, period: int = 14) -> Floats:
+    """Wilder's average true range, in the unit of the prices."""
+    before = close[..., :-1]
+    top, bottom = np.maximum(high[..., 1:], before), np.minimum(low[..., 1:], before)
+    return _wilder(top - bottom, period, close.shape)
+
+
 class Macd(NamedTuple):
     """MACD line, its signal line and their difference, in the unit of the prices."""
 

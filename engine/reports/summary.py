@@ -91,6 +91,8 @@ def facts(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 def totals(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Decisions, trades and the use of models, as pairs of a name and a value."""
     yield "Decisions", _decisions(document)
+    if document.get("unresolved_figures"):
+        yield "Figures", f"{document['unresolved_figures']:,} in reasons and reports stand nowhere in what was given"
     yield "Trades", _trades(document)
     if document["model"] is not None:
         yield "Model", model_text(document)

@@ -32,6 +32,7 @@ ALL: dict[str, Callable[[Any, Any, Any], Any]] = {
     "bollinger": lambda h, lo, c: ta.bollinger(c, 5),
     "rsi": lambda h, lo, c: ta.rsi(c, 4),
     "rsi from first": lambda h, lo, c: ta.rsi(c, 4, from_first=True),
+    "atr": lambda h, lo, c: ta.atr(h, lo, c, 4),
     "macd": lambda h, lo, c: ta.macd(c, 3, 6, 4),
     "kdj": lambda h, lo, c: ta.kdj(h, lo, c, window=5),
     "kdj of means": lambda h, lo, c: ta.kdj_simple(h, lo, c, window=5),
@@ -80,6 +81,7 @@ def test_a_matrix_of_windows_is_computed_line_by_line(name: str) -> None:
             lambda t, h, lo, c: t.BBANDS(c, 20, 2.0, 2.0),
         ),
         ("RSI", lambda h, lo, c: ta.rsi(c), lambda t, h, lo, c: t.RSI(c, 14)),
+        ("ATR", lambda h, lo, c: ta.atr(h, lo, c), lambda t, h, lo, c: t.ATR(h, lo, c, 14)),
         ("MACD", lambda h, lo, c: ta.macd(c), lambda t, h, lo, c: t.MACD(c, 12, 26, 9)),
         (
             # KDJ's smoothing by 1/3 is an EMA of span 5.

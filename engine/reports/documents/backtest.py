@@ -60,6 +60,7 @@ def document(report: Report) -> Document:
         "baselines": {name: _baseline(stretch, measure, held) for name, stretch in baselines.items()},
         **_books(test),
         "warm_up": _warm_up(result, measure),
+        "unresolved_figures": sum(len(made.unresolved_figures) for made in test.decisions),
         "model": None if result.model is None else row_json.model_use(result.model),
         "dropped": _dropped(result.dropped),
         "notes": list(result.notes),

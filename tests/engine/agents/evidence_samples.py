@@ -38,7 +38,7 @@ from engine.domain.market import Bar, PriceHistory
 from engine.domain.recollection import Recollection
 from engine.market.chart_specs import indicator_table, kline_chart, trading_chart
 from engine.market.moves import PriceMove, SessionMove
-from tests.engine.agents.samples import DAY, decision_view, outcome
+from tests.engine.agents.samples import DAY, FIGURES, decision_view, outcome
 
 
 def recollection(name: str, text: str, layer: str = "shallow", kind: str = "news", **changes: Any) -> Recollection:
@@ -166,6 +166,7 @@ def immediate_view(*memories: Recollection, **changes: Any) -> ImmediateView:
     """Something held, a rising momentum."""
     values: dict[str, Any] = {
         "facts": MarketFacts(Decimal("180.25"), 0.0321, "You are a risk-seeking investor."),
+        "figures": FIGURES,
         "shares": Decimal(12),
         "profit": Decimal("0.0457"),
     }

@@ -13,6 +13,8 @@ from engine.agents.decision import DecisionView
 from engine.domain.decision import Action, Outcome
 from engine.domain.model_call import FailureKind, ModelFailure, ModelRequest, ModelResult
 from engine.domain.portfolio import PositionContext
+from engine.market.figures import PriceFigures
+from engine.market.moves import PriceMove
 from engine.preset import load_preset
 
 DAY = date(2023, 6, 1)
@@ -90,6 +92,14 @@ def outcome(days_ago: int, action: Action = Action.BUY, reward: str = "0.01", fa
     )
 
 
+FIGURES = PriceFigures(
+    close=Decimal("179.5"),
+    moves=(PriceMove(1, 0.0111), PriceMove(5, -0.0222), PriceMove(20, 0.0333)),
+    rsi=61.44,
+    atr=Decimal("3.123456789"),
+)
+
+
 def decision_view(**changes: Any) -> DecisionView:
     """A decision with nothing but the portfolio to go by."""
     values: dict[str, Any] = {
@@ -97,6 +107,7 @@ def decision_view(**changes: Any) -> DecisionView:
         "session": DAY,
         "owner": "desk",
         "holding": holding(),
+        "figures": FIGURES,
         "news": None,
         "chart": None,
         "short_term": None,

@@ -30,7 +30,7 @@ from engine.domain.portfolio import PositionContext
 from engine.market.chart_specs import indicator_table, kline_chart, signal_chart
 from engine.offline.model import OfflineModel
 from engine.preset import load_preset
-from tests.engine.agents.samples import Desk, decision_view, holding, outcome
+from tests.engine.agents.samples import FIGURES, Desk, decision_view, holding, outcome
 
 DAY = date(2023, 6, 1)
 SIZING = load_preset("finvision").sizing
@@ -175,6 +175,7 @@ VIEWS = st.builds(
     session=st.just(DAY),
     owner=st.just("desk"),
     holding=HOLDINGS,
+    figures=st.just(FIGURES),
     news=st.none() | DIGESTS,
     chart=st.none() | st.builds(ChartReading, macd=READING, kdj_rsi=READING, bollinger=st.none() | READING),
     short_term=st.none() | PERFORMANCES,
