@@ -85,6 +85,8 @@ def _trail(shown: Row, decider: str, width: int, prompts: bool) -> Iterator[Line
     for order in shown["orders"]:
         yield from _order(order, width)
     yield from section("What came of it")
+    for fill in shown.get("undecided_trades", ()):
+        yield from paragraph(f"Not decided: {trade_words(fill)}. {one_line(fill['reason'])}", width, "  ", "warn")
     yield from _outcome(shown)
 
 

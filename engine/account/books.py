@@ -142,7 +142,9 @@ def _netting(orders: Iterable[Order], price: Decimal) -> _Netting:
     sold: dict[str, Decimal] = {}
     for order in orders:
         side = bought if order.side is Side.BUY else sold
-        shares = order.quantity if order.quantity is not None else EXACT.divide(order.notional or ZERO, price)
+        shares = order.quantity
+        if shares is None:  # in whole steps, or a sale of all that crosses a purchase would leave a part of one
+            shares = EXACT.divide(order.notional or ZERO, price).quantize(SHARE_STEP, ROUND_DOWN, EXACT)
         side[order.book] = side.get(order.book, ZERO) + shares
     return _Netting(bought, sold)
 

@@ -172,6 +172,7 @@ class Trail:
 
     answers: every call of a model for the opinions that it rests on, owner by owner, in order.
     orders, moves, fills: those of its symbol and book in its cycle.
+    undecided: trades of its symbol in the session that followed which nobody ordered, as a forced cover.
     outcome: None until the next session has closed.
     closes: the symbol's closes since, as far as the books know them.
     recalled: the memories that were recalled for these opinions.
@@ -187,3 +188,4 @@ class Trail:
     closes: tuple[tuple[date, Decimal], ...]
     recalled: tuple[Recalled, ...] = ()
     opinions: tuple[Opinion, ...] = ()
+    undecided: tuple[Fill, ...] = ()

@@ -77,12 +77,19 @@ def trail(reader: JournalReader, key: DecisionKey) -> Trail:
         for outcome in (() if overtaken else reader.outcomes(world, key.symbol, key.owner))
         if outcome.decision_session == key.session
     ]
+    ordered = {entry.order.id for entry in reader.orders()}
+    closing = [row.session for row in outcomes[-1:]]
     return Trail(
         decision=decision,
         answers=tuple(answer for owner in owners for answer in reader.answers(owner)),
         orders=orders,
         moves=tuple(move for order in orders for move in reader.order_moves(order.order.id)),
         fills=tuple(fill for order in orders for fill in reader.fills(order_id=order.order.id)),
+        undecided=tuple(
+            fill
+            for fill in (reader.fills(world) if closing else ())
+            if fill.symbol == key.symbol and fill.session in closing and fill.order_id not in ordered
+        ),
         outcome=outcomes[-1] if outcomes else None,
         closes=tuple(sorted(closes.items())),
         recalled=tuple(one for owner in owners for one in reader.recalled(owner)),

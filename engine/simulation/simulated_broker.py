@@ -290,7 +290,8 @@ class SimulatedBroker:
                 self.cash_flows.append(CashFlow(session=session, symbol=symbol, kind=CASH_IN_LIEU, amount=paid))
         for n, order in enumerate(self._pending):
             if order.symbol == symbol and order.quantity is not None:
-                self._pending[n] = replace(order, quantity=EXACT.multiply(order.quantity, ratio))
+                quantity = self._model.rounded_down(EXACT.multiply(order.quantity, ratio))
+                self._pending[n] = replace(order, quantity=quantity)
 
     def _price_after(self, action: CorporateAction, session: date) -> Decimal:
         """The open of the ex-date, or the last close on its basis where the symbol does not trade that day."""

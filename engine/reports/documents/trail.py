@@ -94,6 +94,7 @@ def trail_row(shown: Trail, market: MarketAsOf | None = None) -> Row:
         "recollections": [_recollection(one) for one in shown.recalled],
         "answers": [_answer(answer) for answer in shown.answers],
         "orders": [_order(entry, shown) for entry in shown.orders],
+        "undecided_trades": [row_json.trade(fill) for fill in shown.undecided],
         "outcome": _outcome(shown.outcome),
         "close": _close(shown, closes),
         "closes_since": [
