@@ -194,7 +194,7 @@ class Outcome:
     cumulative: rewards compounded since the start, by symbol and owner.
     key_factors: the rule and the begin of the reason.
     cycle: number of the cycle that decided; None where it is not recorded.
-    horizon: sessions until `session`; None where it is not recorded.
+    horizon: the symbol's own sessions until `session`; None where it is not recorded.
     """
 
     decision_session: date

@@ -50,15 +50,21 @@ def learn(context: SessionContext, state: RunState, settled: Iterable[SettledSes
         awaiting = tuple(made for made in awaiting if (made.key.session, made.book) != decided)
         opinions = tuple(made for made in opinions if (made.key.session, "") != decided)
         begun, ended = one.before.session, one.after.session
-        horizon = context.calendar.number(ended) - context.calendar.number(begun)
         markets = [context.market.at(decision_time(context.calendar, session)) for session in (begun, ended)]
         rows = [
-            *outcomes(due, _as_seen(context, one), history.outcomes, horizon),
-            *opinion_outcomes(combined, markets[0], markets[1], ended, history.outcomes, horizon=horizon),
+            *outcomes(due, _as_seen(context, one), history.outcomes),
+            *opinion_outcomes(combined, markets[0], markets[1], ended, history.outcomes),
         ]
+        rows = [replace(row, horizon=_own_sessions(context, row.symbol, begun, ended)) for row in rows]
         history = context.cycle.learn(history, rows)
         context.recorder.learned(rows)
     return replace(state, history=history, awaiting=awaiting, opinions=opinions, unlearned=())
+
+
+def _own_sessions(context: SessionContext, symbol: Symbol, begun: date, ended: date) -> int:
+    """The number of a symbol's own sessions from one session of the desk to another."""
+    calendar = context.market.calendars.get(symbol, context.calendar)
+    return calendar.number(ended) - calendar.number(begun)
 
 
 def deposits_in(settled: SettledSession) -> Decimal:
@@ -83,18 +89,16 @@ def books_as_seen(
     return EquityPoint(session, portfolio.value(seen), portfolio, seen)
 
 
-def outcomes(
-    decisions: Iterable[Decision], settled: SettledSession, earlier: Earlier, horizon: int = 1
-) -> list[Outcome]:
-    """One row per decision: profit of the symbol over a stretch of `horizon` sessions, trades, fees and dividends
-    included, over the portfolio's value before."""
+def outcomes(decisions: Iterable[Decision], settled: SettledSession, earlier: Earlier) -> list[Outcome]:
+    """One row per decision: profit of the symbol over a stretch, trades, fees and dividends included, over the
+    portfolio's value before."""
     before, after, profit = settled.before, settled.after, _profits(settled)
     rows = []
     for made in decisions:
         symbol = made.key.symbol
         reward = profit.get(symbol, ZERO) / before.value if before.value > 0 else ZERO
         close = after.prices.get(symbol, before.prices.get(symbol, ZERO))
-        rows.append(_outcome(made, earlier, session=after.session, horizon=horizon, close=close, reward=reward))
+        rows.append(_outcome(made, earlier, session=after.session, close=close, reward=reward))
     return rows
 
 
@@ -104,8 +108,6 @@ def opinion_outcomes(
     after: MarketAsOf,
     session: date,
     earlier: Earlier,
-    *,
-    horizon: int = 1,
 ) -> list[Outcome]:
     """One row per opinion. `before` is the market that the opinions rest on, `after` the market as it was known once
     `session` was closed."""
@@ -116,13 +118,11 @@ def opinion_outcomes(
         # An opinion without a size is one on the whole portfolio.
         reward = direction * (opinion.size or HUNDRED) / HUNDRED * moved
         close = after.close(symbol) if after.count(symbol) else ZERO
-        rows.append(_outcome(opinion, earlier, session=session, horizon=horizon, close=close, reward=reward))
+        rows.append(_outcome(opinion, earlier, session=session, close=close, reward=reward))
     return rows
 
 
-def _outcome(
-    made: Decision | Opinion, earlier: Earlier, *, session: date, horizon: int, close: Decimal, reward: Decimal
-) -> Outcome:
+def _outcome(made: Decision | Opinion, earlier: Earlier, *, session: date, close: Decimal, reward: Decimal) -> Outcome:
     key, opinion = made.key, made.opinion if isinstance(made, Decision) else made
     past, reward = earlier.get((key.symbol, key.owner), ()), reward.quantize(STEP)
     so_far = past[-1].cumulative if past else ZERO
@@ -138,7 +138,6 @@ def _outcome(
         cumulative=((1 + so_far) * (1 + reward) - 1).quantize(STEP),
         key_factors=opinion.key_factors,
         cycle=key.cycle,
-        horizon=horizon,
     )
 
 

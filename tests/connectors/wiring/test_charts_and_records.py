@@ -58,19 +58,17 @@ def answers(reader: JournalReader, symbol: str | None = None) -> Sequence[Answer
     return [answer for made in reader.decisions(symbol=symbol) for answer in reader.answers(made.key)]
 
 
-@pytest.mark.parametrize("symbol", [SHARE, COIN])
-def test_every_trade_of_the_sessions_shown_is_drawn(shown: JournalReader, symbol: str) -> None:
-    sides = {made.key.session: made.action.value for made in shown.decisions(symbol=symbol)}
-    traded = {str(day): side for day, side in sides.items() if side in (Action.BUY, Action.SELL)}
+def test_every_trade_of_the_sessions_shown_is_drawn(shown: JournalReader) -> None:
     most = 0
-    for answer in answers(shown, symbol):
-        for chart in answer.charts:
-            if chart.kind not in ("trading", "signals"):
-                continue
-            drawn = {chart.sessions[marker.index]: marker.side for marker in chart.markers}
-            asked = str(answer.key.session)
-            assert drawn == {day: side for day, side in traded.items() if chart.sessions[0] <= day < asked}
-            most = max(most, len(drawn))
+    for symbol in (SHARE, COIN):
+        sides = {made.key.session: made.action.value for made in shown.decisions(symbol=symbol)}
+        traded = {str(day): side for day, side in sides.items() if side in (Action.BUY, Action.SELL)}
+        for answer in answers(shown, symbol):
+            for chart in (one for one in answer.charts if one.kind in ("trading", "signals")):
+                drawn = {chart.sessions[marker.index]: marker.side for marker in chart.markers}
+                asked = str(answer.key.session)
+                assert drawn == {day: side for day, side in traded.items() if chart.sessions[0] <= day < asked}
+                most = max(most, len(drawn))
     assert most >= 3
 
 
@@ -95,3 +93,10 @@ def test_a_chart_says_up_to_which_day_its_data_go(shown: JournalReader) -> None:
             last[answer.key.symbol].add((answer.key.session - date.fromisoformat(day)).days)
     # At the close of the exchange the coin's day is not over.
     assert last == {SHARE: {0}, COIN: {1}}
+
+
+def test_an_outcome_is_counted_in_the_symbols_own_sessions(shown: JournalReader) -> None:
+    known = shown.outcomes()
+    assert {one.horizon for one in known if one.symbol == SHARE} == {1}
+    coin = {(one.session - one.decision_session).days: one.horizon for one in known if one.symbol == COIN}
+    assert coin == {1: 1, 3: 3, 4: 4}
