@@ -185,6 +185,8 @@ class BudgetConfig(_Section):
 
     usd_per_day: Decimal = Field(Decimal(5), ge=0)
     """Dollars that the models of a desk may cost in a day (UTC); a run that reaches it ends, its session stays due."""
+    ask_above: Decimal = Field(Decimal(1), ge=0)
+    """Dollars of a forecast above which backtest and bench ask before they run; --yes answers."""
     tokens_per_day: int = Field(5_000_000, ge=0)
     """Tokens a day for models without a known price."""
 

@@ -186,16 +186,16 @@ def test_a_paid_model_is_forecast_and_asked_about_only_at_a_terminal(
 
     monkeypatch.setattr("engine.app.bench.bench.run_bench", no_run)
     flags = ("bench", "finvision", "--symbols", "AMZN", "--models", "openai:gpt-5.4-mini", "--data", str(real_data))
-    assert run(*flags) == 0
-    assert len(ran) == 1
+    assert run(*flags) == 2
+    assert not ran
     err = capsys.readouterr().err
     assert "Forecast for 1 run," in err and "openai:gpt-5.4-mini: about" in err and "$" in err
-    monkeypatch.setattr("tui.commands.bench._at_a_terminal", lambda: True)
+    monkeypatch.setattr("tui.agreement._at_a_terminal", lambda: True)
     monkeypatch.setattr("click.confirm", lambda *a, **k: False)
     assert run(*flags) == 0
-    assert len(ran) == 1 and "nothing was run" in capsys.readouterr().err
+    assert not ran and "nothing was run" in capsys.readouterr().err
     assert run(*flags, "--yes") == 0
-    assert len(ran) == 2
+    assert len(ran) == 1
 
 
 @pytest.mark.parametrize(

@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 
 @click.command("backtest")
 @run_options
+@click.option("--yes", is_flag=True, help="Do not ask where the models' forecast is above budget.ask_above.")
 @json_option
 @desk_options
-def backtest_command(invocation: Invocation, flags: RunFlags, as_json: bool) -> None:
+def backtest_command(invocation: Invocation, flags: RunFlags, yes: bool, as_json: bool) -> None:
     """Runs agents or a rule strategy over market days and measures them beside buy and hold, rules and chance.
 
     Without flags it is the desk's own backtest, on the generated demo market where nothing is configured. It decides
@@ -39,8 +40,11 @@ def backtest_command(invocation: Invocation, flags: RunFlags, as_json: bool) -> 
       paperdesk backtest --data DIR --symbols AAPL,MSFT --from 2023-06-01 --to 2023-12-29 --json
     """
     from engine import places
+    from engine.app.bench.jobs import Job
+    from engine.app.run_spec import check_spec, settled
     from engine.errors import Interrupted
     from engine.reports.stored import stored_document
+    from tui.agreement import agreed
 
     if flags.preset is not None and flags.strategy is not None:
         raise click.UsageError("--preset runs agents and --strategy runs rules: give one of them")
@@ -48,6 +52,10 @@ def backtest_command(invocation: Invocation, flags: RunFlags, as_json: bool) -> 
         raise click.UsageError("--param belongs to a rule: give --strategy with it")
     services = invocation.services()
     spec = _named(flags.spec(services), invocation.run)
+    check_spec(spec, services.clock.now())
+    if not agreed(services, [Job(settled(services, spec), None, spec.run)], yes):
+        click.echo("nothing was run", err=True)
+        return
     _run(services, spec)
     document = stored_document(spec.run)
 

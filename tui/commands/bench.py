@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     help="Runs at a time, each in a process of its own.",
 )
 @click.option("--keep", is_flag=True, help="Keep a journal of every run (tens of megabytes each).")
-@click.option("--yes", is_flag=True, help="Do not ask before a model that costs money.")
+@click.option("--yes", is_flag=True, help="Do not ask where the models' forecast is above budget.ask_above.")
 @json_option
 @desk_options
 def bench_command(
@@ -87,6 +87,7 @@ def bench_command(
     from engine.app.bench.plan import BenchRequest, requested_ablations
     from engine.errors import Interrupted
     from engine.reports.documents.research import bench_document
+    from tui.agreement import agreed
     from tui.bench_text import lines
 
     agents = not baselines or models is not None or ablations or ablations_from is not None
@@ -104,7 +105,7 @@ def bench_command(
         keep=keep,
     )
     prepared = prepare(services, request)
-    if not _agreed(services, prepared, yes):
+    if not agreed(services, prepared.jobs, yes, _report):
         click.echo("nothing was run", err=True)
         return
     bench = _run(services, prepared)
@@ -120,36 +121,20 @@ def _specs(text: str) -> tuple[str, ...]:
     return specs
 
 
-def _agreed(services: Services, prepared: PreparedBench, yes: bool) -> bool:
-    """True to go on: print what the models of a bench will be asked, and ask where a person can answer."""
-    from engine.app.bench.forecast import forecast, is_free
-
-    if all(is_free(services, job) for job in prepared.jobs):
-        return True
-    for line in forecast(services, prepared.jobs, _report).lines():
-        click.echo(f"{_wiped()}{line}", err=True)
-    return yes or not _at_a_terminal() or click.confirm("Run it?", err=True)
-
-
-def _at_a_terminal() -> bool:
-    return sys.stdin.isatty() and sys.stderr.isatty()
-
-
 def _run(services: Services, prepared: PreparedBench) -> Bench:
     from engine.app.bench.bench import run_bench
+    from tui.agreement import wiped
     from tui.interruption import interruptible
 
     with interruptible() as stop:
         bench = run_bench(services, prepared, _report, stop)
-    click.echo(_wiped(), nl=False, err=True)
+    click.echo(wiped(), nl=False, err=True)
     return bench
 
 
 def _report(text: str) -> None:
     """Print the run at work to a terminal, on a line that the next one replaces."""
+    from tui.agreement import wiped
+
     if sys.stderr.isatty():
-        click.echo(f"{_wiped()}{text} ...", nl=False, err=True)
-
-
-def _wiped() -> str:
-    return "\r\x1b[K" if sys.stderr.isatty() else ""
+        click.echo(f"{wiped()}{text} ...", nl=False, err=True)

@@ -59,6 +59,11 @@ class Forecast:
     runs: int
     unknown: int = 0
 
+    @property
+    def known_cost(self) -> Decimal:
+        """USD of all models whose price is known."""
+        return sum((found.cost for found in self.models.values() if found.cost is not None), Decimal(0))
+
     def lines(self) -> Iterator[str]:
         """The forecast for a person."""
         count = self.runs - self.unknown
@@ -112,6 +117,8 @@ class _Rehearsal:
 def is_free(services: Services, job: Job) -> bool:
     """True where a run asks nobody who might charge for it: the rules, or recorded answers alone."""
     models = services.config.models
+    if job.spec.preset is None:
+        return True
     if ModelKind.REPLAY in (job.spec.model, models.default) or models.replay == ReplayMode.REPLAY_ONLY:
         return True
     return all(spec.kind is ModelKind.OFFLINE for spec in _specs(services, job).values())
@@ -126,7 +133,7 @@ def forecast(services: Services, jobs: Sequence[Job], report: Callable[[str], No
     with services.models.recorded() as recorded:
         for number, job in enumerate(wanted):
             report(f"forecast: {number} of {len(wanted)} runs")
-            key = (job.spec.symbols, job.table.first, job.spec.without)
+            key = (job.spec.symbols, job.spec.first, job.spec.without)
             if key not in rates:
                 rates[key] = _rates(services, job)
             known = rates[key]

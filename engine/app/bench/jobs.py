@@ -31,10 +31,11 @@ _PATIENCE = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One run of an agent on one symbol. `keep` writes its journal and memory, as a backtest does."""
+    """One run of an agent: on one symbol of a published table, or (without a table) any backtest. `keep` writes its
+    journal and memory, as a backtest does."""
 
     spec: RunSpec
-    table: PublishedTable
+    table: PublishedTable | None
     title: str
     keep: bool = False
 
@@ -94,7 +95,8 @@ def play_job(services: Services, job: Job, stop: Stop) -> Played:
 
 def job_market(services: Services, job: Job) -> Market:
     """The market of a job. Raises what loading raises."""
-    return adjusted_market(job.table, job.spec.symbols[0], asyncio.run(load_run(services, job.spec)))
+    market = asyncio.run(load_run(services, job.spec))
+    return market if job.table is None else adjusted_market(job.table, job.spec.symbols[0], market)
 
 
 def _one_by_one(services: Services, jobs: Sequence[Job], stop: Stop, on_done: OnDone) -> Mapping[int, Played]:

@@ -187,3 +187,13 @@ def test_tokens_without_a_price_have_a_budget_of_their_own(desk: Desk, service: 
     assert service.requests == []
     desk("[budget]\ntokens_per_day = 10000000\nusd_per_day = 0\n")
     assert run(*DAY).code == 0
+
+
+def test_a_backtest_is_forecast_and_above_a_limit_it_needs_a_yes(desk: Desk, service: Counting, run: Run) -> None:
+    desk(LOCAL_PRICE + "[budget]\nask_above = 0.01\n")
+    refused = run(*BACKTEST)
+    assert refused.code == 2 and service.requests == []
+    assert "Forecast for 1 run" in refused.err and "near:m1: about" in refused.err
+    assert "is above budget.ask_above ($0.01): --yes runs it" in refused.err
+    assert not places.run_journal("paid").exists()
+    assert run(*BACKTEST, "--yes").code == 0 and service.requests
