@@ -223,20 +223,15 @@ class DecisionView(View):
         return f"{', '.join(given) or 'no reports'}; {len(self.outcomes)} outcomes"
 
 
-Explanation = Annotated[
-    Prose,
-    Field(
-        description="The reasons of the decision, with the evidence for and against it from every report. Quote only "
-        "figures that are in the input."
-    ),
-]
-
-
 class ActionAnswer(Answer):
-    """A decision on one symbol. Source: FinVision table 5 [V5]; FinAgent §4.4 [A10]."""
+    """A decision on one symbol. As in every answer the reasons come first in the schema, so that a model writes them
+    before it names an action. Source: FinVision table 5 [V5]; FinAgent §4.4 [A10]."""
 
     symbol: str
     """The ticker of the question."""
+    explanation: Prose
+    """The reasons of the decision, with the evidence for and against it from every report. Quote only figures that are
+    in the input."""
     recommendation: Literal["BUY", "SELL", "HOLD"]
     """BUY, SELL or HOLD."""
 
@@ -253,7 +248,6 @@ class TradeAnswer(ActionAnswer):
     """Percent of the portfolio to trade: a whole number from 1 to 10, and 0 for HOLD."""
     rule: SizingRule
     """The name of the one rule that the decision rests on."""
-    explanation: Explanation
 
     def check(self, view: Any) -> None:
         """Raise ValueError for another symbol, a size that does not fit the action, or a rule of another action."""
@@ -367,8 +361,6 @@ class WholeView(EvidenceView):
 
 class WholeTrade(ActionAnswer, ReasoningSteps):
     """A decision without a size or a rule: BUY takes all cash, SELL all shares. Source: FinAgent §4.4 [A10]."""
-
-    explanation: Explanation
 
     def check(self, view: Any) -> None:
         """Raise ValueError for another symbol, and for evidence that was not given."""

@@ -93,13 +93,13 @@ class NewsDigest(Answer):
     """Arguments for a rise of the price, one short phrase each; empty when there are none."""
     negative: Annotated[list[Sentence], Field(max_length=10)]
     """Arguments for a fall of the price, one short phrase each; empty when there are none."""
-    sentiment: Literal["bullish", "bearish", "neutral"]
-    """The balance of all of it: bullish, bearish or neutral."""
-    reason: Sentence
-    """The reason for the sentiment, in one sentence."""
     unrelated: Annotated[int, Field(strict=True, ge=0)]
     """The number of items that name the company only in passing or concern another one; they do not count for the
     sentiment."""
+    reason: Sentence
+    """The reason for the sentiment, in one sentence."""
+    sentiment: Literal["bullish", "bearish", "neutral"]
+    """The balance of all of it: bullish, bearish or neutral."""
 
 
 NEWS = Agent(
@@ -209,6 +209,10 @@ class ItemJudgement(Part):
 
     id: str
     """The item's id, as given in brackets before it."""
+    summary: Sentence
+    """The content of the item, in one sentence with its main figure."""
+    concerns_company: bool = Field(strict=True)
+    """True if the item is about the company itself, false if it only names it in passing."""
     effect: Literal["positive", "negative", "neutral"]
     """The effect of the item on the price: positive, negative or neutral."""
     horizon: Literal["short", "medium", "long"]
@@ -216,10 +220,6 @@ class ItemJudgement(Part):
     weight: Annotated[int, Field(strict=True, ge=1, le=10)]
     """The item's importance for the company: a whole number from 1 (noise) to 10 (changes the value of the company). It
     decides for how long the item is remembered."""
-    concerns_company: bool = Field(strict=True)
-    """True if the item is about the company itself, false if it only names it in passing."""
-    summary: Sentence
-    """The content of the item, in one sentence with its main figure."""
 
 
 class RetrievalQueries(Part):

@@ -135,10 +135,10 @@ class Judgement(Part):
 
     session: date
     """The date of the decision, YYYY-MM-DD."""
-    right: Annotated[bool, Field(strict=True)]
-    """True if the move of the price after it shows that the decision was right."""
     why: Sentence
     """The reason why it was right or wrong, in one sentence with the move that followed."""
+    right: Annotated[bool, Field(strict=True)]
+    """True if the move of the price after it shows that the decision was right."""
 
 
 class HighLevelReflection(Answer):

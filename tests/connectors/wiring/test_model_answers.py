@@ -12,6 +12,8 @@ import pytest
 
 from connectors.wiring.services import services
 from engine import places
+from engine.agents.decision import FiveLevelReflection, ThreeWayReflection
+from engine.agents.registry import registered
 from engine.app.backtest import run_backtest
 from engine.config import Config
 from engine.domain.decision import Action
@@ -243,3 +245,41 @@ def test_a_vendor_has_the_limits_that_are_configured(
 def test_a_server_without_an_address_is_a_fault_of_the_configuration() -> None:
     with pytest.raises(ValueError, match="near needs a base_url"):
         Config.model_validate({"endpoints": {"near": {}}})
+
+
+def objects(schema: Any) -> Iterator[dict[str, Any]]:
+    """The properties of every object in a schema, labels that are defined elsewhere in their place."""
+
+    def within(node: Any) -> Iterator[dict[str, Any]]:
+        if isinstance(node, dict):
+            if "properties" in node:
+                yield {name: value | defined.get(value.get("$ref"), {}) for name, value in node["properties"].items()}
+            node = list(node.values())
+        if isinstance(node, list):
+            for child in node:
+                yield from within(child)
+
+    defined = {f"#/$defs/{name}": one for name, one in schema.get("$defs", {}).items()}
+    return within(schema)
+
+
+def reasons_first(properties: dict[str, Any]) -> bool:
+    """True where a text of the model's own stands before every label; ids, tickers and dates are no text."""
+    own = {name: value for name, value in properties.items() if name not in {"id", "symbol", "session"}}
+    labels = [at for at, v in enumerate(own.values()) if "enum" in v or v.get("type") == "boolean"]
+    texts = [at for at, v in enumerate(own.values()) if v.get("type") == "string" and "enum" not in v]
+    return not labels or not texts or min(texts) < min(labels)
+
+
+def test_a_model_writes_its_reasons_before_any_label(server: FakeLLMServer) -> None:
+    answer_by(server, lambda schema, body: None)
+    backtest(config(server), "reasons")
+    sent = [body["response_format"]["json_schema"]["schema"] for body in server.requests]
+    assert {"recommendation", "sentiment", "macd"} <= {name for schema in sent for name in schema["properties"]}
+    of_agents = [agent.answer.model_json_schema() for agent in registered().values()]
+    of_agents += [ThreeWayReflection.model_json_schema(), FiveLevelReflection.model_json_schema()]
+
+    wrong = [list(one) for schema in [*sent, *of_agents] for one in objects(schema) if not reasons_first(one)]
+    assert not wrong
+    decision = next(schema for schema in sent if "recommendation" in schema["properties"])
+    assert list(decision["properties"])[:3] == ["symbol", "explanation", "recommendation"]
