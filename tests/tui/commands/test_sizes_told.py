@@ -10,19 +10,21 @@ import pytest
 
 from tests.tui.commands.conftest import Run
 
-WINDOW = ("--symbols", "TMBK", "--from", "2024-02-01", "--json")
+WINDOW = ("--from", "2024-02-01", "--json", "--symbols")
 
 
 def trails(run: Run, document: dict[str, Any]) -> list[dict[str, Any]]:
     """The trails of all decisions that a limit changed or that traded."""
     days = [made["session"] for made in document["decisions"] if made["cut"] or made["action"] in ("BUY", "SELL")]
-    return [run("why", "TMBK", day, "--run", document["run"], "--json").json["decisions"][0] for day in days]
+    (symbol,) = document["symbols"]
+    return [run("why", symbol, day, "--run", document["run"], "--json").json["decisions"][0] for day in days]
 
 
 @pytest.mark.parametrize("preset", ["desk", "finvision", "finagent", "finmem"])
 def test_sizes_agree_from_the_question_to_the_trade(preset: str, run: Run, fresh: Path) -> None:
     last = "2024-04-05" if preset == "finagent" else "2024-03-01"
-    document = run("backtest", "--preset", preset, *WINDOW, "--to", last).json
+    symbol = "BXWD" if preset == "finmem" else "TMBK"
+    document = run("backtest", "--preset", preset, *WINDOW, symbol, "--to", last).json
     shown = trails(run, document)
     assert any(made["orders"] for made in shown)
     values = {point["session"]: Decimal(point["value"]) for point in document["equity"]}
@@ -37,7 +39,7 @@ def test_sizes_agree_from_the_question_to_the_trade(preset: str, run: Run, fresh
 
 
 def test_finagent_is_asked_for_an_action_and_neither_for_a_size_nor_for_a_rule(run: Run, fresh: Path) -> None:
-    document = run("backtest", "--preset", "finagent", *WINDOW, "--to", "2024-04-05").json
+    document = run("backtest", "--preset", "finagent", *WINDOW, "TMBK", "--to", "2024-04-05").json
     shown = trails(run, document)
     assert [made["action"] for made in shown] == ["BUY", "SELL"]
     for made in shown:
