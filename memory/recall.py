@@ -18,7 +18,7 @@ from memory import lifecycle
 from memory.errors import EmbedderUnavailable, InvalidRecord, StoreError, TimeOrder, UnknownPreset, UnknownRecord
 from memory.layer_rank import Hit, LayerRanking
 from memory.live_index import LiveIndex, ScoredRecord
-from memory.partition import AVAILABLE, LayerRows
+from memory.partition import AVAILABLE, DUE, LayerRows
 from memory.ports import Embedder, Store, StoreReport
 from memory.presets import MemoryPreset, Ranking, preset_named
 from memory.record import DEFAULT_OWNER, MARKET, Cause, Item, Layer, MemoryRecord, Touch, Vector, record_id
@@ -329,12 +329,14 @@ class LayeredMemory:
         least = self.preset.restated_similarity
         if least is None or item.seen_until is not None or self.preset.birth(item.kind).layer is not Layer.REFLECTION:
             return None
-        self._advance(now)
+        # What is due by now and not swept may be purged, so it counts as forgotten; a write changes no other record.
         earlier = [
             partition.records[row]
             for layer in self.preset.layers
             for partition in self._index.partitions(item.owner, (item.symbol,), layer)
-            for row in np.flatnonzero(partition.alive & (partition.column(AVAILABLE) <= now)).tolist()
+            for row in np.flatnonzero(
+                partition.alive & (partition.column(AVAILABLE) <= now) & (partition.column(DUE) > now)
+            ).tolist()
         ]
         earlier = [record for record in earlier if record.kind == item.kind and record.born_step < now]
         return restated(item, vector, earlier, self.embedder, least)
