@@ -235,3 +235,12 @@ def test_a_table_changes_constants_of_its_base(mine: Path) -> None:
     assert (own.k, own.ranking, own.layers[Layer.SHALLOW].stability) == (2, Ranking.RELEVANCY, 7)
     assert own.births["news"] == Birth(Layer.SHALLOW, 33)
     assert own.layers[Layer.DEEP] == base.layers[Layer.DEEP] and own.births["10-K"] == base.births["10-K"]
+
+
+def test_books_of_several_owners_hold_no_shorts(tmp_path: Path) -> None:
+    own = tmp_path / "own.toml"
+    own.write_text(
+        'extends = "finvision"\nname = "own"\nowners = ["a", "b"]\ncombine = "books"\n[sizing]\nallow_short = true\n'
+    )
+    with pytest.raises(ConfigError, match=r"sizing\.allow_short needs one book"):
+        load_preset(str(own))

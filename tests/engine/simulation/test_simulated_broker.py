@@ -335,3 +335,13 @@ def test_sessions_open_and_close_in_order() -> None:
 def test_a_position_without_prices_is_said_at_once() -> None:
     with pytest.raises(MissingData, match="BBB is held and has no prices"):
         SimulatedBroker(FREE, Portfolio(D(1), {"BBB": Position(D(1), D(1))}), {"AAA": AAA})
+
+
+def test_two_splits_on_one_day_leave_nothing_of_a_whole_sale() -> None:
+    splits = [CorporateAction("AAA", TUE, ActionKind.SPLIT, D(ratio)) for ratio in ("0.142857", "0.7")]
+    desk = broker(ExecutionRules(slippage_bp=D(0), allow_short=True), "0", "3.000000011", splits)
+    desk.submit(sell("3.000000011"))
+
+    desk.open_session(TUE)
+
+    assert not desk.portfolio.positions
