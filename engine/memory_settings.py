@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from engine.settings import Frozen
 from memory.errors import UnknownPreset
-from memory.presets import Measure, MemoryPreset, Ranking, Reward, preset_named
+from memory.presets import FeedbackRule, Measure, MemoryPreset, Ranking, Reward, preset_named
 from memory.record import Layer
 
 Unit = Annotated[float, Field(ge=0, le=1)]
@@ -74,6 +74,15 @@ class Memory(Frozen):
     """Importance that one reward adds."""
     penalty_points: float | None = Field(None, ge=0)
     """Importance that a cost takes, where rewards are signed."""
+    feedback: FeedbackRule | None = None
+    """Measure of a decision before it rewards what it cited: its direction times the move over the horizon beyond the
+    noise, the profit of the horizon, or its direction times large moves alone."""
+    feedback_horizon: int | None = Field(None, ge=1, le=60)
+    """Sessions after which a decision is judged; a memory is rewarded once in as many."""
+    feedback_noise: float | None = Field(None, ge=0)
+    """Moves that reward nobody, in daily deviations times the root of the horizon."""
+    feedback_large: float | None = Field(None, ge=0)
+    """Moves above which `large` rewards, in daily deviations."""
     purge_recency: Unit | None = None
     """Recency below which a memory is purged."""
     purge_importance: Importance | None = None

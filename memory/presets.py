@@ -41,6 +41,17 @@ class Reward(StrEnum):
     EITHER = "up for profits and for losses"
 
 
+class FeedbackRule(StrEnum):
+    """Measure of a decision before it rewards what it cited; whoever keeps the memory takes it."""
+
+    DIRECTION = "direction"
+    """Direction times the move over the horizon, net of costs, beyond the noise."""
+    PROFIT = "profit"
+    """The profit of the horizon's sessions."""
+    LARGE = "large"
+    """As `direction`, for large moves alone."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayerRule:
     """Constants of one layer.
@@ -89,6 +100,10 @@ class MemoryPreset:
     k: records recalled per query of each layer that has no k of its own.
     reward_points: importance that one reward adds.
     penalty_points: importance that a cost takes, where rewards are signed.
+    feedback: the rule by which a decision pays or costs.
+    feedback_horizon: steps after which it is known; a record is rewarded once in as many.
+    feedback_noise: moves that reward nobody, in daily deviations times the root of the horizon.
+    feedback_large: moves above which `large` rewards, in daily deviations.
     purge_recency, purge_importance, purge_retention: values below which a record is purged.
     multi_layer_moves: True where a record may pass several layers in one step.
     importance_by_layer: True where a layer sets the importance of whatever enters it.
@@ -109,6 +124,10 @@ class MemoryPreset:
     reward: Reward = Reward.SIGNED
     reward_points: float = 5.0
     penalty_points: float = 5.0
+    feedback: FeedbackRule = FeedbackRule.DIRECTION
+    feedback_horizon: int = 5
+    feedback_noise: float = 0.5
+    feedback_large: float = 2.0
     purge_recency: float = 0.05
     purge_importance: float = 5.0
     purge_retention: float = 0.0
@@ -209,7 +228,13 @@ def _birth(table: Mapping[str, Any]) -> dict[str, Any]:
 def _fields(table: Mapping[str, Any]) -> dict[str, Any]:
     """Fields of a preset from its table."""
     values = dict(table)
-    for key, kind in (("ranking", Ranking), ("measure", Measure), ("reward", Reward), ("floor_kinds", frozenset)):
+    for key, kind in (
+        ("ranking", Ranking),
+        ("measure", Measure),
+        ("reward", Reward),
+        ("feedback", FeedbackRule),
+        ("floor_kinds", frozenset),
+    ):
         if key in values:
             values[key] = kind(values[key])
     return values

@@ -141,6 +141,15 @@ class LayeredMemory:
             return []
         return self._touch(ids, now, key, lambda state: lifecycle.reward(self.preset, state, sign, float(now)))
 
+    def alive(self, ids: Iterable[str], *, owner: str = DEFAULT_OWNER) -> list[str]:
+        """The ids that name live records of an owner, in order."""
+        records = {name: self._index.record(name) for name in ids}
+        return [name for name, record in records.items() if record is not None and record.owner == owner]
+
+    def rewards(self, name: str) -> list[Touch]:
+        """The rewards of a record so far, oldest first."""
+        return [touch for touch in self._store.touches(name) if touch.cause in (Cause.PAID, Cause.COST)]
+
     def sweep(self, now: float) -> list[Touch]:
         """Write the changes that are due up to `now` (promoted, demoted, purged) and return them.
 

@@ -175,7 +175,7 @@ class AgentRun:
             desk=desk,
             market=market,
             clock=clock,
-            cycle=Cycle(self.preset, asker, market.calendars, self.publish, memory),
+            cycle=Cycle(self.preset, asker, market.calendars, self.publish, memory, rules.cost_rate),
             rules=rules,
             cash=cash,
             publish=self.publish,

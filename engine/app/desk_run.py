@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from engine.app.memory import desk_memory, remembers
 from engine.app.models import ModelSet, Through, build_models, price_notes
 from engine.app.run_spec import configured_briefing, keep_briefing, with_costs
 from engine.cycle.cycle import INDICATOR_ROWS, Cycle
+from engine.domain.execution import ExecutionRules
 from engine.domain.portfolio import ZERO
 from engine.domain.run import RunKind, RunOutcome, RunSpec
 from engine.errors import DataError, DeskHalted, MissingData, PaperdeskError
@@ -154,6 +156,8 @@ class _Run:
         if remembers(preset):
             await asyncio.to_thread(load_library)
         warn = partial(self._notice, "warning")
+        # A broker's fees are known once they are charged: the journal has them, no rate foretells them.
+        costs = self._rules()[0].cost_rate if context.account is None else ZERO
         try:
             with desk_memory(context.services, preset, context.calendar, warn, self.meter.add) as memory:
                 desk = DeskRun(
@@ -164,7 +168,7 @@ class _Run:
                     symbols=context.symbols,
                     market=self.market,
                     calendar=context.calendar,
-                    cycle=Cycle(preset, asker, self.market.calendars, self._record, memory),
+                    cycle=Cycle(preset, asker, self.market.calendars, self._record, memory, costs),
                     name=preset.name,
                     label=self.models.label,
                     meter=self.meter,
@@ -198,12 +202,11 @@ class _Run:
             self.meter.count(answer)
 
     def _venue(self, recorder: DeskRecorder) -> Venue:
-        context, market, config = self.context, self.market, self.context.services.config
+        context, market = self.context, self.market
         if context.account is not None:
             return self._broker_venue(context.account)
         refuse_bound(self.reader, context.desk)
-        spec = RunSpec(symbols=context.symbols, first=context.session, last=context.session, preset=config.desk.preset)
-        rules, cash = with_costs(spec, config)
+        rules, cash = self._rules()
         return DeskVenue(
             rules,
             market.histories,
@@ -213,6 +216,12 @@ class _Run:
             reader=self.reader,
             cash=cash,
         )
+
+    def _rules(self) -> tuple[ExecutionRules, Decimal]:
+        """The rules of the simulated market as configured, and the cash that a desk begins with."""
+        context, config = self.context, self.context.services.config
+        spec = RunSpec(symbols=context.symbols, first=context.session, last=context.session, preset=config.desk.preset)
+        return with_costs(spec, config)
 
     def _broker_venue(self, account: DeskAccount) -> BrokerVenue:
         context, market, desk = self.context, self.market, self.context.desk

@@ -5,8 +5,8 @@ user's own agents), reflect on moves, on decisions, on performance and on signal
 the order of the symbols: combine the owners' opinions to one decision per symbol, size it by the rule that it names,
 limit it by cash and holdings. A step that the preset leaves out gives an empty finding; an agent without a valid answer
 abstains, which never raises; where no answer could be had the cycle ends with an error and decides nothing. The session
-(engine/session/loop.py) settles the orders and gives their outcomes to `learn`: the next cycle reflects on them, and
-memories that were cited are rewarded.
+(engine/session/loop.py) settles the orders: the next cycle reflects on their outcomes, and `feedback` rewards memories
+that were cited, once it is known what followed.
 Source: FinVision §3, figure 1 [V8]; FinAgent §4 [A1-A10].
 """
 
@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
@@ -26,11 +27,12 @@ from engine.cycle.decide import abstention, opinion
 from engine.cycle.recall import TradingMemory, received
 from engine.cycle.step import Observations, Reflections, StepContext, search_queries
 from engine.cycle.turn import CycleResult, TradingHistory, Turn
-from engine.domain.decision import Opinion, Outcome
+from engine.domain.decision import Opinion
 from engine.domain.market import PriceHistory, Symbol
-from engine.domain.portfolio import PositionContext
+from engine.domain.portfolio import ZERO, PositionContext
 from engine.domain.recollection import Recollection
 from engine.errors import TryAgainLater
+from engine.market.point_in_time import MarketAsOf
 from engine.messages.events import Event
 from engine.ports import Calendar
 from engine.preset import Preset
@@ -61,6 +63,7 @@ class Cycle:
     calendars: trading calendar by symbol
     publish: receives every event
     memory: None where the preset has none
+    costs: of a trade, as a fraction of its amount
     """
 
     preset: Preset
@@ -68,6 +71,7 @@ class Cycle:
     calendars: Mapping[Symbol, Calendar]
     publish: Callable[[Event], None] = lambda event: None
     memory: TradingMemory | None = None
+    costs: Decimal = ZERO
 
     @cached_property
     def strategies(self) -> tuple[Rule, ...]:
@@ -100,11 +104,10 @@ class Cycle:
             self.memory.write((item for one in deliberations for item in one.memories), opinions, turn.step)
         return result
 
-    def learn(self, history: TradingHistory, rows: Sequence[Outcome]) -> TradingHistory:
-        """The history with outcomes that became known: later cycles reflect on them, and what was cited is rewarded."""
+    def feedback(self, history: TradingHistory, market: MarketAsOf, step: float) -> None:
+        """Reward the memories that opinions cited and that by now have paid or cost."""
         if self.memory is not None:
-            self.memory.feedback(history, rows)
-        return history.with_outcomes(rows)
+            self.memory.feedback(history, market, step, calendars=self.calendars, costs=self.costs)
 
     async def _deliberate(self, turn: Turn, symbol: Symbol, owner: str, failed: list[TryAgainLater]) -> Deliberation:
         """One owner's analysis of one symbol. Without the last session's bar it abstains before any model is asked.

@@ -9,14 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
+from decimal import Decimal
 from itertools import product
 
 from engine.agents.intelligence import ItemJudgement, MarketIntelligence
+from engine.cycle.feedback import Feedback
 from engine.cycle.turn import TradingHistory
-from engine.domain.decision import Opinion, Outcome
+from engine.domain.decision import Opinion
 from engine.domain.macro import MacroRelease
 from engine.domain.market import Filing, NewsItem, Symbol
 from engine.domain.recollection import Recollection
+from engine.market.point_in_time import MarketAsOf
 from engine.ports import Calendar
 from memory.in_memory_store import InMemoryStore
 from memory.layer_rank import Hit
@@ -180,15 +183,33 @@ class TradingMemory:
         ordered = sorted(items, key=lambda item: (item.symbol, item.owner))
         self._memory.remember(ordered, step + AFTER)
 
-    def feedback(self, history: TradingHistory, rows: Sequence[Outcome]) -> None:
-        """Reward what an opinion cited, once its outcome is known: up where it paid, down where it cost. An abstention
-        rewards nothing. Source: InvestorBench A [I4]."""
-        for row in rows:
-            opinion = history.opinion(row)
-            if opinion is None or not opinion.evidence or opinion.abstained:
-                continue
-            sign = (row.reward > 0) - (row.reward < 0)
-            self._memory.reinforce(opinion.evidence, sign, self._calendar.number(row.session), _key(opinion))
+    def feedback(
+        self,
+        history: TradingHistory,
+        market: MarketAsOf,
+        step: float,
+        *,
+        calendars: Mapping[Symbol, Calendar],
+        costs: Decimal,
+    ) -> None:
+        """Reward what opinions cited, once what followed them is known: up where they paid, down where they cost, each
+        memory of theirs by one opinion per horizon. What was rewarded before is not rewarded again, so it does not
+        matter how often this is called. Source: InvestorBench A [I4]."""
+        feedback = Feedback(
+            constants=self._memory.preset,
+            calendar=self._calendar,
+            calendars=calendars,
+            history=history,
+            market=market,
+            costs=costs,
+        )
+        for opinion, sign in feedback.signs():
+            own = [
+                name
+                for name in self._memory.alive(opinion.evidence, owner=opinion.key.owner)
+                if feedback.counts(opinion, [_session_of(touch.key) for touch in self._memory.rewards(name)])
+            ]
+            self._memory.reinforce(own, sign, step, _key(opinion))
 
     def plant(self, marker: str, symbols: Sequence[Symbol], owners: Sequence[str], step: float) -> None:
         """Plant memories of the future, for the audit: of every kind one that is written after a step, and one that is
@@ -240,3 +261,7 @@ class TradingMemory:
 def _key(opinion: Opinion) -> str:
     key = opinion.key
     return f"{key.session} {key.symbol} {key.owner} {key.cycle}"
+
+
+def _session_of(key: str) -> date:
+    return date.fromisoformat(key.partition(" ")[0])

@@ -49,3 +49,9 @@ class ExecutionRules:
     allow_short: bool = False
     borrow_rate: Decimal = Decimal(0)
     money_step: Decimal = CENT
+
+    @property
+    def cost_rate(self) -> Decimal:
+        """Slippage and commission of a trade as a fraction of its amount, without what is charged per order or
+        share."""
+        return self.commission_rate + self.slippage_bp / 10_000

@@ -297,6 +297,9 @@ class _Part:
             return state
         settled, state = await settle(self._session_context, self._trades, state)
         self._keep(settled)
+        calendar, market = self._context.calendar, self._context.market
+        seen = market.at(decision_time(calendar, self._trades))
+        self._context.cycle.feedback(state.history, seen, calendar.number(self._trades))
         return state
 
     def _mark(self, session: date, portfolio: Portfolio) -> EquityPoint:

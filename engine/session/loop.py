@@ -41,6 +41,8 @@ async def run_session(context: SessionContext, moment: Moment, state: RunState) 
     turn = await build_turn(context, moment, state)
     context.recorder.saw(turn)
     halt, result = context.orders.halt(), context.recorder.recorded()
+    if result is None:
+        context.cycle.feedback(turn.history, turn.market, turn.step)
     if result is None and halt is None:
         result, state = await _decide(context, turn, state)
     result = result or CycleResult((), ())

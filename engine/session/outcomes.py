@@ -38,8 +38,8 @@ Earlier = Mapping[tuple[Symbol, str], Sequence[Outcome]]
 
 
 def learn(context: SessionContext, state: RunState, settled: Iterable[SettledSession]) -> RunState:
-    """The state after the outcomes of settled stretches became known: journalled, kept for later reflections, and given
-    to the memory as feedback. A session's reward is that of its last decision: earlier cycles were overtaken."""
+    """The state after the outcomes of settled stretches became known: journalled, and kept for later reflections. A
+    session's reward is that of its last decision: earlier cycles were overtaken."""
     history, awaiting, opinions = state.history, state.awaiting, state.opinions
     for one in (*state.unlearned, *settled):
         decided = one.before.session, one.before.book
@@ -56,7 +56,7 @@ def learn(context: SessionContext, state: RunState, settled: Iterable[SettledSes
             *opinion_outcomes(combined, markets[0], markets[1], ended, history.outcomes),
         ]
         rows = [replace(row, horizon=_own_sessions(context, row.symbol, begun, ended)) for row in rows]
-        history = context.cycle.learn(history, rows)
+        history = history.with_outcomes(rows)
         context.recorder.learned(rows)
     return replace(state, history=history, awaiting=awaiting, opinions=opinions, unlearned=())
 

@@ -12,7 +12,6 @@ import pytest
 
 from engine.agents.ask import Asker
 from engine.cycle.cycle import Cycle
-from engine.cycle.recall import TradingMemory
 from engine.cycle.turn import CycleResult, OpenOrders, TradingHistory, Turn
 from engine.domain.decision import Action, DecisionKey, Opinion, Outcome
 from engine.domain.model_call import ModelRequest
@@ -22,11 +21,6 @@ from engine.market.as_of import Market
 from engine.market.trading_hours import decision_time
 from engine.messages.events import DecisionMade, Event, OpinionFormed
 from engine.preset import Preset, load_preset
-from engine.session.outcomes import opinion_outcomes
-from memory.embedders import HashEmbedder
-from memory.in_memory_store import InMemoryStore
-from memory.recall import LayeredMemory
-from memory.record import Cause, Item
 from tests.engine.desks import DECISION_ONLY, WEEKDAYS, ScriptedModel, bars, hold, market_of, trade
 
 DAYS = WEEKDAYS.sessions(date(2024, 1, 2), date(2024, 3, 29))
@@ -203,37 +197,6 @@ async def test_each_owner_of_a_book_decides_on_it() -> None:
     assert (orders["bear"].side, orders["bear"].quantity) == (Side.SELL, 5), "95 of its 100 are queued"
     assert orders["quant"].notional == 200
     assert orders["bear"].id == "desk-20240329-1-AAA-bear-S-1"
-
-
-def test_an_overruled_owners_memories_are_rewarded_by_its_own_outcome() -> None:
-    embedder = HashEmbedder()
-    layered = LayeredMemory(InMemoryStore(embedder.dimension), embedder, "desk")
-    memory, step = TradingMemory(layered, WEEKDAYS), WEEKDAYS.number(DAYS[-2])
-    items = [Item(symbol="AAA", kind="news", text=f"News of {owner}.", owner=owner) for owner in ("bull", "bear")]
-    bull, bear = layered.remember(items, step - 1)
-    memory.begin(step)
-    opinions = [
-        Opinion(
-            key=DecisionKey("r", DAYS[-2], 1, "AAA", owner),
-            action=action,
-            size=Decimal(5),
-            reason="because",
-            evidence=(cited,),
-        )
-        for owner, action, cited in (("bull", Action.BUY, bull), ("bear", Action.SELL, bear))
-    ]
-    memory.write((), opinions, step)
-    before, after = (MARKET.at(decision_time(WEEKDAYS, day)) for day in DAYS[-2:])
-    rows = opinion_outcomes(opinions, before, after, SESSION, {})
-    assert [row.reward > 0 for row in rows] == [False, True], "the close has fallen"
-    asker = Asker({}, {}, lambda record: None, lambda asked, text: None)
-    history = Cycle(preset(), asker, MARKET.calendars, memory=memory).learn(
-        TradingHistory().with_opinions(opinions), rows
-    )
-
-    causes = {name: [touch.cause for touch in layered.lifeline(name)] for name in (bull, bear)}
-    assert Cause.COST in causes[bull] and Cause.PAID in causes[bear]
-    assert history.of("AAA", "bear", 5) == (rows[1],)
 
 
 def test_history_is_a_value() -> None:
