@@ -137,8 +137,8 @@ def test_an_ablation_asks_nobody_whom_it_leaves_out(folder: Path, asked: list[Mo
         assert bool(calls["market-intelligence"]) is not m
         assert bool(calls["low-level-reflection"]) is not low
         assert bool(calls["high-level-reflection"]) is not high
-        views = [request.view for request in asked if request.purpose == "evidence-decision"]
-        assert len(views) == calls["evidence-decision"] > 0
+        views = [request.view for request in asked if request.purpose == "whole-decision"]
+        assert len(views) == calls["whole-decision"] > 0
         assert all(bool(view.tools) is not tools for view in views), ablation.row
         # Lessons of the reflections are memories too, so that only M with L and H leaves nothing to recall.
         assert any(view.recollections for view in views) is not m
@@ -300,7 +300,7 @@ def test_what_news_there_were_is_said(folder: Path) -> None:
 
 def test_the_warm_up_fills_the_memory_and_hindsight_ends_with_it(folder: Path, asked: list[ModelRequest]) -> None:
     run("finagent", folder)
-    decisions = [request for request in asked if request.purpose == "evidence-decision"]
+    decisions = [request for request in asked if request.purpose == "whole-decision"]
     first_of_test = next(request for request in decisions if request.session >= FIRST)
     assert first_of_test.view.recollections
     low = [request for request in asked if request.purpose == "low-level-reflection"]

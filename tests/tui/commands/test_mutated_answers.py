@@ -94,7 +94,12 @@ class MutatedModel(RemoteModel):
         self._rules, self._seed, self._read = OfflineModel(), seed, read
 
     async def _call(
-        self, request: ModelRequest, images: Images, on_delta: Callable[[str], None] | None, notes: list[str]
+        self,
+        request: ModelRequest,
+        images: Images,
+        on_delta: Callable[[str], None] | None,
+        notes: list[str],
+        timeout: float,
     ) -> Reply:
         result = await self._rules.answer(request)
         draw = random.Random(f"{self._seed}/{result.request_hash}")
