@@ -34,7 +34,7 @@ from memory.recall import LayeredMemory
 from memory.record import Item, Layer
 
 REPO = Path(__file__).resolve().parent.parent.parent
-PRESET = "investorbench"
+PRESET = "investorbench-code"
 K, DAYS = 5, 12
 WARMING = 5
 LIMITS_MS = {20_000: 5.0, 100_000: 30.0, 1_000_000: 30.0}

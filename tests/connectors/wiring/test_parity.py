@@ -43,7 +43,7 @@ class Wall:
 class Headstrong:
     """The rules, except that TMBK is always bought."""
 
-    spec = "headstrong"
+    spec = "offline"
     label = "a model that was made for this test"
     sees = True
 

@@ -24,7 +24,7 @@ from tests.tui.commands.conftest import BACKTEST, FEW_AGENTS, SESSIONS, Run, con
 class Contrary:
     """The rules, except that HLXM is always bought."""
 
-    spec = "contrary"
+    spec = "offline"
     label = "a model that was made for this test"
     sees = True
 
