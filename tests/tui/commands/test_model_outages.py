@@ -6,6 +6,7 @@ import asyncio
 import json
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from tests.servers.fake_llm_server import Fail, FakeLLMServer, Hang, Reset, Say,
 from tests.tui.commands.conftest import Run
 
 SYMBOLS = ("ORVL", "BXWD")
+AGENTS = ("news", "chart", "decision")
 RUN = "outage"
 BACKTEST = ("backtest", "--symbols", ",".join(SYMBOLS), "--from", "2025-03-11", "--to", "2025-03-13", "--json")
 DAY = ("--daily", "--session", "2025-03-11", "--json")
@@ -91,7 +93,6 @@ def service(request: pytest.FixtureRequest, fresh: Path, monkeypatch: pytest.Mon
         places.config_file().write_text(
             f'[desk]\npreset = "finvision-no-reflection"\nsymbols = {json.dumps(SYMBOLS)}\n'
             f'[models]\ndefault = "{vendor}:m1"\n'
-            + "".join(f"[models.agents.{agent}]\ntimeout = 1\n" for agent in ("news", "chart", "decision"))
         )
         assert isinstance(running, Service)
         yield running
@@ -114,12 +115,23 @@ OUTAGES = {
 }
 
 
+@contextmanager
+def calls_that_end(seconds: int) -> Iterator[None]:
+    """Let the calls of every agent end after `seconds`, within the block alone: a loaded machine needs longer."""
+    file = places.config_file()
+    before = file.read_text()
+    file.write_text(before + "".join(f"[models.agents.{name}]\ntimeout = {seconds}\n" for name in AGENTS))
+    yield
+    file.write_text(before)
+
+
 @pytest.mark.parametrize(("turn", "code", "says"), OUTAGES.values(), ids=OUTAGES.keys())
 def test_a_daily_run_without_its_model_decides_nothing_and_the_next_one_does(
     service: Service, run: Run, turn: Turn, code: int, says: str
 ) -> None:
     service.trouble = lambda number: turn if number > 3 else None
-    failed = run(*DAY)
+    with calls_that_end(1 if isinstance(turn, Hang) else 60):
+        failed = run(*DAY)
     assert (failed.code, failed.out) == (code, "")
     assert says in failed.err and failed.err.count("\n") == 1
     with JournalReader(places.desk_journal("demo")) as reader:
@@ -143,7 +155,8 @@ def test_a_backtest_without_its_model_stops_and_goes_on_when_it_is_called_again(
 ) -> None:
     turn, code, says = OUTAGES[name]
     service.trouble = lambda number: turn if number > 8 else None
-    failed = run(*BACKTEST, "--run", RUN)
+    with calls_that_end(1 if isinstance(turn, Hang) else 60):
+        failed = run(*BACKTEST, "--run", RUN)
     assert (failed.code, failed.out) == (code, "")
     assert says in failed.err
     with JournalReader(places.run_journal(RUN)) as reader:
