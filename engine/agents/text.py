@@ -10,6 +10,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator, StringConstraints
 
+from engine.domain.text import cut_between_words
+
 _TAG = re.compile(r"<(?:!--.*?-->|[!/?]?[a-zA-Z][^<>]*>)", re.DOTALL)
 _ESCAPE_SEQUENCE = re.compile(r"(?:\x1b|\x9b)\[?[0-9;?]*[ -/]*[@-~]?")
 _BACKTICKS = re.compile(r"`{2,}")
@@ -27,8 +29,8 @@ _MARKUP = re.compile("[<&\x1b\x9b]")
 @lru_cache(maxsize=8192)  # the same news, memories and outcomes come back day after day
 def plain(text: str, limit: int | None = None) -> str:
     """One line of visible text: markup, entities, escape sequences and unseen characters are gone, angle
-    brackets cannot occur, white space is single blanks, and what passes `limit` characters is cut with an
-    ellipsis."""
+    brackets cannot occur, white space is single blanks, and what passes `limit` characters is cut between
+    two words with an ellipsis."""
     if _MAY_NEED_WORK.search(text):
         if _MARKUP.search(text):
             # Twice, because an entity may spell a tag; what is left of either is disarmed below.
@@ -39,9 +41,7 @@ def plain(text: str, limit: int | None = None) -> str:
         text = _BACKTICKS.sub("'", text.replace("<", "‹").replace(">", "›"))
         text = one_line(text)
     text = text.strip()
-    if limit is not None and len(text) > limit:
-        text = text[: limit - 1].rstrip() + "…"
-    return text
+    return text if limit is None else cut_between_words(text, limit)
 
 
 def one_line(text: str) -> str:

@@ -9,6 +9,7 @@ from decimal import Decimal
 from enum import StrEnum
 
 from engine.domain.market import Symbol
+from engine.domain.text import cut_between_words
 
 DESK = "desk"
 """The default owner, and the owner of a decision that several owners' opinions were combined into."""
@@ -106,7 +107,7 @@ class Opinion:
     @property
     def key_factors(self) -> str:
         """The rule and the begin of the reason, as outcomes keep them."""
-        return f"{self.rule or 'no rule'}: {self.reason}"[:240]
+        return cut_between_words(f"{self.rule or 'no rule'}: {self.reason}", 240)
 
     @property
     def proposal(self) -> Proposal:

@@ -284,13 +284,8 @@ def salient_words(texts: Iterable[str], count: int, skip: Iterable[str] = ()) ->
 
 
 def clean(sentence: str, limit: int = 280) -> str:
-    """A sentence without the marks of lists and of bold print; one that is too long is cut between two words, so that
-    no figure is cut in two."""
-    text = plain(_LIST_MARKS.sub("", sentence))
-    if len(text) <= limit:
-        return text
-    whole = text[:limit].rpartition(" ")[0]
-    return f"{(whole or text[: limit - 1]).rstrip(' ,;:-…')}…"
+    """A sentence without the marks of lists and of bold print, cut between two words where it is too long."""
+    return plain(_LIST_MARKS.sub("", sentence), limit)
 
 
 def main_sentence(reading: Reading, limit: int = 280) -> str:

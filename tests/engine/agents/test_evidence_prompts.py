@@ -192,5 +192,5 @@ def test_filings_stay_when_the_news_is_cut() -> None:
     filing = some.intelligence_view("Annual revenue grew. " * 500, kind="10-K").items
     news = some.intelligence_view(*["word " * 500] * 60).items
     view = some.IntelligenceView(symbol="MSFT", session=some.DAY, owner="desk", items=(*filing, *news))
-    assert view.items[0] == filing[0] and len(filing[0].text) == 8_000
+    assert view.items[0] == filing[0] and 7_900 < len(filing[0].text) <= 8_000
     assert sum(len(item.line) for item in view.items) <= 60_000
