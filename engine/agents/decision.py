@@ -22,7 +22,7 @@ from engine.agents.reflections import (
 )
 from engine.agents.text import Prose, Sentence, plain
 from engine.agents.tools import ToolSignal
-from engine.domain.decision import Outcome, SizingRule
+from engine.domain.decision import Action, Outcome, SizingRule
 from engine.domain.five_level import Advice
 from engine.domain.market import PriceHistory, from_nano
 from engine.domain.portfolio import PositionContext
@@ -62,7 +62,7 @@ class ImmediateView(View):
     outcomes: results of the last decisions, oldest first.
     extended: review of the last period, None where there is none.
     scale: number of levels of the advice.
-    next_move: in training the change of the close that followed, as a fraction: it is explained and nothing decided.
+    next_move: in training the change of the close that followed, as a fraction; it is explained.
     moment, reports: as in DecisionView.
     """
 
@@ -85,11 +85,22 @@ class ImmediateView(View):
         """True where the move that followed is shown."""
         return self.next_move is not None
 
+    @property
+    def set_action(self) -> Action | None:
+        """The action of the day in training; None where none is set, as by advice in five levels."""
+        return None if self.next_move is None or self.scale == "five" else action_before(self.next_move)
+
     def summary(self) -> str:
         """The view in a few words."""
         layers = ", ".join(f"{len(rows)} {layer}" for layer, rows in by_layer(self.recollections).items())
         seen = ", the move that followed" if self.training else ""
         return f"memories: {layers or 'none'}{seen}"
+
+
+def action_before(move: float) -> Action:
+    """The action that training sets by the move that follows: a purchase before a rise, a sale before a fall.
+    Source: InvestorBench A.1 [I7]."""
+    return Action.BUY if move > 0 else Action.SELL if move < 0 else Action.HOLD
 
 
 class LayeredEvidence(Part):

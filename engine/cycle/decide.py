@@ -65,17 +65,22 @@ async def _decided(
 
 
 def _advice(context: StepContext, observed: Observations, reply: Reply[agents.ImmediateReflection] | None) -> Opinion:
-    """The immediate reflection's advice; in warm-up it advises nothing."""
+    """The immediate reflection's advice; in warm-up its explanation of the move that followed, which sets the action.
+    Source: InvestorBench A.1 [I7]."""
     answer = None if reply is None else reply.answer
     if reply is None or answer is None:
         because = "the immediate reflection is switched off" if reply is None else reply.abstained_because
         return abstention(context.turn, context.symbol, context.owner, because)
     action, size = _traded(answer, context.preset.advice)
+    reason, followed = answer.reason, context.move_that_followed
+    if followed is not None and context.preset.decision == "three-way":
+        action = agents.action_before(followed)
+        reason = f"Training: {action} is set by the move of the session that followed, {followed:+.2%}. {reason}"
     return Opinion(
         key=_key(context.turn, context.symbol, context.owner),
         action=action,
         size=Decimal(size),
-        reason=answer.reason,
+        reason=reason,
         evidence=cited_ids(answer.evidence.handles, observed.recollections),
         unresolved_figures=(*unresolved_figures(answer.reason, reply.inputs), *context.sources.unresolved),
     )

@@ -16,7 +16,7 @@ from engine.cycle.recall import lesson
 from engine.cycle.step import Finding, Observations, StepContext, finding_of
 from engine.market.chart_specs import indicator_table, kline_chart, signal_chart, trading_chart
 from engine.market.figures import price_figures
-from engine.market.moves import PriceMove, moves_after, moves_up_to
+from engine.market.moves import PriceMove
 from memory.record import Item
 
 
@@ -25,7 +25,7 @@ async def on_moves(context: StepContext, observed: Observations) -> Finding[agen
     kind = "low-level-reflection"
     if (left_out := context.without("low-level")) is not None:
         return left_out
-    moves = _moves(context)
+    moves = context.moves
     view = agents.LowLevelView(
         *context.subject,
         kline_chart(context.symbol, context.bars, context.preset.windows.chart),
@@ -125,7 +125,7 @@ async def immediately(
     position, preset, owner = context.position, context.preset, context.traits
     if (left_out := context.without("immediate")) is not None:
         return left_out
-    followed = [move.change for move in _moves(context) if move.hindsight and move.horizon_days == 1]
+    followed = context.move_that_followed
     view = ImmediateView(
         *context.subject,
         facts=replace(MarketFacts.of(context.bars, fixed_nature(owner)), price=position.price),
@@ -139,11 +139,11 @@ async def immediately(
         extended=extended.value,
         reports=observed.own,
         scale="five" if preset.decision == "five-level" else "three",
-        next_move=followed[0] if followed else None,
+        next_move=followed,
         moment=context.turn.market.now if context.turn.within_session else None,
     )
     reply = await context.reply(IMMEDIATE, view)
-    seen_until = int(context.turn.step) + 1 if followed else None
+    seen_until = None if followed is None else int(context.turn.step) + 1
     finding = finding_of(
         "immediate-reflection",
         reply,
@@ -165,16 +165,6 @@ def _lesson(
     if context.memory is None:
         return None
     return lesson(context.scope, kind, text, query=query, rests_on=observed.recollections, seen_until=seen_until)
-
-
-def _moves(context: StepContext) -> tuple[PriceMove, ...]:
-    """The moves that led here and, in training, those that followed: the one place that looks ahead."""
-    turn, bars = context.turn, context.bars
-    led_here = moves_up_to(bars)
-    if turn.hindsight_until is None:
-        return led_here
-    ahead = turn.market.hindsight(context.symbol, len(bars), turn.hindsight_until)
-    return led_here + moves_after(ahead, turn.market.last_session(context.symbol))
 
 
 def _seen_until(context: StepContext, moves: tuple[PriceMove, ...]) -> int | None:

@@ -27,6 +27,7 @@ from engine.domain.model_spec import ModelKind
 from engine.domain.portfolio import ZERO, PositionContext
 from engine.domain.recollection import Recollection
 from engine.errors import TryAgainLater
+from engine.market.moves import PriceMove, moves_after, moves_up_to
 from engine.messages.events import Event, StepStarted
 from engine.preset import Preset
 from engine.settings import Owner
@@ -94,6 +95,21 @@ class StepContext:
     def news(self) -> Sequence[NewsItem]:
         """The news since the last decision."""
         return self.turn.market.news(self.symbol, self.turn.news_after)
+
+    @property
+    def moves(self) -> tuple[PriceMove, ...]:
+        """The moves that led here and, in training, those that followed: the one place that looks ahead."""
+        turn, led_here = self.turn, moves_up_to(self.bars)
+        if turn.hindsight_until is None:
+            return led_here
+        ahead = turn.market.hindsight(self.symbol, len(self.bars), turn.hindsight_until)
+        return led_here + moves_after(ahead, turn.market.last_session(self.symbol))
+
+    @property
+    def move_that_followed(self) -> float | None:
+        """The change of the close over the session that followed, in training alone.
+        Source: InvestorBench A.1 [I7]."""
+        return next((move.change for move in self.moves if move.hindsight and move.horizon_days == 1), None)
 
     def outcomes(self, last: int) -> tuple[Outcome, ...]:
         """The owner's last outcomes in the symbol, at most `last`, each with the close of the decision's own session,

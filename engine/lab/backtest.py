@@ -75,6 +75,9 @@ class BacktestContext:
         return self.rules.fill_at is FillAt.SAME_CLOSE
 
 
+FORESEEN = "in the warm-up each action was set by the move that followed, to fill the memory: its figures show no skill"
+
+
 async def run_agents(context: BacktestContext) -> Result:
     """Play the warm-up (if any) and the test. Both are simulated trading; at `spec.first` cash and positions start
     afresh, while what the desk has learned stays. Source: FinVision §4.1 [V9].
@@ -96,6 +99,7 @@ async def run_agents(context: BacktestContext) -> Result:
     notes = (
         *data_notes(spec, context.market, covered),
         *unread_series(context.cycle.preset, spec.data, context.market),
+        *((FORESEEN,) if warming and context.cycle.preset.decision == "three-way" else ()),
         *dict.fromkeys(note for part in parts for note in part.venue.notes),
     )
     return Result(
