@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from datetime import date
 from io import StringIO
 from pathlib import Path
@@ -25,11 +25,13 @@ LAST_NOTES = 3
 
 @dataclass(frozen=True, slots=True)
 class ToolSignal:
-    """The signal of one tool; an expert's note is `guidance`. Source: FinAgent §4.4 [A7]."""
+    """The signal of one tool with its reason, and for a rule its parameters and what its signals have been worth; an
+    expert's note is `guidance`. Source: FinAgent §4.4 [A7]."""
 
     name: str
     signal: Literal["buy", "sell", "none", "guidance"]
     explanation: str
+    record: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", plain(self.name, 60))
@@ -39,11 +41,11 @@ class ToolSignal:
     def line(self) -> str:
         """The signal on one line."""
         signal = {"none": "no signal", "guidance": "expert guidance"}.get(self.signal, self.signal)
-        return f"{self.name}, {signal}: {self.explanation}"
+        return " ".join(part for part in (f"{self.name}, {signal}: {self.explanation}", self.record) if part)
 
 
 class Rule(Protocol):
-    """The part of a rule strategy (engine.strategies) that a tool needs."""
+    """The part of a rule strategy (engine.strategies) that a tool needs; fields of a dataclass are its parameters."""
 
     @property
     def name(self) -> str: ...
@@ -58,7 +60,44 @@ def tool_signals(rules: Iterable[Rule], bars: PriceHistory) -> tuple[ToolSignal,
     """The signal of each rule after the last bar; none where there are no bars."""
     if not len(bars):
         return ()
-    return tuple(ToolSignal(rule.name, _named(int(rule.signals(bars)[-1])), rule.explain(bars, -1)) for rule in rules)
+    return tuple(_signal(rule, bars) for rule in rules)
+
+
+def _signal(rule: Rule, bars: PriceHistory) -> ToolSignal:
+    sides = [(signal > 0) - (signal < 0) for signal in rule.signals(bars).tolist()]
+    record = f"{_parameters(rule)}{track_record(sides, bars)}"
+    return ToolSignal(rule.name, _named(sides[-1]), rule.explain(bars, -1), record)
+
+
+def _parameters(rule: object) -> str:
+    """The parameters that a rule ran with, as a sentence; empty for one that has none."""
+    if not is_dataclass(rule) or not fields(rule):
+        return ""
+    return f"Parameters: {', '.join(f'{one.name} {getattr(rule, one.name)}' for one in fields(rule))}. "
+
+
+def track_record(sides: Sequence[int], bars: PriceHistory) -> str:
+    """The worth of a rule's signals on the bars that it saw. A signal lasts until the next opposite one, the latest
+    until the last bar, and was right where the close moved its way; one that repeats the side before it is none of its
+    own. Costs are left out."""
+    signals: list[tuple[int, int]] = []
+    for row, side in enumerate(sides[:-1]):
+        if side and (not signals or side != signals[-1][1]):
+            signals.append((row, side))
+    if not signals:
+        return f"Record: no signal in the {len(bars) - 1} sessions before."
+    right, grown = 0, 1.0
+    ends = [*(row for row, _ in signals[1:]), len(bars) - 1]
+    for (row, side), end in zip(signals, ends, strict=True):
+        move = bars.close[end] / bars.close[row]
+        right += side * (move - 1) > 0
+        grown *= move if side > 0 else 1.0
+    first = signals[0][0]
+    held = bars.close[-1] / bars.close[first] - 1
+    return (
+        f"Record since {bars.session(first)}: {right} of {len(signals)} signals right; invested by them "
+        f"{grown - 1:+.2%}, always invested {held:+.2%}."
+    )
 
 
 def _named(signal: int) -> Literal["buy", "sell", "none"]:
