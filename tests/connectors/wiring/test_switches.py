@@ -166,7 +166,7 @@ SWITCHES: list[tuple[str, str, Callable[[Lived], int]]] = [
     ("desk", "reports", lambda run: run.recalled["reports"]),
     ("desk", "past", asks("past-intelligence")),
     ("desk", "chart", asks("chart")),
-    ("desk", "tools", lambda run: sum("Tools and experts:" in text for text in run.decisions)),
+    ("desk", "tools", lambda run: sum("\nTools and experts" in text for text in run.decisions)),
     ("desk", "low-level", asks("low-level-reflection")),
     ("desk", "high-level", asks("high-level-reflection")),
     ("desk", "performance-reflection", asks("performance-reflection")),
