@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
@@ -24,7 +24,7 @@ from engine.agents.text import Prose, Sentence, plain
 from engine.agents.tools import ToolSignal
 from engine.domain.decision import Action, Outcome, SizingRule
 from engine.domain.five_level import Advice
-from engine.domain.market import PriceHistory, from_nano
+from engine.domain.market import PriceHistory
 from engine.domain.portfolio import PositionContext
 from engine.domain.recollection import LAYERS, Recollection
 from engine.market.figures import PriceFigures
@@ -35,18 +35,22 @@ from engine.settings import Preference, Sizing
 @dataclass(frozen=True, slots=True)
 class MarketFacts:
     """The price in the quote currency, the cumulative log return of the last `sessions` (None where there are too
-    few), and the risk character as a text. Source: InvestorBench A.1 [I5, I6]."""
+    few), the risk character as a text, and the adjusted closes that the return is taken of, each with its session.
+    Source: InvestorBench A.1 [I5, I6]."""
 
     price: Decimal
     momentum: float | None
     risk: str
     sessions: int = MOMENTUM_SESSIONS
+    closes: tuple[tuple[date, Decimal], ...] = ()
 
     @classmethod
     def of(cls, bars: PriceHistory, risk: str | None = None) -> MarketFacts:
-        """The facts after the last bar. Without a `risk` of its own the character follows momentum."""
-        moved = momentum(bars)
-        return cls(from_nano(bars.close[-1]), moved, character(risk_of(moved)).nature if risk is None else risk)
+        """The facts after the last of some bars on adjusted prices. Without a `risk` of its own the character follows
+        momentum."""
+        moved, closes = momentum(bars), tuple((bar.session, bar.close) for bar in bars)
+        nature = character(risk_of(moved)).nature if risk is None else risk
+        return cls(closes[-1][1], moved, nature, closes=closes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

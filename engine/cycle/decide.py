@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from engine.agents import decision as agents
 from engine.agents.ask import Reply
-from engine.agents.character import describe, profile_of
+from engine.agents.character import describe
 from engine.agents.evidence import cited_ids, unresolved_figures
 from engine.cycle.step import Observations, Reflections, StepContext
 from engine.cycle.turn import Turn
@@ -111,8 +111,8 @@ def _decision_view(context: StepContext, observed: Observations, reflections: Re
         reports=observed.own,
         moment=turn.market.now if turn.within_session else None,
         preference=owner.preference or context.preset.preference,
-        character=describe(owner, context.bars),
-        profile=profile_of(owner, context.preset.profiles.get(context.symbol, "")),
+        character=describe(owner, context.adjusted),
+        profile=context.profile,
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from engine.agents import intelligence as agents
 from engine.agents.agent import Agent, Answer, Inputs, Report
+from engine.agents.character import describe
 from engine.agents.registry import cut
 from engine.agents.tools import ToolSignal, guidance_signals, tool_signals
 from engine.cycle.recall import REPORTS, YEAR
@@ -87,10 +88,15 @@ async def intelligence(
 
 
 def recall(context: StepContext, queries: Mapping[str, str]) -> tuple[Recollection, ...]:
-    """The memories that bear on what is known today; none without memory. Source: FinAgent §4.2 [A2]."""
+    """The memories that bear on what is known today; none without memory. Queries by type are what they are; the one
+    query of a memory without types holds the owner's character and profile as well, as its inquiry does.
+    Source: FinAgent §4.2 [A2]; InvestorBench A [I2]."""
     if context.memory is None:
         return ()
     diversified = "diversified" in context.preset.steps
+    if not diversified:
+        character = describe(context.traits, context.adjusted)
+        queries = {**queries, "character": character, "profile": context.profile}
     if diversified and "reports" in context.preset.steps:
         queries = {**queries, REPORTS: " ".join(queries.values())}
     return context.memory.recall(context.scope, queries, diversified)

@@ -10,7 +10,7 @@ from typing import Literal
 
 from engine.agents import reflections as agents
 from engine.agents.ask import Reply
-from engine.agents.character import fixed_nature, manner_of, profile_of
+from engine.agents.character import fixed_nature, manner_of
 from engine.agents.decision import IMMEDIATE, ImmediateReflection, ImmediateView, MarketFacts
 from engine.cycle.recall import lesson
 from engine.cycle.step import Finding, Observations, StepContext, finding_of
@@ -128,12 +128,12 @@ async def immediately(
     followed = context.move_that_followed
     view = ImmediateView(
         *context.subject,
-        facts=replace(MarketFacts.of(context.bars, fixed_nature(owner)), price=position.price),
+        facts=replace(MarketFacts.of(context.adjusted, fixed_nature(owner)), price=position.price),
         figures=price_figures(context.bars),
         recollections=observed.recollections,
         shares=position.shares,
         profit=position.unrealized_fraction,
-        profile=profile_of(owner, preset.profiles.get(context.symbol, "")),
+        profile=context.profile,
         character=manner_of(owner, preset.owners[context.owner].preference),
         outcomes=context.outcomes(preset.windows.history),
         extended=extended.value,

@@ -15,6 +15,7 @@ from engine.agents import intelligence as observing
 from engine.agents import reflections as reflecting
 from engine.agents.agent import A, Agent, Answer, Report, V
 from engine.agents.ask import Asker, Reply
+from engine.agents.character import profile_of
 from engine.agents.decision import ImmediateReflection
 from engine.agents.tools import Rule, ToolSignal
 from engine.cycle.recall import MemoryScope, TradingMemory
@@ -27,7 +28,7 @@ from engine.domain.model_spec import ModelKind
 from engine.domain.portfolio import ZERO, PositionContext
 from engine.domain.recollection import Recollection
 from engine.errors import TryAgainLater
-from engine.market.moves import PriceMove, moves_after, moves_up_to
+from engine.market.moves import MOMENTUM_SESSIONS, PriceMove, moves_after, moves_up_to
 from engine.messages.events import Event, StepStarted
 from engine.preset import Preset
 from engine.settings import Owner
@@ -90,6 +91,16 @@ class StepContext:
     def scope(self) -> MemoryScope:
         """The owner's memory of the symbol, at this session."""
         return MemoryScope(self.symbol, self.owner, self.turn.session, self.turn.step)
+
+    @property
+    def adjusted(self) -> PriceHistory:
+        """The bars that momentum is taken of, on adjusted prices. Source: InvestorBench appendix D [I5]."""
+        return self.turn.market.adjusted(self.symbol, MOMENTUM_SESSIONS + 1)
+
+    @property
+    def profile(self) -> str:
+        """The knowledge of the owner, of its assets and of this one. Source: InvestorBench A.1 [I6]."""
+        return profile_of(self.traits, self.preset.profiles.get(self.symbol, ""))
 
     @property
     def news(self) -> Sequence[NewsItem]:

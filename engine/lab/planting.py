@@ -47,8 +47,10 @@ def planted(market: Market, sources: Sequence[str], now: datetime) -> Market:
         bars = {s: _bars(market.histories[s], market.calendars[s], now) for s in symbols}
         market = replace(market, histories=bars)
     if "actions" in sources:
-        actions = {s: [*(market.actions[s] or ()), _split(s, market.calendars[s], now)] for s in symbols}
-        market = replace(market, actions=actions)
+        # Where none are on file, nothing is planted: a file of them is something else than one more action.
+        known = {s: actions for s in symbols if (actions := market.actions[s]) is not None}
+        more = {s: [*actions, _split(s, market.calendars[s], now)] for s, actions in known.items()}
+        market = replace(market, actions={**market.actions, **more})
     if "news" in sources:
         market = replace(market, news={s: _inserted(market.news.get(s, ()), _news(s, now + _SOON)) for s in symbols})
     if "filings" in sources:

@@ -80,6 +80,12 @@ class _WatchedAsOf(ArrayMarketAsOf):
             self._note_bars(symbol, window.sessions, window.session(-1))
         return window
 
+    def adjusted(self, symbol: Symbol, count: int) -> PriceHistory:
+        window = super().adjusted(symbol, count)
+        if len(window):
+            self._note_bars(symbol, window.sessions, window.session(-1))
+        return window
+
     def news(self, symbol: Symbol, after: datetime) -> Sequence[NewsItem]:
         return self._noted("news", super().news(symbol, after))
 
@@ -124,7 +130,8 @@ def _bars(access: MarketAsOf, symbol: Symbol) -> Any:
     if not count:
         return 0
     bars = access.bars(symbol, BARS_SHOWN)
-    columns = (bars.sessions, bars.open, bars.high, bars.low, bars.close, bars.volume)
+    adjusted = access.adjusted(symbol, BARS_SHOWN)
+    columns = (bars.sessions, bars.open, bars.high, bars.low, bars.close, bars.volume, adjusted.close)
     return count, access.close(symbol), access.last_session(symbol), tuple(column.tobytes() for column in columns)
 
 

@@ -160,6 +160,12 @@ class ArrayMarketAsOf:
         window = self._history(symbol).slice(max(0, stop - count), stop)
         return _on_last_basis(window, self._market.actions[symbol] or ())
 
+    def adjusted(self, symbol: Symbol, count: int) -> PriceHistory:
+        stop = self._visible(symbol)
+        window = self._history(symbol).slice(max(0, stop - count), stop)
+        actions = self._market.actions[symbol]
+        return _by_adjusted_closes(window) if actions is None else _on_last_basis(window, actions, dividends=True)
+
     def news(self, symbol: Symbol, after: datetime) -> Sequence[NewsItem]:
         return self._available(self._market.news.get(symbol, ()), after)
 
@@ -201,20 +207,35 @@ class ArrayMarketAsOf:
         return rows
 
 
-def _on_last_basis(window: PriceHistory, actions: Sequence[CorporateAction]) -> PriceHistory:
-    """Divide prices before each split inside the window by its ratio, and multiply the volumes."""
+def _on_last_basis(
+    window: PriceHistory, actions: Sequence[CorporateAction], *, dividends: bool = False
+) -> PriceHistory:
+    """Divide prices before each split inside the window by its ratio, and multiply the volumes; with `dividends` scale
+    prices before each dividend by 1 - dividend / last close before it as well."""
     if not len(window):
         return window
     first, last = window.session(0), window.session(-1)
-    splits = [a for a in actions if a.kind is ActionKind.SPLIT and first < a.ex_date <= last]
-    if not splits:
+    inside = [a for a in actions if first < a.ex_date <= last and (dividends or a.kind is ActionKind.SPLIT)]
+    if not inside:
         return window
-    factors = [Decimal(1)] * len(window)
-    for split in splits:
-        for row in range(bisect_right(window.sessions, split.ex_date.toordinal() - 1)):
-            factors[row] *= split.value
-
+    ratios, factors = [Decimal(1)] * len(window), [Decimal(1)] * len(window)
+    for action in inside:
+        before = bisect_right(window.sessions, action.ex_date.toordinal() - 1)
+        if action.kind is ActionKind.SPLIT:
+            ratios[:before] = [ratio * action.value for ratio in ratios[:before]]
+        else:
+            close = from_nano(window.close[before - 1])
+            factors[:before] = [factor * (1 - action.value / close) for factor in factors[:before]]
     return replace(
-        window.repriced(lambda price, row: price if price == UNKNOWN else int(price / factors[row])),
-        volume=array("d", (v * float(f) for v, f in zip(window.volume, factors, strict=True))),
+        window.repriced(lambda price, row: price if price == UNKNOWN else int(price * factors[row] / ratios[row])),
+        volume=array("d", (v * float(ratio) for v, ratio in zip(window.volume, ratios, strict=True))),
     )
+
+
+def _by_adjusted_closes(window: PriceHistory) -> PriceHistory:
+    """Scale prices so that they return what the adjusted closes return, the last close as it is: by what is adjusted
+    later all are scaled alike, so nothing of it shows. As traded where an adjusted close is unknown."""
+    if not len(window) or UNKNOWN in window.adj_close:
+        return window
+    raw, adjusted = window.close, window.adj_close
+    return window.repriced(lambda price, row: price * raw[-1] * adjusted[row] // (adjusted[-1] * raw[row]))

@@ -66,7 +66,7 @@ def input_parts(turn: Turn, market: Market, bars: int) -> Inputs:
         actions = known.actions.get(symbol)
         if actions is not None:
             begin = history.session(0) if len(history) else now.date()
-            parts[f"actions {symbol}"] = _one([action for action in actions if action.ex_date > begin])
+            parts[f"actions {symbol}"] = (_bytes([action for action in actions if action.ex_date > begin]),)
         parts[f"news {symbol}"] = _one(turn.market.news(symbol, turn.news_after))
         parts[f"filings {symbol}"] = tuple(_bytes(one) for one in turn.market.filings(symbol, now - YEAR))
     for name, series in known.macro.items():

@@ -226,6 +226,9 @@ class Tape:
         last = list(self._closes)[-count:]
         return bars(symbol, last, [self._closes[session] for session in last])
 
+    def adjusted(self, symbol: str, count: int) -> PriceHistory:
+        return self.bars(symbol, count)
+
     def hindsight(self, symbol: str, count: int, until: datetime) -> PriceHistory:
         return self.bars(symbol, count)
 

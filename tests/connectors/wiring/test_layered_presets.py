@@ -1,0 +1,150 @@
+"""The presets with layered memory as their papers describe them, read from what backtests leave."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from math import log
+from pathlib import Path
+
+import pytest
+
+from connectors.demo.listings import profile_of
+from connectors.files.prices import prices_text
+from connectors.wiring.services import services
+from connectors.wiring.sources import calendars
+from engine import places
+from engine.agents.character import Risk, character
+from engine.app.audit import run_audit
+from engine.app.backtest import run_backtest
+from engine.config import Config
+from engine.domain.market import ActionKind, CorporateAction, PriceHistory, from_nano
+from engine.domain.run import DataSpec, RunSpec
+from engine.journal.entries import Trail
+from engine.journal.reader import JournalReader
+from engine.journal.results import trail
+from engine.simulation.price_basis import adjusted_by_actions
+from memory.embedders import HashEmbedder
+from tests.data_folders import DrawnOnce, rows_of, write_folder
+
+# BXWD pays a dividend on 2024-02-26 and splits two for one on 2024-03-26.
+SPEC = RunSpec(
+    symbols=("BXWD",),
+    first=date(2024, 2, 22),
+    last=date(2024, 4, 2),
+    preset="finmem",
+    data=DataSpec(None, 7),
+    model="offline",
+    run="layers",
+)
+PAYS, SPLITS = date(2024, 2, 26), date(2024, 3, 26)
+
+
+class Noon:
+    def now(self) -> datetime:
+        return datetime(2025, 6, 3, 12, tzinfo=UTC)
+
+
+def trails(spec: RunSpec) -> list[Trail]:
+    """The trail of every decision of a backtest."""
+    run_backtest(services(Config(), Noon()), spec)
+    with JournalReader(places.run_journal(spec.run)) as reader:
+        return [trail(reader, decision.key) for decision in reader.decisions()]
+
+
+def prompt(one: Trail, agent: str) -> str:
+    """The question that an agent was asked for a decision."""
+    return next(answer.messages[0].text for answer in one.answers if answer.agent == agent)
+
+
+def listed() -> tuple[PriceHistory, tuple[CorporateAction, ...]]:
+    market = DrawnOnce(7, calendars(), date(2024, 4, 30))
+    return asyncio.run(market.history("BXWD")), tuple(asyncio.run(market.actions("BXWD")) or ())
+
+
+def adjusted(through: date, count: int) -> list[tuple[date, Decimal]]:
+    """Closes adjusted by the actions known on a day, reckoned one action at a time."""
+    history, actions = listed()
+    rows = history.rows_through(through)
+    closes = [from_nano(close) for close in history.close[:rows]]
+    sessions = [date.fromordinal(day) for day in history.sessions[:rows]]
+    for action in actions:
+        before = sum(day < action.ex_date for day in sessions)
+        if action.ex_date > through or not before:
+            continue
+        last = from_nano(history.close[before - 1])
+        factor = 1 / action.value if action.kind is ActionKind.SPLIT else 1 - action.value / last
+        closes[:before] = [close * factor for close in closes[:before]]
+    return list(zip(sessions, closes, strict=True))[-count:]
+
+
+@pytest.mark.parametrize("preset", ["finmem", "tradinggpt"])
+def test_momentum_is_of_closes_adjusted_by_what_is_known_and_the_last_is_raw(preset: str) -> None:
+    seen = {
+        one.decision.key.session: prompt(one, "immediate-reflection") for one in trails(replace(SPEC, preset=preset))
+    }
+    history, _ = listed()
+    for session, text in seen.items():
+        expected = adjusted(session, 4)
+        line = re.search(r"^- adjusted closes.*: (.*)$", text, re.MULTILINE)
+        assert line and line[1] == ", ".join(f"{day} {close:.2f}" for day, close in expected)
+        row = history.index(session)
+        assert row is not None and expected[-1][1] == from_nano(history.close[row])
+        moved = log(expected[-1][1] / expected[0][1])
+        assert f"last 3 sessions: {moved * 100:+.2f}%" in text
+    raw = {day: from_nano(history.close[history.rows_through(day) - 1]) for day in (PAYS, SPLITS)}
+    # On the ex-dates what was before is scaled, of the dividend as of the split; the day itself is not.
+    assert f"{PAYS} {raw[PAYS]:.2f}\n" in seen[PAYS] and f"{SPLITS} {raw[SPLITS]:.2f}\n" in seen[SPLITS]
+    assert {day for day in seen if adjusted(day, 4) != raw_closes(day, 4)} >= {PAYS, SPLITS}
+
+
+def raw_closes(through: date, count: int) -> list[tuple[date, Decimal]]:
+    history, _ = listed()
+    rows = history.rows_through(through)
+    return [(history.session(row), from_nano(history.close[row])) for row in range(rows - count, rows)]
+
+
+def test_without_actions_the_adjusted_closes_of_the_file_give_their_returns_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    asyncio.run(write_folder(DrawnOnce(7, calendars(), date(2024, 4, 30)), folder))
+    (folder / "actions" / "BXWD.csv").unlink()
+    whole = adjusted_by_actions(*listed(), date(2024, 4, 30))
+    (folder / "prices" / "BXWD.csv").write_text(prices_text(rows_of(whole)))
+    spec = replace(SPEC, last=date(2024, 3, 1), data=DataSpec(str(folder)))
+    seen = {one.decision.key.session: prompt(one, "immediate-reflection") for one in trails(spec)}
+    expected = adjusted(PAYS, 4)
+    line = re.search(r"^- adjusted closes.*: (.*)$", seen[PAYS], re.MULTILINE)
+    assert line and line[1].split(", ")[-1] == f"{PAYS} {expected[-1][1]:.2f}"
+    shown = [Decimal(part.split()[1]) for part in line[1].split(", ")]
+    assert all(abs(ours - theirs) <= Decimal("0.02") for ours, (_, theirs) in zip(shown, expected, strict=True))
+    certificate = run_audit(services(Config(), Noon()), spec, 3)
+    assert certificate.outcome == "clean", certificate
+
+
+@pytest.mark.parametrize("preset", ["finmem", "tradinggpt"])
+def test_relevancy_is_to_the_inquiry_with_character_and_profile(preset: str) -> None:
+    embedder, found = HashEmbedder(), 0
+    for one in trails(replace(SPEC, preset=preset, last=date(2024, 3, 8))):
+        asked = next(answer.answer for answer in one.answers if answer.agent == "market-intelligence")
+        assert asked is not None
+        closes = adjusted(one.decision.key.session, 4)
+        risk: Risk = "risk-neutral"
+        if preset == "finmem":
+            risk = "risk-seeking" if closes[-1][1] > closes[0][1] else "risk-averse"
+        nature = character(risk).nature
+        manner = character(risk).text.strip() if preset == "tradinggpt" else ""
+        fields = f"The fields that you know best: {', '.join(character(risk).sectors)}." if manner else ""
+        about = profile_of("BXWD")
+        queries = (asked["queries"][f"{term}_term"] for term in ("short", "medium", "long"))
+        parts = (*queries, " ".join(part for part in (nature, manner, fields) if part), about)
+        assert about and nature in one.answers[-1].messages[0].text + one.answers[-1].system
+        query = embedder.embed([" ".join(parts)])[0]
+        for recalled in one.recalled:
+            text = embedder.embed([recalled.memory.text])[0]
+            if recalled.memory.kind not in ("extended-reflection",):  # stored by its query text
+                assert recalled.memory.relevancy == pytest.approx(float(query @ text), abs=1e-5)
+                found += 1
+    assert found > 20
