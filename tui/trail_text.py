@@ -51,6 +51,7 @@ def call_facts(answer: Row) -> str:
         amounts.cost(amounts.number(answer["cost"])),
         f"{answer['latency']:.1f} s" if answer["latency"] >= 0.05 else "",
         f"prompt {answer['prompt_hash'][:12]}",
+        f"of version {answer['prompt_version']}" if answer["prompt_version"] else "",
     ]
     if answer["charts"]:
         parts.append("saw the chart" if answer["charts_seen"] else "read the chart's figures as text")

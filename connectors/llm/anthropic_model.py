@@ -82,7 +82,9 @@ class AnthropicModel(RemoteModel):
 def _tokens(usage: Any) -> dict[str, int]:
     """The counts that a message or an event of its stream reports; later events overwrite earlier ones."""
     names = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
-    return {name: value for name in names if isinstance(value := getattr(usage, name, None), int)}
+    counts = {name: getattr(usage, name, None) for name in names}
+    counts["thinking_tokens"] = getattr(getattr(usage, "output_tokens_details", None), "thinking_tokens", None)
+    return {name: count for name, count in counts.items() if isinstance(count, int)}
 
 
 def _reply(text: str, stop_reason: str | None, stop_details: Any, tokens: dict[str, int]) -> Reply:
@@ -91,7 +93,12 @@ def _reply(text: str, stop_reason: str | None, stop_details: Any, tokens: dict[s
     # What is read from and written to the cache stands outside input_tokens.
     read = tokens.get("cache_read_input_tokens", 0)
     written = tokens.get("cache_creation_input_tokens", 0)
-    usage = Usage(tokens.get("input_tokens", 0) + read + written, read, tokens.get("output_tokens", 0))
+    usage = Usage(
+        input_tokens=tokens.get("input_tokens", 0) + read + written,
+        cached_input_tokens=read,
+        output_tokens=tokens.get("output_tokens", 0),
+        reasoning_tokens=tokens.get("thinking_tokens", 0),
+    )
     if stop_reason == "refusal":
         why = getattr(stop_details, "explanation", None) or text
         return Reply(why, "refused", stop_reason, usage, written)

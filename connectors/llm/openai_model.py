@@ -113,10 +113,12 @@ def _reply(text: str | None, refusal: str | None, stop_reason: str | None, usage
         raise StreamCut("the reply ended without a stop reason")
     # Cached tokens stand inside prompt_tokens.
     details = getattr(usage, "prompt_tokens_details", None)
+    made = getattr(usage, "completion_tokens_details", None)
     spent = Usage(
         input_tokens=getattr(usage, "prompt_tokens", None) or 0,
         cached_input_tokens=getattr(details, "cached_tokens", None) or 0,
         output_tokens=getattr(usage, "completion_tokens", None) or 0,
+        reasoning_tokens=getattr(made, "reasoning_tokens", None) or 0,
     )
     written = getattr(details, "cache_write_tokens", None) or 0
     if refusal or stop_reason == "content_filter":

@@ -9,19 +9,19 @@ import hashlib
 import json
 import sqlite3
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, fields
+from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, ClassVar
 
 from filelock import FileLock, Timeout
 
-from engine.domain.model_call import FailureKind, ModelFailure, ModelRequest, ModelResult, Usage
+from engine.domain.model_call import FailureKind, ModelFailure, ModelRequest, ModelResult, RecordedAnswer, Usage
 from engine.errors import MalformedData, TryAgainLater
 
-_VERSION = 1
 _LOCK_TIMEOUT = 10.0
 """Seconds to wait for the lock of another process."""
 _FORMAT = 1
@@ -69,7 +69,8 @@ class _PaidResults:
 
     CONTENT: ClassVar[str]
     """Name of the stored results in messages."""
-    SCHEMA: ClassVar[str]
+    SCHEMA: ClassVar[Sequence[str]]
+    """Statements of each version of the file, from the first on; the number of them is the version."""
 
     def __init__(self, path: Path) -> None:
         """Open the file, or make it.
@@ -102,14 +103,16 @@ class _PaidResults:
 
     def _prepare(self) -> None:
         version = self._db.execute("PRAGMA user_version").fetchone()[0]
-        if version > _VERSION:
+        if version > len(self.SCHEMA):
             raise MalformedData(f"{self.path} is of a newer Paperdesk (version {version}); update this one")
         self._db.execute("PRAGMA journal_mode = WAL")
         # A crash may lose the last rows, never the file: they would be requested again.
         self._db.execute("PRAGMA synchronous = NORMAL")
-        if version < _VERSION:
-            self._db.execute(self.SCHEMA)
-            self._db.execute(f"PRAGMA user_version = {_VERSION}")
+        self._db.execute("BEGIN IMMEDIATE")
+        for statement in self.SCHEMA[version:]:
+            self._db.execute(statement)
+        self._db.execute(f"PRAGMA user_version = {len(self.SCHEMA)}")
+        self._db.execute("COMMIT")
 
     def _rows(self, query: str, *values: object) -> list[sqlite3.Row]:
         with self._lock:
@@ -129,7 +132,8 @@ class AnswerStore(_PaidResults):
     """Recorded answers by request hash."""
 
     CONTENT = "recorded answers"
-    SCHEMA = """
+    SCHEMA = (
+        """
     CREATE TABLE IF NOT EXISTS answers (
         request_hash TEXT PRIMARY KEY,
         provider TEXT NOT NULL,
@@ -149,61 +153,80 @@ class AnswerStore(_PaidResults):
         notes TEXT NOT NULL,
         CHECK ((answer IS NULL) <> (failure_kind IS NULL))
     ) WITHOUT ROWID
-    """
+    """,
+        "ALTER TABLE answers ADD COLUMN reasoning_tokens INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE answers ADD COLUMN recorded TEXT",
+    )
 
     def find(self, request_hash: str) -> ModelResult | None:
         """The recorded result of a question, as it was given, or None."""
+        found = self.answer(request_hash)
+        return None if found is None else found.result
+
+    def answer(self, request_hash: str) -> RecordedAnswer | None:
+        """A recorded answer with what the file knows of it, or None."""
         rows = self._rows("SELECT * FROM answers WHERE request_hash = ?", request_hash)
         if not rows:
             return None
         row = rows[0]
         failed, cost = row["failure_kind"], row["cost"]
-        return ModelResult(
+        result = ModelResult(
             model=row["spec"],
             answer=None if failed else json.loads(row["answer"]),
             failure=ModelFailure(FailureKind(failed), row["failure_detail"]) if failed else None,
             text=row["text"],
             stop_reason=row["stop_reason"],
-            usage=Usage(row["input_tokens"], row["cached_input_tokens"], row["output_tokens"]),
+            usage=Usage(**{field.name: row[field.name] for field in fields(Usage)}),
             cost=None if cost is None else Decimal(cost),
             latency=row["latency"],
             request_hash=request_hash,
             notes=tuple(json.loads(row["notes"])),
         )
-
-    def record(
-        self,
-        request_hash: str,
-        provider: str,
-        model: str,
-        *,
-        sees: bool,
-        result: ModelResult,
-        overwrite: bool = False,
-    ) -> None:
-        """Store a result; without `overwrite` an earlier one stays, such as another process's."""
-        failure, usage = result.failure, result.usage
-        values = (
-            request_hash,
-            provider,
-            model,
-            int(sees),
-            result.model,
-            None if result.answer is None else json.dumps(result.answer),
-            None if failure is None else failure.kind.value,
-            None if failure is None else failure.detail,
-            result.text,
-            result.stop_reason,
-            usage.input_tokens,
-            usage.cached_input_tokens,
-            usage.output_tokens,
-            None if result.cost is None else str(result.cost),
-            result.latency,
-            json.dumps(result.notes),
+        return RecordedAnswer(
+            provider=row["provider"],
+            model=row["model"],
+            sees=bool(row["sees"]),
+            result=result,
+            recorded=None if row["recorded"] is None else datetime.fromisoformat(row["recorded"]),
         )
+
+    def record(self, answer: RecordedAnswer, *, overwrite: bool = False) -> bool:
+        """Store an answer under the hash of its result. Without `overwrite` an earlier one stays, such as another
+        process's, and the result is False."""
+        result, failure = answer.result, answer.result.failure
+        row = {
+            "request_hash": result.request_hash,
+            "provider": answer.provider,
+            "model": answer.model,
+            "sees": int(answer.sees),
+            "spec": result.model,
+            "answer": None if result.answer is None else json.dumps(result.answer),
+            "failure_kind": None if failure is None else failure.kind.value,
+            "failure_detail": None if failure is None else failure.detail,
+            "text": result.text,
+            "stop_reason": result.stop_reason,
+            **asdict(result.usage),
+            "cost": None if result.cost is None else str(result.cost),
+            "latency": result.latency,
+            "notes": json.dumps(result.notes),
+            "recorded": None if answer.recorded is None else answer.recorded.isoformat(),
+        }
         verb = "INSERT OR REPLACE" if overwrite else "INSERT OR IGNORE"
+        places = ", ".join(f":{name}" for name in row)
         with self._writing() as db:
-            db.execute(f"{verb} INTO answers VALUES ({', '.join('?' * len(values))})", values)
+            return db.execute(f"{verb} INTO answers ({', '.join(row)}) VALUES ({places})", row).rowcount > 0
+
+    def hashes(self) -> list[str]:
+        """The hash of every recorded answer, sorted."""
+        return [row["request_hash"] for row in self._rows("SELECT request_hash FROM answers ORDER BY request_hash")]
+
+    def remove(self, hashes: Iterable[str]) -> None:
+        """Remove answers, all or none of them, and give their space back."""
+        with self._writing() as db:
+            db.execute("BEGIN IMMEDIATE")
+            db.executemany("DELETE FROM answers WHERE request_hash = ?", ((name,) for name in hashes))
+        with self._writing() as db:
+            db.execute("VACUUM")
 
     def models(self) -> dict[tuple[str, str], bool]:
         """Provider and name of every model with recorded answers; True where some were given with charts."""
@@ -215,14 +238,16 @@ class EmbeddingStore(_PaidResults):
     """Vectors (little-endian float32, as bytes) by embedder and text."""
 
     CONTENT = "vectors"
-    SCHEMA = """
+    SCHEMA = (
+        """
     CREATE TABLE IF NOT EXISTS vectors (
         embedder TEXT NOT NULL,
         text_hash BLOB NOT NULL,
         vector BLOB NOT NULL,
         PRIMARY KEY (embedder, text_hash)
     ) WITHOUT ROWID
-    """
+    """,
+    )
 
     def find(self, embedder: str, texts: Sequence[str]) -> dict[str, bytes]:
         """Stored vectors of texts; texts without one are left out."""

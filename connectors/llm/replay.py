@@ -6,15 +6,15 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, replace
 from decimal import Decimal
-from functools import partial
 
 from connectors.llm.capped_model import CappedModel
 from connectors.llm.paid_results import AnswerStore, request_hash
 from connectors.llm.remote_model import RemoteModel, without_images
-from engine.domain.model_call import FailureKind, ModelRequest, ModelResult
+from engine.clock import LiveClock
+from engine.domain.model_call import FailureKind, ModelRequest, ModelResult, RecordedAnswer
 from engine.domain.model_spec import ModelSpec, ReplayMode
 from engine.errors import ConfigError, MissingData
-from engine.ports import LanguageModel
+from engine.ports import Clock, LanguageModel
 
 
 @dataclass(eq=False)
@@ -31,6 +31,7 @@ class ReplayModel:
     provider, model: of the recorded answers.
     painter_version: of the recorded answers' charts; None for a model without vision.
     mode: the use of recorded answers.
+    clock: tells when an answer is recorded.
     """
 
     store: AnswerStore
@@ -40,6 +41,7 @@ class ReplayModel:
     model: str
     painter_version: str | None
     mode: ReplayMode = ReplayMode.READ_THROUGH
+    clock: Clock = LiveClock()  # noqa: RUF009 - it has no state
 
     def __post_init__(self) -> None:
         if self.inner is None and self.mode is not ReplayMode.REPLAY_ONLY:
@@ -70,9 +72,14 @@ class ReplayModel:
             )
         result = replace(await self.inner.answer(request, on_delta), request_hash=digest)
         if _is_complete(result):
-            overwrite = self.mode is ReplayMode.LIVE
-            record = partial(self.store.record, sees=self.sees, result=result, overwrite=overwrite)
-            await asyncio.to_thread(record, digest, self.provider, self.model)
+            answer = RecordedAnswer(
+                provider=self.provider,
+                model=self.model,
+                sees=self.sees,
+                result=result,
+                recorded=self.clock.now(),
+            )
+            await asyncio.to_thread(self.store.record, answer, overwrite=self.mode is ReplayMode.LIVE)
         return result
 
     async def aclose(self) -> None:

@@ -16,7 +16,7 @@ from typing import Any, Generic, Literal
 from pydantic import ValidationError
 
 from engine.agents.agent import A, Agent, Answer, V, View
-from engine.agents.rendering import render, render_complaint
+from engine.agents.rendering import prompt_version, render, render_complaint
 from engine.agents.text import one_line, plain
 from engine.domain.chart import ChartSpec
 from engine.domain.market import Symbol
@@ -66,6 +66,7 @@ class AnswerRecord:
     key: key of the question.
     attempt: number of the call, from 1.
     prompt_hash: SHA-256 of system part and messages.
+    prompt_version: of the agent's prompt.
     system, messages: the request's texts.
     charts: charts of the question.
     seen: False where the model reads figures as text in place of charts.
@@ -79,6 +80,7 @@ class AnswerRecord:
     key: QuestionKey
     attempt: int
     prompt_hash: str
+    prompt_version: str
     system: str
     messages: tuple[Message, ...]
     charts: tuple[ChartSpec, ...]
@@ -166,6 +168,7 @@ class Asker:
                     key=key,
                     attempt=attempt,
                     prompt_hash=prompt_hash(question.system, messages),
+                    prompt_version=prompt_version(agent.prompt, answer),
                     system=question.system,
                     messages=messages,
                     charts=question.charts,

@@ -6,6 +6,7 @@ a model learns of names and dates in one place only.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
@@ -24,7 +25,7 @@ from engine.domain.decision import Outcome, SizingRule
 from engine.domain.model_call import Message
 
 if TYPE_CHECKING:
-    from jinja2 import Template
+    from jinja2 import Environment, Template
 
 _QUOTED = 2_000
 """Characters of a bad answer that are quoted back: all of it would be paid for again."""
@@ -72,13 +73,34 @@ def render_complaint(reply: str, fault: str) -> tuple[Message, ...]:
 
 
 @cache
+def prompt_version(prompt: Path, answer: type[Answer]) -> str:
+    """The version of a prompt: a hash of its wording, of the wording that it imports, and of the answer's fields."""
+    from jinja2.meta import find_referenced_templates
+
+    environment, wording = _environment(prompt.parent), [_fields(answer)]
+    names = [prompt.name]
+    for name in names:
+        source = environment.get_template(name).filename or ""
+        wording.append(Path(source).read_text(encoding="utf-8"))
+        found = find_referenced_templates(environment.parse(wording[-1]))
+        names += sorted({other for other in found if other is not None}.difference(names))
+    return hashlib.sha256("\0".join(wording).encode()).hexdigest()[:12]
+
+
+@cache
 def _template(prompt: Path) -> Template:
-    """The compiled prompt, which may import macros from its own folder and from the package's; a name that a template
-    misspells is an error, never an empty string."""
+    """The compiled prompt."""
+    return _environment(prompt.parent).get_template(prompt.name)
+
+
+@cache
+def _environment(folder: Path) -> Environment:
+    """The environment of a folder's prompts, which may import macros from it and from the package's; a name that a
+    template misspells is an error, never an empty string."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(
-        loader=FileSystemLoader([prompt.parent, PROMPTS]),
+        loader=FileSystemLoader([folder, PROMPTS]),
         autoescape=False,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -87,7 +109,7 @@ def _template(prompt: Path) -> Template:
     environment.filters.update(plain=plain, money=money, percent=percent, figure=_figure, outcome_line=_outcome_line)
     environment.filters.update(signed_percent=signed_percent, recollection_line=recollection_line)
     environment.globals.update(fenced=fenced, by_layer=by_layer, manner=MANNERS, Rule=SizingRule)
-    return environment.get_template(prompt.name)
+    return environment
 
 
 @cache

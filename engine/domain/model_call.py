@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from enum import StrEnum
 from typing import Any, Literal
@@ -86,12 +86,13 @@ class ModelRequest:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of a call. `input_tokens` counts all input, `cached_input_tokens` the part read from the provider's
-    cache."""
+    """Tokens of a call. `input_tokens` counts all input, `cached_input_tokens` the part read from the provider's cache;
+    `output_tokens` all output, `reasoning_tokens` the part that the model wrote for itself."""
 
     input_tokens: int = 0
     cached_input_tokens: int = 0
     output_tokens: int = 0
+    reasoning_tokens: int = 0
 
     @property
     def counted(self) -> bool:
@@ -103,6 +104,7 @@ class Usage:
             self.input_tokens + other.input_tokens,
             self.cached_input_tokens + other.cached_input_tokens,
             self.output_tokens + other.output_tokens,
+            self.reasoning_tokens + other.reasoning_tokens,
         )
 
 
@@ -154,6 +156,22 @@ class ModelResult:
     request_hash: str = ""
     cached: bool = False
     notes: tuple[str, ...] = field(default=())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedAnswer:
+    """One recorded answer of a model; its hash is its result's.
+
+    provider, model: the names that the hash is made with.
+    sees: True where the model was shown charts.
+    recorded: when, UTC; None for one that an older program recorded.
+    """
+
+    provider: str
+    model: str
+    sees: bool
+    result: ModelResult
+    recorded: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

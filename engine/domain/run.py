@@ -188,7 +188,7 @@ class ModelUse:
     spec: the models, as they are named.
     calls, cached_calls: answers of models, and recorded answers that cost nothing.
     input_tokens, output_tokens: as far as they were counted; cached_input_tokens is the part of the input that a
-        service read from its cache.
+        service read from its cache, reasoning_tokens the part of the output that a model wrote for itself.
     uncounted_calls: calls whose tokens the service did not tell.
     cost: USD, None where a price or the tokens of a call that is not free are unknown.
     agents: the use by each agent; vectors belong to none.
@@ -201,6 +201,7 @@ class ModelUse:
     input_tokens: int = 0
     output_tokens: int = 0
     cached_input_tokens: int = 0
+    reasoning_tokens: int = 0
     uncounted_calls: int = 0
     cost: Decimal | None = Decimal(0)
     agents: Mapping[str, ModelUse] = field(default_factory=dict)

@@ -53,8 +53,8 @@ class DecisionReader(RowReader):
 
     def calls(self, run: str | None = None, since: datetime | None = None) -> tuple[CallCost, ...]:
         """Every call of a model by its cost, without its texts."""
-        columns = "agent, model, cached, input_tokens, cached_input_tokens, output_tokens, cost, latency"
-        select = f"SELECT {columns}, outcome = 'abstained' AS abstained FROM answers"
+        columns = "agent, model, cached, input_tokens, cached_input_tokens, output_tokens, reasoning_tokens"
+        select = f"SELECT {columns}, cost, latency, outcome = 'abstained' AS abstained FROM answers"
         return self._values(CallCost, select, {"run": run, "time >=": None if since is None else stored(since)})
 
     def recalled(self, key: DecisionKey) -> tuple[Recalled, ...]:

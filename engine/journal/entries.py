@@ -57,6 +57,7 @@ class CallCost:
     output_tokens: int
     cost: Decimal | None
     latency: float
+    reasoning_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +73,7 @@ class AnswerEntry:
     charts: those of the question; `seen` is False where the model read their figures as text instead.
     sample: tells repeats of one question apart.
     view: the view in a few words.
+    prompt_version: of the agent's prompt, empty where it is not recorded.
     """
 
     key: DecisionKey
@@ -89,6 +91,7 @@ class AnswerEntry:
     seen: bool = True
     sample: int = 0
     view: str = ""
+    prompt_version: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

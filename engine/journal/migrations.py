@@ -69,6 +69,7 @@ MIGRATIONS: tuple[Callable[[Database], None], ...] = (
     *(partial(run_script, name) for name in ("0001_the_books", "0002_documents", "0003_evidence")),
     *(partial(run_script, name) for name in ("0004_recollections", "0005_accounts", "0006_inputs", "0007_packed")),
     m0008_states_and_owners,
+    partial(run_script, "0009_prompt_versions"),
 )
 VERSION = len(MIGRATIONS)
 """The version of a journal that this program writes: the number of its migrations."""

@@ -225,7 +225,9 @@ def _spent(use: Mapping[str, Any]) -> str:
     elif use["input_tokens"] or use["output_tokens"]:
         cached = use.get("cached_input_tokens")
         held = f" ({cached:,} of them cached)" if cached else ""
-        tokens = f", {use['input_tokens']:,} tokens in{held} and {use['output_tokens']:,} out"
+        thought = use.get("reasoning_tokens")
+        reasoned = f" ({thought:,} of them reasoning)" if thought else ""
+        tokens = f", {use['input_tokens']:,} tokens in{held} and {use['output_tokens']:,} out{reasoned}"
     cost = "cost unknown" if use["cost"] is None else f"cost ${Decimal(use['cost']):,.2f}"
     return f"{tokens}, {cost}"
 

@@ -15,7 +15,7 @@ from engine.messages.events import AgentAnswered
 
 COUNTS = (
     *("calls", "cached_calls", "abstentions"),
-    *("input_tokens", "output_tokens", "cached_input_tokens", "uncounted_calls"),
+    *("input_tokens", "output_tokens", "cached_input_tokens", "reasoning_tokens", "uncounted_calls"),
 )
 """The figures of ModelUse that add up, beside the cost."""
 
@@ -37,6 +37,7 @@ class CostMeter:
             input_tokens=usage.input_tokens,
             cached_input_tokens=usage.cached_input_tokens,
             output_tokens=usage.output_tokens,
+            reasoning_tokens=usage.reasoning_tokens,
             cost=result.cost,
             latency=result.latency,
         )
@@ -54,6 +55,7 @@ class CostMeter:
                 input_tokens=call.input_tokens,
                 output_tokens=call.output_tokens,
                 cached_input_tokens=call.cached_input_tokens,
+                reasoning_tokens=call.reasoning_tokens,
                 uncounted_calls=int(uncounted),
                 cost=call.cost,
             )

@@ -205,6 +205,7 @@ def answer_entry(record: AnswerRecord, run: str, cycle: int, time: datetime) -> 
         seen=record.seen,
         sample=asked.sample,
         view=record.view_summary,
+        prompt_version=record.prompt_version,
     )
 
 

@@ -202,6 +202,7 @@ def test_the_frame_of_a_run_reckoned_by_hand() -> None:
         "output_tokens": 20,
         "cost": "0.50",
         "cached_input_tokens": 0,
+        "reasoning_tokens": 0,
         "uncounted_calls": 0,
         "agents": {},
     }

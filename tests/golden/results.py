@@ -27,6 +27,7 @@ DROPPED = frozenset(
         "fingerprint",
         "messages",
         "prompt_hash",
+        "prompt_version",
         "system",
         # The session that is due today.
         "due",

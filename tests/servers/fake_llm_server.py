@@ -15,8 +15,8 @@ from typing import Any
 @dataclass(frozen=True, kw_only=True)
 class Say:
     """A proper reply. Token counts are the vendor's own: OpenAI's `cached` is part of `tokens_in`, Anthropic's
-    is not. `ending` is `whole`, `cut off`, `refused`, or `missing` for a reply without a stop reason. `counted` False
-    leaves the token counts out of OpenAI's."""
+    is not; `reasoned` is part of `tokens_out`. `ending` is `whole`, `cut off`, `refused`, or `missing` for a reply
+    without a stop reason. `counted` False leaves the token counts out of OpenAI's."""
 
     text: str = '{"action": "BUY", "size": 3}'
     ending: str = "whole"
@@ -24,6 +24,7 @@ class Say:
     cached: int = 0
     written: int = 0
     tokens_out: int = 20
+    reasoned: int = 0
     counted: bool = True
 
 
@@ -223,6 +224,7 @@ def _openai_usage(turn: Say) -> dict[str, Any] | None:
         "prompt_tokens": turn.tokens_in,
         "completion_tokens": turn.tokens_out,
         "total_tokens": turn.tokens_in + turn.tokens_out,
+        "completion_tokens_details": {"reasoning_tokens": turn.reasoned},
         "prompt_tokens_details": {"cached_tokens": turn.cached, "cache_write_tokens": turn.written},
     }
 
@@ -272,12 +274,13 @@ def _openai_events(turn: Turn, with_usage: bool) -> list[bytes]:
     return [*(_sse(event) for event in events), b"data: [DONE]\n\n"]
 
 
-def _anthropic_usage(turn: Say) -> dict[str, int]:
+def _anthropic_usage(turn: Say) -> dict[str, Any]:
     return {
         "input_tokens": turn.tokens_in,
         "cache_read_input_tokens": turn.cached,
         "cache_creation_input_tokens": turn.written,
         "output_tokens": turn.tokens_out,
+        "output_tokens_details": {"thinking_tokens": turn.reasoned},
     }
 
 

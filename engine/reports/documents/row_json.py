@@ -100,7 +100,7 @@ def model_use(use: ModelUse) -> Row:
 
 
 def _used(use: ModelUse) -> Row:
-    tokens = ("input_tokens", "output_tokens", "cached_input_tokens")
+    tokens = ("input_tokens", "output_tokens", "cached_input_tokens", "reasoning_tokens")
     counted = dict.fromkeys(tokens) if use.uncounted_calls else fields(use, *tokens)
     return {**fields(use, "calls", "cached_calls", "abstentions"), **counted, **fields(use, "uncounted_calls", "cost")}
 

@@ -21,7 +21,8 @@ from engine.reports.documents.row_json import Row
 if TYPE_CHECKING:
     from engine.market.point_in_time import MarketAsOf
 
-TOKENS = ("input_tokens", "cached_input_tokens", "output_tokens")
+TOKENS = ("input_tokens", "cached_input_tokens", "output_tokens", "reasoning_tokens")
+QUESTION = ("agent", "view", "attempt", "outcome", "reason", "answer", "prompt_hash", "prompt_version", "system")
 
 
 def decided(records: Records, symbol: str, session: date) -> Sequence[Decision]:
@@ -150,7 +151,7 @@ def _answer(answer: AnswerEntry) -> Row:
     counted = result.usage.counted or result.model == ModelKind.OFFLINE
     return {
         "owner": answer.key.owner,
-        **row_json.fields(answer, "agent", "view", "attempt", "outcome", "reason", "answer", "prompt_hash", "system"),
+        **row_json.fields(answer, *QUESTION),
         "text": "" if answer.outcome == "answered" else result.text,
         **row_json.fields(result, "model", "cached", "latency", "notes"),
         **(row_json.fields(result.usage, *TOKENS) if counted else dict.fromkeys(TOKENS)),

@@ -39,11 +39,11 @@ async def test_an_answer_comes_with_its_usage_its_cost_and_its_stop_reason(
 ) -> None:
     # Cached tokens stand inside OpenAI's prompt_tokens and outside Anthropic's input_tokens.
     tokens_in = 1000 if vendor == "openai" else 300
-    server.play(Say(tokens_in=tokens_in, cached=600, written=100, tokens_out=50))
+    server.play(Say(tokens_in=tokens_in, cached=600, written=100, tokens_out=50, reasoned=30))
     result = await make_model().answer(question(), on_delta)
     assert result.answer == {"action": "BUY", "size": 3}
     assert result.failure is None
-    assert result.usage == Usage(input_tokens=1000, cached_input_tokens=600, output_tokens=50)
+    assert result.usage == Usage(1000, cached_input_tokens=600, output_tokens=50, reasoning_tokens=30)
     # Both price rows: 300 plain at $2, 600 cached at $0.10, 100 written at $2.50, 50 out at $10 a million.
     assert result.cost == Decimal("0.00141")
     assert result.stop_reason in {"stop", "end_turn"}

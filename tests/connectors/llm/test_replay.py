@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -16,21 +17,27 @@ import pytest
 
 from connectors.llm.paid_results import AnswerStore
 from connectors.llm.replay import ReplayModel
-from engine.domain.model_call import FailureKind, ModelFailure, ModelRequest, ModelResult, Usage
+from engine.domain.model_call import FailureKind, ModelFailure, ModelRequest, ModelResult, RecordedAnswer, Usage
 from engine.domain.model_spec import ReplayMode
 from engine.errors import ConfigError, MalformedData, MissingData
 from tests.servers.llm_questions import question
 
+MORNING = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)
 ANSWER = ModelResult(
     model="openai:m",
     answer={"action": "BUY", "size": 3, "why": "naïve — but so"},
     text='{"action": "BUY", ...}',
     stop_reason="stop",
-    usage=Usage(100, 40, 20),
+    usage=Usage(100, 40, 20, 12),
     cost=Decimal("0.0031"),
     latency=1.5,
     notes=("temperature 0.7 not sent",),
 )
+
+
+def recorded(digest: str, answer: dict[str, Any] | None = None) -> RecordedAnswer:
+    result = replace(ANSWER, request_hash=digest, answer=answer or ANSWER.answer)
+    return RecordedAnswer(provider="openai", model="m", sees=False, result=result, recorded=MORNING)
 
 
 @dataclass
@@ -146,14 +153,48 @@ async def test_the_file_tells_of_whom_answers_are_recorded(store: AnswerStore) -
 async def test_an_answer_outlives_the_process_and_the_first_of_two_stays(tmp_path: Path) -> None:
     path = tmp_path / "answers.sqlite"
     one, two = AnswerStore(path), AnswerStore(path)
-    one.record("h", "openai", "m", sees=False, result=ANSWER)
-    two.record("h", "openai", "m", sees=False, result=replace(ANSWER, answer={"action": "SELL"}))
+    assert one.record(recorded("h"))
+    assert not two.record(recorded("h", {"action": "SELL"}))
     one.close()
     two.close()
     again = AnswerStore(path)
-    assert again.find("h") == replace(ANSWER, request_hash="h")
+    assert again.answer("h") == recorded("h")
+    assert again.find("h") == recorded("h").result
     assert again.find("other") is None
     again.close()
+
+
+def test_a_file_of_the_first_version_is_brought_up_to_date_and_keeps_its_answers(tmp_path: Path) -> None:
+    path = tmp_path / "answers.sqlite"
+    db = sqlite3.connect(path)
+    db.execute(AnswerStore.SCHEMA[0])
+    values = (
+        "h",
+        "openai",
+        "m",
+        0,
+        "openai:m",
+        '{"action": "BUY"}',
+        None,
+        None,
+        "",
+        "stop",
+        100,
+        40,
+        20,
+        "0.1",
+        1.5,
+        "[]",
+    )
+    db.execute(f"INSERT INTO answers VALUES ({', '.join('?' * len(values))})", values)
+    db.execute("PRAGMA user_version = 1")
+    db.commit()
+    db.close()
+    for _ in range(2):
+        store = AnswerStore(path)
+        old = store.answer("h")
+        store.close()
+        assert old is not None and (old.result.usage, old.recorded) == (Usage(100, 40, 20, 0), None)
 
 
 def test_processes_that_write_at_once_lose_nothing(tmp_path: Path) -> None:
@@ -161,10 +202,10 @@ def test_processes_that_write_at_once_lose_nothing(tmp_path: Path) -> None:
     program = (
         "import sys; from pathlib import Path\n"
         "from connectors.llm.paid_results import AnswerStore\n"
-        "from tests.connectors.llm.test_replay import ANSWER\n"
+        "from tests.connectors.llm.test_replay import recorded\n"
         "store = AnswerStore(Path(sys.argv[1]))\n"
-        "for n in range(200): store.record(f'{sys.argv[2]}-{n}', 'openai', 'm', sees=False, result=ANSWER)\n"
-        "for n in range(200): store.record(f'both-{n}', 'openai', 'm', sees=False, result=ANSWER)\n"
+        "for n in range(200): store.record(recorded(f'{sys.argv[2]}-{n}'))\n"
+        "for n in range(200): store.record(recorded(f'both-{n}'))\n"
         "store.close()"
     )
     runs = [subprocess.Popen([sys.executable, "-c", program, str(path), str(n)]) for n in range(2)]

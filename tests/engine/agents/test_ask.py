@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from engine.agents.ask import MAY_PASS, STAYS, Asker
 from engine.agents.decision import DECISION, TradeAnswer
 from engine.agents.intelligence import CHART, ChartReading, ChartView
+from engine.agents.rendering import prompt_version
 from engine.domain.chart import Candles, ChartSpec, IndicatorTable, Line
 from engine.domain.model_call import AnswerOptions, FailureKind, ModelSettings
 from engine.errors import ConfigError, TryAgainLater
@@ -154,6 +156,18 @@ async def test_equal_questions_have_equal_hashes_and_any_difference_shows() -> N
     changed = ChartView("MSFT", date(2023, 6, 1), "desk", other, CHART_VIEW.table)
     assert await hashed(CHART_VIEW) == await hashed(CHART_VIEW)
     assert len({await hashed(CHART_VIEW), await hashed(changed), await hashed(CHART_VIEW, False)}) == 3
+
+
+def test_a_prompt_s_version_follows_its_wording_and_what_that_imports(tmp_path: Path) -> None:
+    prompt, other = tmp_path / "chart.md", tmp_path / "answer.md"
+    prompt.write_text('{% block system %}{% from "answer.md" import foreign %}a{% endblock %}')
+    other.write_text("{% macro foreign() %}b{% endmacro %}")
+    versions = [prompt_version(prompt, CHART.answer), prompt_version(prompt, DECISION.answer)]
+    for file in (other, prompt):
+        file.write_text(file.read_text().replace("b{%", "c{%").replace("a{%", "d{%"))
+        prompt_version.cache_clear()
+        versions.append(prompt_version(prompt, CHART.answer))
+    assert len(set(versions)) == 4
 
 
 async def test_each_agent_asks_its_own_model_with_its_own_settings() -> None:

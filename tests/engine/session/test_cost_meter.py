@@ -38,6 +38,7 @@ def call(
         key=key,
         attempt=1,
         prompt_hash="h",
+        prompt_version="v",
         system="s",
         messages=(),
         charts=(),

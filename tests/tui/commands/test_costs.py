@@ -41,7 +41,8 @@ class Counting(Service):
     def next_turn(self, body: dict[str, Any], headers: dict[str, str]) -> Turn:
         turn = super().next_turn(body, headers)
         assert isinstance(turn, Say)
-        return replace(turn, tokens_in=1000, cached=400, tokens_out=self.tokens_out, counted=self.counts)
+        counts = {"tokens_in": 1000, "cached": 400, "tokens_out": self.tokens_out, "reasoned": 60}
+        return replace(turn, **counts, counted=self.counts)
 
 
 @pytest.fixture
@@ -100,10 +101,14 @@ def test_a_price_of_ones_own_counts_by_agent_and_tells_cached_tokens_apart(desk:
     paid = use["calls"] - use["cached_calls"]
     assert Decimal(use["cost"]) == paid * Decimal("0.00228")  # 600 x 2 + 400 x 0.2 + 100 x 10, per million
     assert use["cached_input_tokens"] == 400 * use["calls"]
+    assert use["reasoning_tokens"] == 60 * use["calls"]
     assert set(use["agents"]) == {"news", "chart", "decision"}
-    for figure in ("calls", "input_tokens", "output_tokens"):
+    for figure in ("calls", "input_tokens", "output_tokens", "reasoning_tokens"):
         assert sum(one[figure] for one in use["agents"].values()) == use[figure]
     assert sum(Decimal(one["cost"]) for one in use["agents"].values()) == Decimal(use["cost"])
+    assert "of them reasoning" in text
+    with JournalReader(places.run_journal("paid")) as reader:
+        assert {call.reasoning_tokens for call in reader.calls()} == {60}
     assert "By agent" in text and "decision 6 calls" in text
 
 

@@ -61,7 +61,8 @@ def test_a_decision_from_the_question_to_what_came_of_it(run: Run, desk: Path) -
     assert [text.index(part) for part in parts] == sorted(text.index(part) for part in parts)
     assert [answer["agent"] for answer in made["answers"]][-1] == "decision"
     for answer in made["answers"]:
-        assert answer["prompt_hash"][:12] in text
+        assert f"prompt {answer['prompt_hash'][:12]}" in text and f"of version {answer['prompt_version']}" in text
+    assert len({answer["prompt_version"] for answer in made["answers"]}) > 2
     (order,) = made["orders"]
     assert [move["state"] for move in order["moves"]] == ["intended", "submitting", "acknowledged", "filled"]
     assert order["fills"][0]["session"] > session and order["id"] in text
