@@ -1,0 +1,362 @@
+"""The market of an arena: it checks, matches and settles orders, and closes the day.
+
+Everything that happens is an event in `trades` and `flows`; accounts are in the ledger alone.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import ROUND_DOWN, Decimal
+
+from engine.arena.book import Book, Resting, clearing_price
+from engine.arena.ledger import WORLD, ZERO, Ledger
+from engine.arena.rules import ArenaRules, StockRules
+from engine.arena.values import Flow, FlowKind, Order, Refusal, Trade
+from engine.domain.order import Side
+
+CENT = Decimal("0.01")
+
+
+@dataclass(slots=True)
+class Listing:
+    """A stock in the market.
+
+    shares: in circulation.
+    reference: the price that wealth is measured at; moved by trades.
+    dividends: what may be paid a share, changed by shocks.
+    closes: reference prices at the end of each day, the first price before them.
+    today: prices of the day's trades.
+    """
+
+    rules: StockRules
+    shares: int
+    reference: Decimal
+    dividends: tuple[Decimal, ...]
+    book: Book = field(default_factory=Book)
+    closes: list[Decimal] = field(default_factory=list)
+    today: list[Decimal] = field(default_factory=list)
+
+
+class Market:
+    """A market of named agents under the rules of a preset.
+
+    seed: draws dividends and deals shares that do not divide; orders arrive as the caller sends them.
+    """
+
+    def __init__(self, rules: ArenaRules, agents: Sequence[str], seed: int = 0) -> None:
+        self.rules, self.agents, self.seed = rules, tuple(agents), seed
+        self.ledger = Ledger()
+        self.trades: list[Trade] = []
+        self.flows: list[Flow] = []
+        self.day, self.round = 1, 1
+        self.listings: dict[str, Listing] = {}
+        self._orders = 0
+        self._covered: dict[int, int] = {}
+        self._deal()
+
+    def wealth(self, agent: str) -> Decimal:
+        """Cash and shares of an agent at reference prices."""
+        shares = (self.ledger.shares(agent, name) * one.reference for name, one in self.listings.items())
+        return self.ledger.cash(agent) + sum(shares, ZERO)
+
+    def submit(self, agent: str, stock: str, side: Side, quantity: int, limit: Decimal | None) -> Order | Refusal:
+        """Check an order and let it trade; what is left of a limit order waits in the book.
+
+        In a call auction it waits for the end of the round. An order that is refused changes nothing, but where the
+        checks are as printed: there the reference price has moved already.
+        """
+        refusal = self._malformed(stock, quantity, limit)
+        if refusal:
+            return refusal
+        listing = self.listings[stock]
+        if self.rules.checks == "printed" and limit is not None:
+            listing.reference = self._after(listing, limit, quantity)
+            limit = listing.reference.quantize(self.rules.tick)
+        refusal = self._not_covered(agent, listing, side, quantity, limit)
+        if refusal:
+            return refusal
+        self._orders += 1
+        order = Order(
+            id=self._orders,
+            agent=agent,
+            stock=stock,
+            side=side,
+            quantity=quantity,
+            limit=limit,
+            day=self.day,
+            round=self.round,
+        )
+        self._enter(order, listing)
+        return order
+
+    def cancel(self, agent: str, order_id: int) -> bool:
+        """Take an open order of an agent out of the book; False where it has none of that number."""
+        for listing in self.listings.values():
+            for resting in listing.book.all_orders():
+                if resting.order.id == order_id and resting.order.agent == agent:
+                    self._withdraw(resting, listing)
+                    return True
+        return False
+
+    def open_orders(self, agent: str) -> Sequence[Resting]:
+        """Open orders of an agent."""
+        books = (one.book.all_orders() for one in self.listings.values())
+        return tuple(resting for orders in books for resting in orders if resting.order.agent == agent)
+
+    def end_round(self) -> None:
+        """Hold the call auction of every stock where the market is not continuous: what does not trade in it goes."""
+        self.round += 1
+        if self.rules.auction != "call":
+            return
+        for listing in self.listings.values():
+            book = listing.book
+            price = clearing_price(book.orders(Side.BUY), book.orders(Side.SELL), listing.reference)
+            while price is not None and self._clear_best(listing, price):
+                pass
+            for resting in book.all_orders():
+                self._withdraw(resting, listing)
+
+    def open_day(self) -> None:
+        """Apply the shocks of the day."""
+        for shock in self.rules.shocks:
+            if shock.day != self.day:
+                continue
+            if shock.kind == "dividend":
+                for name, listing in self.listings.items():
+                    if shock.stock in {None, name}:
+                        listing.dividends = tuple(one * shock.factor for one in listing.dividends)
+                continue
+            for agent in self.agents:
+                self._flow(agent, FlowKind.SHOCK, _cents(self.ledger.cash(agent) * (shock.factor - 1)))
+
+    def close_day(self) -> None:
+        """Cancel what is open, pay dividends and interest, charge the fee, keep the closes; after the last day buy all
+        shares back where the rules say so."""
+        for listing in self.listings.values():
+            for resting in listing.book.all_orders():
+                self._withdraw(resting, listing)
+        self._pay_dividends()
+        for agent in self.agents:
+            self._flow(agent, FlowKind.INTEREST, _cents(self.ledger.cash(agent) * self.rules.interest))
+        for agent in self.agents:
+            fee = min(_cents(self.wealth(agent) * self.rules.fee_rate), self.ledger.cash(agent))
+            self._flow(agent, FlowKind.FEE, -fee)
+        if self.day == self.rules.days and self.rules.buy_back is not None:
+            self._buy_back(self.rules.buy_back)
+        for listing in self.listings.values():
+            listing.closes.append(listing.reference)
+            listing.today.clear()
+        self.day, self.round = self.day + 1, 1
+
+    # Starting positions.
+
+    def _deal(self) -> None:
+        seats = [self.rules.seats[place % len(self.rules.seats)] for place in range(len(self.agents))]
+        for agent, seat in zip(self.agents, seats, strict=True):
+            self._flow(agent, FlowKind.INITIAL, seat.cash)
+        for stock in self.rules.stocks:
+            held = self._dealt(stock, [seat.shares.get(stock.name, 0) for seat in seats])
+            self.listings[stock.name] = Listing(
+                stock, sum(held.values()), stock.first_price, stock.dividends, closes=[stock.first_price]
+            )
+            for agent, quantity in held.items():
+                self._flow(agent, FlowKind.INITIAL, ZERO, stock.name, quantity)
+
+    def _dealt(self, stock: StockRules, named: Sequence[int]) -> Mapping[str, int]:
+        if stock.shares is None:
+            return dict(zip(self.agents, named, strict=True))
+        each, over = divmod(stock.shares, len(self.agents))
+        lucky = set(random.Random(f"{self.seed} {stock.name}").sample(sorted(self.agents), over))
+        return {agent: each + (agent in lucky) for agent in self.agents}
+
+    # Orders.
+
+    def _malformed(self, stock: str, quantity: int, limit: Decimal | None) -> Refusal | None:
+        if self.day > self.rules.days:
+            return Refusal.CLOSED
+        if stock not in self.listings:
+            return Refusal.UNKNOWN_STOCK
+        if quantity <= 0:
+            return Refusal.BAD_QUANTITY
+        if limit is None:
+            return Refusal.BAD_LIMIT if self.rules.auction == "call" else None
+        sound = limit.is_finite() and limit > 0 and limit % self.rules.tick == 0
+        return None if sound else Refusal.BAD_LIMIT
+
+    def _not_covered(
+        self, agent: str, listing: Listing, side: Side, quantity: int, limit: Decimal | None
+    ) -> Refusal | None:
+        # Algorithm 1 refuses an order that would use all of it.
+        spare = 1 if self.rules.checks == "printed" else 0
+        if side is Side.SELL:
+            held = self.ledger.free_shares(agent, listing.rules.name)
+            return Refusal.NO_SHARES if held < quantity + spare else None
+        free = self.ledger.free_cash(agent)
+        if limit is None:
+            return None if free > 0 else Refusal.NO_CASH
+        needed = self._with_cost(limit * quantity) + spare * CENT
+        return Refusal.NO_CASH if free < needed else None
+
+    def _enter(self, order: Order, listing: Listing) -> None:
+        self._reserve(order, order.quantity)
+        left = order.quantity if self.rules.auction == "call" else self._match(order, listing)
+        if left and order.limit is not None:
+            listing.book.add(order, order.limit, left)
+
+    def _match(self, order: Order, listing: Listing) -> int:
+        """Trade an order against the book; returns the shares that may wait in it."""
+        left = order.quantity
+        while left and (resting := listing.book.counterpart(order.side, order.limit)):
+            if resting.order.agent == order.agent:
+                # Nobody trades with itself: the older order goes.
+                self._withdraw(resting, listing)
+                continue
+            buy, sell = (order, resting.order) if order.side is Side.BUY else (resting.order, order)
+            done = self._trade(buy, sell, listing, min(left, resting.remaining), resting)
+            left -= done
+            if done == 0 and buy is order:
+                self._reserve(order, 0)
+                return 0
+            if done == 0:
+                self._withdraw(resting, listing)
+        return left
+
+    def _clear_best(self, listing: Listing, price: Decimal) -> bool:
+        """Trade the best bid with the best ask at the auction's price; False where they do not meet."""
+        bid, ask = listing.book.best(Side.BUY), listing.book.best(Side.SELL)
+        if bid is None or ask is None or bid.limit < price or ask.limit > price:
+            return False
+        if bid.order.agent == ask.order.agent:
+            self._withdraw(min(bid, ask, key=lambda one: one.order.id), listing)
+            return True
+        quantity = self._payable(bid.order, listing, price, min(bid.remaining, ask.remaining))
+        if quantity:
+            self._settle(bid.order, ask.order, listing, quantity, price)
+            listing.book.reduce(ask, quantity)
+            listing.book.reduce(bid, quantity)
+        else:
+            self._withdraw(bid, listing)
+        return True
+
+    def _withdraw(self, resting: Resting, listing: Listing) -> None:
+        self._reserve(resting.order, 0)
+        listing.book.reduce(resting, resting.remaining)
+
+    # Settlement.
+
+    def _trade(self, buy: Order, sell: Order, listing: Listing, most: int, resting: Resting) -> int:
+        """Trade up to `most` shares at the price of the order in the book; returns how many, 0 where the buyer cannot
+        pay for one."""
+        quantity = self._payable(buy, listing, resting.limit, most)
+        if quantity:
+            self._settle(buy, sell, listing, quantity, resting.limit, maker=resting.order.agent)
+            listing.book.reduce(resting, quantity)
+        return quantity
+
+    def _price(self, listing: Listing, deal: Decimal, quantity: int) -> Decimal:
+        """The price that a deal settles at."""
+        if self.rules.settle == "deal":
+            return deal
+        return self._after(listing, deal, quantity).quantize(self.rules.tick)
+
+    def _after(self, listing: Listing, deal: Decimal, quantity: int) -> Decimal:
+        moved = self.rules.moved(listing.reference, deal, quantity, listing.shares)
+        return self.rules.capped(moved, listing.closes[-1])
+
+    def _payable(self, buy: Order, listing: Listing, deal: Decimal, most: int) -> int:
+        """Shares that the buyer can pay: all that a limit covers, less where the price passes it or there is none."""
+        quantity = most
+        while quantity:
+            over = self._price(listing, deal, quantity) - (buy.limit or ZERO)
+            if over <= 0:
+                break
+            spare = max(ZERO, self.ledger.free_cash(buy.agent) - (CENT if buy.limit else ZERO))
+            possible = int(spare / (over * (1 + self.rules.cost_rate)))
+            if possible >= quantity:
+                break
+            # The price after the impact depends on the quantity.
+            quantity = possible
+        return quantity
+
+    def _settle(
+        self, buy: Order, sell: Order, listing: Listing, quantity: int, deal: Decimal, *, maker: str = ""
+    ) -> None:
+        price = self._price(listing, deal, quantity)
+        listing.reference = self._after(listing, deal, quantity)
+        listing.today.append(price)
+        cost = self._cost(price * quantity)
+        for order in (buy, sell):
+            self._reserve(order, self._covered.get(order.id, 0) - quantity)
+        self.ledger.pay(buy.agent, sell.agent, price * quantity)
+        self.ledger.deliver(sell.agent, buy.agent, listing.rules.name, quantity)
+        for agent in (buy.agent, sell.agent):
+            self.ledger.pay(agent, WORLD, cost)
+        over = ZERO if buy.limit is None else max(ZERO, price - buy.limit)
+        under = ZERO if sell.limit is None else max(ZERO, sell.limit - price)
+        self.trades.append(
+            Trade(
+                day=self.day,
+                round=self.round,
+                stock=listing.rules.name,
+                buyer=buy.agent,
+                seller=sell.agent,
+                quantity=quantity,
+                price=price,
+                reference=listing.reference,
+                cost_buyer=cost,
+                cost_seller=cost,
+                maker=maker,
+                excess=(over + under) * quantity,
+            )
+        )
+
+    def _reserve(self, order: Order, quantity: int) -> None:
+        """Reserve what `quantity` shares of an order need; 0 releases all of it. An order without a limit reserves
+        nothing: it trades at once or not at all."""
+        if order.limit is None:
+            return
+        before = self._covered.pop(order.id, 0)
+        if quantity:
+            self._covered[order.id] = quantity
+        if order.side is Side.SELL:
+            self.ledger.reserve_shares(order.agent, order.stock, quantity - before)
+            return
+        change = self._with_cost(order.limit * quantity) - self._with_cost(order.limit * before)
+        self.ledger.reserve_cash(order.agent, change)
+
+    def _cost(self, value: Decimal) -> Decimal:
+        # Rounded down, so that the costs of parts never pass what was reserved for the whole.
+        return _cents(value * self.rules.cost_rate)
+
+    def _with_cost(self, value: Decimal) -> Decimal:
+        return value + self._cost(value)
+
+    # The end of a day.
+
+    def _pay_dividends(self) -> None:
+        for name, listing in self.listings.items():
+            paid = random.Random(f"{self.seed} {name} {self.day}").choice(listing.dividends)
+            for agent in self.agents:
+                self._flow(agent, FlowKind.DIVIDEND, _cents(paid * self.ledger.shares(agent, name)), name)
+
+    def _buy_back(self, price: Decimal) -> None:
+        for name in self.listings:
+            for agent in self.agents:
+                held = self.ledger.shares(agent, name)
+                if held:
+                    self._flow(agent, FlowKind.BUY_BACK, _cents(price * held), name, -held)
+
+    def _flow(self, agent: str, kind: FlowKind, amount: Decimal, stock: str | None = None, shares: int = 0) -> None:
+        """Book and keep a flow between an agent and the world; a flow of nothing is none, but at the beginning."""
+        if not (amount or shares or kind is FlowKind.INITIAL):
+            return
+        self.ledger.pay(*((WORLD, agent) if amount >= 0 else (agent, WORLD)), abs(amount))
+        if stock is not None and shares:
+            self.ledger.deliver(*((WORLD, agent) if shares > 0 else (agent, WORLD)), stock, abs(shares))
+        self.flows.append(Flow(day=self.day, agent=agent, kind=kind, amount=amount, stock=stock, shares=shares))
+
+
+def _cents(amount: Decimal) -> Decimal:
+    return amount.quantize(CENT, ROUND_DOWN)

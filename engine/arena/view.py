@@ -1,0 +1,98 @@
+"""The market as an agent of the arena sees it before it decides, and the orders that it may ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import NamedTuple
+
+from engine.arena.market import Listing, Market
+from engine.domain.order import Side
+
+
+class Wish(NamedTuple):
+    """An order that an agent wants to send; a limit of None trades at any price."""
+
+    stock: str
+    side: Side
+    quantity: int
+    limit: Decimal | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StockView:
+    """A stock as every agent sees it.
+
+    price: the reference price now.
+    closes: of the days before, the newest last, and before the first day the first price.
+    dividend: expected, a share and day.
+    fundamental: value of a share, where the preset tells it.
+    bid, ask: the best open limits; None where there is none.
+    today: prices of the day's trades, oldest first.
+    """
+
+    name: str
+    price: Decimal
+    closes: Sequence[Decimal]
+    dividend: Decimal
+    fundamental: Decimal | None
+    bid: Decimal | None
+    ask: Decimal | None
+    today: Sequence[Decimal]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarketView:
+    """The market as one agent sees it: public prices and its own account, nothing of the others'.
+
+    day, round: both count from 1.
+    days: length of the arena.
+    tick: smallest step of a limit.
+    cash: that no open order reserves.
+    shares: by stock, that no open order reserves.
+    held: by stock, open sales included.
+    wealth: cash and shares at reference prices.
+    """
+
+    agent: str
+    day: int
+    days: int
+    round: int
+    tick: Decimal
+    cash: Decimal
+    shares: Mapping[str, int]
+    held: Mapping[str, int]
+    wealth: Decimal
+    stocks: Sequence[StockView]
+
+
+def view_of(market: Market, agent: str, window: int = 20) -> MarketView:
+    """The market as `agent` sees it now, with the closes of the last `window` days."""
+    ledger = market.ledger
+    return MarketView(
+        agent=agent,
+        day=market.day,
+        days=market.rules.days,
+        round=market.round,
+        tick=market.rules.tick,
+        cash=ledger.free_cash(agent),
+        shares={name: ledger.free_shares(agent, name) for name in market.listings},
+        held={name: ledger.shares(agent, name) for name in market.listings},
+        wealth=market.wealth(agent),
+        stocks=tuple(_stock(market, listing, window) for listing in market.listings.values()),
+    )
+
+
+def _stock(market: Market, listing: Listing, window: int) -> StockView:
+    bid, ask = listing.book.best(Side.BUY), listing.book.best(Side.SELL)
+    return StockView(
+        name=listing.rules.name,
+        price=listing.reference,
+        closes=tuple(listing.closes[-window:]),
+        dividend=sum(listing.dividends, Decimal(0)) / len(listing.dividends),
+        fundamental=market.rules.fundamental_value(listing.rules, market.day),
+        bid=bid.limit if bid else None,
+        ask=ask.limit if ask else None,
+        today=tuple(listing.today),
+    )
