@@ -16,6 +16,8 @@
     |-- DeskHalted           79   broker and journal disagree
     `-- Interrupted         130   stopped by the user; what was done is kept
 
+Where several meet, `gravest` names the one that counts.
+
 A message is one line: what is wrong, where, and what to do. A model's bad answer is never an error: it is an
 abstention, a value that is shown and counted. A model that gives no answer at all is one: an outage is no decision.
 """
@@ -107,3 +109,16 @@ class Interrupted(PaperdeskError):
     """Stopped by the user; the part that was done is kept."""
 
     exit_code = 130
+
+
+GRAVEST_FIRST = (79, 77, 78, 65, 74, 75)
+"""Exit codes of hindrances that can meet in one run, the one that takes most to mend first."""
+
+
+def gravest(first: PaperdeskError, other: PaperdeskError) -> PaperdeskError:
+    """The graver of two errors of one run; where that is the other, it tells of the first too. An error of another
+    kind (a bug, an interruption) is graver than both."""
+    codes = first.exit_code, other.exit_code
+    if codes[0] not in GRAVEST_FIRST or GRAVEST_FIRST.index(codes[0]) <= GRAVEST_FIRST.index(codes[1]):
+        return first
+    return type(other)(f"{other}; and {first}")

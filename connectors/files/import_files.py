@@ -23,6 +23,7 @@ from connectors.files.prices import (
     action_row,
     actions_text,
     bar_row,
+    history_of,
     prices_text,
     read_actions,
     read_bars,
@@ -41,6 +42,7 @@ from connectors.files.texts import FILINGS, NEWS, TextKind, form_of
 from engine.domain.fetched import Imported
 from engine.domain.market import ActionKind, CorporateAction, Dropped, Symbol, parse_symbol
 from engine.errors import MalformedData, MissingData, UsageError
+from engine.market.price_faults import price_faults, refuse_faults
 
 Names = Mapping[str, Sequence[str]]
 """Our names of columns, each with the alternatives in foreign files."""
@@ -65,6 +67,7 @@ def import_prices(source: Path, folder: Path, symbol: Symbol) -> Imported:
     merged = old | new
     # Two bars are the same if they would be written the same: an unknown volume equals itself.
     same = sum(prices_text([bar]) == prices_text([old[day]]) for day, bar in new.items() if day in old)
+    _refuse_faults(folder, foreign.symbol, bars=[merged[day] for day in sorted(merged)])
     if same < len(new):
         write_text(path, prices_text(merged[day] for day in sorted(merged)))
     added = len(merged) - len(old)
@@ -88,6 +91,7 @@ def import_actions(source: Path, folder: Path, symbol: Symbol) -> Imported:
     foreign.each(add)
     old = {(act.ex_date, act.kind): act for act in read_actions(path, foreign.symbol)}
     same = sum(old.get(key) == action for key, action in new.items())
+    _refuse_faults(folder, foreign.symbol, actions=tuple((old | new).values()))
     # A file without a single action still says something: that there were none.
     if same < len(new) or not path.exists():
         write_text(path, actions_text((old | new).values()))
@@ -199,6 +203,20 @@ def _import_texts(foreign: _ForeignFile, folder: Path, kind: TextKind, always: S
     return Imported(path, len(lines), 0, same, foreign.dropped())
 
 
+def _refuse_faults(
+    folder: Path,
+    symbol: Symbol,
+    *,
+    bars: Sequence[BarRow] | None = None,
+    actions: Sequence[CorporateAction] | None = None,
+) -> None:
+    """Raise MalformedData where bars and actions, as they would be afterwards, contradict each other."""
+    bars = read_bars(folder / "prices" / f"{symbol}.csv") if bars is None else bars
+    actions = read_actions(folder / "actions" / f"{symbol}.csv", symbol) if actions is None else actions
+    if bars:
+        refuse_faults(price_faults(history_of(symbol, bars), actions), date.max)
+
+
 def _cell(row: Row, name: str) -> str:
     return row.values.get(name) or ""
 
@@ -210,7 +228,7 @@ def _actions_in(row: Row, symbol: Symbol) -> Iterator[CorporateAction]:
         return
     if "dividend" not in row.values and "split" not in row.values:
         raise ValueError("neither kind and value nor dividend or split; name the columns so")
-    for kind in ActionKind:
+    for kind in (ActionKind.DIVIDEND, ActionKind.SPLIT):
         text = _ratio(_cell(row, kind.value))
         # A price file says zero, or nothing, on the days without an action.
         if text and number(kind.value, text) != 0:

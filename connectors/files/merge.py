@@ -105,7 +105,7 @@ def adjusted_closes(
         for action in due.get(row, ()):
             if action.kind is ActionKind.SPLIT:
                 factor = _WIDE.divide(factor, action.value)
-            else:
+            elif action.kind is ActionKind.DIVIDEND:
                 paid = _WIDE.divide(_WIDE.multiply(action.value, Decimal(NANO)), Decimal(closes[row - 1]))
                 factor = _WIDE.multiply(factor, _ONE - paid)
         if factor <= 0:

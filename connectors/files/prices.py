@@ -40,6 +40,11 @@ def read_prices(path: Path, symbol: Symbol) -> PriceHistory:
     bars = read_bars(path)
     if not bars:
         raise MissingData(f"{path} holds no bars; import some with `paperdesk import prices FILE --symbol {symbol}`")
+    return history_of(symbol, bars)
+
+
+def history_of(symbol: Symbol, bars: Sequence[BarRow]) -> PriceHistory:
+    """Rows in order of session, at least one, as a history."""
     sessions, *prices, volume = zip(*bars, strict=True)
     columns = zip(PRICE_COLUMNS[1:-1], prices, strict=True)
     return PriceHistory(

@@ -12,7 +12,7 @@ from connectors.wiring.sources import calendars, open_source
 from engine import places
 from engine.clock import LiveClock
 from engine.config import Config
-from engine.domain.market import Symbol, is_crypto
+from engine.domain.market import Symbol, in_effect, is_crypto
 from engine.domain.run import DataSpec
 from engine.errors import MissingData, UsageError
 from engine.market.trading_hours import AroundTheClock, desk_calendar, session_to_decide
@@ -36,7 +36,7 @@ def loader(data: DataSpec) -> Load:
         symbols = await source.symbols()
         return MarketData(
             histories={symbol: await source.history(symbol) for symbol in symbols},
-            actions={symbol: await source.actions(symbol) for symbol in symbols},
+            actions={symbol: in_effect(await source.actions(symbol)) for symbol in symbols},
             news={symbol: (await source.news(symbol)).items for symbol in symbols},
             calendars={symbol: calendar_for(symbol) for symbol in symbols},
             exchange=_exchange(),

@@ -15,6 +15,7 @@ from engine.broker_registration import BrokerService
 from engine.clock import OffsetClock
 from engine.domain.market import Symbol
 from engine.errors import ConfigError, StaleData, UsageError
+from engine.execution.frozen_symbols import FrozenSymbol, frozen_in
 from engine.journal.reader import JournalReader
 from engine.market.as_of import Market
 from engine.market.trading_hours import AroundTheClock, session_to_decide
@@ -24,10 +25,12 @@ from engine.services import Services
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A run of the session that was done before: nothing was decided and nothing ordered."""
+    """A run of the session that was done before: nothing was decided and nothing ordered. `frozen` are the symbols
+    that it had left out."""
 
     run: str
     session: date
+    frozen: tuple[FrozenSymbol, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +66,7 @@ class DeskContext:
         """The finished daily run of the session, where there is one."""
         reader = self.journal.reader
         run = None if reader is None else reader.finished_run(self.session)
-        return None if run is None else Finished(run, self.session)
+        return None if reader is None or run is None else Finished(run, self.session, frozen_in(reader, run))
 
     def reconciler(self, account: DeskAccount) -> Reconciler:
         """The reconciler of the desk's journal with its account."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date, timedelta
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
@@ -22,9 +24,11 @@ from engine.app.models import ModelSet, Through, build_models, price_notes
 from engine.app.run_spec import configured_briefing, keep_briefing, with_costs
 from engine.cycle.cycle import INDICATOR_ROWS, Cycle
 from engine.domain.execution import ExecutionRules
+from engine.domain.market import Symbol
 from engine.domain.portfolio import ZERO
 from engine.domain.run import RunKind, RunOutcome, RunSpec
-from engine.errors import DataError, DeskHalted, MissingData, PaperdeskError
+from engine.errors import DataError, DeskHalted, MissingData, PaperdeskError, gravest
+from engine.execution.frozen_symbols import FrozenSymbol, freeze, frozen_before, frozen_error, late_actions, reasons
 from engine.execution.venue import Venue
 from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
@@ -43,6 +47,7 @@ from engine.session.desk_run import run_daily, run_within
 from engine.session.recorder import DeskRecorder, answer_entry
 from engine.session.schedule import DAILY
 from engine.session.simulated_venue import DeskVenue
+from engine.simulation.simulated_broker import Actions
 from memory.lancedb_store import load_library
 
 
@@ -79,6 +84,9 @@ async def run_desk(
     journal, reader = context.journal.writer, context.journal.reader
     assert reader is not None  # the writer has created the journal
     keep_briefing(journal, reader, run, briefing)
+    frozen = freeze(journal, reader, run, context.session, market.faults)
+    for one in frozen:
+        warn(Noticed(run, context.clock.now(), "warning", f"frozen: {one.why}"))
     for event in early:
         journal.event(event)
     playing = _Run(
@@ -87,13 +95,29 @@ async def run_desk(
         number=number,
         preset=preset,
         models=models,
-        market=market,
+        market=_without(market, frozen, context),
+        frozen=frozen,
         journal=journal,
         reader=reader,
         publish=publish,
         meter=CostMeter(models.spec),
     )
     return await playing.play(through, quotes)
+
+
+def _without(market: Market, frozen: Sequence[FrozenSymbol], context: DeskContext) -> Market:
+    """The market in which frozen symbols have ended. At a broker, where a split may have reached the position, the
+    lower one of the last close and the one from before counts: an order of the others must not rest on money that is
+    not there."""
+    ends: dict[Symbol, date] = {}
+    for one in frozen:
+        history = market.histories[one.symbol]
+        first = next((fault.session for fault in market.faults if fault.symbol == one.symbol), context.session)
+        end = one.since or first - timedelta(days=1)
+        rows, last = history.rows_through(end), history.rows_through(context.session)
+        fallen = context.account is not None and history.close[last - 1] < history.close[rows - 1]
+        ends[one.symbol] = context.session if not rows or fallen else end
+    return market.ended(ends)
 
 
 def _spent_today(context: DeskContext) -> Spent:
@@ -117,6 +141,7 @@ class _Run:
     preset: the desk's preset with the configured briefing.
     models: the models that answer the agents.
     market: data of the symbols that are decided or held.
+    frozen: the symbols among them that are left out.
     journal, reader: the desk's journal, to write and to read.
     publish: hears every event.
     meter: counts calls and cost.
@@ -128,6 +153,7 @@ class _Run:
     preset: Preset
     models: ModelSet
     market: Market
+    frozen: tuple[FrozenSymbol, ...]
     journal: JournalWriter
     reader: JournalReader
     publish: Publish
@@ -181,6 +207,7 @@ class _Run:
                     pause=asyncio.sleep,
                     mode=context.services.config.broker.mode,
                     broker=context.services.config.broker.kind,
+                    frozen=self.frozen,
                 )
                 done = await (run_daily(desk) if quotes is None else run_within(desk, quotes))
             self._keep_report()
@@ -188,6 +215,8 @@ class _Run:
         except PaperdeskError as error:
             self._fail(error)
             self._keep_report()
+            if self.frozen and (counts := gravest(error, frozen_error(reasons(self.frozen)))) is not error:
+                raise counts from error
             raise
         finally:
             await self.models.aclose()
@@ -210,12 +239,19 @@ class _Run:
         return DeskVenue(
             rules,
             market.histories,
-            market.actions,
+            self._due_actions(),
             calendar=context.calendar,
             recorder=recorder,
             reader=self.reader,
             cash=cash,
         )
+
+    def _due_actions(self) -> Actions:
+        """Corporate actions, with those that came due while a symbol was frozen that no longer is."""
+        left_out, points = {one.symbol for one in self.frozen}, self.reader.equity()
+        before = frozen_before(self.reader, self.run, self.context.session)
+        thawed = [one for one in before if one.symbol not in left_out]
+        return late_actions(self.market.actions, thawed, points[-1].session) if points else self.market.actions
 
     def _rules(self) -> tuple[ExecutionRules, Decimal]:
         """The rules of the simulated market as configured, and the cash that a desk begins with."""

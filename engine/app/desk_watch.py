@@ -23,6 +23,7 @@ from engine.clock import SyncedClock
 from engine.domain.live import FeedMessage
 from engine.domain.market import is_crypto
 from engine.errors import ConfigError, CredentialsRefused, InvariantBroken, PaperdeskError, UsageError
+from engine.execution.frozen_symbols import frozen_error, reasons
 from engine.market.live_prices import LivePrices
 from engine.messages.events import Noticed, Publish
 from engine.ports import Calendar, Clock
@@ -144,6 +145,9 @@ class DeskWatch:
             raise
         if isinstance(done, Finished):
             self._notice("info", f"{done.session} is decided already ({done.run})")
+        if done.frozen:
+            frozen = frozen_error(reasons(done.frozen))
+            self._notice("error", f"{frozen} (code {frozen.exit_code})")
         with DeskJournal(self._services.desk) as journal:
             number = interrupted_cycle(journal.reader, done.session)
         if number is not None:

@@ -23,6 +23,7 @@ from engine.config import Config, Loaded
 from engine.errors import MissingData, PaperdeskError
 from engine.journal.integrity import quick_check
 from engine.market.coverage import check_coverage
+from engine.market.price_faults import price_faults, refuse_faults
 from engine.market.trading_hours import LAST_SESSION
 from engine.reports.documents.records import latest_backtests
 from engine.reports.documents.set_up import FAIL, NOTE, OK, AgentModel, Finding, has_answered, probe_text
@@ -188,6 +189,7 @@ async def _covered(source: MarketSource, symbol: str, calendar: Calendar) -> Fin
     first, last = history.session(0), history.session(-1)
     check_coverage(history, calendar, first, last)
     actions, news, filings = await source.actions(symbol), await source.news(symbol), await source.filings(symbol)
+    refuse_faults(price_faults(history, actions), date.max)
     counts = [
         f"{len(history):,} bars without a gap from {first} to {last}",
         "no file of corporate actions" if actions is None else f"{len(actions):,} corporate actions",

@@ -19,6 +19,7 @@ from engine.journal.reader import JournalReader
 from engine.market.as_of import Market, load_market
 from engine.market.coverage import check_coverage
 from engine.market.point_in_time import MarketAsOf
+from engine.market.price_faults import refuse_faults
 from engine.messages.events import Event, Noticed
 from engine.ports import Calendar, Clock, MarketSource, Pause
 from engine.reports.documents.records import Records
@@ -47,9 +48,11 @@ async def load_window(
     *,
     macro: Mapping[str, MacroSeries] | None = None,
 ) -> Market:
-    """All data of some symbols, with macro series that are loaded already. Raises StaleData where the data of a symbol
-    ends before `last`, unless the symbol itself has stopped trading, which is no fault of the data."""
+    """All data of some symbols, with macro series that are loaded already. Raises MalformedData where bars and actions
+    contradict each other by `last`, StaleData where the data of a symbol ends before it, unless the symbol itself has
+    stopped trading, which is no fault of the data."""
     market = await load_market(source, source, source, symbols, calendar_for, macro=macro)
+    refuse_faults(market.faults, last)
     for symbol, history in market.histories.items():
         covered = check_coverage(history, market.calendars[symbol], first, last)
         if covered.ends_early and not await _stopped_trading(source, symbol, covered.last):

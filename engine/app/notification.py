@@ -13,6 +13,7 @@ from engine.app.models import Through
 from engine.app.runs import run_daily
 from engine.domain.run import RunOutcome
 from engine.errors import DeskHalted, NotificationFailed, PaperdeskError, UsageError
+from engine.execution.frozen_symbols import frozen_error, reasons
 from engine.messages.events import Event, Noticed, Publish, RunStarted
 from engine.ports import Notifier
 from engine.reports.documents.row_json import Row
@@ -80,7 +81,8 @@ async def notify_of(
             raise
         if isinstance(done, DeskRunResult):
             notification.run = done.run
-            await notification.send(done.outcome, 0, None)
+            frozen = frozen_error(reasons(done.frozen)) if done.frozen else None
+            await notification.send(done.outcome, frozen.exit_code if frozen else 0, str(frozen) if frozen else None)
         return done
 
 

@@ -137,23 +137,30 @@ class PriceHistory:
 
 
 class ActionKind(StrEnum):
-    """Kind of a corporate action."""
+    """Kind of a corporate action. A confirmed move is none: a person vouches for a jump of the bars."""
 
     SPLIT = "split"
     DIVIDEND = "dividend"
+    CONFIRMED = "confirmed"
 
 
 @dataclass(frozen=True, slots=True)
 class CorporateAction:
-    """A split (`value`: new shares per old one) or a cash dividend (`value`: per share).
+    """A split (`value`: new shares per old one), a cash dividend (`value`: per share), or a confirmed move (`value`:
+    the price over the close before).
 
-    It takes effect at the open of `ex_date`.
+    It takes effect at the open of `ex_date`; a confirmed move has none.
     """
 
     symbol: Symbol
     ex_date: date
     kind: ActionKind
     value: Decimal
+
+
+def in_effect(actions: Sequence[CorporateAction] | None) -> Sequence[CorporateAction] | None:
+    """The splits and dividends among actions; None where they are not known."""
+    return None if actions is None else [one for one in actions if one.kind is not ActionKind.CONFIRMED]
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,6 +93,7 @@ class Submission(OrderRoute):
     clock: when orders are sent, UTC
     pause: waits so many seconds
     publish: receives every event
+    frozen: symbols of which nothing is sent, because their data contradicts itself
     """
 
     run: str
@@ -108,6 +109,7 @@ class Submission(OrderRoute):
     clock: Clock
     pause: Pause
     publish: Callable[[Event], None]
+    frozen: frozenset[Symbol] = frozenset()
 
     def halt(self) -> Halted | None:
         """The halt that an operator has set."""
@@ -190,6 +192,8 @@ class Submission(OrderRoute):
         order, gate = self._controls_and_time(order, bounds)
         if gate is not _Gate.OPEN:
             return order, gate
+        if order.symbol in self.frozen:
+            return self._ended(order, OrderState.CANCELED, f"{order.symbol} is frozen: its bars and actions disagree")
         restriction = await self.venue.restriction(order.symbol) or await self._shortfall(order, bounds)
         if restriction:
             return self._ended(order, OrderState.CANCELED, restriction)

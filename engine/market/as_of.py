@@ -27,9 +27,11 @@ from engine.domain.market import (
     PriceHistory,
     Symbol,
     from_nano,
+    in_effect,
 )
 from engine.errors import MissingData
 from engine.market.point_in_time import MarketAsOf
+from engine.market.price_faults import PriceFault, price_faults
 from engine.market.trading_hours import session_after
 from engine.ports import BarSource, Calendar, FilingSource, NewsSource
 
@@ -46,6 +48,7 @@ class Market:
     calendars: by symbol.
     dropped: source items that could not be used.
     macro: macro series by name.
+    faults: bars and actions that contradict each other.
     """
 
     histories: Mapping[Symbol, PriceHistory]
@@ -55,10 +58,19 @@ class Market:
     calendars: Mapping[Symbol, Calendar]
     dropped: tuple[Dropped, ...] = ()
     macro: Mapping[str, MacroSeries] = field(default_factory=dict)
+    faults: tuple[PriceFault, ...] = ()
 
     def at(self, now: datetime) -> MarketAsOf:
         """The market as known at a moment."""
         return ArrayMarketAsOf(self, now)
+
+    def ended(self, ends: Mapping[Symbol, date]) -> Market:
+        """The same market with the bars and actions of some symbols up to a day, each."""
+        histories, actions = dict(self.histories), dict(self.actions)
+        for symbol, end in ends.items():
+            histories[symbol] = histories[symbol].slice(0, histories[symbol].rows_through(end))
+            actions[symbol] = [one for one in actions[symbol] or () if one.ex_date <= end]
+        return replace(self, histories=histories, actions=actions)
 
     def cut(self, now: datetime) -> Market:
         """The same market without anything later than a moment: the input of the truncation test.
@@ -105,9 +117,12 @@ async def load_market(
     items: dict[Symbol, Sequence[NewsItem]] = {}
     reports: dict[Symbol, Sequence[Filing]] = {}
     dropped: list[Dropped] = []
+    faults: list[PriceFault] = []
     for symbol in symbols:
         histories[symbol] = await bars.history(symbol)
-        actions[symbol] = await bars.actions(symbol)
+        on_file = await bars.actions(symbol)
+        faults += price_faults(histories[symbol], on_file)
+        actions[symbol] = in_effect(on_file)
         batch = await news.news(symbol)
         reported = await filings.filings(symbol)
         items[symbol], reports[symbol] = batch.items, reported.items
@@ -121,6 +136,7 @@ async def load_market(
         calendars=calendars,
         dropped=tuple(dropped),
         macro=macro or {},
+        faults=tuple(faults),
     )
 
 

@@ -50,6 +50,7 @@ def _facts(document: Document) -> Iterator[tuple[str, str]]:
     account = f", account {document['broker']['account']}" if document["broker"]["account"] else ""
     yield "Broker", f"{document['broker']['kind']}{account}, mode {document['mode']}"
     yield "Skipped", ", ".join(document["skipped"])
+    yield "Frozen", ", ".join(document["frozen"])
     if document["value"] is not None:
         yield "Value", f"{amount(document['value'])}{_change(document)}"
         yield "Cash", amount(document["cash"])

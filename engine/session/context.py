@@ -14,6 +14,7 @@ from engine.domain.market import Symbol
 from engine.domain.order import Fill, Order
 from engine.domain.run import CashFlow, EquityPoint, ModelUse, RunKind, RunOutcome, TradingMode
 from engine.execution.controls import Halted
+from engine.execution.frozen_symbols import FrozenSymbol
 from engine.execution.submission import OrderRoute, SubmissionResult
 from engine.execution.venue import SessionVenue, SettledSession, Venue
 from engine.journal.reader import JournalReader
@@ -146,6 +147,7 @@ class DeskRun(SessionContext):
     pause: waits so many seconds
     mode: auto, ask or observe
     broker: the kind of broker, as configured
+    frozen: symbols that are not decided, because their data contradicts itself
     """
 
     venue: Venue
@@ -159,11 +161,18 @@ class DeskRun(SessionContext):
     pause: Pause
     mode: TradingMode = TradingMode.AUTO
     broker: str = "simulated"
+    frozen: tuple[FrozenSymbol, ...] = ()
 
     @property
     def kind(self) -> RunKind:
         """The kind of run."""
         return RunKind.DAILY if self.number == DAILY else RunKind.INTRADAY
+
+    @property
+    def batch(self) -> tuple[Symbol, ...]:
+        """The symbols that are decided."""
+        frozen = [one.symbol for one in self.frozen]
+        return tuple(symbol for symbol in self.symbols if symbol not in frozen)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,6 +191,7 @@ class DeskRunResult:
     outcome: done, waiting (orders need approval) or halted (by a person)
     waiting: orders that need approval
     halted: the halt that a person has set
+    frozen: the symbols that were left out, because their data contradicts itself
     """
 
     run: str
@@ -196,3 +206,4 @@ class DeskRunResult:
     outcome: RunOutcome = RunOutcome.DONE
     waiting: tuple[Order, ...] = ()
     halted: Halted | None = None
+    frozen: tuple[FrozenSymbol, ...] = ()

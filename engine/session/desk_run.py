@@ -44,6 +44,7 @@ async def run_daily(desk: DeskRun) -> DeskRunResult:
         session=desk.session,
         now=decision_time(desk.calendar, desk.session),
         news_after=decided_until(desk, previous_session(desk.calendar, desk.session)),
+        symbols=desk.batch,
     )
     done = await run_session(_sending(desk), moment, desk_state(desk.reader))
     return _end(desk, done, skipped)
@@ -66,6 +67,7 @@ async def run_within(desk: DeskRun, quotes: Quotes) -> DeskRunResult:
         cycle=desk.number,
         now=None,
         news_after=decided_until(desk, desk.session),
+        symbols=desk.batch,
         until=until,
         quotes=quotes,
     )
@@ -99,6 +101,7 @@ def _sending(desk: DeskRun) -> DeskRun:
         clock=desk.clock,
         pause=desk.pause,
         publish=desk.publish,
+        frozen=frozenset(one.symbol for one in desk.frozen),
     )
     return replace(desk, orders=submission)
 
@@ -128,7 +131,7 @@ def _check(desk: DeskRun) -> None:
                 f"--session {session} has passed at the broker: {latest} is the last completed session, and the only "
                 "one that can be traded"
             )
-    for symbol in desk.symbols:
+    for symbol in desk.batch:
         history = desk.market.histories[symbol]
         if not len(history) or history.session(-1) < session:
             ends = f"end on {history.session(-1)}" if len(history) else "are none"
@@ -203,6 +206,7 @@ def _end(desk: DeskRun, done: SessionResult, skipped: Sequence[date] = ()) -> De
         outcome=outcome,
         waiting=submitted.waiting,
         halted=submitted.halted,
+        frozen=desk.frozen,
     )
 
 

@@ -72,7 +72,7 @@ async def settle(context: SessionContext, session: date, state: RunState) -> tup
 async def build_turn(context: SessionContext, moment: Moment, state: RunState) -> Turn:
     """The turn of a moment: the market as of then, the books after settling, and the past of the run. The price of a
     symbol is that of the moment within a session, else the last close."""
-    symbols, prices = moment.symbols or context.symbols, moment.prices
+    symbols, prices = context.symbols if moment.symbols is None else moment.symbols, moment.prices
     if moment.quotes is not None:
         symbols, prices = await _quoted(context, symbols, moment.quotes)
     now = moment.now or context.clock.now()

@@ -13,7 +13,7 @@ import click
 from engine.app.desk_journal import DeskJournal
 from engine.domain.run import RunKind
 from engine.errors import DataError, DeskHalted, TryAgainLater, UsageError
-from engine.reports.documents.session import session_document
+from engine.reports.documents.session import raise_frozen, session_document
 from tui import amounts
 from tui.commands.due import due_session
 from tui.commands.options import DAY
@@ -51,6 +51,7 @@ def run(invocation: Invocation, session: str | None, as_json: bool) -> None:
         assert journal.reader is not None  # the run is in it
         document = session_document(journal.reader, journal.desk, run_id, outcome)
         show_document(document, as_json, lambda: _lines(document))
+        raise_frozen(document)
 
 
 def _finished(journal: DeskJournal, session: date) -> str | None:
@@ -162,6 +163,7 @@ def _facts(document: Document) -> Iterator[tuple[str, str]]:
     yield "Waiting", _waiting(document)
     yield "Since last", "\n".join(since) or "no fills"
     yield "Skipped", ", ".join(document["skipped"])
+    yield "Frozen", ", ".join(document["frozen"])
     if document["value"] is not None:
         value, cash = (amounts.money(amounts.number(document[name])) for name in ("value", "cash"))
         yield "Value", f"{value}, of it cash {cash}"

@@ -81,6 +81,7 @@ def _status_lines(records: Records, document: Document) -> Iterator[str]:
     pairs = []
     if document["halted"] is not None:
         pairs.append(("HALTED", f"{halt_words(document['halted'])}\nno order is sent: paperdesk resume"))
+    pairs += [("Frozen", f"no order, the position is kept: {why}") for why in document["frozen"].values()]
     pairs += _run_facts(document["last_run"], "Last run" if records.run is None else "Run")
     if document["due"] is not None:
         pairs.append(("Due", f"{document['due']} is completed and not decided yet: paperdesk --daily"))

@@ -12,6 +12,7 @@ from engine.domain.order import OrderState
 from engine.domain.run import Adoption, CashFlow, EquityPoint, RunKind, RunOutcome, TradingMode
 from engine.errors import MissingData
 from engine.execution.controls import halted
+from engine.execution.frozen_symbols import frozen_error, frozen_in, reasons
 from engine.journal.entries import OrderEntry, RunEntry
 from engine.journal.reader import JournalReader
 from engine.messages.events import Noticed
@@ -33,6 +34,7 @@ def session_document(reader: JournalReader, desk: str, run: str, outcome: str | 
     differences: the points in which broker and journal disagreed.
     fills, cash_flows: those since the run before it.
     skipped: sessions that passed without a run.
+    frozen: symbols that got no order because their data contradicts itself, each with what has to be mended.
     before: the close before the run's session, the deposits and withdrawals since (`brought_in`, no profit) and the
         `change` without them.
     notes: what a person should know.
@@ -59,12 +61,19 @@ def session_document(reader: JournalReader, desk: str, run: str, outcome: str | 
         "cash_flows": [_cash_flow(flow) for flow in reader.cash_flows(run)],
         "adoptions": [_adoption(one) for one in reader.adoptions() if _since(before, one.session, entry.session)],
         "skipped": [str(day) for day in _skipped(reader, entry)],
+        "frozen": reasons(frozen_in(reader, run)),
         "before": None if books is None or before is None else _before(reader, before, books),
         **row_json.books(books),
         **row_json.per_owner(owners),
         "model": entry.model and row_json.model_use(entry.model),
         "notes": list(_notes(reader, run)),
     }
+
+
+def raise_frozen(document: Row) -> None:
+    """Raise the error that a run with frozen symbols ends with, from its document."""
+    if document["frozen"]:
+        raise frozen_error(document["frozen"])
 
 
 def run_of_session(records: Records, session: date | None) -> str:

@@ -10,6 +10,7 @@ from engine.domain.decimal_text import money
 from engine.domain.portfolio import ZERO
 from engine.domain.run import EquityPoint, RunKind, RunOutcome
 from engine.execution.controls import halted
+from engine.execution.frozen_symbols import frozen_in, reasons
 from engine.journal.entries import CallCost
 from engine.journal.reader import JournalReader
 from engine.reports.documents import row_json
@@ -30,6 +31,7 @@ def status_document(records: Records, due: date | None = None) -> Row:
             "positions": {},
             "open_orders": [],
             "due": due and str(due),
+            "frozen": {},
         }
     run = reader.latest_run() if records.run is None else reader.run(records.run)
     counts = reader.counts(records.run)
@@ -43,6 +45,7 @@ def status_document(records: Records, due: date | None = None) -> Row:
         "counts": {name: counts[name] for name in ("decisions", "orders", "fills", "answers")},
         "model": _model(reader.calls(records.run)),
         "due": None if due is None or _decided(reader, due) else str(due),
+        "frozen": {} if run is None else reasons(frozen_in(reader, run.id)),
     }
 
 

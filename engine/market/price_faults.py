@@ -1,0 +1,223 @@
+"""The data doctor: bars and corporate actions held against each other, before anything is traded on them.
+
+Bars are to be as traded. Then a split shows as a jump of its ratio at the open of its ex-date, and a jump of such a
+ratio has a split. Where one is without the other, a position would be multiplied or lose its worth in silence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from decimal import ROUND_HALF_EVEN, Context
+
+from engine.domain.market import NANO, PRICES, ActionKind, CorporateAction, PriceHistory, Symbol, is_crypto
+from engine.errors import MalformedData
+
+USUAL_RATIOS = (2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 25, 30, 40, 50, 60, 75, 80, 100, 150, 200)
+"""Ratios of splits (new shares for an old one, or old ones for a new), near which a jump is taken for one."""
+NEAR = 0.10
+"""Distance from a usual ratio, as a part of it, within which a jump is taken for a split."""
+HALF_AS_MANY = 1.5
+NEAR_HALF_AS_MANY = 0.04
+"""The ratio 3:2, which real moves come close to: NFLX opened at 0.703 on 2022-04-20. 4:3 and 5:4 are moves of a day."""
+SMALLEST_RATIO = 1.2
+"""Smallest ratio of a split, or of its inverse, that can be told from the move of a day; smaller ones are not held
+against the bars."""
+TOLERANCE = 1.25
+"""Factor by which the open of an ex-date may differ from the close before, on the basis of the split. Of a ratio so
+small that no jump lies within the factor too, the nearer one counts."""
+SPIKE = 10
+"""Factor by which a price has to be away from the close before and the open after to be a spike, and a jump at an open
+to need an action whatever its ratio is."""
+
+_FOUR_DIGITS = Context(prec=4, rounding=ROUND_HALF_EVEN)
+_MOVES = (1 / HALF_AS_MANY * (1 + NEAR_HALF_AS_MANY), HALF_AS_MANY * (1 - NEAR_HALF_AS_MANY))
+"""Moves at an open between which nothing is a jump."""
+
+
+@dataclass(frozen=True, slots=True)
+class PriceFault:
+    """A session at which a symbol's bars and actions contradict each other; `text` says what, where and how to mend
+    it."""
+
+    symbol: Symbol
+    session: date
+    text: str
+
+
+def price_faults(history: PriceHistory, actions: Sequence[CorporateAction] | None) -> tuple[PriceFault, ...]:
+    """All faults of a symbol, in order of session. Crypto has no splits, so its jumps are moves.
+
+    A move that was real is no fault where an action of the kind `confirmed` has it as its value, within TOLERANCE.
+    """
+    return tuple(_faults(history, actions or ()))
+
+
+def refuse_faults(faults: Sequence[PriceFault], last: date) -> None:
+    """Raise MalformedData for the first fault up to a session, with the number of the others."""
+    found = [fault for fault in faults if fault.session <= last]
+    if found:
+        more = f" ({len(found) - 1} more after it)" if len(found) > 1 else ""
+        raise MalformedData(found[0].text + more)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Opening:
+    """A bar against the close before.
+
+    history, row: the bar.
+    ratio: new shares for an old one at its open; 1 without a split.
+    basis: the close before in nano-units, on the basis of the bar by the actions of its open.
+    confirmed: the move that a person has confirmed; None without one.
+    """
+
+    history: PriceHistory
+    row: int
+    ratio: float
+    basis: float
+    confirmed: float | None
+
+    @property
+    def gap(self) -> float:
+        """The open over the close before, as the bars have them."""
+        return self.history.open[self.row] / (self.basis * self.ratio)
+
+    def fault(self, move: float, problem: str, missing: str) -> Iterator[PriceFault]:
+        """The fault, unless its move is confirmed; `problem` and `missing` are a part of its text each."""
+        if self.confirmed is not None and _within(move / self.confirmed, TOLERANCE):
+            return
+        symbol, session = self.history.symbol, self.history.session(self.row)
+        row = f"{session},{ActionKind.CONFIRMED},{_plain(move)}"
+        text = (
+            f"{symbol}: {problem}; import other bars, {missing}, or confirm the move by {row} in actions/{symbol}.csv"
+        )
+        yield PriceFault(symbol, session, text)
+
+
+def _faults(history: PriceHistory, actions: Sequence[CorporateAction]) -> Iterator[PriceFault]:
+    due: dict[int, list[CorporateAction]] = {}
+    for action in actions:
+        row = history.rows_through(date.fromordinal(action.ex_date.toordinal() - 1))
+        due.setdefault(row, []).append(action)
+    spiked = -1
+    for row in _suspects(history, due):
+        opening = _opening(history, row, due.get(row, ()))
+        if opening.ratio != 1:
+            yield from _split_fault(opening)
+        elif row - 1 == spiked:
+            continue  # the way back from a spike
+        elif name := _spike(opening, due.get(row + 1, ())):
+            spiked = row
+            yield from _spike_fault(opening, name)
+        elif not is_crypto(history.symbol):
+            yield from _jump_fault(opening)
+
+
+def _suspects(history: PriceHistory, due: dict[int, list[CorporateAction]]) -> Iterator[int]:
+    """Rows with an action, a jump at the open, or a price far from the close before."""
+    lowest, highest = _MOVES
+    bars = zip(history.close, history.open[1:], history.high[1:], history.low[1:], strict=False)
+    for row, (before, opened, high, low) in enumerate(bars, 1):
+        if row in due or not lowest < opened / before < highest or high >= before * SPIKE or low * SPIKE <= before:
+            yield row
+
+
+def _opening(history: PriceHistory, row: int, actions: Sequence[CorporateAction]) -> _Opening:
+    found = {action.kind: float(action.value) for action in actions}
+    ratio, before = found.get(ActionKind.SPLIT, 1.0), history.close[row - 1]
+    # A dividend of more than the share was worth is no basis for anything.
+    paid = min(found.get(ActionKind.DIVIDEND, 0.0) * NANO, before * 0.9)
+    return _Opening(
+        history=history,
+        row=row,
+        ratio=ratio,
+        basis=(before - paid) / ratio,
+        confirmed=found.get(ActionKind.CONFIRMED),
+    )
+
+
+def _split_fault(opening: _Opening) -> Iterator[PriceFault]:
+    ratio, gap = opening.ratio, opening.gap
+    named, day = _named(ratio), opening.history.session(opening.row)
+    if is_crypto(opening.history.symbol):
+        problem = f"a split of {named} on {day}, and crypto has no splits"
+        yield from opening.fault(gap, problem, "take the split out of the actions")
+        return
+    nearer = max(ratio, 1 / ratio) ** 0.5
+    if nearer**2 < SMALLEST_RATIO or _within(gap * ratio, min(TOLERANCE, nearer)):
+        return
+    if _within(gap, min(TOLERANCE, nearer)):
+        problem = f"the split of {named} on {day} shows no jump (the open is {_plain(gap)} of the close before), so "
+        problem += "the bars are adjusted already"
+        yield from opening.fault(gap, problem, "take the split out of the actions")
+    else:
+        problem = f"the split of {named} on {day} does not fit the bars: the open is {_plain(gap)} of the close before"
+        yield from opening.fault(gap, problem, "correct the split in the actions")
+
+
+def _spike(opening: _Opening, after: Sequence[CorporateAction]) -> str | None:
+    """The price of a bar that is far from the close before and, where there is a bar after, from its open too."""
+    history, row = opening.history, opening.row
+    near = [opening.basis]
+    if row + 1 < len(history):
+        following = _opening(history, row + 1, after)
+        near.append(history.open[row + 1] * history.close[row] / following.basis)
+    elif not _within(opening.gap, SPIKE):
+        return None  # a jump at the last open may be a split that is missing
+    for name in PRICES:
+        price = getattr(history, name)[row]
+        if price >= max(near) * SPIKE or price * SPIKE <= min(near):
+            return name
+    return None
+
+
+def _spike_fault(opening: _Opening, name: str) -> Iterator[PriceFault]:
+    move = getattr(opening.history, name)[opening.row] / opening.basis
+    day = opening.history.session(opening.row)
+    problem = f"the {name} of {day} is {_plain(move)} times the close before and far from its neighbours, a spike"
+    yield from opening.fault(move, problem, "correct the bar")
+
+
+def _jump_fault(opening: _Opening) -> Iterator[PriceFault]:
+    move = opening.history.open[opening.row] / opening.basis
+    ratio = _usual_ratio(move)
+    if ratio is None and _within(move, SPIKE):
+        return
+    day = opening.history.session(opening.row)
+    problem = f"the open of {day} is {_plain(move)} of the close before and no action says why"
+    if ratio is None:
+        yield from opening.fault(move, problem, "add the missing action")
+        return
+    split = _plain(ratio)
+    problem += f", as at a split of {_named(ratio)} that is missing"
+    yield from opening.fault(move, problem, f"add the missing action {day},{ActionKind.SPLIT},{split}")
+
+
+def _usual_ratio(move: float) -> float | None:
+    """The ratio of the split that a move at the open looks like: the nearest usual one, where one is near."""
+    jump = max(move, 1 / move)
+    near = [float(ratio) for ratio in USUAL_RATIOS if _within(jump / ratio, 1 + NEAR)]
+    if _within(jump / HALF_AS_MANY, 1 + NEAR_HALF_AS_MANY):
+        near = [HALF_AS_MANY]
+    if not near:
+        return None
+    best = min(near, key=lambda ratio: max(jump / ratio, ratio / jump))
+    return best if move < 1 else 1 / best
+
+
+def _within(quotient: float, factor: float) -> bool:
+    return 1 / factor < quotient < factor
+
+
+def _named(ratio: float) -> str:
+    """A ratio as people say it: 4:1, 3:2, 1:20."""
+    for old in (1, 2, 3, 4):
+        for new, per in ((ratio * old, old), (old, old / ratio)):
+            if abs(new - round(new)) < 1e-6 and abs(per - round(per)) < 1e-6:
+                return f"{round(new)}:{round(per)}"
+    return f"{_plain(ratio)}:1"
+
+
+def _plain(figure: float) -> str:
+    return f"{_FOUR_DIGITS.create_decimal_from_float(figure).normalize():f}"
