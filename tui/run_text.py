@@ -7,7 +7,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from engine.reports.documents.row_json import minute
+from engine.reports.documents.row_json import failed_words, minute
 from tui import amounts
 from tui.plain_text import one_line
 
@@ -70,7 +70,8 @@ def model_words(use: Row | None) -> str:
     tokens = ", tokens unknown" if use["input_tokens"] is None else ""
     if use["input_tokens"]:
         tokens = f", {use['input_tokens']:,} tokens in, {use['output_tokens']:,} out"
-    return f"{calls}{cached}{silent}{tokens}, {amounts.cost(amounts.number(use['cost']))}"
+    cost = amounts.cost(amounts.number(use["cost"]))
+    return f"{calls}{cached}{silent}{tokens}, {cost}{failed_words(use)}"
 
 
 def first_line(text: str, width: int) -> str:

@@ -101,8 +101,11 @@ def _grounds(shown: Row, opinion: Row, width: int, prompts: bool) -> Iterator[Li
         for memory in recalled:
             yield from _recalled(memory, width)
     yield from section("What the agents said")
-    if not answers:
+    unanswered = [row for row in shown.get("unanswered", ()) if row["owner"] == opinion["owner"]]
+    if not (answers or unanswered):
         yield "  nobody was asked", "quiet"
+    for call in unanswered:
+        yield from paragraph(_unanswered(call), width, "  ", "quiet" if call["kind"] == "preflight" else "warn")
     for number, answer in enumerate(answers, 1):
         yield from _answer(number, answer, {**shown, "reason": opinion["reason"]}, width)
         if prompts:
@@ -168,6 +171,15 @@ def _answer(number: int, answer: Row, shown: Row, width: int) -> Iterator[Line]:
         yield from paragraph(f"{answer['outcome']}: {answer['reason']}", width, "    ", "warn")
         if answer["text"]:
             yield from paragraph(f"it had said: {one_line(answer['text'])[:600]}", width, "    ")
+
+
+def _unanswered(call: Row) -> str:
+    """A call that no agent got an answer from."""
+    named = f"{one_line(call['agent'])}: {one_line(call['model'])}"
+    if call["kind"] == "preflight":
+        return f"preflight for {named}, {amounts.cost(amounts.number(call['cost']))}"
+    cost = f", estimated {amounts.cost(amounts.number(call['cost']))}" if call["estimated"] else ""
+    return f"{named}, call {call['attempt']} failed{cost}: {call['kind']}: {one_line(call['detail'])}"
 
 
 def _unshown(answer: Row, shown: Row) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Decimal
 
 from connectors.llm.remote_model import RemoteModel
 from engine.domain.model_call import ModelRequest, ModelResult, Usage
@@ -78,10 +79,13 @@ class CappedModel:
             await asyncio.shield(self.cap.settle(worst, used))
 
     def _used(self, result: ModelResult, worst: Spent) -> Spent:
+        failed = result.failed
         if self.price is None:
-            usage = result.usage
-            return Spent(tokens=usage.input_tokens + usage.output_tokens) if usage.counted else worst
-        return worst if result.cost is None else Spent(usd=result.cost)
+            usage, lost = result.usage, sum(call.input_tokens + call.output_tokens for call in failed)
+            return Spent(tokens=usage.input_tokens + usage.output_tokens + lost) if usage.counted else worst
+        return (
+            worst if result.cost is None else Spent(usd=sum((call.cost or Decimal(0) for call in failed), result.cost))
+        )
 
     async def aclose(self) -> None:
         """Close the model's connections."""

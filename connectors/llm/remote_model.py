@@ -10,23 +10,33 @@ import base64
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import partial
 from typing import Any, Literal
 
 from connectors.llm.answer_json import NotAnAnswer, parse_answer
-from connectors.llm.endpoint import Endpoint, one_line, refuses_image, refuses_stream, status_of
+from connectors.llm.endpoint import Endpoint, StreamCut, one_line, refuses_image, refuses_stream, status_of
 from connectors.llm.gate import CallFailed
 from connectors.llm.paid_results import request_hash
 from engine.domain.chart import ChartSpec
-from engine.domain.model_call import FailureKind, Message, ModelFailure, ModelRequest, ModelResult, Usage
+from engine.domain.model_call import (
+    FailureKind,
+    Message,
+    ModelFailure,
+    ModelRequest,
+    ModelResult,
+    UnansweredCall,
+    Usage,
+)
 from engine.domain.model_price import PriceTable
 from engine.errors import ConfigError
 from engine.ports import ChartPainter
 
 _LARGER = 4
 """Factor of the token limit when an answer was cut at it."""
+_CHARACTERS = 4
+"""Characters of a token, about."""
 _LONGEST_ANSWER = 100_000
 """Characters that are read and stored of an answer: the longest of the schemas take about half of them."""
 
@@ -48,6 +58,42 @@ class Reply:
     stop_reason: str
     usage: Usage
     cache_write_tokens: int
+
+
+@dataclass(slots=True)
+class _Call:
+    """One question on its way.
+
+    request, images: the question.
+    on_delta: receives the reply as it streams.
+    notes: lines for a person.
+    failed: the calls for it that failed.
+    begun: True once a stream has begun that has not ended.
+    received: characters of it.
+    spent: tokens of replies that were not enough.
+    """
+
+    request: ModelRequest
+    images: Images
+    on_delta: OnDelta | None
+    notes: list[str] = field(default_factory=list)
+    failed: list[UnansweredCall] = field(default_factory=list)
+    begun: bool = False
+    received: int = 0
+    spent: Usage = field(default_factory=Usage)
+
+    def receive(self, text: str) -> None:
+        """Pass on a piece of the reply, and count it."""
+        self.begun = True
+        self.received += len(text)
+        if self.on_delta is not None:
+            self.on_delta(text)
+
+    def used(self) -> Usage:
+        """The tokens of a call that failed: those of a stream that was cut are an estimate."""
+        if not self.begun:
+            return self.spent
+        return self.spent + Usage(_estimated_tokens(self.request, self.images), 0, self.received // _CHARACTERS)
 
 
 class _ImageRefused(Exception):
@@ -97,15 +143,14 @@ class RemoteModel(ABC):
         """
         painter_version = None if self._painter is None else self._painter.version
         digest = request_hash(self._endpoint.provider, self.model, request, painter_version)
-        notes: list[str] = []
         if not self._takes_images and any(message.charts for message in request.messages):
             return without_images(self.spec, digest)
-        images = await self._paint(request, notes)
-        async with self._endpoint.limiter.slot(_estimated_tokens(request, images)):
+        call = _Call(request, {}, on_delta)
+        call.images = await self._paint(request, call.notes)
+        async with self._endpoint.limiter.slot(_estimated_tokens(request, call.images)):
             started = time.perf_counter()
             try:
-                call = partial(self._call, request, images, on_delta, notes)
-                reply = await self._endpoint.gate.call(call, request.settings.timeout)
+                reply = await self._endpoint.gate.call(partial(self._call, call), request.settings.timeout)
                 await self._endpoint.limiter.spend(reply.usage.output_tokens)
                 answer, failure = _read(reply)
             except CallFailed as error:
@@ -119,7 +164,8 @@ class RemoteModel(ABC):
             failure=failure,
             latency=latency,
             request_hash=digest,
-            notes=tuple(notes),
+            notes=tuple(call.notes),
+            failed=tuple(call.failed),
         )
         if reply is None:
             return result
@@ -131,6 +177,20 @@ class RemoteModel(ABC):
         if self._price is None or not (reply.usage.counted or self._price.is_free):
             return None
         return self._price.cost(reply.usage, reply.cache_write_tokens)
+
+    def _failed(self, call: _Call, failure: ModelFailure, latency: float) -> UnansweredCall:
+        used, cost = call.used(), Decimal(0)
+        return UnansweredCall(
+            model=self.spec,
+            kind=failure.kind,
+            attempt=len(call.failed) + 1,
+            detail=failure.detail,
+            input_tokens=used.input_tokens,
+            output_tokens=used.output_tokens,
+            estimated=call.begun,
+            cost=cost if not used.counted else None if self._price is None else self._price.cost(used),
+            latency=latency,
+        )
 
     async def aclose(self) -> None:
         """Close connections; afterwards the model answers no more."""
@@ -161,64 +221,74 @@ class RemoteModel(ABC):
     def _leave_out(self, error: Exception, parameters: dict[str, Any]) -> bool:
         """Leave out, from now on, the parameter that an error refuses; False where it names none."""
 
-    async def _call(
-        self, request: ModelRequest, images: Images, on_delta: OnDelta | None, notes: list[str], timeout: float
-    ) -> Reply:
-        with self._endpoint.errors(self.spec, request.settings.timeout):
-            async with self._opening:
-                if self._client is None:
-                    self._client = await asyncio.to_thread(self._make_client)
-            async with asyncio.timeout(timeout):
-                return await self._ask_whole(request, images, on_delta, notes, timeout)
+    async def _call(self, call: _Call, timeout: float) -> Reply:
+        """Make one attempt; one that fails is kept with the call."""
+        call.begun, call.received, call.spent = False, 0, Usage()
+        started = time.perf_counter()
+        try:
+            with self._endpoint.errors(self.spec, call.request.settings.timeout):
+                async with self._opening:
+                    if self._client is None:
+                        self._client = await asyncio.to_thread(self._make_client)
+                async with asyncio.timeout(timeout):
+                    return await self._ask_whole(call, timeout)
+        except CallFailed as error:
+            call.failed.append(self._failed(call, error.failure, time.perf_counter() - started))
+            raise
 
-    async def _ask_whole(
-        self, request: ModelRequest, images: Images, on_delta: OnDelta | None, notes: list[str], timeout: float
-    ) -> Reply:
+    async def _ask_whole(self, call: _Call, timeout: float) -> Reply:
         """Ask, and once more with a larger limit where the answer was cut."""
-        reply = await self._ask(request, images, on_delta, notes, timeout)
+        request, reply = call.request, await self._ask(call, timeout)
         limit = _LARGER * request.settings.max_output_tokens
         larger = replace(request, settings=replace(request.settings, max_output_tokens=limit))
         if reply.ending != "cut off" or self._limit(larger) == self._limit(request):
             return reply
         try:
-            again = await self._send(self._parameters(larger, images, []), timeout, on_delta)
+            call.spent = reply.usage
+            again = await self._send(self._parameters(larger, call.images, []), timeout, call)
         except Exception as error:
             if status_of(error) not in {400, 422}:
                 raise
             return reply  # the endpoint allows no larger limit
-        notes.append(f"cut at {reply.usage.output_tokens} tokens, asked once more with {self._limit(larger)} tokens")
+        call.notes.append(
+            f"cut at {reply.usage.output_tokens} tokens, asked once more with {self._limit(larger)} tokens"
+        )
         written = reply.cache_write_tokens + again.cache_write_tokens
         return replace(again, usage=reply.usage + again.usage, cache_write_tokens=written)
 
-    async def _ask(
-        self, request: ModelRequest, images: Images, on_delta: OnDelta | None, notes: list[str], timeout: float
-    ) -> Reply:
+    async def _ask(self, call: _Call, timeout: float) -> Reply:
         while True:
-            call_notes: list[str] = []
-            parameters = self._parameters(request, images, call_notes)
+            notes: list[str] = []
+            parameters = self._parameters(call.request, call.images, notes)
             try:
-                reply = await self._send(parameters, timeout, on_delta)
+                reply = await self._send(parameters, timeout, call)
             except Exception as error:
                 if self._leave_out(error, parameters):
                     continue
-                if images and refuses_image(error):
+                if call.images and refuses_image(error):
                     self._takes_images = False
                     raise _ImageRefused from error
-                if on_delta is None or not self._streams or not refuses_stream(error):
+                if call.on_delta is None or not self._streams or not refuses_stream(error):
                     raise
                 self._streams = False
                 continue
-            notes.extend(call_notes)
+            call.notes.extend(notes)
             return reply
 
-    async def _send(self, parameters: dict[str, Any], timeout: float, on_delta: OnDelta | None) -> Reply:
+    async def _send(self, parameters: dict[str, Any], timeout: float, call: _Call) -> Reply:
         """Call once, streamed where there is a receiver and the model is not known to refuse it."""
-        if on_delta is None:
+        if call.on_delta is None:
             return await self._complete(parameters, timeout)
-        if self._streams:
-            return await self._stream(parameters, timeout, on_delta)
-        reply = await self._complete(parameters, timeout)
-        on_delta(reply.text)
+        if not self._streams:
+            reply = await self._complete(parameters, timeout)
+            call.on_delta(reply.text)
+            return reply
+        try:
+            reply = await self._stream(parameters, timeout, call.receive)
+        except StreamCut:
+            call.begun = True
+            raise
+        call.begun, call.received = False, 0
         return reply
 
     async def _paint(self, request: ModelRequest, notes: list[str]) -> Images:
@@ -264,7 +334,7 @@ class RemoteModel(ABC):
 def _estimated_tokens(request: ModelRequest, images: Images) -> int:
     """About the tokens that a request sends: four characters each, and a thousand a picture."""
     texts = [request.system, *(message.text for message in request.messages)]
-    return sum(map(len, texts)) // 4 + 1_000 * len(images)
+    return sum(map(len, texts)) // _CHARACTERS + 1_000 * len(images)
 
 
 def _storable(text: str) -> str:

@@ -28,6 +28,7 @@ from engine.domain.model_call import (
     ModelRequest,
     ModelResult,
     ModelSettings,
+    UnansweredCall,
 )
 from engine.errors import ConfigError, TryAgainLater
 from engine.ports import LanguageModel
@@ -115,6 +116,7 @@ class Asker:
     options: go with every question
     insisted: agents whose temperature the user set: where a model refuses it that is a ConfigError; a preset's
         temperature is dropped
+    on_unanswered: receives every call that no agent got an answer from
     """
 
     models: Mapping[str, LanguageModel]
@@ -125,6 +127,7 @@ class Asker:
     sample: int = 0
     options: AnswerOptions = NO_OPTIONS
     insisted: frozenset[str] = frozenset()
+    on_unanswered: Callable[[QuestionKey, UnansweredCall], None] = lambda key, call: None
 
     def model_of(self, agent: str) -> LanguageModel:
         """The model that an agent asks. Raises ConfigError where there is none."""
@@ -189,7 +192,10 @@ class Asker:
         self, key: QuestionKey, system: str, messages: tuple[Message, ...], agent: Agent[V, A], view: V
     ) -> ModelResult:
         request = self._request(key, system, messages, agent, view)
-        return await self.model_of(key.agent).answer(request, lambda text: self.on_delta(key, text))
+        result = await self.model_of(key.agent).answer(request, lambda text: self.on_delta(key, text))
+        for call in result.failed:
+            self.on_unanswered(key, call)
+        return result
 
     def _request(
         self, key: QuestionKey, system: str, messages: tuple[Message, ...], agent: Agent[V, A], view: V

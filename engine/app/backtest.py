@@ -9,15 +9,16 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from engine import places
-from engine.agents.ask import AnswerRecord
+from engine.agents.ask import AnswerRecord, QuestionKey
 from engine.app.look_index import count_result
 from engine.app.market_data import load_run
 from engine.app.memory import keep_run_memory, run_memory
-from engine.app.models import ModelSet, build_models, price_notes
+from engine.app.models import ModelSet, OnUnanswered, build_models, price_notes
 from engine.app.run_spec import check_spec, preset_of, settled, with_costs
 from engine.clock import BacktestClock
 from engine.cycle.cycle import Cycle
 from engine.cycle.recall import TradingMemory
+from engine.domain.model_call import UnansweredCall
 from engine.domain.run import LookKind, Result, RunKind, RunOutcome, RunSpec
 from engine.errors import PaperdeskError
 from engine.journal.entries import RunEntry
@@ -156,8 +157,9 @@ class AgentRun:
         memory: TradingMemory | None,
         on_answer: Callable[[AnswerRecord], None] = lambda record: None,
         journal: JournalWriter | None = None,
+        on_unanswered: OnUnanswered = lambda key, call: None,
     ) -> BacktestContext:
-        """The context of the backtest; `on_answer` hears of every call of a model."""
+        """The context of the backtest; `on_answer` and `on_unanswered` hear of every call of a model."""
         spec, desk = self.spec, self.services.desk
         clock = BacktestClock(datetime.combine(FIRST_SESSION, datetime.min.time(), tzinfo=UTC))
         recorder = Recorder() if journal is None else JournalRecorder(journal, spec.run, desk, clock)
@@ -166,9 +168,19 @@ class AgentRun:
             on_answer(answer)
             recorder.answered(answer)
 
+        def unanswered(asked: QuestionKey, call: UnansweredCall) -> None:
+            on_unanswered(asked, call)
+            recorder.unanswered(asked, call)
+
         market, (rules, cash) = on_convention(spec, self.market), with_costs(spec, self.services.config)
         asker = self.models.publishing_asker(
-            spec.run, clock, record, spec=spec, on_answered=self.publish, on_text=self.publish
+            spec.run,
+            clock,
+            record,
+            spec=spec,
+            on_answered=self.publish,
+            on_text=self.publish,
+            on_unanswered=unanswered,
         )
         return BacktestContext(
             spec=spec,
@@ -191,7 +203,7 @@ async def play(run: AgentRun, journal: JournalWriter | None = None) -> Result:
     meter, spec = CostMeter(run.models.spec), run.spec
     async with aclosing(run.models):
         with run_memory(run.services, run.preset, run.calendar, embedder=spec.embedder, on_use=meter.add) as memory:
-            context, trouble = run.context(memory, meter.count, journal), ""
+            context, trouble = run.context(memory, meter.count, journal, meter.unanswered), ""
             try:
                 result = await run_agents(context)
             finally:

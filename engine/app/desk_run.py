@@ -16,7 +16,7 @@ from engine import places
 from engine.account.booking import claim_account
 from engine.account.broker_venue import BrokerVenue
 from engine.account.reconciliation import BooksDisagree
-from engine.agents.ask import AnswerRecord
+from engine.agents.ask import AnswerRecord, QuestionKey
 from engine.app.desk_context import DeskAccount, DeskContext, check_calendar, refuse_bound
 from engine.app.market_data import held_symbols, load_desk, refresh
 from engine.app.memory import desk_memory, remembers
@@ -25,6 +25,7 @@ from engine.app.run_spec import configured_briefing, keep_briefing, with_costs
 from engine.cycle.cycle import INDICATOR_ROWS, Cycle
 from engine.domain.execution import ExecutionRules
 from engine.domain.market import Symbol
+from engine.domain.model_call import UnansweredCall
 from engine.domain.portfolio import ZERO
 from engine.domain.run import RunKind, RunOutcome, RunSpec
 from engine.errors import DataError, DeskHalted, MissingData, PaperdeskError, gravest
@@ -172,8 +173,19 @@ class _Run:
             bars=preset.windows.chart + INDICATOR_ROWS,
         )
         venue = self._venue(recorder)
+
+        def unanswered(asked: QuestionKey, call: UnansweredCall) -> None:
+            recorder.unanswered(asked, call, self.number)
+            self.meter.unanswered(asked, call)
+
         asker = self.models.publishing_asker(
-            self.run, context.clock, self._count, on_answered=self._record, on_text=self.publish, through=through
+            self.run,
+            context.clock,
+            self._count,
+            on_answered=self._record,
+            on_text=self.publish,
+            on_unanswered=unanswered,
+            through=through,
         )
         first_run = not reader.runs(RunKind.DAILY)
         self.meter.goes_on(reader.calls(self.run))

@@ -12,7 +12,14 @@ from engine.agents.agent import Reads
 from engine.agents.ask import AnswerRecord, Asker, QuestionKey, prompt_hash
 from engine.agents.registry import waits_for
 from engine.config import Config
-from engine.domain.model_call import NO_OPTIONS, Capabilities, FailureKind, ModelRequest, ModelResult
+from engine.domain.model_call import (
+    NO_OPTIONS,
+    Capabilities,
+    FailureKind,
+    ModelRequest,
+    ModelResult,
+    UnansweredCall,
+)
 from engine.domain.model_price import PriceTable
 from engine.domain.model_spec import ModelKind, ModelSpec, ReplayMode, parse_model_spec
 from engine.domain.run import RunSpec
@@ -28,6 +35,8 @@ from engine.settings import AgentSettings
 
 Through = Callable[[LanguageModel], LanguageModel]
 """A wrapper of every model that a run asks."""
+OnUnanswered = Callable[[QuestionKey, UnansweredCall], None]
+"""A listener to every call that no agent got an answer from."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +69,8 @@ class ModelSet:
         on_answer: Callable[[AnswerRecord], None],
         on_delta: Callable[[QuestionKey, str], None] = lambda key, text: None,
         through: Through = lambda model: model,
+        *,
+        on_unanswered: OnUnanswered = lambda key, call: None,
     ) -> Asker:
         """The way of a run's agents to the models, each wrapped by `through`; a desk's run has no spec."""
         return Asker(
@@ -70,6 +81,7 @@ class ModelSet:
             sample=0 if spec is None else spec.sample,
             options=NO_OPTIONS if spec is None else spec.options,
             insisted=self.insisted,
+            on_unanswered=on_unanswered,
         )
 
     def publishing_asker(
@@ -81,6 +93,7 @@ class ModelSet:
         spec: RunSpec | None = None,
         on_answered: Publish,
         on_text: Publish,
+        on_unanswered: OnUnanswered,
         through: Through = lambda model: model,
     ) -> Asker:
         """An asker whose every call is an event for `on_answered`, and whose streamed text is one for `on_text`."""
@@ -102,7 +115,7 @@ class ModelSet:
                 )
             )
 
-        return self.asker(spec, answer, text, through)
+        return self.asker(spec, answer, text, through, on_unanswered=on_unanswered)
 
     async def aclose(self) -> None:
         """Close connections and files; inside the event loop that asked."""

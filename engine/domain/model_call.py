@@ -132,6 +132,33 @@ class ModelFailure:
     detail: str
 
 
+PREFLIGHT = "preflight"
+"""Purpose of a question that is asked before a run's first one, and the kind of its call."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnansweredCall:
+    """A call of a model that no agent got an answer from: one that failed, or a run's preflight.
+
+    kind: the failure's, or PREFLIGHT.
+    attempt: counts the calls for one answer that failed, from 1.
+    detail: one line for a person.
+    estimated: True where the tokens are an estimate, made of what was sent and received: of a stream that was cut.
+    cost: USD; None where the price is not known.
+    latency: seconds.
+    """
+
+    model: str
+    kind: str
+    attempt: int = 1
+    detail: str = ""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    estimated: bool = False
+    cost: Decimal | None = Decimal(0)
+    latency: float = 0.0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelResult:
     """Result of a question: exactly one of `answer` and `failure` is set.
@@ -143,6 +170,7 @@ class ModelResult:
     request_hash: the key of the recorded answer.
     cached: True for a recorded answer.
     notes: lines for a person, such as a dropped temperature.
+    failed: calls that failed before this result came, or with it.
     """
 
     model: str
@@ -156,6 +184,7 @@ class ModelResult:
     request_hash: str = ""
     cached: bool = False
     notes: tuple[str, ...] = field(default=())
+    failed: tuple[UnansweredCall, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from datetime import date, datetime
 from engine.domain.chart import ChartSpec
 from engine.domain.decision import Decision, DecisionKey, Opinion, Outcome
 from engine.errors import MalformedData
-from engine.journal.entries import AnswerEntry, CallCost, Recalled
+from engine.journal.entries import AnswerEntry, CallCost, Recalled, UnansweredEntry
 from engine.journal.row_reader import RowReader, where
 from engine.journal.rows import answer_of, chart_of, row_of, stored
 
@@ -52,10 +52,22 @@ class DecisionReader(RowReader):
         return tuple(answer_of(row, self._chart) for row in rows)
 
     def calls(self, run: str | None = None, since: datetime | None = None) -> tuple[CallCost, ...]:
-        """Every call of a model by its cost, without its texts."""
-        columns = "agent, model, cached, input_tokens, cached_input_tokens, output_tokens, reasoning_tokens"
-        select = f"SELECT {columns}, cost, latency, outcome = 'abstained' AS abstained FROM answers"
-        return self._values(CallCost, select, {"run": run, "time >=": None if since is None else stored(since)})
+        """Every call of a model by its cost, without its texts; those without an answer come last."""
+        columns = "agent, model, input_tokens, output_tokens, cost, latency"
+        answers = (
+            f"SELECT {columns}, cached, cached_input_tokens, reasoning_tokens, outcome = 'abstained' AS abstained, "
+            "'' AS kind, 0 AS estimated FROM answers"
+        )
+        others = (
+            f"SELECT {columns}, 0 AS cached, 0 AS cached_input_tokens, 0 AS reasoning_tokens, 0 AS abstained, kind, "
+            "estimated FROM unanswered"
+        )
+        narrow = {"run": run, "time >=": None if since is None else stored(since)}
+        return (*self._values(CallCost, answers, narrow), *self._values(CallCost, others, narrow))
+
+    def unanswered(self, key: DecisionKey | None = None, run: str | None = None) -> tuple[UnansweredEntry, ...]:
+        """The calls of models that no agent got an answer from: those for one opinion, or of a run."""
+        return self._values(UnansweredEntry, "unanswered", {"run": run} if key is None else row_of(key))
 
     def recalled(self, key: DecisionKey) -> tuple[Recalled, ...]:
         """The memories that were recalled for one opinion, layer by layer, best first."""

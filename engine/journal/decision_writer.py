@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from engine.domain.decision import Decision, Opinion, Outcome
 from engine.domain.json_text import to_json
 from engine.domain.recollection import Recollection
-from engine.journal.entries import AnswerEntry
+from engine.journal.entries import AnswerEntry, UnansweredEntry
 from engine.journal.rows import answer_row, charts_in, packed, row_of
 from engine.journal.schema import DECISION_KEY
 from engine.journal.store import RowStore
@@ -34,6 +34,10 @@ class DecisionWriter(RowStore):
                 self._write_content("charts", fingerprint, row)
         self._write(("answers", answer_row(entry, system)))
         return True
+
+    def unanswered(self, entry: UnansweredEntry) -> None:
+        """A model was called, and no agent got an answer."""
+        self._write(("unanswered", row_of(entry)))
 
     def opinion(self, opinion: Opinion) -> bool:
         """An owner has an opinion, overruled or not; False where the journal has it already. Raises InvariantBroken

@@ -10,7 +10,7 @@ from typing import Any
 
 from engine.domain.chart import ChartSpec
 from engine.domain.decision import Decision, DecisionKey, Opinion, Outcome
-from engine.domain.model_call import Message, ModelResult
+from engine.domain.model_call import Message, ModelResult, UnansweredCall
 from engine.domain.order import Fill, Order, OrderState
 from engine.domain.recollection import Recollection
 from engine.domain.run import ModelUse, RunKind, RunOutcome, RunSpec
@@ -46,7 +46,8 @@ class RunEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallCost:
-    """One call of a model by its cost in USD, None where the price is unknown; latency in seconds."""
+    """One call of a model by its cost in USD, None where the price is unknown; latency in seconds. `kind` and
+    `estimated` are those of a call that no agent got an answer from."""
 
     agent: str
     model: str
@@ -58,6 +59,19 @@ class CallCost:
     cost: Decimal | None
     latency: float
     reasoning_tokens: int = 0
+    kind: str = ""
+    estimated: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnansweredEntry:
+    """A call of a model that no agent got an answer from; `key` and `agent` are those of the question that it was made
+    for, `time` is when it ended, UTC."""
+
+    key: DecisionKey
+    time: datetime
+    agent: str
+    call: UnansweredCall
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,6 +194,7 @@ class Trail:
     closes: the symbol's closes since, as far as the books know them.
     recalled: the memories that were recalled for these opinions.
     opinions: the opinion of every owner on its symbol in its cycle.
+    unanswered: calls of models for these opinions that no agent got an answer from.
     """
 
     decision: Decision
@@ -192,3 +207,4 @@ class Trail:
     recalled: tuple[Recalled, ...] = ()
     opinions: tuple[Opinion, ...] = ()
     undecided: tuple[Fill, ...] = ()
+    unanswered: tuple[UnansweredEntry, ...] = ()

@@ -8,7 +8,7 @@ loads nothing heavy: a reader asks it for `VERSION` only.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -37,7 +37,18 @@ def m0008_states_and_owners(db: Database) -> None:
         db.execute(f"DROP TRIGGER {trigger.name}")
     run_script("0008_states_and_owners", db)
     _event_marks(db)
-    for name in APPEND_ONLY:
+    _refuse_changes(db, APPEND_ONLY)
+
+
+def m0010_unanswered(db: Database) -> None:
+    """Calls of models that no agent got an answer from have rows of their own."""
+    run_script("0010_unanswered", db)
+    _refuse_changes(db, ("unanswered",))
+
+
+def _refuse_changes(db: Database, names: Iterable[str]) -> None:
+    """Have the database refuse to change or delete a row of these tables, as far as they are there yet."""
+    for name in sorted(set(names).intersection(db.table_names())):
         for deed, verb in (("UPDATE", "changed"), ("DELETE", "deleted")):
             refusal = f"SELECT RAISE(ABORT, '{name} are never {verb}')"
             db.execute(f"CREATE TRIGGER {name}_no_{deed.lower()} BEFORE {deed} ON {name}  BEGIN {refusal}; END")
@@ -53,7 +64,7 @@ def _event_marks(db: Database) -> None:
     placed = {"runs": ("id", "started"), "order_states": (of_order, "time"), "broker_orders": (of_order, "")}
     placed |= dict.fromkeys(("run_states", "answers", "adoptions"), ("run", "time"))
     placed |= dict.fromkeys(("commands", "command_states", "accounts"), ("''", "time"))
-    for name in MARKED:
+    for name in sorted(set(MARKED).intersection(db.table_names())):
         run, time = placed.get(name, ("run", ""))
         first_end = f"SELECT min(seq) - 1 FROM events WHERE run = marked.{run} AND type = 'RunFinished'"
         earlier = f"FROM events WHERE time < marked.{time} AND {clocked}"
@@ -70,6 +81,7 @@ MIGRATIONS: tuple[Callable[[Database], None], ...] = (
     *(partial(run_script, name) for name in ("0004_recollections", "0005_accounts", "0006_inputs", "0007_packed")),
     m0008_states_and_owners,
     partial(run_script, "0009_prompt_versions"),
+    m0010_unanswered,
 )
 VERSION = len(MIGRATIONS)
 """The version of a journal that this program writes: the number of its migrations."""

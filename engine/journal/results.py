@@ -94,4 +94,5 @@ def trail(reader: JournalReader, key: DecisionKey) -> Trail:
         closes=tuple(sorted(closes.items())),
         recalled=tuple(one for owner in owners for one in reader.recalled(owner)),
         opinions=opinions,
+        unanswered=tuple(call for owner in owners for call in reader.unanswered(owner)),
     )

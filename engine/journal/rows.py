@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 from engine.domain.chart import ChartSpec
 from engine.domain.decision import Decision, DecisionKey, Opinion, Proposal
 from engine.domain.json_text import from_json, to_json, type_hints, typed
-from engine.domain.model_call import FailureKind, Message, ModelFailure, ModelResult, Usage
+from engine.domain.model_call import FailureKind, Message, ModelFailure, ModelResult, UnansweredCall, Usage
 from engine.domain.order import Order
 from engine.domain.portfolio import Portfolio, Position
 from engine.domain.recollection import Recollection
@@ -34,7 +34,7 @@ T = TypeVar("T")
 Row = dict[str, Any]
 """One row of a table, by column."""
 
-FLATTENED = frozenset({DecisionKey, Order, Proposal, Recollection, Usage})
+FLATTENED = frozenset({DecisionKey, Order, Proposal, Recollection, UnansweredCall, Usage})
 """Classes whose fields are columns of the row that such a value is a part of."""
 
 RENAMED: Mapping[type, Mapping[str, str]] = {
@@ -153,7 +153,7 @@ def answer_row(entry: AnswerEntry, system: str) -> Row:
     of_entry = row_of(entry, "result", "answer")
     return (
         of_entry
-        | row_of(result, "answer")
+        | row_of(result, "answer", "failed")
         | {
             "system": system,
             "messages": "",
@@ -175,6 +175,7 @@ def answer_of(row: Mapping[str, Any], chart: Callable[[str], ChartSpec]) -> Answ
         answer=texts["raw"],
         failure=None if failure is None else ModelFailure(FailureKind(failure), row["failure_detail"]),
         text=texts["text"],
+        failed=(),
     )
     messages = (Message(role, text, tuple(map(chart, shown))) for role, text, shown in texts["messages"])
     return value_of(

@@ -12,6 +12,7 @@ from typing import Any
 from engine.conventions.catalog import convention
 from engine.domain.decision import Action
 from engine.domain.portfolio import ZERO
+from engine.reports.documents.row_json import failed_words
 
 DISCLAIMER = "Paper money. Not investment advice."
 NOTHING = "–"
@@ -229,7 +230,7 @@ def _spent(use: Mapping[str, Any]) -> str:
         reasoned = f" ({thought:,} of them reasoning)" if thought else ""
         tokens = f", {use['input_tokens']:,} tokens in{held} and {use['output_tokens']:,} out{reasoned}"
     cost = "cost unknown" if use["cost"] is None else f"cost ${Decimal(use['cost']):,.2f}"
-    return f"{tokens}, {cost}"
+    return f"{tokens}, {cost}{failed_words(use)}"
 
 
 def remarks(document: Mapping[str, Any]) -> Iterator[str]:

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
 
-from engine.agents.ask import AnswerRecord
+from engine.agents.ask import AnswerRecord, QuestionKey
+from engine.domain.model_call import PREFLIGHT, UnansweredCall
 from engine.domain.model_spec import ModelKind
 from engine.domain.run import ModelUse
 from engine.journal.entries import AnswerEntry, CallCost
@@ -14,7 +15,7 @@ from engine.messages.answer_text import answer_text
 from engine.messages.events import AgentAnswered
 
 COUNTS = (
-    *("calls", "cached_calls", "abstentions"),
+    *("calls", "cached_calls", "abstentions", "failed_calls", "estimated_calls"),
     *("input_tokens", "output_tokens", "cached_input_tokens", "reasoning_tokens", "uncounted_calls"),
 )
 """The figures of ModelUse that add up, beside the cost."""
@@ -43,13 +44,34 @@ class CostMeter:
         )
         self.goes_on([call])
 
+    def unanswered(self, key: QuestionKey, call: UnansweredCall) -> None:
+        """Add one call that no agent got an answer from."""
+        counted = CallCost(
+            agent=key.agent,
+            model=call.model,
+            abstained=False,
+            cached=False,
+            input_tokens=call.input_tokens,
+            cached_input_tokens=0,
+            output_tokens=call.output_tokens,
+            cost=call.cost,
+            latency=call.latency,
+            kind=call.kind,
+            estimated=call.estimated,
+        )
+        self.goes_on([counted])
+
     def goes_on(self, calls: Iterable[CallCost]) -> None:
         """Add what the run had asked before it was killed, or waited."""
         for call in calls:
-            uncounted = call.model != ModelKind.OFFLINE and not (call.input_tokens or call.output_tokens)
+            failed = call.kind not in ("", PREFLIGHT)
+            silent = not (failed or call.input_tokens or call.output_tokens)
+            uncounted = call.model != ModelKind.OFFLINE and silent
             use = ModelUse(
                 spec=call.model,
-                calls=1,
+                calls=int(not failed),
+                failed_calls=int(failed),
+                estimated_calls=int(call.estimated),
                 cached_calls=int(call.cached),
                 abstentions=int(call.abstained),
                 input_tokens=call.input_tokens,

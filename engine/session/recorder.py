@@ -7,15 +7,16 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
 
-from engine.agents.ask import AnswerRecord
+from engine.agents.ask import AnswerRecord, QuestionKey
 from engine.cycle.turn import CycleResult, Turn
 from engine.domain.decision import DecisionKey, Outcome
 from engine.domain.json_text import to_json
+from engine.domain.model_call import UnansweredCall
 from engine.domain.order import Fill, Order, OrderState, OrderUpdate, is_final
 from engine.domain.run import EquityPoint
 from engine.execution.controls import approvals
 from engine.execution.venue import SettledSession
-from engine.journal.entries import AnswerEntry, OrderEntry, RunEntry
+from engine.journal.entries import AnswerEntry, OrderEntry, RunEntry, UnansweredEntry
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
 from engine.market.as_of import Market
@@ -43,6 +44,9 @@ class Recorder:
 
     def answered(self, record: AnswerRecord, cycle: int = 1) -> None:
         """Keep a call of a model."""
+
+    def unanswered(self, question: QuestionKey, call: UnansweredCall, cycle: int = 1) -> None:
+        """Keep a call of a model that no agent got an answer from."""
 
     def began(self, part: str, initial_value: Decimal) -> None:
         """Keep that a part of the run (warm-up or test) starts with fresh books."""
@@ -84,6 +88,11 @@ class JournalRecorder(Recorder):
     def answered(self, record: AnswerRecord, cycle: int = 1) -> None:
         """Keep a call of a model."""
         self.journal.answer(answer_entry(record, self.run, cycle, self.clock.now()))
+
+    def unanswered(self, question: QuestionKey, call: UnansweredCall, cycle: int = 1) -> None:
+        """Keep a call of a model that no agent got an answer from."""
+        key = DecisionKey(self.run, question.session, cycle, question.symbol, question.owner)
+        self.journal.unanswered(UnansweredEntry(key=key, time=self.clock.now(), agent=question.agent, call=call))
 
     def began(self, part: str, initial_value: Decimal) -> None:
         """Keep that a part of the run (warm-up or test) starts with fresh books."""

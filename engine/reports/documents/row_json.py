@@ -6,7 +6,7 @@ Money, prices and quantities are decimal strings; what is not known is null.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from enum import Enum
@@ -102,7 +102,16 @@ def model_use(use: ModelUse) -> Row:
 def _used(use: ModelUse) -> Row:
     tokens = ("input_tokens", "output_tokens", "cached_input_tokens", "reasoning_tokens")
     counted = dict.fromkeys(tokens) if use.uncounted_calls else fields(use, *tokens)
-    return {**fields(use, "calls", "cached_calls", "abstentions"), **counted, **fields(use, "uncounted_calls", "cost")}
+    calls = fields(use, "calls", "cached_calls", "abstentions")
+    return {**calls, **counted, **fields(use, "uncounted_calls", "failed_calls", "estimated_calls", "cost")}
+
+
+def failed_words(use: Mapping[str, Any]) -> str:
+    """Calls that failed, after a comma; empty where none did. Runs of before do not know."""
+    failed, estimated = use.get("failed_calls", 0), use.get("estimated_calls", 0)
+    if not failed:
+        return ""
+    return f", {failed:,} more failed" + (f" ({estimated:,} of them estimated in tokens and cost)" if estimated else "")
 
 
 def difference(one: Difference) -> Row:

@@ -94,6 +94,15 @@ def trail_row(shown: Trail, market: MarketAsOf | None = None) -> Row:
         **row_json.fields(made, "unresolved_figures", "evidence"),
         "recollections": [_recollection(one) for one in shown.recalled],
         "answers": [_answer(answer) for answer in shown.answers],
+        "unanswered": [
+            {
+                "owner": entry.key.owner,
+                "agent": entry.agent,
+                **row_json.fields(entry.call, "model", "kind", "attempt", "detail", "input_tokens", "output_tokens"),
+                **row_json.fields(entry.call, "estimated", "cost", "latency"),
+            }
+            for entry in shown.unanswered
+        ],
         "orders": [_order(entry, shown) for entry in shown.orders],
         "undecided_trades": [row_json.trade(fill) for fill in shown.undecided],
         "outcome": _outcome(shown.outcome),

@@ -10,12 +10,12 @@ from engine.domain.brokerage import Activity, ActivityKind
 from engine.domain.chart import ChartSpec
 from engine.domain.decision import Action, Decision, DecisionKey, Outcome, Proposal
 from engine.domain.market import Dropped
-from engine.domain.model_call import Message, ModelResult
+from engine.domain.model_call import Message, ModelResult, UnansweredCall
 from engine.domain.order import Fill, Order, Side
 from engine.domain.portfolio import Portfolio, Position
 from engine.domain.recollection import Recollection
 from engine.domain.run import Adoption, CashFlow, EquityPoint, RunKind
-from engine.journal.entries import AnswerEntry, BoundAccount, OrderEntry, RunEntry
+from engine.journal.entries import AnswerEntry, BoundAccount, OrderEntry, RunEntry, UnansweredEntry
 from engine.journal.schema import TEST
 from engine.journal.writer import JournalWriter
 from engine.messages.commands import Shutdown
@@ -68,6 +68,8 @@ def write_everything(path: Path) -> None:
                 outcome="answered",
             )
         )
+        failed = UnansweredCall(model="m", kind="unavailable")
+        journal.unanswered(UnansweredEntry(key=KEY, time=NOW, agent="a", call=failed))
         journal.opinion(decision.opinion)
         journal.decision(decision)
         journal.recalled(decision, [memory])

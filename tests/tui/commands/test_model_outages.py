@@ -188,6 +188,34 @@ def test_a_short_outage_is_got_over(service: Service, run: Run) -> None:
     assert len(service.requests) > done.json["model"]["calls"]
 
 
+def test_calls_that_failed_are_rows_that_why_shows_and_cut_streams_are_counted_as_estimates(
+    service: Service, run: Run
+) -> None:
+    cut = Say(text="half of an answer", ending="missing")
+    service.trouble = lambda number: {1: Fail(500, "boom"), 3: cut}.get(number)
+    done = run(*DAY)
+    assert done.code == 0
+    with JournalReader(places.desk_journal("demo")) as reader:
+        rows = reader.unanswered(run=done.json["run"])
+        assert {(row.call.kind, row.call.detail) for row in rows if not row.call.estimated} == {
+            ("unavailable", "boom (HTTP 500)")
+        }
+        (estimated,) = [row for row in rows if row.call.estimated]
+        answers = [answer for made in reader.decisions() for answer in reader.answers(made.key)]
+        costs = [call.cost for call in reader.calls()]
+    assert estimated.agent in AGENTS and estimated.call.detail == "the reply ended without a stop reason"
+    assert estimated.call.input_tokens > 100 and estimated.call.output_tokens == len(cut.text) // 4
+    used = done.json["model"]
+    assert (used["failed_calls"], used["estimated_calls"]) == (2, 1)
+    assert used["calls"] == len(answers) and used["cost"] is None and None in costs
+    assert used["input_tokens"] == sum(a.result.usage.input_tokens for a in answers) + estimated.call.input_tokens
+    shown = run("why", estimated.key.symbol, "2025-03-11")
+    assert f"{estimated.agent}: {estimated.call.model}, call {estimated.call.attempt} failed" in shown.out
+    (trail,) = run("why", estimated.key.symbol, "2025-03-11", "--json").json["decisions"]
+    assert [row["estimated"] for row in trail["unanswered"] if row["estimated"]] == [True]
+    assert "2 more failed (1 of them estimated in tokens and cost)" in run("report", "--session", "2025-03-11").out
+
+
 def test_a_retry_after_slows_every_caller(service: Service, run: Run) -> None:
     first = Fail(429, "slow down", headers=(("retry-after", "0.6"),))
     service.trouble = lambda number: first if number == 1 else None
