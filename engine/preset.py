@@ -37,9 +37,11 @@ class Windows(settings.Frozen):
     signal_chart: int = Field(30, ge=5, le=400)
     """Bars of the charts with past signals or trades."""
     short_term: int = Field(5, ge=1, le=60)
-    """Outcomes that the short-term and the extended reflection read."""
+    """Outcomes that the short-term reflection reads."""
     medium_term: int = Field(20, ge=1, le=250)
     """Outcomes that the medium-term and the high-level reflection read."""
+    extended: int = Field(5, ge=1, le=250)
+    """Outcomes that the extended reflection reads: a week in TradingGPT, longer in FinMem."""
     history: int = Field(10, ge=1, le=250)
     """Outcomes that the decision reads."""
 

@@ -13,7 +13,7 @@ Source: FinVision §3, figure 1 [V8]; FinAgent §4 [A1-A10].
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
@@ -27,7 +27,7 @@ from engine.cycle.decide import abstention, opinion
 from engine.cycle.recall import TradingMemory, received
 from engine.cycle.step import Observations, Reflections, StepContext, search_queries
 from engine.cycle.turn import CycleResult, TradingHistory, Turn
-from engine.domain.decision import Opinion
+from engine.domain.decision import DESK, Opinion
 from engine.domain.market import PriceHistory, Symbol
 from engine.domain.portfolio import ZERO, PositionContext
 from engine.domain.recollection import Recollection
@@ -101,7 +101,8 @@ class Cycle:
         for decision in decisions:
             self.publish(decision_made(turn, decision))
         if self.memory is not None:
-            self.memory.write((item for one in deliberations for item in one.memories), opinions, turn.step)
+            memories = [item for one in deliberations for item in _with_trades(turn, one, result)]
+            self.memory.write(memories, opinions, turn.step)
         return result
 
     def feedback(self, history: TradingHistory, market: MarketAsOf, step: float) -> None:
@@ -180,6 +181,16 @@ def _memories(context: StepContext, observed: Observations, reflections: Reflect
         context.scope, context.news, observed.filings, observed.intelligence.value, observed.macro.value or ()
     )
     return (*today, *reflections.lessons)
+
+
+def _with_trades(turn: Turn, one: Deliberation, result: CycleResult) -> Iterator[Item]:
+    """The memories that an analysis leaves, its reflection with what was decided, traded and earned."""
+    key = one.opinion.key
+    decision = next(made for made in result.decisions if made.key in (key, replace(key, owner=DESK)))
+    orders = [order for order in result.orders if (order.symbol, order.book) == (key.symbol, decision.book)]
+    past = turn.history.of(key.symbol, key.owner, 1)
+    for item in one.memories:
+        yield reflect.with_trade(item, decision, orders[0] if orders else None, past[0] if past else None)
 
 
 async def _side_by_side(analyses: Iterable[Coroutine[Any, Any, Deliberation]]) -> Sequence[Deliberation]:

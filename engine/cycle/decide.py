@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import TypeVar
 
@@ -15,6 +16,7 @@ from engine.domain.decision import Action, DecisionKey, Opinion, SizingRule
 from engine.domain.five_level import TradeValues, trade_of
 from engine.domain.market import Symbol
 from engine.domain.portfolio import ZERO
+from engine.domain.recollection import EXTENDED, Recollection
 from engine.market.figures import price_figures
 
 E = TypeVar("E", bound=agents.EvidenceView)
@@ -81,9 +83,16 @@ def _advice(context: StepContext, observed: Observations, reply: Reply[agents.Im
         action=action,
         size=Decimal(size),
         reason=reason,
-        evidence=cited_ids(answer.evidence.handles, observed.recollections),
+        evidence=_driving(answer.evidence.handles, observed.recollections),
         unresolved_figures=(*unresolved_figures(answer.reason, reply.inputs), *context.sources.unresolved),
     )
+
+
+def _driving(handles: Iterable[str], given: Sequence[Recollection]) -> tuple[str, ...]:
+    """The ids of cited memories that advice may rest on: a review of a period is reference only.
+    Source: TradingGPT §4.1.2 [G5]."""
+    reviews = {memory.handle for memory in given if memory.kind == EXTENDED}
+    return cited_ids((handle for handle in handles if handle not in reviews), given)
 
 
 def _traded(answer: agents.ImmediateReflection, values: TradeValues) -> tuple[Action, int]:

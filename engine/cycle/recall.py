@@ -101,7 +101,8 @@ def _news(scope: MemoryScope, news: Sequence[NewsItem], judgements: dict[str, It
         judged = judgements.get(entry.id)
         text = f"{entry.headline}. {entry.summary}" if entry.headline else entry.summary
         if judged is not None and judged.concerns_company and text.strip():
-            yield _item(scope, "news", text, entry.id, judged)
+            # The label is part of the text that memory keeps and shows. Source: InvestorBench A.1 [I5].
+            yield _item(scope, "news", f"{judged.effect.capitalize()}: {text}", entry.id, judged)
 
 
 def _item(scope: MemoryScope, kind: str, text: str, source: str, judged: ItemJudgement | None) -> Item:

@@ -12,8 +12,12 @@ from engine.agents import reflections as agents
 from engine.agents.ask import Reply
 from engine.agents.character import fixed_nature, manner_of
 from engine.agents.decision import IMMEDIATE, ImmediateReflection, ImmediateView, MarketFacts
+from engine.agents.rendering import money
 from engine.cycle.recall import lesson
 from engine.cycle.step import Finding, Observations, StepContext, finding_of
+from engine.domain import recollection as kinds
+from engine.domain.decision import Decision, Outcome
+from engine.domain.order import Order
 from engine.market.chart_specs import indicator_table, kline_chart, signal_chart, trading_chart
 from engine.market.figures import price_figures
 from engine.market.moves import PriceMove
@@ -101,18 +105,17 @@ async def on_signals(context: StepContext) -> Finding[agents.SignalReflection]:
 
 async def on_period(context: StepContext, observed: Observations) -> Finding[agents.ExtendedReflection]:
     """The owner's trading of a period judged; it is remembered. Source: TradingGPT §4.1.2 [G5]."""
-    kind = "extended-reflection"
     if (left_out := context.without("extended")) is not None:
         return left_out
-    past = context.outcomes(context.preset.windows.short_term)
+    past = context.outcomes(context.preset.windows.extended)
     if not past:
         return Finding()
-    lessons = context.lessons("reflection", observed.queries)
+    lessons = context.lessons(kinds.IMMEDIATE, observed.queries)
     view = agents.ExtendedView(*context.subject, past, lessons)
 
     def learned(answer: agents.ExtendedReflection) -> Item | None:
-        text = " ".join((answer.self_evaluation, *answer.repeat, *answer.avoid))
-        return _lesson(context, observed, kind, text, answer.query)
+        text = " ".join((answer.trading_trend, answer.self_evaluation, *answer.repeat, *answer.avoid))
+        return _lesson(context, observed, kinds.EXTENDED, text, answer.query)
 
     return await context.ask(agents.EXTENDED, view, learned)
 
@@ -147,9 +150,27 @@ async def immediately(
     finding = finding_of(
         "immediate-reflection",
         reply,
-        lambda answer: _lesson(context, observed, "reflection", answer.reason, seen_until=seen_until),
+        lambda answer: _lesson(context, observed, kinds.IMMEDIATE, answer.reason, seen_until=seen_until),
     )
     return Finding(reply, finding.absent, finding.lesson)
+
+
+def with_trade(item: Item, decision: Decision, order: Order | None, before: Outcome | None) -> Item:
+    """An immediate reflection as it is remembered: with the decision, the volume of its trade and the return of the
+    decision before it, which is the last that is known; any other memory as it is.
+    Source: TradingGPT §4.1.1, §4.1.2 [G2, G5]."""
+    if item.kind != kinds.IMMEDIATE:
+        return item
+    volume = "no trade"
+    if order is not None and order.notional is not None:
+        volume = f"{decision.size.normalize():f}% of the portfolio for {money(order.notional)}"
+    elif order is not None and order.quantity is not None:
+        volume = f"{decision.size.normalize():f}% of the portfolio, {order.quantity.normalize():f} shares"
+    returned = "nothing returned before"
+    if before is not None:
+        returned = f"the decision of {before.decision_session} returned {before.reward:+.3%}"
+        returned += f", all so far {before.cumulative:+.2%}"
+    return replace(item, text=f"{decision.action} ({volume}; {returned}). {item.text}")
 
 
 def _lesson(

@@ -9,6 +9,10 @@ LAYERS = ("shallow", "intermediate", "deep", "reflection")
 """Layers under which evidence is cited, from the fastest decay to the agents' own reflections. Source: InvestorBench
 A.2 and its test prompt [I1]."""
 
+IMMEDIATE, EXTENDED = "reflection", "extended-reflection"
+"""Kinds that tell the daily reflection, which drives the trade, from the review of a period, which is reference only;
+both are in one layer. Source: TradingGPT §4.1.2 [G5]."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recollection:

@@ -300,6 +300,8 @@ def _trading_trend(view: ExtendedView) -> str:
     if not view.outcomes:
         return f"There was no trading of {view.symbol} in the period."
     buys, sells = (sum(o.action is side for o in view.outcomes) for side in (Action.BUY, Action.SELL))
+    if not buys + sells:
+        return f"There was no trade of {view.symbol} in the period."
     net = view.bought - view.sold
     word = "Built up" if net > 0 else "Run down" if net < 0 else "Kept"
     first, last = view.outcomes[0].close, view.outcomes[-1].close

@@ -20,6 +20,7 @@ from engine import places
 from engine.agents.character import Risk, character
 from engine.app.audit import run_audit
 from engine.app.backtest import run_backtest
+from engine.app.stored_memory import memory_of_run
 from engine.config import Config
 from engine.domain.market import ActionKind, CorporateAction, PriceHistory, from_nano
 from engine.domain.run import DataSpec, RunSpec
@@ -28,9 +29,10 @@ from engine.journal.reader import JournalReader
 from engine.journal.results import trail
 from engine.simulation.price_basis import adjusted_by_actions
 from memory.embedders import HashEmbedder
+from memory.record import Layer, MemoryRecord
 from tests.data_folders import DrawnOnce, rows_of, write_folder
 
-# BXWD pays a dividend on 2024-02-26 and splits two for one on 2024-03-26.
+# BXWD and TMBK pay a dividend on 2024-02-26, BXWD splits two for one on 2024-03-26.
 SPEC = RunSpec(
     symbols=("BXWD",),
     first=date(2024, 2, 22),
@@ -41,6 +43,9 @@ SPEC = RunSpec(
     run="layers",
 )
 PAYS, SPLITS = date(2024, 2, 26), date(2024, 3, 26)
+
+
+PRESETS = ("finmem", "tradinggpt")
 
 
 class Noon:
@@ -60,14 +65,14 @@ def prompt(one: Trail, agent: str) -> str:
     return next(answer.messages[0].text for answer in one.answers if answer.agent == agent)
 
 
-def listed() -> tuple[PriceHistory, tuple[CorporateAction, ...]]:
+def listed(symbol: str = "BXWD") -> tuple[PriceHistory, tuple[CorporateAction, ...]]:
     market = DrawnOnce(7, calendars(), date(2024, 4, 30))
-    return asyncio.run(market.history("BXWD")), tuple(asyncio.run(market.actions("BXWD")) or ())
+    return asyncio.run(market.history(symbol)), tuple(asyncio.run(market.actions(symbol)) or ())
 
 
-def adjusted(through: date, count: int) -> list[tuple[date, Decimal]]:
+def adjusted(through: date, count: int, symbol: str = "BXWD") -> list[tuple[date, Decimal]]:
     """Closes adjusted by the actions known on a day, reckoned one action at a time."""
-    history, actions = listed()
+    history, actions = listed(symbol)
     rows = history.rows_through(through)
     closes = [from_nano(close) for close in history.close[:rows]]
     sessions = [date.fromordinal(day) for day in history.sessions[:rows]]
@@ -81,7 +86,7 @@ def adjusted(through: date, count: int) -> list[tuple[date, Decimal]]:
     return list(zip(sessions, closes, strict=True))[-count:]
 
 
-@pytest.mark.parametrize("preset", ["finmem", "tradinggpt"])
+@pytest.mark.parametrize("preset", PRESETS)
 def test_momentum_is_of_closes_adjusted_by_what_is_known_and_the_last_is_raw(preset: str) -> None:
     seen = {
         one.decision.key.session: prompt(one, "immediate-reflection") for one in trails(replace(SPEC, preset=preset))
@@ -110,12 +115,12 @@ def raw_closes(through: date, count: int) -> list[tuple[date, Decimal]]:
 def test_without_actions_the_adjusted_closes_of_the_file_give_their_returns_alone(tmp_path: Path) -> None:
     folder = tmp_path / "data"
     asyncio.run(write_folder(DrawnOnce(7, calendars(), date(2024, 4, 30)), folder))
-    (folder / "actions" / "BXWD.csv").unlink()
-    whole = adjusted_by_actions(*listed(), date(2024, 4, 30))
-    (folder / "prices" / "BXWD.csv").write_text(prices_text(rows_of(whole)))
-    spec = replace(SPEC, last=date(2024, 3, 1), data=DataSpec(str(folder)))
+    (folder / "actions" / "TMBK.csv").unlink()
+    whole = adjusted_by_actions(*listed("TMBK"), date(2024, 4, 30))
+    (folder / "prices" / "TMBK.csv").write_text(prices_text(rows_of(whole)))
+    spec = replace(SPEC, symbols=("TMBK",), last=date(2024, 3, 1), data=DataSpec(str(folder)))
     seen = {one.decision.key.session: prompt(one, "immediate-reflection") for one in trails(spec)}
-    expected = adjusted(PAYS, 4)
+    expected = adjusted(PAYS, 4, "TMBK")
     line = re.search(r"^- adjusted closes.*: (.*)$", seen[PAYS], re.MULTILINE)
     assert line and line[1].split(", ")[-1] == f"{PAYS} {expected[-1][1]:.2f}"
     shown = [Decimal(part.split()[1]) for part in line[1].split(", ")]
@@ -124,7 +129,7 @@ def test_without_actions_the_adjusted_closes_of_the_file_give_their_returns_alon
     assert certificate.outcome == "clean", certificate
 
 
-@pytest.mark.parametrize("preset", ["finmem", "tradinggpt"])
+@pytest.mark.parametrize("preset", PRESETS)
 def test_relevancy_is_to_the_inquiry_with_character_and_profile(preset: str) -> None:
     embedder, found = HashEmbedder(), 0
     for one in trails(replace(SPEC, preset=preset, last=date(2024, 3, 8))):
@@ -148,3 +153,76 @@ def test_relevancy_is_to_the_inquiry_with_character_and_profile(preset: str) -> 
                 assert recalled.memory.relevancy == pytest.approx(float(query @ text), abs=1e-5)
                 found += 1
     assert found > 20
+
+
+def memories(run: str) -> list[MemoryRecord]:
+    """All that a backtest remembered, oldest first."""
+    with JournalReader(places.run_journal(run)) as reader:
+        kept = memory_of_run(services(Config()), reader.run(run))
+    with kept.opened() as memory:
+        return sorted(memory.records(), key=lambda record: record.born_step)
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_news_is_remembered_and_shown_with_its_label(preset: str) -> None:
+    run = trails(replace(SPEC, preset=preset, last=date(2024, 3, 8)))
+    judged = {
+        item["id"]: item["effect"]
+        for one in run
+        for answer in one.answers
+        if answer.agent == "market-intelligence" and answer.answer is not None
+        for item in answer.answer["items"]
+    }
+    news = [record for record in memories("layers") if record.kind == "news"]
+    assert {record.text.partition(": ")[0].lower() for record in news} >= {"positive", "neutral"}
+    for record in news:
+        assert record.text.startswith(f"{judged[record.source].capitalize()}: ")
+    shown = prompt(run[-1], "immediate-reflection")
+    recalled = [one.memory for one in run[-1].recalled if one.memory.kind == "news"]
+    assert recalled and all(f"] {one.session} news: {one.text[:80]}" in shown for one in recalled)
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_a_reflection_is_remembered_with_decision_volume_return_and_reason(preset: str) -> None:
+    run = {one.decision.key.session: one for one in trails(replace(SPEC, preset=preset))}
+    calendar = calendars()("BXWD")
+    kept = {calendar.session_at(int(one.born_step)): one.text for one in memories("layers") if one.kind == "reflection"}
+    assert len(kept) == len(run)
+    traded = set()
+    for session, one in run.items():
+        text, order = kept[session], one.orders[0].order if one.orders else None
+        assert text.startswith(f"{one.decision.action} (") and one.decision.reason in text
+        if order is None:
+            assert "(no trade; " in text
+        else:
+            shares = Decimal(0) if order.quantity is None else order.quantity.normalize()
+            amount = f"{shares:f} shares; " if order.notional is None else f"for {order.notional:.2f}; "
+            assert f"{one.decision.size.normalize():f}% of the portfolio" in text and amount in text
+            traded.add(order.side)
+        before = run.get(calendar.sessions(date(2024, 2, 1), session)[-2])
+        if before is not None and before.outcome is not None:
+            assert f"{before.decision.key.session} returned {before.outcome.reward:+.3%}" in text
+    assert traded
+
+
+@pytest.mark.parametrize(("preset", "period"), [("finmem", 20), ("tradinggpt", 5)])
+def test_the_extended_reflection_looks_back_longer_and_is_reference_alone(preset: str, period: int) -> None:
+    run = trails(replace(SPEC, preset=preset))
+    asked = prompt(run[-1], "extended-reflection")
+    assert f"{period} decisions up to" in asked and asked.count(", close ") == period
+    assert "extended-reflection:" not in asked and re.search(r"\[R1\] \S+ reflection: ", asked)
+    answer = next(one.answer for one in run[-1].answers if one.agent == "extended-reflection")
+    decided = prompt(run[-1], "immediate-reflection")
+    assert answer is not None and answer["self_evaluation"] in decided
+    assert "shares held: " in decided and decided.count(", reward ") == 10
+    reflections = [one for one in memories("layers") if one.birth_layer is Layer.REFLECTION]
+    assert {one.kind for one in reflections} == {"reflection", "extended-reflection"}
+    reviews = [one for one in reflections if one.kind == "extended-reflection"]
+    trends = [
+        a.answer["trading_trend"] for one in run for a in one.answers if a.agent == "extended-reflection" and a.answer
+    ]
+    assert {one.text for one in reviews} and all(any(one.text.startswith(t) for t in trends) for one in reviews)
+    kinds = {one.id: one.kind for one in reflections}
+    cited = {kinds.get(name, "document") for one in run for name in one.decision.evidence}
+    assert "extended-reflection" not in cited and cited
+    assert any(found.memory.kind == "extended-reflection" for one in run for found in one.recalled)

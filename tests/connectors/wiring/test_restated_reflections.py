@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from dataclasses import replace
 from datetime import UTC, date, datetime
+from typing import Any
 
 import pytest
 
@@ -13,15 +15,16 @@ from engine import places
 from engine.app.backtest import run_backtest
 from engine.app.stored_memory import memory_of_run
 from engine.config import Config
+from engine.domain.model_call import ModelRequest, ModelResult
 from engine.domain.run import RunSpec
 from engine.journal.reader import JournalReader
+from engine.offline.model import OfflineModel
 from memory.record import Cause
 
 SPEC = RunSpec(
     symbols=("ORVL",),
     first=date(2024, 4, 1),
-    last=date(2024, 4, 30),
-    warm_up_from=date(2024, 3, 18),
+    last=date(2024, 6, 14),
     preset="finmem",
     model="offline",
     run="reviews",
@@ -30,10 +33,25 @@ SPEC = RunSpec(
 
 class Noon:
     def now(self) -> datetime:
-        return datetime(2024, 6, 3, 12, tzinfo=UTC)
+        return datetime(2025, 6, 3, 12, tzinfo=UTC)
 
 
-def test_repeated_reviews_are_stored_once(paperdesk_home: object) -> None:
+@pytest.fixture
+def idle(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Advises to hold every day, so that every review has the same to say."""
+    plain = OfflineModel.answer
+
+    async def answer(self: OfflineModel, request: ModelRequest, on_delta: Any = None) -> ModelResult:
+        given = await plain(self, request, on_delta)
+        if request.purpose != "immediate-reflection":
+            return given
+        said = {**(given.answer or {}), "action": "HOLD"}
+        return replace(given, answer=said, text=json.dumps(said))
+
+    monkeypatch.setattr(OfflineModel, "answer", answer)
+
+
+def test_repeated_reviews_are_stored_once(paperdesk_home: object, idle: None) -> None:
     run_backtest(services(Config(), Noon()), SPEC)
     with JournalReader(places.run_journal("reviews")) as reader:
         recalled = [reader.recalled(made.key) for made in reader.decisions("reviews")]
@@ -41,7 +59,7 @@ def test_repeated_reviews_are_stored_once(paperdesk_home: object) -> None:
     with kept.opened() as memory:
         reviews = [record for record in memory.records() if record.kind == "extended-reflection"]
         again = [t for record in reviews for t in memory.lifeline(record.id) if t.cause is Cause.RESTATED]
-    sessions = kept.calendar.sessions(date(2024, 3, 18), SPEC.last)
+    sessions = kept.calendar.sessions(SPEC.first, SPEC.last)
 
     assert len({record.text for record in reviews}) == len(reviews) < len(again)
     # One review a session, but for the first, which had no past: stored, or said again.
@@ -54,8 +72,8 @@ def test_repeated_reviews_are_stored_once(paperdesk_home: object) -> None:
 
 
 @pytest.mark.parametrize("preset", ["finmem-code", "investorbench-code"])
-def test_the_programs_presets_run(paperdesk_home: object, preset: str) -> None:
-    done = run_backtest(services(Config(), Noon()), replace(SPEC, preset=preset, last=date(2024, 4, 12), run="program"))
+def test_the_programs_presets_run(paperdesk_home: object, idle: None, preset: str) -> None:
+    done = run_backtest(services(Config(), Noon()), replace(SPEC, preset=preset, last=date(2024, 5, 10), run="program"))
     assert done.result.test.decisions
     with JournalReader(places.run_journal("program")) as reader:
         kept = memory_of_run(services(Config()), reader.run("program"))
