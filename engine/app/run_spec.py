@@ -144,7 +144,7 @@ def configured_briefing(services: Services, data: DataSpec, symbols: Sequence[Sy
         preference=desk.preference,
         tools=desk.tools,
         instruction=desk.instruction or "",
-        guidance=_guidance(config, symbols),
+        guidance=configured_guidance(config, symbols),
     )
 
 
@@ -186,7 +186,9 @@ def _text(symbol: Symbol, own: str) -> str:
         raise ConfigError(f"desk.profile.{symbol}: {path} cannot be read ({reason}); correct the path") from None
 
 
-def _guidance(config: Config, symbols: Sequence[Symbol]) -> tuple[ExpertNote, ...]:
+def configured_guidance(config: Config, symbols: Sequence[Symbol]) -> tuple[ExpertNote, ...]:
+    """The configured notes of experts on some symbols. Raises MissingData and MalformedData for a file of them that
+    cannot be read."""
     if config.data.guidance is None:
         return ()
     notes = read_guidance(Path(config.data.guidance).expanduser())

@@ -23,7 +23,7 @@ from engine.account.track_record import track_of
 from engine.conventions.catalog import convention
 from engine.conventions.metrics import Metrics
 from engine.conventions.metrics.track import Floats
-from engine.domain.briefing import Briefing
+from engine.domain.briefing import Briefing, ExpertNote
 from engine.domain.decision import Action
 from engine.domain.market import ActionKind, CorporateAction, Symbol
 from engine.domain.run import Result, RunSpec
@@ -175,13 +175,23 @@ def _is(wanted: str | None, actual: str | None, other_kind: bool) -> bool:
     return actual is not None and wanted in ("*", actual)
 
 
-@dataclass(frozen=True, slots=True)
-class Ablation:
-    """A row that leaves steps out; `symbols` are those that it is run on, empty for all of the table."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variant:
+    """A row beside the paper's agent, run in the same environment.
+
+    row: its name.
+    without: steps that it leaves out.
+    symbols: those that it is run on, empty for all of the table.
+    training: False where it begins with the test.
+    preset: another preset that is run in the agent's place; None: the agent's own.
+    note: remark on every figure of ours.
+    """
 
     row: str
-    without: tuple[str, ...]
+    without: tuple[str, ...] = ()
     symbols: tuple[Symbol, ...] = ()
+    training: bool = True
+    preset: str | None = None
     note: str | None = None
 
 
@@ -203,30 +213,31 @@ class PrintedModel:
         return "small" if self.size <= 10 else "medium" if self.size <= 65 else "large"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedAgents:
     """The agents of a bench.
 
     preset: the preset that is run.
     row: the printed row that it is compared with; None where a row is a model, and the agent the same in all.
     measured: the source of positions, which are read from the books or from the decisions themselves.
+    beside: agents of other papers that the paper compares it with, of which we have presets.
+    ablations: the printed ablations.
+    models: the models of its rows.
     """
 
     preset: str
     row: str | None
     measured: Literal["books", "decisions"]
-    ablations: tuple[Ablation, ...]
+    beside: tuple[Variant, ...]
+    ablations: tuple[Variant, ...]
     models: tuple[PrintedModel, ...]
 
-    def row_of(self, spec: str) -> str:
-        """The name of the row that a model's answers make."""
+    def row_of(self, spec: str, variant: Variant | None = None) -> str:
+        """The name of the row that a model's answers make, of the whole agent or a variant."""
         if self.row is not None:
-            return self.row
-        return next((model.name for model in self.models if spec in model.specs), spec)
-
-    def ablated_row(self, ablation: Ablation, spec: str) -> str:
-        """The name of an ablation's row."""
-        return ablation.row if self.row is not None else f"{self.row_of(spec)}, {ablation.row}"
+            return self.row if variant is None else variant.row
+        name = next((model.name for model in self.models if spec in model.specs), spec)
+        return name if variant is None else f"{name}, {variant.row}"
 
 
 def published_agents(bench: str) -> PublishedAgents:
@@ -236,11 +247,17 @@ def published_agents(bench: str) -> PublishedAgents:
         PrintedModel(m["name"], m["kind"], None if "size" not in m else Decimal(m["size"]), tuple(m.get("specs", ())))
         for m in plain.get("model", ())
     )
-    ablations = tuple(map(_ablation, plain.get("ablation", ())))
-    return PublishedAgents(plain["preset"], plain.get("row"), plain.get("measured", "books"), ablations, models)
+    return PublishedAgents(
+        preset=plain["preset"],
+        row=plain.get("row"),
+        measured=plain.get("measured", "books"),
+        beside=tuple(map(_variant, plain.get("beside", ()))),
+        ablations=tuple(map(_variant, plain.get("ablation", ()))),
+        models=models,
+    )
 
 
-def ablations_from(path: Path) -> tuple[Ablation, ...]:
+def ablations_from(path: Path) -> tuple[Variant, ...]:
     """Ablations of a file of the user's own: `[[ablation]]` with `row`, `without` (a list of steps), `symbols` if not
     all. The steps are checked by the preset. Raises ConfigError that names the file and the fault."""
     try:
@@ -261,7 +278,7 @@ def ablations_from(path: Path) -> tuple[Ablation, ...]:
     return ablations
 
 
-def _checked(where: str, entry: Any) -> Ablation:
+def _checked(where: str, entry: Any) -> Variant:
     """The ablation of an entry of a user's file. Raises ConfigError that begins with `where`."""
     if not isinstance(entry, dict) or set(entry) - {"row", "without", "symbols"}:
         raise ConfigError(f"{where}: it takes row, without and symbols")
@@ -271,11 +288,12 @@ def _checked(where: str, entry: Any) -> Ablation:
         raise ConfigError(f'{where} ({entry["row"]}): without has to list steps, such as ["tools"]')
     if not _texts(entry.get("symbols", [])):
         raise ConfigError(f"{where} ({entry['row']}): symbols has to be a list of symbols")
-    return _ablation(entry)
+    return _variant(entry)
 
 
-def _ablation(entry: Mapping[str, Any]) -> Ablation:
-    return Ablation(entry["row"], tuple(entry["without"]), tuple(entry.get("symbols", ())), entry.get("note"))
+def _variant(entry: Mapping[str, Any]) -> Variant:
+    plain: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()}
+    return Variant(**plain)
 
 
 def _texts(value: Sequence[Any] | None) -> bool:
@@ -346,17 +364,25 @@ def adjusted_market(table: PublishedTable, symbol: Symbol, market: Market) -> Ma
     return replace(market, histories={symbol: history})
 
 
-def agent_spec(table: PublishedTable, symbol: Symbol, preset: str, **rest: Any) -> RunSpec:
+def agent_spec(
+    table: PublishedTable,
+    symbol: Symbol,
+    preset: str,
+    *,
+    training: bool = True,
+    guidance: tuple[ExpertNote, ...] = (),
+    **rest: Any,
+) -> RunSpec:
     """The run of a preset on one symbol as a table's agents were run: warm-up, window and convention are the table's,
-    and no briefing of a desk reaches them. `rest` are further fields of the RunSpec."""
+    and of a desk's briefing only experts' notes reach them. `rest` are further fields of the RunSpec."""
     return RunSpec(
         symbols=(symbol,),
         first=table.first,
         last=table.last,
-        warm_up_from=table.warm_up_from,
+        warm_up_from=table.warm_up_from if training else None,
         preset=preset,
         convention=table.convention,
-        briefing=Briefing(),  # a desk's own briefing is no part of a paper
+        briefing=Briefing(guidance=guidance),  # the rest of a desk's own briefing is no part of a paper
         **rest,
     )
 

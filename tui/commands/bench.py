@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="Also ablations of your own: a TOML file of [[ablation]] row, without.",
 )
+@click.option("--without", multiple=True, metavar="STEP,STEP", help="Also a row without these steps (repeatable).")
 @click.option(
     "--jobs",
     type=click.IntRange(1, 64),
@@ -67,6 +68,7 @@ def bench_command(
     repeats: int,
     ablations: bool,
     ablations_from: Path | None,
+    without: Sequence[str],
     jobs: int,
     keep: bool,
     yes: bool,
@@ -80,7 +82,7 @@ def bench_command(
     \b
     Examples:
       paperdesk bench finagent --baselines --data DIR
-      paperdesk bench finvision --ablations --jobs 2 --data DIR
+      paperdesk bench finagent --ablations --without tools,vision --jobs 2 --data DIR
       paperdesk bench investorbench --models openai:gpt-4o,offline --repeats 5 --symbols TSLA --data DIR
     """
     from engine.app.bench.bench import prepare
@@ -90,7 +92,8 @@ def bench_command(
     from tui.agreement import agreed
     from tui.bench_text import lines
 
-    agents = not baselines or models is not None or ablations or ablations_from is not None
+    agents = not baselines or models is not None or ablations or ablations_from is not None or bool(without)
+    left_out = [_each(text, "--without names no step; write them as STEP,STEP") for text in without]
     services = invocation.services()
     request = BenchRequest(
         name=name,
@@ -98,8 +101,8 @@ def bench_command(
         symbols=() if symbols is None else symbol_list(symbols),
         params=key_values(params),
         agents=agents,
-        models=() if models is None else _specs(models),
-        ablations=requested_ablations(name, ablations, ablations_from),
+        models=() if models is None else _each(models, "--models names no model; write them as SPEC,SPEC"),
+        ablations=requested_ablations(name, ablations, ablations_from, left_out),
         repeats=repeats,
         jobs=jobs,
         keep=keep,
@@ -114,11 +117,12 @@ def bench_command(
         raise Interrupted(bench.interrupted)
 
 
-def _specs(text: str) -> tuple[str, ...]:
-    specs = tuple(dict.fromkeys(listed(text)))
-    if not specs:
-        raise click.UsageError("--models names no model; write them as SPEC,SPEC")
-    return specs
+def _each(text: str, missing: str) -> tuple[str, ...]:
+    """The parts of `A,B`, each once. Raises a usage error where there are none."""
+    parts = tuple(dict.fromkeys(listed(text)))
+    if not parts:
+        raise click.UsageError(missing)
+    return parts
 
 
 def _run(services: Services, prepared: PreparedBench) -> Bench:

@@ -184,9 +184,9 @@ def agent_rows(made: Plan, played: Mapping[int, Played], texts: TextNotes) -> It
             continue
         row = _row(planned, ended, made.agents.measured, texts.get((planned.symbol, planned.table.name)))
         beside = (planned.table.name, planned.symbol, planned.backbone)
-        if planned.ablation is None:
+        if planned.variant is None:
             whole[beside] = row
-        elif row.metrics and beside in whole and row.metrics == whole[beside].metrics:
+        elif planned.variant.preset is None and beside in whole and (row.metrics or None) == whole[beside].metrics:
             row = replace(row, note=f"{row.note}; what it leaves out changed nothing")
         yield planned.table, row
 
@@ -208,7 +208,7 @@ def _row(planned: PlannedRow, ended: Sequence[Played], by: Literal["books", "dec
         _abstained(results),
         None if any(_acted(result, by) for result in results) else "it never traded",
         *dict.fromkeys(note for result in results for note in result.notes),
-        None if planned.ablation is None else planned.ablation.note,
+        None if planned.variant is None else planned.variant.note,
     )
     spread = spreads(repeats) if len(repeats) > 1 else {}
     return replace(row, metrics=repeats[median_repeat(repeats)], note="; ".join(filter(None, notes)), spreads=spread)

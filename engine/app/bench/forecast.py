@@ -15,7 +15,7 @@ from decimal import Decimal
 from typing import cast
 
 from engine.app.backtest import AgentRun, Stop
-from engine.app.bench.jobs import Job, job_market
+from engine.app.bench.jobs import Job, agents_of, job_market
 from engine.app.memory import run_memory
 from engine.app.models import build_models, chosen_models
 from engine.domain.model_call import ModelRequest, ModelResult, Usage
@@ -133,7 +133,7 @@ def forecast(services: Services, jobs: Sequence[Job], report: Callable[[str], No
     with services.models.recorded() as recorded:
         for number, job in enumerate(wanted):
             report(f"forecast: {number} of {len(wanted)} runs")
-            key = (job.spec.symbols, job.spec.first, job.spec.without)
+            key = (job.spec.preset, job.spec.symbols, job.spec.first, job.spec.warm_up_from, job.spec.without)
             if key not in rates:
                 rates[key] = _rates(services, job)
             known = rates[key]
@@ -231,7 +231,7 @@ async def _play(
     services: Services, job: Job, market: Market, model_of: Callable[[str], LanguageModel], stop: Stop
 ) -> int:
     """Play a run with given models until it is to stop; the number of sessions."""
-    preset = load_preset(job.spec.preset or "").without(job.spec.without)
+    preset = agents_of(job.spec)
     models = build_models(services, preset, OfflineModel.spec)
     models = replace(models, models={agent: model_of(agent) for agent in models.models})
     count = 0

@@ -15,11 +15,12 @@ from engine.app.backtest import AgentRun, Stop, play, run_backtest
 from engine.app.look_index import count_result
 from engine.app.market_data import load_run
 from engine.app.models import build_models
+from engine.app.run_spec import preset_of
 from engine.domain.run import LookKind, Result, RunSpec
 from engine.errors import MissingData, StaleData
 from engine.lab.published_tables import PublishedTable, adjusted_market
 from engine.market.as_of import Market
-from engine.preset import load_preset
+from engine.preset import Preset
 from engine.services import Services
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def play_job(services: Services, job: Job, stop: Stop) -> Played:
             )
             result = report.result
         else:
-            preset = load_preset(job.spec.preset or "").without(job.spec.without)
+            preset = agents_of(job.spec)
             models = build_models(services, preset, job.spec.model)
             run = AgentRun(services=services, spec=job.spec, preset=preset, models=models, market=market, stop=stop)
             result = asyncio.run(play(run))
@@ -91,6 +92,13 @@ def play_job(services: Services, job: Job, stop: Stop) -> Played:
     except (MissingData, StaleData) as error:
         return Played(None, str(error))
     return Played(None if result.interrupted else result)
+
+
+def agents_of(spec: RunSpec) -> Preset:
+    """The preset of a run of agents as they follow it."""
+    preset = preset_of(spec)
+    assert preset is not None
+    return preset
 
 
 def job_market(services: Services, job: Job) -> Market:

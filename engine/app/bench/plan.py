@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from engine.app.bench.jobs import Job
-from engine.app.models import build_models
-from engine.app.run_spec import new_run_id
+from engine.app.models import ModelSet, build_models
+from engine.app.run_spec import configured_guidance, new_run_id
 from engine.domain.market import Symbol
 from engine.domain.run import DataSpec
 from engine.lab.published_tables import (
     BENCHES,
-    Ablation,
     PublishedAgents,
     PublishedTable,
+    Variant,
     ablations_from,
     agent_spec,
     published_agents,
@@ -49,17 +49,26 @@ class BenchRequest:
     params: tuple[tuple[str, str], ...] = ()
     agents: bool = True
     models: tuple[str, ...] = ()
-    ablations: tuple[Ablation, ...] = ()
+    ablations: tuple[Variant, ...] = ()
     repeats: int = 1
     jobs: int = 1
     keep: bool = False
 
 
-def requested_ablations(bench: str, printed: bool, own: Path | None) -> tuple[Ablation, ...]:
-    """The printed ablations of a bench where they are wanted, and those of a file of the user's own. An unknown bench
-    has none: it is refused, with the names that there are, when it is prepared. Raises as `ablations_from` does."""
-    ours = published_agents(bench).ablations if printed and bench in BENCHES else ()
-    return (*ours, *(() if own is None else ablations_from(own)))
+def requested_ablations(
+    bench: str, printed: bool, own: Path | None, without: Sequence[tuple[str, ...]] = ()
+) -> tuple[Variant, ...]:
+    """The printed ablations of a bench where they are wanted, those of a file of the user's own, and one for each list
+    of steps. An unknown bench has none: it is refused, with the names that there are, when it is prepared. Raises as
+    `ablations_from` does."""
+    if bench not in BENCHES:
+        return ()
+    agents = published_agents(bench)
+    return (
+        *(agents.ablations if printed else ()),
+        *(() if own is None else ablations_from(own)),
+        *(Variant(row=f"{agents.row or ''} without {', '.join(steps)}".strip(), without=steps) for steps in without),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +94,7 @@ class PlannedRow:
     model: name of the row.
     backbone: the model that answers.
     jobs: numbers of the jobs that are its repeats.
-    ablation: the steps that are left out; None for the whole agent.
+    variant: what differs from the paper's agent; None for the agent itself.
     """
 
     table: PublishedTable
@@ -93,7 +102,7 @@ class PlannedRow:
     model: str
     backbone: Backbone
     jobs: tuple[int, ...]
-    ablation: Ablation | None = None
+    variant: Variant | None = None
 
 
 @dataclass(slots=True)
@@ -108,76 +117,109 @@ class Plan:
 
 
 def _backbones(services: Services, agents: PublishedAgents, models: Sequence[str]) -> tuple[Backbone, ...]:
-    """The models of a bench, opened once to see that they can be. Raises UsageError, ConfigError and
+    """The models of a bench, opened once for every preset to see that they can be. Raises UsageError, ConfigError and
     CredentialsRefused for one that cannot."""
-    preset = load_preset(agents.preset)
     found = []
     for override in models or (None,):
-        opened = build_models(services, preset, override)
+        for beside in agents.beside:
+            _opened(services, beside.preset or agents.preset, override)
+        opened = _opened(services, agents.preset, override)
         found.append(Backbone(override, opened.spec, opened.label))
-        asyncio.run(opened.aclose())
     return tuple(found)
 
 
+def _opened(services: Services, preset: str, override: str | None) -> ModelSet:
+    """The models of a preset, opened and closed again."""
+    opened = build_models(services, load_preset(preset), override)
+    asyncio.run(opened.aclose())
+    return opened
+
+
 def plan(services: Services, request: BenchRequest, tables: Sequence[PublishedTable], data: DataSpec) -> Plan:
-    """Every row of ours in the order of the tables: model by model the whole agent, then its ablations. Raises
-    UsageError for an ablation without a step that there is not, and as `_backbones` does."""
+    """Every row of ours in the order of the tables: model by model the whole agent, then its variants. Raises
+    UsageError for an ablation without a step that there is not, and as `_backbones` and `configured_guidance` do."""
     agents = published_agents(request.name)
-    models = _backbones(services, agents, request.models)
     preset = load_preset(agents.preset)
     for checked in request.ablations:
         preset.without(checked.without)
-    made = Plan(agents, models)
-    numbers: dict[tuple[object, ...], int] = {}
+    made = Plan(agents, _backbones(services, agents, request.models))
+    jobs = _Jobs(services, request, agents.preset, data, made.jobs)
     for position, table in enumerate(tables):
-        later = tables[position + 1 :]
-        for backbone, ablation, symbol in _combinations(table, agents, models, request.ablations, later):
+        for backbone, variant, symbol in _combinations(table, made, request.ablations, tables[position + 1 :]):
             count = 1 if backbone.repeats_are_equal else request.repeats
             made.equal_repeats = made.equal_repeats or count < request.repeats
-            without = () if ablation is None else ablation.without
-            row = agents.row_of(backbone.spec) if ablation is None else agents.ablated_row(ablation, backbone.spec)
-            mine = []
-            for sample in range(count):
-                key = (symbol, table.first, backbone, without, sample)
-                if key not in numbers:
-                    numbers[key] = len(made.jobs)
-                    spec = agent_spec(
-                        table,
-                        symbol,
-                        agents.preset,
-                        without=without,
-                        model=backbone.override,
-                        data=data,
-                        seed=services.config.desk.seed,
-                        sample=sample,
-                        run=new_run_id("bench", services.clock.now()),
-                    )
-                    title = f"{row} on {symbol}" + (f", repeat {sample + 1}" if count > 1 else "")
-                    made.jobs.append(Job(spec, table, title, request.keep))
-                mine.append(numbers[key])
+            row = agents.row_of(backbone.spec, variant)
             made.rows.append(
                 PlannedRow(
-                    table=table, symbol=symbol, model=row, backbone=backbone, jobs=tuple(mine), ablation=ablation
+                    table=table,
+                    symbol=symbol,
+                    model=row,
+                    backbone=backbone,
+                    jobs=tuple(jobs.of(table, symbol, backbone, variant, title=f"{row} on {symbol}", count=count)),
+                    variant=variant,
                 )
             )
     return made
 
 
+@dataclass(slots=True)
+class _Jobs:
+    """The jobs of a plan, each once however many rows it serves."""
+
+    services: Services
+    request: BenchRequest
+    preset: str
+    data: DataSpec
+    jobs: list[Job]
+    numbers: dict[tuple[object, ...], int] = field(default_factory=dict)
+
+    def of(
+        self,
+        table: PublishedTable,
+        symbol: Symbol,
+        backbone: Backbone,
+        variant: Variant | None,
+        *,
+        title: str,
+        count: int,
+    ) -> Iterator[int]:
+        """The numbers of a row's repeats."""
+        run = variant or Variant(row="")
+        guidance = configured_guidance(self.services.config, (symbol,))
+        for sample in range(count):
+            key = (symbol, table.first, backbone, run.preset, run.without, run.training, sample)
+            if key not in self.numbers:
+                self.numbers[key] = len(self.jobs)
+                spec = agent_spec(
+                    table,
+                    symbol,
+                    run.preset or self.preset,
+                    training=run.training,
+                    guidance=guidance,
+                    without=run.without,
+                    model=backbone.override,
+                    data=self.data,
+                    seed=self.services.config.desk.seed,
+                    sample=sample,
+                    run=new_run_id("bench", self.services.clock.now()),
+                )
+                named = title + (f", repeat {sample + 1}" if count > 1 else "")
+                self.jobs.append(Job(spec, table, named, self.request.keep))
+            yield self.numbers[key]
+
+
 def _combinations(
-    table: PublishedTable,
-    agents: PublishedAgents,
-    models: Sequence[Backbone],
-    ablations: Sequence[Ablation],
-    later: Sequence[PublishedTable],
-) -> Iterator[tuple[Backbone, Ablation | None, Symbol]]:
-    """The rows of a table, symbols last. An ablation that the table does not print is a row of the last of the tables
+    table: PublishedTable, made: Plan, ablations: Sequence[Variant], later: Sequence[PublishedTable]
+) -> Iterator[tuple[Backbone, Variant | None, Symbol]]:
+    """The rows of a table, symbols last. A variant that the table does not print is a row of the last of the tables
     that have its symbols."""
+    agents = made.agents
     repeated = any(set(table.symbols()) <= set(other.symbols()) for other in later)
-    for backbone in models:
-        for ablation in (None, *ablations):
-            printed = ablation is None or agents.ablated_row(ablation, backbone.spec) in table.models()
+    for backbone in made.backbones:
+        for variant in (None, *agents.beside, *ablations):
+            printed = variant is None or agents.row_of(backbone.spec, variant) in table.models()
             if not printed and repeated:
                 continue
             for symbol in table.symbols():
-                if ablation is None or not ablation.symbols or symbol in ablation.symbols:
-                    yield backbone, ablation, symbol
+                if variant is None or not variant.symbols or symbol in variant.symbols:
+                    yield backbone, variant, symbol

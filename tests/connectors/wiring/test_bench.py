@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 from collections import Counter
 from collections.abc import Callable
@@ -24,7 +25,7 @@ from engine.domain.decision import SizingRule
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.domain.model_spec import ModelSpec
 from engine.errors import CredentialsRefused, MalformedData, UsageError
-from engine.lab.published_tables import Ablation, published_agents
+from engine.lab.published_tables import Variant, published_agents
 from engine.market.trading_hours import exchange_calendar
 from engine.offline.model import OfflineModel
 from engine.ports import LanguageModel
@@ -32,6 +33,7 @@ from engine.reports.comparison import Cell
 from engine.reports.documents.research import Bench
 from engine.services import Services
 from tests.connectors.wiring.short_bench import FIRST, LAST, WARM_UP, short_tables, write_folder, write_news
+from tui.cli import main
 
 
 @pytest.fixture
@@ -109,21 +111,21 @@ def test_rules_and_the_papers_agent_stand_beside_the_printed_rows(folder: Path, 
     assert {c.strategy for c in done.cells if c.strategy} == {"buy-and-hold", "macd", "kdj-rsi", "z-score"}
     assert all(c.ours is not None for c in done.cells if c.strategy == "buy-and-hold")
     ours = agents(done)
-    assert {row for row, _ in ours} == {"FinAgent"}
+    assert {row for row, _ in ours} == {"FinAgent", "FinMem"}
     cell = ours["FinAgent", "ARR"]
     assert cell.ours is not None and str(cell.paper) == "65.0998" and cell.answered_by == "offline"
     assert cell.note is not None and "not a language model" in cell.note
     # One run serves both tables, and both print the row.
     assert [c.ours for c in done.cells if c.model == "FinAgent" and c.metric == "ARR"] == [cell.ours] * 2
     assert [(use.spec, use.calls) for use in done.models] == [("offline", len(asked))]
-    printed_alone = [c for c in done.cells if c.model == "FinMem"]
+    printed_alone = [c for c in done.cells if c.model == "FinGPT"]
     assert printed_alone and all(c.ours is None and c.answered_by is None for c in printed_alone)
     assert (done.runs, done.interrupted) == ((), "")
     assert any("they reproduce nothing" in note for note in done.notes)
 
 
 def test_an_ablation_asks_nobody_whom_it_leaves_out(folder: Path, asked: list[ModelRequest]) -> None:
-    for ablation in published_agents("finagent").ablations[:4]:
+    for ablation in [one for one in published_agents("finagent").ablations if "w/o-" in one.row]:
         prepared = prepare(
             services(Config()),
             BenchRequest(name="finagent", folder=str(folder), symbols=("AMZN",), ablations=(ablation,)),
@@ -144,18 +146,51 @@ def test_an_ablation_asks_nobody_whom_it_leaves_out(folder: Path, asked: list[Mo
         assert any(view.recollections for view in views) is not m
 
 
-def _only(prepared: PreparedBench, ablation: Ablation) -> Any:
+def _only(prepared: PreparedBench, ablation: Variant) -> Any:
     """The plan with the runs of one ablation alone."""
     made = prepared.plan
     assert made is not None
     jobs = [job for job in made.jobs if job.spec.without == ablation.without]
     assert len(jobs) == 1
-    rows = [replace(row, jobs=(0,)) for row in made.rows if row.ablation == ablation]
+    rows = [replace(row, jobs=(0,)) for row in made.rows if row.variant == ablation]
     return replace(made, jobs=jobs, rows=rows)
 
 
+def test_the_command_prints_the_papers_ablations_and_finmem_by_their_names(
+    folder: Path, asked: list[ModelRequest], capsys: pytest.CaptureFixture[str]
+) -> None:
+    flags = ("--symbols", "AMZN", "--ablations", "--without", "tools,vision", "--data", str(folder), "--json")
+    with pytest.raises(SystemExit) as ended:
+        main(("bench", "finagent", *flags))
+    assert not ended.value.code
+    cells = [cell for cell in json.loads(capsys.readouterr().out)["cells"] if cell.get("answered_by")]
+    left_out = ("No-finetuned", "w/o-MLH", "w/o-LHT", "w/o-HT", "w/o-T")
+    printed = ("FinAgent", "FinMem", *(f"FinAgent {row}" for row in left_out))
+    rows = {
+        table: {c["model"]: c for c in cells if c["table"] == f"FinAgent Table {table}" and c["metric"] == "ARR"}
+        for table in "46"
+    }
+    assert tuple(rows["4"]) == ("FinAgent", "FinMem")
+    assert tuple(rows["6"]) == (*printed, "FinAgent without tools, vision")
+    assert all(rows["6"][row]["ours"] is not None and rows["6"][row]["paper"] is not None for row in printed)
+    assert rows["6"]["FinAgent without tools, vision"]["paper"] is None
+    assert "without its training period" in rows["6"]["FinAgent No-finetuned"]["note"]
+    # All seven rows of FinAgent decide in the test, and all but one in the training.
+    whole = Counter(request.session for request in asked if request.purpose == "whole-decision")
+    last_of_training = exchange_calendar().sessions(WARM_UP, FIRST)[-2]
+    assert {count for session, count in whole.items() if session <= last_of_training} == {6}
+    assert {count for session, count in whole.items() if session > last_of_training} == {7}
+    # FinMem runs in the same environment, and is told what follows until the test.
+    finmem = [request for request in asked if request.purpose == "immediate-reflection"]
+    assert [request.session for request in finmem] == sorted(whole)
+    assert all(request.view.training is (request.session < last_of_training) for request in finmem)
+
+
 def test_own_combinations_have_rows_of_their_own(folder: Path) -> None:
-    own = (Ablation("no vision", ("vision",), ("AMZN",)), Ablation("for TSLA", ("tools",), ("TSLA",)))
+    own = (
+        Variant(row="no vision", without=("vision",), symbols=("AMZN",)),
+        Variant(row="for TSLA", without=("tools",), symbols=("TSLA",)),
+    )
     done = run("finvision", folder, ablations=own[:1])
     cell = agents(done)["no vision", "ARR"]
     assert cell.paper is None and cell.ours is not None
@@ -163,7 +198,7 @@ def test_own_combinations_have_rows_of_their_own(folder: Path) -> None:
     assert cell.note is not None and "changed nothing" in cell.note
     assert not [row for row, _ in agents(run("finagent", folder, ablations=own[1:])) if row == "for TSLA"]
     with pytest.raises(UsageError, match="--without tols"):
-        run("finagent", folder, ablations=(Ablation("x", ("tols",)),))
+        run("finagent", folder, ablations=(Variant(row="x", without=("tols",)),))
 
 
 def test_repeats_differ_by_their_sample_and_the_median_sharpe_stands_for_all(
@@ -317,11 +352,21 @@ def test_what_a_desk_tells_its_own_agents_does_not_reach_the_papers(folder: Path
     assert run_bench(services(own), prepare(services(own), request)).cells == run("finagent", folder).cells
 
 
+def test_experts_notes_are_heard_in_a_bench(folder: Path, tmp_path: Path, asked: list[ModelRequest]) -> None:
+    notes = tmp_path / "guidance.csv"
+    notes.write_text("date,symbol,text\n2023-07-10,AMZN,The cloud slows.\n")
+    own = services(Config.model_validate({"data": {"guidance": str(notes)}}))
+    run_bench(own, prepare(own, BenchRequest(name="finagent", folder=str(folder), symbols=("AMZN",))))
+    views = [request.view for request in asked if request.purpose == "whole-decision"]
+    heard = {view.session for view in views if any(tool.explanation == "The cloud slows." for tool in view.tools)}
+    assert heard == {view.session for view in views if view.session > date(2023, 7, 10)}
+
+
 def test_a_kept_run_has_a_journal_and_comes_to_the_same(folder: Path, paperdesk_home: Path) -> None:
     plain, kept = run("finagent", folder), run("finagent", folder, keep=True)
     assert kept.cells == plain.cells
-    (name,) = kept.runs
-    assert list(paperdesk_home.rglob(f"{name}.db"))
+    assert len(kept.runs) == 2  # FinAgent's and FinMem's
+    assert all(list(paperdesk_home.rglob(f"{name}.db")) for name in kept.runs)
 
 
 def test_a_model_that_cannot_be_used_is_found_before_anything_runs(folder: Path) -> None:
