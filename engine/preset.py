@@ -156,7 +156,16 @@ class Preset(settings.Frozen):
                 raise UsageError(f"--without {step}: no such step (there are {', '.join(known)}){hint}")
             gone.update(groups.get(step, (step,)))
         left = tuple(s for s in self.steps if s not in gone)
-        return self.model_copy(update={"steps": left, "expected": self.expected or self.steps})
+        expected = self.expected or self.steps
+        if "news" in gone and "news" not in expected:
+            # Who has no digest of the news reads it as intelligence.
+            expected = (*expected, "news")
+        return self.model_copy(update={"steps": left, "expected": expected})
+
+    @property
+    def withholds_news(self) -> bool:
+        """True where an ablation has left out the news: no agent reads any."""
+        return "news" in self.expected and "news" not in self.steps
 
 
 def briefed(preset: Preset, briefing: Briefing | None) -> Preset:

@@ -56,7 +56,13 @@ class Sizing(Frozen):
     """Every buy takes all cash above the floor and every sale all that is held: for papers whose actions have no
     size."""
     unruled: Band | None = None
-    """The band of a proposal that names no rule, as advice in levels does; none: it is refused."""
+    """The band of a proposal that names no rule, as advice does; none: it is refused. Its largest is the trade of a
+    BUY or SELL that comes without a size, where not all is traded."""
+
+    @property
+    def unit(self) -> int:
+        """Percent of the portfolio that an action without a size trades; 0 where that is all cash or all shares."""
+        return 0 if self.whole or self.unruled is None else int(self.unruled.largest)
 
 
 class AgentSettings(Frozen):

@@ -60,7 +60,9 @@ class ImmediateView(View):
     facts: price, momentum and risk character.
     figures: changes of the close, RSI and ATR.
     recollections: memories of every layer.
-    shares, profit: shares held, and their unrealized gain as a fraction of cost.
+    shares, profit, weight: shares held, their unrealized gain as a fraction of cost, and their value as a fraction of
+        the book's.
+    unit: percent of the portfolio that a BUY or a SELL trades; 0 where it is all cash or all shares.
     profile: what is known of the asset and its sector.
     character: the owner's manner of trading.
     outcomes: results of the last decisions, oldest first.
@@ -75,6 +77,8 @@ class ImmediateView(View):
     recollections: tuple[Recollection, ...]
     shares: Decimal = Decimal(0)
     profit: Decimal = Decimal(0)
+    weight: Decimal = Decimal(0)
+    unit: int = 0
     profile: str = ""
     character: str = ""
     outcomes: tuple[Outcome, ...] = ()

@@ -66,8 +66,10 @@ def combine(opinions: Sequence[Opinion], preset: Preset) -> tuple[Opinion, ...]:
 
 def level_of(opinion: Opinion, preset: Preset) -> Level:
     """An opinion on the scale. Advice in levels is strong where it trades the significant value, a size from STRONG on;
-    an opinion without a size is never strong."""
+    advice in three ways, whose trades are all alike, is never strong."""
     side = {Action.BUY: 1, Action.SELL: -1}.get(opinion.action, 0)
+    if preset.decision == "three-way":
+        return Level(side)
     strong = STRONG
     if preset.decision == "five-level":
         advice = preset.advice

@@ -13,11 +13,12 @@ from engine.agents.evidence import cited_ids, unresolved_figures
 from engine.cycle.step import Observations, Reflections, StepContext
 from engine.cycle.turn import Turn
 from engine.domain.decision import Action, DecisionKey, Opinion, SizingRule
-from engine.domain.five_level import TradeValues, trade_of
+from engine.domain.five_level import trade_of
 from engine.domain.market import Symbol
 from engine.domain.portfolio import ZERO
 from engine.domain.recollection import EXTENDED, Recollection
 from engine.market.figures import price_figures
+from engine.preset import Preset
 
 E = TypeVar("E", bound=agents.EvidenceView)
 
@@ -73,10 +74,11 @@ def _advice(context: StepContext, observed: Observations, reply: Reply[agents.Im
     if reply is None or answer is None:
         because = "the immediate reflection is switched off" if reply is None else reply.abstained_because
         return abstention(context.turn, context.symbol, context.owner, because)
-    action, size = _traded(answer, context.preset.advice)
+    action, size = _traded(answer, context.preset)
     reason, followed = answer.reason, context.move_that_followed
     if followed is not None and context.preset.decision == "three-way":
         action = agents.action_before(followed)
+        size = 0 if action is Action.HOLD else context.preset.sizing.unit
         reason = f"Training: {action} is set by the move of the session that followed, {followed:+.2%}. {reason}"
     return Opinion(
         key=_key(context.turn, context.symbol, context.owner),
@@ -95,12 +97,12 @@ def _driving(handles: Iterable[str], given: Sequence[Recollection]) -> tuple[str
     return cited_ids((handle for handle in handles if handle not in reviews), given)
 
 
-def _traded(answer: agents.ImmediateReflection, values: TradeValues) -> tuple[Action, int]:
-    """The action and the size that it names, in percent of the portfolio; 0 where it names none."""
+def _traded(answer: agents.ImmediateReflection, preset: Preset) -> tuple[Action, int]:
+    """The action and its size, in percent of the portfolio; 0 where it has none."""
     if isinstance(answer, agents.FiveLevelReflection):
-        return trade_of(answer.action, values)
+        return trade_of(answer.action, preset.advice)
     action = Action(answer.action) if isinstance(answer, agents.ThreeWayReflection) else Action.HOLD
-    return action, 0
+    return action, 0 if action is Action.HOLD else preset.sizing.unit
 
 
 def _decision_view(context: StepContext, observed: Observations, reflections: Reflections) -> agents.DecisionView:

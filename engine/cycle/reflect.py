@@ -136,6 +136,8 @@ async def immediately(
         recollections=observed.recollections,
         shares=position.shares,
         profit=position.unrealized_fraction,
+        weight=position.weight,
+        unit=preset.sizing.unit,
         profile=context.profile,
         character=manner_of(owner, preset.owners[context.owner].preference),
         outcomes=context.outcomes(preset.windows.history),

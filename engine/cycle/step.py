@@ -104,7 +104,9 @@ class StepContext:
 
     @property
     def news(self) -> Sequence[NewsItem]:
-        """The news since the last decision."""
+        """The news since the last decision; none where it is withheld."""
+        if self.preset.withholds_news:
+            return ()
         return self.turn.market.news(self.symbol, self.turn.news_after)
 
     @property

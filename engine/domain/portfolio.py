@@ -149,6 +149,11 @@ class PositionContext:
         return self.cash / self.value if self.value > 0 else ZERO
 
     @property
+    def weight(self) -> Decimal:
+        """Value of the shares over the portfolio's; zero where that is."""
+        return self.shares * self.price / self.value if self.value > 0 else ZERO
+
+    @property
     def unrealized(self) -> Decimal:
         """Profit that is not realized yet, in the quote currency."""
         return (self.price - self.average_cost) * self.shares

@@ -1,5 +1,5 @@
-"""Rules for the immediate reflection: a recommendation from momentum, risk character and the leaning of each layer's
-memories; in training an explanation of the move that followed."""
+"""Rules for the immediate reflection: a recommendation from the tone of the recalled events, momentum, the position and
+the risk character; in training an explanation of the move that followed."""
 
 from __future__ import annotations
 
@@ -7,15 +7,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from engine.agents.decision import ImmediateView
-from engine.agents.rendering import signed_percent
+from engine.agents.rendering import percent, signed_percent
 from engine.domain.five_level import Advice
 from engine.domain.recollection import LAYERS, Recollection
 from engine.offline.decision import leaning_of, report_text
-from engine.offline.memories import LayerLeaning, lean_by_layer, memory_sentence
+from engine.offline.memories import LayerLeaning, lean_by_layer, memory_sentence, tone
 from engine.offline.reading import clean, ended
 
 FULL_MOMENTUM = 0.02
 """Log return from which on momentum counts in full."""
+MOMENTUM = 0.8
+"""Weight of momentum beside the tone of the events; their weight is 1."""
+HELD = 1.0
+"""Weight of the position, as a part of the portfolio: the more is held, the more it takes to buy, and the less to
+sell."""
+SIDED = 0.1
+"""Smallest tone at which a layer is said to take a side."""
 REPORTS = 0.5
 """Weight of the own agents' reports where they take a side."""
 CITED = 3
@@ -31,13 +38,7 @@ def reflect(view: ImmediateView) -> Mapping[str, Any]:
     if view.next_move is not None:
         way = (view.next_move > 0) - (view.next_move < 0)
         return {"evidence": _evidence(layers, way), "reason": " ".join(_explanation(view, layers, way))}
-    total = _total(view, layers)
-    buy, sell = next((bars for risk, bars in _BARS.items() if risk in view.facts.risk), _NEUTRAL)
-    level = 0
-    if total >= buy:
-        level = 2 if total >= 2 * buy else 1
-    elif total <= -sell and view.shares > 0:
-        level = -2 if total <= -2 * sell else -1
+    level = _level(view, _total(view, layers))
     way = (level > 0) - (level < 0)
     return {
         "evidence": _evidence(layers, way),
@@ -56,11 +57,21 @@ _FIVE = {
 }
 
 
+def _level(view: ImmediateView, total: float) -> int:
+    """The level of the advice, from -2 to 2: a slight change, which five levels know alone, takes half of what a whole
+    trade takes, and what is not held is not sold."""
+    buy, sell = next((bars for risk, bars in _BARS.items() if risk in view.facts.risk), _NEUTRAL)
+    way, bar = (1, buy) if total > 0 else (-1, sell)
+    if way < 0 and view.shares <= 0:
+        return 0
+    slight = view.scale == "five" and abs(total) >= bar / 2
+    return 2 * way if abs(total) >= bar else way * slight
+
+
 def _total(view: ImmediateView, layers: Sequence[LayerLeaning]) -> float:
-    """The leaning of all layers, of momentum and of own agents' reports."""
-    moved = view.facts.momentum or 0.0
-    total = sum(layer.weighed for layer in layers) + 0.8 * max(-1.0, min(1.0, moved / FULL_MOMENTUM))
-    return total + REPORTS * leaning_of(view.reports)
+    """The tone of the recalled events, momentum and own agents' reports, less what is held."""
+    moved = max(-1.0, min(1.0, (view.facts.momentum or 0.0) / FULL_MOMENTUM))
+    return tone(layers) + MOMENTUM * moved + REPORTS * leaning_of(view.reports) - HELD * float(view.weight)
 
 
 def _evidence(layers: Sequence[LayerLeaning], way: int) -> Mapping[str, list[str]]:
@@ -74,7 +85,8 @@ def _reason(view: ImmediateView, layers: Sequence[LayerLeaning], way: int) -> It
     yield f"{word} of {view.symbol}: {_momentum(view)}. {ended(clean(view.facts.risk, 200) or 'No risk character')}"
     yield from _layer_lines(layers, way)
     if view.shares:
-        yield f"Held: {view.shares:.2f} shares, {signed_percent(view.profit)} against their cost."
+        worth = f"{percent(view.weight)} of the portfolio"
+        yield f"Held: {view.shares:.2f} shares, {worth}, {signed_percent(view.profit)} against their cost."
     yield from map(report_text, view.reports)
     if view.extended is not None:
         yield f"The last period: {ended(clean(view.extended.self_evaluation, 200))}"
@@ -98,7 +110,8 @@ def _explanation(view: ImmediateView, layers: Sequence[LayerLeaning], way: int) 
 
 def _layer_lines(layers: Sequence[LayerLeaning], way: int) -> Iterator[str]:
     for layer in layers:
-        side = "for it" if layer.lean > 0.1 else "against it" if layer.lean < -0.1 else "neither way"
+        lean = tone([layer])
+        side = "for it" if lean > SIDED else "against it" if lean < -SIDED else "neither way"
         said = layer.strongest(way, 1) or layer.strongest(0, 1)
         quote = f": {_quoted(said[0])}" if said else "."
         yield f"The {layer.layer} memory speaks {side}{quote}"

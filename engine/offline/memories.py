@@ -12,7 +12,7 @@ from engine.agents.evidence import by_layer, shown_text
 from engine.agents.intelligence import PastView
 from engine.agents.text import plain
 from engine.domain.recollection import Recollection
-from engine.offline.reading import Reading, clean, ended, main_sentence, read, read_figure
+from engine.offline.reading import TAKES_SIDE, Reading, clean, ended, main_sentence, read, read_figure
 
 LIFETIME_DAYS: Mapping[str, int] = {"shallow": 30, "intermediate": 180, "deep": 550, "reflection": 365}
 """Days after which a memory of a layer is outdated: about twice what its layer keeps fresh, a filing until two more
@@ -111,10 +111,31 @@ class LayerLeaning:
         """The lean by the layer's weight."""
         return LAYER_WEIGHT.get(self.layer, 1.0) * self.lean
 
+    @property
+    def events(self) -> Sequence[tuple[float, float]]:
+        """The weight and the tilt of each event: the memory's score by the layer's weight, and the worth of its text.
+        Praise counts as far as it exceeds what is usual, and a text that takes no side for nothing. The owner's own
+        reflections are no events: they repeat what they have read."""
+        weight = LAYER_WEIGHT.get(self.layer, 1.0)
+        return [(weight * max(0.0, m.score), _tilt(m, worth)) for m, worth in self.rows if not is_reflection(m)]
+
     def strongest(self, direction: int, count: int) -> list[Recollection]:
         """Up to so many memories of a direction, the strongest first; with direction 0 the strongest of either."""
         fit = [(m, worth) for m, worth in self.rows if worth and (worth * direction > 0 or not direction)]
         return [memory for memory, _ in sorted(fit, key=lambda pair: -abs(pair[1]))[:count]]
+
+
+def _tilt(memory: Recollection, worth: float) -> float:
+    if unbiased(memory) or worth <= -TAKES_SIDE:
+        return worth
+    return max(0.0, worth - USUAL) / (1 - USUAL)
+
+
+def tone(layers: Iterable[LayerLeaning]) -> float:
+    """The mean tilt of the recalled events by their weight, from -1 to 1; 0 without any."""
+    events = [event for layer in layers for event in layer.events]
+    weights = sum(weight for weight, _ in events)
+    return sum(weight * tilt for weight, tilt in events) / weights if weights else 0.0
 
 
 def unbiased(memory: Recollection) -> bool:

@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from dataclasses import replace
 from datetime import UTC, date, datetime
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -28,6 +29,8 @@ SPEC = RunSpec(
     preset="finmem",
     model="offline",
     run="reviews",
+    # Too little for an order, so that there is nothing new to review.
+    cash=Decimal("0.50"),
 )
 
 

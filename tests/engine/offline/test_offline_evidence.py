@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -78,7 +79,7 @@ async def test_the_risk_character_sets_how_much_is_asked_for() -> None:
 async def test_advice_in_five_levels_grows_with_the_evidence() -> None:
     levels = [
         (await advised(*memories, facts=facts(moved, "risk-neutral"), scale="five")).action
-        for memories, moved in (((FOR,), 0.03), ((), 0.03), ((), 0.0), ((), -0.03), ((AGAINST,), -0.03))
+        for memories, moved in (((FOR,), 0.012), ((), 0.012), ((), 0.0), ((), -0.012), ((AGAINST,), -0.012))
     ]
     assert levels == [
         Advice.SIGNIFICANTLY_INCREASE,
@@ -89,15 +90,30 @@ async def test_advice_in_five_levels_grows_with_the_evidence() -> None:
     ]
 
 
-async def test_a_figure_or_a_lesson_that_says_nothing_speaks_against_nothing_whatever_its_layer() -> None:
-    """A report that says nothing does: companies write kindly about themselves."""
+async def test_what_says_nothing_speaks_against_nothing_whatever_its_layer() -> None:
     even = facts(0.02, "risk-neutral")
     alone = await advised(facts=even)
     figure = some.recollection("m", "X (ICSA): 210 for 2023-05-20, +0.10% against 209 before.", "deep", "macro")
     lesson = some.recollection("r", "The session was quiet.", "shallow", "reflection")
     report = some.recollection("k", "The session was quiet.", "deep", "10-K")
-    assert (await advised(figure, lesson, facts=even)).action == alone.action == "BUY"
-    assert (await advised(report, facts=even)).action == "HOLD"
+    assert (await advised(figure, lesson, report, facts=even)).action == alone.action == "BUY"
+
+
+async def test_events_count_by_their_score() -> None:
+    even = facts(0.012, "risk-neutral")
+    events = {"good": FOR, "bad": AGAINST}
+    fresh = {
+        name: [replace(one, score=2.0 if side == name else 0.2) for side, one in events.items()] for name in events
+    }
+    assert (await advised(*fresh["good"], facts=even)).action == "BUY"
+    assert (await advised(*fresh["bad"], facts=even)).action != "BUY"
+
+
+async def test_the_more_is_held_the_more_it_takes_to_buy_and_the_less_to_sell() -> None:
+    up, down = facts(0.02, "risk-neutral"), facts(-0.004, "risk-neutral")
+    held = [Decimal(0), Decimal("0.3"), Decimal(1)]
+    assert [(await advised(facts=up, weight=weight)).action for weight in held] == ["BUY", "HOLD", "HOLD"]
+    assert [(await advised(facts=down, weight=weight)).action for weight in held] == ["HOLD", "HOLD", "SELL"]
 
 
 async def test_figures_of_the_economy_are_read_by_what_their_series_means() -> None:

@@ -117,7 +117,9 @@ def test_a_backtest_gives_every_owner_opinions_outcomes_and_memories(run: Run, m
     assert {row["owner"] for row in first["trades"]} <= {"desk"}
     assert ("per_owner" in first) is (mode == "books")
     for figure in ("initial_value", "final_value") if mode == "books" else ():
-        assert sum(Decimal(book[figure]) for book in first["per_owner"].values()) == Decimal(first[figure])
+        # Each is rounded to the cent by itself; cash and shares were compared exactly.
+        books = sum(Decimal(book[figure]) for book in first["per_owner"].values())
+        assert abs(books - Decimal(first[figure])) <= Decimal("0.02")
     assert run("journal", "check", "--run", first["run"]).code == 0
 
 
