@@ -7,7 +7,7 @@ pickled: a bench plays its runs in processes of their own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass
 from datetime import date
@@ -72,6 +72,10 @@ class OpenModels(Protocol):
 
     def model(self, spec: ModelSpec) -> ports.LanguageModel:
         """The model of a vendor or an endpoint. Raises ConfigError, and CredentialsRefused for a missing key."""
+
+    def ask_first(self, preflight: Callable[[ModelRequest], Awaitable[None]]) -> None:
+        """Await `preflight` once, before the first question that no recorded answer is there for; whoever asks
+        meanwhile waits. What it raises, that question and every later one raise."""
 
     async def aclose(self) -> None:
         """Close connections and files, inside the event loop that opened them."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import KW_ONLY, dataclass, replace
 from decimal import Decimal
 
@@ -32,6 +32,7 @@ class ReplayModel:
     painter_version: of the recorded answers' charts; None for a model without vision.
     mode: the use of recorded answers.
     clock: tells when an answer is recorded.
+    before: awaited before a question goes to `inner`; may refuse it by an error.
     """
 
     store: AnswerStore
@@ -42,6 +43,7 @@ class ReplayModel:
     painter_version: str | None
     mode: ReplayMode = ReplayMode.READ_THROUGH
     clock: Clock = LiveClock()  # noqa: RUF009 - it has no state
+    before: Callable[[ModelRequest], Awaitable[None]] | None = None
 
     def __post_init__(self) -> None:
         if self.inner is None and self.mode is not ReplayMode.REPLAY_ONLY:
@@ -70,6 +72,8 @@ class ReplayModel:
                 f"no answer of {self.spec} is recorded for {request.purpose} of {request.symbol} "
                 f"on {request.session}; run once with the model itself to record it"
             )
+        if self.before is not None:
+            await self.before(request)
         result = replace(await self.inner.answer(request, on_delta), request_hash=digest)
         if _is_complete(result):
             answer = RecordedAnswer(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import cached_property
 
 from connectors.charts.painter import MatplotlibPainter
@@ -15,7 +16,9 @@ from connectors.llm.replay import ReplayModel
 from connectors.loopback import is_loopback
 from engine import places
 from engine.config import Config, EndpointConfig
+from engine.domain.model_call import PREFLIGHT, ModelRequest
 from engine.domain.model_spec import VENDORS, ModelKind, ModelSpec, ReplayMode
+from engine.errors import PaperdeskError
 from engine.ports import LanguageModel
 from engine.services import ModelService, SpendingLimit
 
@@ -68,6 +71,9 @@ class RemoteModels:
         self._prices = service.prices()
         self._cap = None if limit is None else SpendingCap(limit)
         self._made: list[ReplayModel] = []
+        self._preflight: Callable[[ModelRequest], Awaitable[None]] | None = None
+        self._preparing = asyncio.Lock()
+        self._refused: PaperdeskError | None = None
 
     @cached_property
     def _store(self) -> AnswerStore:
@@ -87,9 +93,27 @@ class RemoteModels:
             model=spec.model,
             painter_version=self._painter.version if self._service.sees(spec) else None,
             mode=self._mode,
+            before=self._prepare,
         )
         self._made.append(model)
         return model
+
+    def ask_first(self, preflight: Callable[[ModelRequest], Awaitable[None]]) -> None:
+        """Await `preflight` once, before the first question that no recorded answer is there for."""
+        self._preflight = preflight
+
+    async def _prepare(self, request: ModelRequest) -> None:
+        if request.purpose == PREFLIGHT:
+            return
+        async with self._preparing:
+            if self._preflight is not None:
+                try:
+                    await self._preflight(request)
+                except PaperdeskError as error:
+                    self._refused = error
+                self._preflight = None
+            if self._refused is not None:
+                raise self._refused
 
     async def aclose(self) -> None:
         """Close every model's connections, and the store with them."""

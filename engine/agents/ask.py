@@ -136,6 +136,11 @@ class Asker:
             raise ConfigError(f"no model for the agent {agent}; name one in its settings or a default")
         return model
 
+    def settings_of(self, agent: str) -> ModelSettings:
+        """The settings of an agent's questions."""
+        wish = self.settings.get(agent) or self.settings.get(DEFAULT) or AgentSettings()
+        return ModelSettings(wish.temperature, wish.max_output_tokens, wish.timeout, agent in self.insisted)
+
     async def ask(self, agent: Agent[V, A], view: V) -> Reply[A]:
         """Ask once, and once more with the complaint where the answer was malformed or broke a rule. Then the agent
         abstains, as it does at once where the model refused or its answer was cut off. A model that refuses pictures is
@@ -161,7 +166,7 @@ class Asker:
                 messages = question.messages + messages[1:]
                 result = await self._answer(key, question.system, messages, agent, view)
                 result = replace(result, notes=refused + result.notes)
-            check_had(result, key)
+            check_had(result, f"asked by {key.agent} about {key.symbol} after {key.session}")
             checked, complaint = _checked(result, answer, view)
             retry = checked is None and attempt == 1 and _may_be_repaired(result)
             outcome: Literal["answered", "sent back", "abstained"]
@@ -201,7 +206,6 @@ class Asker:
         self, key: QuestionKey, system: str, messages: tuple[Message, ...], agent: Agent[V, A], view: V
     ) -> ModelRequest:
         answer = agent.expects(view)
-        wish = self.settings.get(key.agent) or self.settings.get(DEFAULT) or AgentSettings()
         return ModelRequest(
             purpose=key.agent,
             symbol=key.symbol,
@@ -212,21 +216,20 @@ class Asker:
             view=view,
             schema_name=answer.__name__,
             schema=_schema(answer),
-            settings=ModelSettings(wish.temperature, wish.max_output_tokens, wish.timeout, key.agent in self.insisted),
+            settings=self.settings_of(key.agent),
             options=self.options,
             sample=key.sample,
             rule=agent.rule,
         )
 
 
-def check_had(result: ModelResult, key: QuestionKey) -> None:
-    """Raise TryAgainLater or ConfigError where no answer could be had. One that a journal has from an older program
-    counts as the abstention that it was then."""
+def check_had(result: ModelResult, question: str) -> None:
+    """Raise TryAgainLater or ConfigError where no answer could be had; `question` says in the message by whom it was
+    asked. One that a journal has from an older program counts as the abstention that it was then."""
     failure = result.failure
     if failure is None or result.cached or failure.kind not in MAY_PASS | STAYS:
         return
-    asked = f"{result.model}, asked by {key.agent} about {key.symbol} after {key.session}"
-    text = f"{asked}: {failure.kind.value}: {plain(failure.detail, 300)}"
+    text = f"{result.model}, {question}: {failure.kind.value}: {plain(failure.detail, 300)}"
     if failure.kind in STAYS:
         raise ConfigError(f"{text}; mend the configuration of the model or name another")
     raise TryAgainLater(f"{text}; nothing is decided without it: try again later, what was answered is not asked again")

@@ -7,10 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
+from typing import Any
 
-from engine.agents.agent import Reads
+from engine.agents.agent import Agent, Reads
 from engine.agents.ask import AnswerRecord, Asker, QuestionKey, prompt_hash
 from engine.agents.registry import waits_for
+from engine.app.preflight import Preflight
 from engine.config import Config
 from engine.domain.model_call import (
     NO_OPTIONS,
@@ -48,6 +50,7 @@ class ModelSet:
     settings: settings by agent.
     insisted: agents whose temperature the user set.
     opened: connections and files that the models share.
+    agents: those that the preset's steps ask.
     decides: the agent that decides.
     """
 
@@ -56,6 +59,7 @@ class ModelSet:
     settings: Mapping[str, AgentSettings]
     insisted: frozenset[str]
     opened: OpenModels
+    agents: tuple[Agent[Any, Any], ...] = ()
     decides: str = "decision"
 
     @property
@@ -73,7 +77,7 @@ class ModelSet:
         on_unanswered: OnUnanswered = lambda key, call: None,
     ) -> Asker:
         """The way of a run's agents to the models, each wrapped by `through`; a desk's run has no spec."""
-        return Asker(
+        asker = Asker(
             {agent: through(model) for agent, model in self.models.items()},
             self.settings,
             on_answer,
@@ -83,6 +87,8 @@ class ModelSet:
             insisted=self.insisted,
             on_unanswered=on_unanswered,
         )
+        self.opened.ask_first(Preflight(asker, self.agents))
+        return asker
 
     def publishing_asker(
         self,
@@ -153,6 +159,7 @@ def build_models(
         settings=settings,
         insisted=frozenset(a for a, own in config.models.agents.items() if "temperature" in own.model_fields_set),
         opened=source,
+        agents=tuple(preset.active_agents),
         decides=preset.decider.name,
     )
 

@@ -190,7 +190,8 @@ class ModelUse:
     input_tokens, output_tokens: as far as they were counted; cached_input_tokens is the part of the input that a
         service read from its cache, reasoning_tokens the part of the output that a model wrote for itself.
     uncounted_calls: calls whose tokens the service did not tell.
-    failed_calls: calls that failed, beside those that were answered.
+    preflight_calls, failed_calls: further calls, before the first answer and of those that failed; their tokens and
+        cost count.
     estimated_calls: those of them whose tokens and cost are an estimate: streams that were cut.
     cost: USD, None where a price or the tokens of a call that is not free are unknown.
     agents: the use by each agent; vectors belong to none.
@@ -205,6 +206,7 @@ class ModelUse:
     cached_input_tokens: int = 0
     reasoning_tokens: int = 0
     uncounted_calls: int = 0
+    preflight_calls: int = 0
     failed_calls: int = 0
     estimated_calls: int = 0
     cost: Decimal | None = Decimal(0)

@@ -15,7 +15,7 @@ from engine.messages.answer_text import answer_text
 from engine.messages.events import AgentAnswered
 
 COUNTS = (
-    *("calls", "cached_calls", "abstentions", "failed_calls", "estimated_calls"),
+    *("calls", "cached_calls", "abstentions", "preflight_calls", "failed_calls", "estimated_calls"),
     *("input_tokens", "output_tokens", "cached_input_tokens", "reasoning_tokens", "uncounted_calls"),
 )
 """The figures of ModelUse that add up, beside the cost."""
@@ -69,7 +69,8 @@ class CostMeter:
             uncounted = call.model != ModelKind.OFFLINE and silent
             use = ModelUse(
                 spec=call.model,
-                calls=int(not failed),
+                calls=int(not call.kind),
+                preflight_calls=int(call.kind == PREFLIGHT),
                 failed_calls=int(failed),
                 estimated_calls=int(call.estimated),
                 cached_calls=int(call.cached),

@@ -204,6 +204,7 @@ def test_the_frame_of_a_run_reckoned_by_hand() -> None:
         "cached_input_tokens": 0,
         "reasoning_tokens": 0,
         "uncounted_calls": 0,
+        "preflight_calls": 0,
         "failed_calls": 0,
         "estimated_calls": 0,
         "agents": {},

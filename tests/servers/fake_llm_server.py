@@ -70,10 +70,13 @@ Turn = Say | Fail | Raw | Hang | Reset | ErrorEvent
 
 @dataclass
 class FakeLLMServer:
-    """Plays `script` turn by turn, then repeats its last turn; `requests` are the parsed bodies it was sent."""
+    """Plays `script` turn by turn, then repeats its last turn; `requests` are the parsed bodies it was sent. A run's
+    preflight is answered beside the script, and kept apart, unless it is `plays_preflight`."""
 
     script: list[Turn] = field(default_factory=lambda: [Say()])
     requests: list[dict[str, Any]] = field(default_factory=list)
+    preflights: list[dict[str, Any]] = field(default_factory=list)
+    plays_preflight: bool = False
     headers: list[dict[str, str]] = field(default_factory=list)
     busiest: int = 0
     port: int = 0
@@ -108,6 +111,11 @@ class FakeLLMServer:
         with self._lock:
             self._now += step
             self.busiest = max(self.busiest, self._now)
+
+
+def is_preflight(body: dict[str, Any]) -> bool:
+    """True for a question of a run's preflight."""
+    return "Answer with the word ready." in json.dumps(body.get("messages"))
 
 
 @contextmanager
@@ -154,7 +162,11 @@ class _Handler(BaseHTTPRequestHandler):
         vendor = "openai" if self.path.startswith(("/v1/chat/completions", "/v1/embeddings")) else "anthropic"
         self.server_state.entered(1)
         try:
-            turn = self.server_state.next_turn(body, {k.lower(): v for k, v in self.headers.items()})
+            if is_preflight(body) and not self.server_state.plays_preflight:
+                self.server_state.preflights.append(body)
+                turn: Turn = Say(text='{"word": "ready"}', tokens_in=10, tokens_out=2)
+            else:
+                turn = self.server_state.next_turn(body, {k.lower(): v for k, v in self.headers.items()})
             self._reply(turn, vendor, bool(body.get("stream")), body)
         finally:
             self.server_state.entered(-1)

@@ -103,7 +103,11 @@ def _used(use: ModelUse) -> Row:
     tokens = ("input_tokens", "output_tokens", "cached_input_tokens", "reasoning_tokens")
     counted = dict.fromkeys(tokens) if use.uncounted_calls else fields(use, *tokens)
     calls = fields(use, "calls", "cached_calls", "abstentions")
-    return {**calls, **counted, **fields(use, "uncounted_calls", "failed_calls", "estimated_calls", "cost")}
+    return {
+        **calls,
+        **counted,
+        **fields(use, "uncounted_calls", "preflight_calls", "failed_calls", "estimated_calls", "cost"),
+    }
 
 
 def failed_words(use: Mapping[str, Any]) -> str:

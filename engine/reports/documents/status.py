@@ -7,7 +7,6 @@ from datetime import date
 from decimal import Decimal
 
 from engine.domain.decimal_text import money
-from engine.domain.model_call import PREFLIGHT
 from engine.domain.portfolio import ZERO
 from engine.domain.run import EquityPoint, RunKind, RunOutcome
 from engine.execution.controls import halted
@@ -80,7 +79,7 @@ def _model(calls: Sequence[CallCost]) -> Row:
     costs = [ZERO if call.cached else call.cost for call in calls]
     known: list[Decimal] = [cost for cost in costs if cost is not None]
     return {
-        "calls": sum(call.kind in ("", PREFLIGHT) for call in calls),
+        "calls": sum(not call.kind for call in calls),
         "abstentions": sum(call.abstained for call in calls),
         "cost": money(sum(known, ZERO)) if len(known) == len(costs) else None,
     }

@@ -99,7 +99,8 @@ def test_a_price_of_ones_own_counts_by_agent_and_tells_cached_tokens_apart(desk:
     text = run(*BACKTEST).out
     use = run("report", "--run", "paid", "--format", "json").json["model"]
     paid = use["calls"] - use["cached_calls"]
-    assert Decimal(use["cost"]) == paid * Decimal("0.00228")  # 600 x 2 + 400 x 0.2 + 100 x 10, per million
+    # 600 x 2 + 400 x 0.2 + 100 x 10, per million, and 10 x 2 + 2 x 10 of the preflight.
+    assert Decimal(use["cost"]) == paid * Decimal("0.00228") + use["preflight_calls"] * Decimal("0.00004")
     assert use["cached_input_tokens"] == 400 * use["calls"]
     assert use["reasoning_tokens"] == 60 * use["calls"]
     assert set(use["agents"]) == {"news", "chart", "decision"}
@@ -108,7 +109,7 @@ def test_a_price_of_ones_own_counts_by_agent_and_tells_cached_tokens_apart(desk:
     assert sum(Decimal(one["cost"]) for one in use["agents"].values()) == Decimal(use["cost"])
     assert "of them reasoning" in text
     with JournalReader(places.run_journal("paid")) as reader:
-        assert {call.reasoning_tokens for call in reader.calls()} == {60}
+        assert {call.reasoning_tokens for call in reader.calls() if not call.kind} == {60}
     assert "By agent" in text and "decision 6 calls" in text
 
 
@@ -182,7 +183,7 @@ def test_a_day_s_budget_is_never_crossed_and_the_session_stays_due(
     # What the run had paid before counts, and is not paid again.
     paid = done.json["model"]
     assert len(service.requests) == paid["calls"] == 5
-    assert Decimal(paid["cost"]) == 5 * Decimal("20.01208")
+    assert Decimal(paid["cost"]) == 5 * Decimal("20.01208") + paid["preflight_calls"] * Decimal("0.00220")
 
 
 def test_tokens_without_a_price_have_a_budget_of_their_own(desk: Desk, service: Counting, run: Run) -> None:

@@ -20,7 +20,7 @@ from engine.app import desk_watch
 from engine.config import load_config
 from engine.journal.reader import JournalReader
 from engine.messages.events import Event, Noticed, RunFinished
-from tests.servers.fake_llm_server import Fail, FakeLLMServer, Hang, Reset, Say, Turn, fake_llm_server
+from tests.servers.fake_llm_server import Fail, FakeLLMServer, Hang, Reset, Say, Turn, fake_llm_server, is_preflight
 from tests.tui.commands.conftest import Run
 
 SYMBOLS = ("ORVL", "BXWD")
@@ -30,10 +30,15 @@ BACKTEST = ("backtest", "--symbols", ",".join(SYMBOLS), "--from", "2025-03-11", 
 DAY = ("--daily", "--session", "2025-03-11", "--json")
 
 
+def shows_picture(body: dict[str, Any]) -> bool:
+    return "image" in json.dumps(body["messages"])
+
+
 class Service(FakeLLMServer):
     """Answers every question; `trouble` may reply to one in place of that, given the question's number from 1."""
 
     trouble: Callable[[int], Turn | None] = staticmethod(lambda number: None)
+    sees = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -44,6 +49,8 @@ class Service(FakeLLMServer):
             self.requests.append(body)
             self.times.append(time.monotonic())
             number = len(self.requests)
+        if not self.sees and shows_picture(body):
+            return Fail(400, "image input is not supported")
         return self.trouble(number) or Say(text=json.dumps(_answer(body)))
 
 
@@ -74,6 +81,8 @@ ANSWERS: dict[str, dict[str, Any]] = {
 def _answer(body: dict[str, Any]) -> dict[str, Any]:
     """A good answer to a request of either vendor."""
     schema = json.dumps(body.get("response_format") or body.get("output_config"))
+    if is_preflight(body):
+        return {"word": "ready"}
     answer = next(answer for field, answer in ANSWERS.items() if f'"{field}"' in schema)
     if "recommendation" not in answer:
         return answer
@@ -175,6 +184,67 @@ def test_a_backtest_without_its_model_stops_and_goes_on_when_it_is_called_again(
     assert len(service.requests) - asked == done.json["model"]["calls"] - done.json["model"]["cached_calls"]
 
 
+@pytest.mark.parametrize("day", [DAY, BACKTEST], ids=["daily", "backtest"])
+@pytest.mark.parametrize(("status", "code"), [(404, 78), (403, 77), (529, 75)])
+def test_a_model_that_is_not_there_is_found_before_the_first_question(
+    service: Service, run: Run, day: tuple[str, ...], status: int, code: int
+) -> None:
+    service.plays_preflight, service.trouble = True, lambda number: Fail(status, "no such model: m1")
+    failed = run(*day)
+    assert (failed.code, failed.out) == (code, "")
+    assert all(map(is_preflight, service.requests))
+    assert len(service.requests) == (5 if code == 75 else 1)
+    service.trouble = lambda number: None
+    service.requests.clear()
+    used = run(*day).json["model"]
+    # News and chart share their settings, the chart has a picture, and the decision settings of its own.
+    assert used["preflight_calls"] == sum(map(is_preflight, service.requests)) == 3
+    assert len(service.requests) == 3 + used["calls"]
+
+
+def test_what_the_preflight_answers_is_kept_and_nobody_is_asked_where_nothing_is_due(
+    service: Service, run: Run
+) -> None:
+    service.plays_preflight, service.trouble = True, lambda number: Say(text="prose") if number <= 3 else None
+    done = run(*DAY)
+    assert done.code == 0
+    assert [is_preflight(body) for body in service.requests[:4]] == [True, True, True, False]
+    asked = len(service.requests)
+    with JournalReader(places.desk_journal("demo")) as reader:
+        rows = reader.unanswered(run=done.json["run"])
+        assert [(row.call.kind, row.call.detail) for row in rows] == [("preflight", "malformed")] * 3
+        tokens = sum(a.result.usage.input_tokens for made in reader.decisions() for a in reader.answers(made.key))
+    assert done.json["model"]["input_tokens"] == tokens + sum(row.call.input_tokens for row in rows) > tokens
+    assert "preflight for news" in run("why", rows[0].key.symbol, "2025-03-11").out
+    assert run(*DAY).json["outcome"] == "nothing to do"
+    assert len(service.requests) == asked
+    assert run("--daily", "--session", "2025-03-12", "--json").json["model"]["preflight_calls"] == 0
+    assert run(*BACKTEST).json["model"]["preflight_calls"] == 0
+
+
+def test_a_setting_of_the_users_own_that_a_model_refuses_is_found_in_the_preflight(service: Service, run: Run) -> None:
+    with places.config_file().open("a") as file:
+        file.write("[models.agents.decision]\ntemperature = 0.5\n")
+    refusal = Fail(400, "temperature is not supported", param="temperature")
+    service.plays_preflight = True
+    service.trouble = lambda number: refusal if "temperature" in service.requests[number - 1] else None
+    failed = run(*DAY)
+    assert failed.code == 78
+    assert "takes no temperature (0.5 is set)" in failed.err
+    assert all(map(is_preflight, service.requests))
+
+
+def test_a_picture_that_a_model_refuses_in_the_preflight_is_figures_from_the_first_question_on(
+    service: Service, run: Run
+) -> None:
+    service.plays_preflight = True
+    service.sees = False
+    done = run(*DAY)
+    assert done.code == 0
+    pictures = [is_preflight(body) for body in service.requests if shows_picture(body)]
+    assert pictures == [True]
+
+
 TROUBLE = (Fail(500, "boom"), Reset(), Say(text="{}", ending="missing"), Fail(529, "overloaded"))
 
 
@@ -196,7 +266,9 @@ def test_calls_that_failed_are_rows_that_why_shows_and_cut_streams_are_counted_a
     done = run(*DAY)
     assert done.code == 0
     with JournalReader(places.desk_journal("demo")) as reader:
-        rows = reader.unanswered(run=done.json["run"])
+        preflight, rows = [], []
+        for row in reader.unanswered(run=done.json["run"]):
+            (preflight if row.call.kind == "preflight" else rows).append(row)
         assert {(row.call.kind, row.call.detail) for row in rows if not row.call.estimated} == {
             ("unavailable", "boom (HTTP 500)")
         }
@@ -208,7 +280,8 @@ def test_calls_that_failed_are_rows_that_why_shows_and_cut_streams_are_counted_a
     used = done.json["model"]
     assert (used["failed_calls"], used["estimated_calls"]) == (2, 1)
     assert used["calls"] == len(answers) and used["cost"] is None and None in costs
-    assert used["input_tokens"] == sum(a.result.usage.input_tokens for a in answers) + estimated.call.input_tokens
+    counted = [answer.result.usage for answer in answers] + [row.call for row in (*preflight, estimated)]
+    assert used["input_tokens"] == sum(one.input_tokens for one in counted)
     shown = run("why", estimated.key.symbol, "2025-03-11")
     assert f"{estimated.agent}: {estimated.call.model}, call {estimated.call.attempt} failed" in shown.out
     (trail,) = run("why", estimated.key.symbol, "2025-03-11", "--json").json["decisions"]
