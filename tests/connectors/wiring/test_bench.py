@@ -362,6 +362,22 @@ def test_experts_notes_are_heard_in_a_bench(folder: Path, tmp_path: Path, asked:
     assert heard == {view.session for view in views if view.session > date(2023, 7, 10)}
 
 
+def test_finmem_knows_its_asset_in_every_bench_and_risks_more_while_the_price_rises(
+    folder: Path, asked: list[ModelRequest]
+) -> None:
+    for bench, symbol, known in (("investorbench", "TSLA", "electric cars"), ("finagent", "AMZN", "cloud business")):
+        asked.clear()
+        run(bench, folder, symbols=(symbol,))
+        told = [request for request in asked if request.purpose == "immediate-reflection"]
+        assert told
+        for request in told:
+            text = request.system + "\n".join(message.text for message in request.messages)
+            assert known in text.partition("Profile of the asset:")[2]
+            risk = "risk-seeking" if (request.view.facts.momentum or 0) > 0 else "risk-averse"
+            assert risk in request.system, request.session
+        assert {"risk-seeking", "risk-averse"} <= {r.view.facts.risk.split()[3] for r in told}
+
+
 def test_a_kept_run_has_a_journal_and_comes_to_the_same(folder: Path, paperdesk_home: Path) -> None:
     plain, kept = run("finagent", folder), run("finagent", folder, keep=True)
     assert kept.cells == plain.cells
