@@ -128,6 +128,52 @@ def demo_market_drawn_once() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def new_journals_made_at_once() -> Iterator[None]:
+    """A new journal gets the tables that all migrations leave, in a quarter of the time; an older one is migrated."""
+    from sqlite_utils import Database
+
+    from engine.journal import store
+    from engine.journal.migrations import migrate
+
+    whole = Database(memory=True)
+    migrate(whole)
+    own = "sql NOT NULL AND name NOT LIKE 'sqlite_%'"
+    statements = [sql for (sql,) in whole.execute(f"SELECT sql FROM sqlite_master WHERE {own} ORDER BY rowid")]
+    marks = [
+        f"PRAGMA {name} = {whole.execute(f'PRAGMA {name}').fetchone()[0]}"
+        for name in ("application_id", "user_version")
+    ]
+    whole.close()
+
+    def made(db: Database) -> None:
+        if db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+            migrate(db)
+            return
+        for statement in (*statements, *marks):
+            db.execute(statement)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(store, "migrate", made)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_waiting_for_a_broker() -> Iterator[None]:
+    """Retries, requests for data and a second look at an account follow one another at once."""
+    from connectors.alpaca.broker import AlpacaBroker
+    from connectors.alpaca.market_data import AlpacaData
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("engine.account.reconciliation.PAUSES", (0.0, 0.0))
+        patch.setattr("connectors.alpaca.market_data.SECONDS_BETWEEN", 0.0)
+        for asked in (AlpacaBroker, AlpacaData):
+            defaults = asked.__init__.__kwdefaults__
+            assert defaults is not None
+            patch.setitem(defaults, "first_pause", 0.001)
+        yield
+
+
 @pytest.fixture(scope="session")
 def demo_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[date], Path]:
     """Data folders of the demo market through a day, each written once: for reading alone."""

@@ -338,7 +338,9 @@ def _anthropic_events(turn: Turn) -> list[bytes]:
 
 
 def _pieces(text: str) -> list[str]:
-    return [text[start : start + 7] for start in range(0, len(text), 7)]
+    """A text in parts of seven characters; a very long one in at most five hundred parts."""
+    length = max(7, -(-len(text) // 500))
+    return [text[start : start + length] for start in range(0, len(text), length)]
 
 
 def _sse(data: dict[str, Any], event: str | None = None) -> bytes:

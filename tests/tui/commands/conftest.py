@@ -15,7 +15,6 @@ from typing import Any
 import httpx
 import pytest
 
-from connectors.alpaca.broker import AlpacaBroker
 from connectors.sandbox import SandboxServer, SandboxSettings
 from connectors.wiring.sandbox import build_sandbox
 from connectors.wiring.services import services
@@ -143,12 +142,8 @@ def open_broker(
 ) -> Iterator[OpenBroker]:
     """Opens a local broker over the demo market through a day, and configures a desk `paper` that trades there.
 
-    `more` follows in the configuration, whose last table is [broker]; other settings are those of SandboxSettings. What
-    waits for a broker to think again does not: pauses between retries and before a difference is believed are none.
+    `more` follows in the configuration, whose last table is [broker]; other settings are those of SandboxSettings.
     """
-    monkeypatch.setattr("engine.account.reconciliation.PAUSES", (0.0, 0.0))
-    assert AlpacaBroker.__init__.__kwdefaults__ is not None
-    monkeypatch.setitem(AlpacaBroker.__init__.__kwdefaults__, "first_pause", 0.01)
     with ExitStack() as stack:
 
         def opened(
