@@ -13,6 +13,7 @@ from connectors.demo.price_path import PricePath
 from connectors.files.prices import BarRow, actions_text, prices_text
 from connectors.files.rows import write_text
 from connectors.files.texts import filing_line, news_line
+from engine.domain.macro import MacroSeries
 from engine.domain.market import FilingBatch, NewsBatch, PriceHistory, Symbol
 from engine.market.trading_hours import calendar_for
 from engine.ports import BarSource, FilingSource, NewsSource
@@ -36,6 +37,13 @@ class DrawnOnce(DemoMarket):
             _DRAWN[key] = await super().filings(symbol)
         batch: FilingBatch = _DRAWN[key]
         return batch
+
+    async def series(self, name: str) -> MacroSeries:
+        key = ("series", self._seed, self._through, name)
+        if key not in _DRAWN:
+            _DRAWN[key] = await super().series(name)
+        series: MacroSeries = _DRAWN[key]
+        return series
 
     def _draw(self, listing: Listing) -> PricePath:
         key = ("path", self._seed, self._through, listing.symbol)

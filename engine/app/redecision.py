@@ -172,7 +172,7 @@ def _look(services: Services, run: RunEntry, key: DecisionKey, preset: Preset, c
     return spec_look(LookKind.REDECISION, spec, services.clock.now())
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)  # asyncio.run formats what it returns, a whole market here
 class _Again:
     """The result of deciding a recorded turn, or a symbol of it, again."""
 

@@ -38,7 +38,7 @@ from engine.ports import BarSource, Calendar, FilingSource, NewsSource
 T = TypeVar("T", NewsItem, Filing)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)  # asyncio.run formats what it returns: every bar
 class Market:
     """All data of a run.
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import date
 from fractions import Fraction
+from itertools import pairwise
 
 from engine.domain.execution import PriceBasis
 from engine.domain.market import NANO, UNKNOWN, ActionKind, CorporateAction, PriceHistory
@@ -78,17 +79,21 @@ def adjusted_by_actions(
 def on_first_basis(history: PriceHistory, actions: Iterable[CorporateAction] | None) -> PriceHistory:
     """Prices as traded with those from each split on multiplied by its ratio: one scale throughout, on which a later
     split changes no earlier figure. Rules read this; nobody trades at it."""
-    factors = [Fraction(1)] * len(history)
+    splits: dict[int, Fraction] = {}
     for action in actions or ():
         start = bisect_left(history.sessions, action.ex_date.toordinal())
         if action.kind is ActionKind.SPLIT and 0 < start < len(history):
-            factors[start:] = [factor * Fraction(action.value) for factor in factors[start:]]
-    if not len(history) or factors[-1] == factors[0]:
+            splits[start] = splits.get(start, Fraction(1)) * Fraction(action.value)
+    if not splits:
         return history
-
+    factor, above, below = Fraction(1), list[int](), list[int]()
+    for start, stop in pairwise((0, *sorted(splits), len(history))):
+        factor *= splits.get(start, 1)
+        above.extend([factor.numerator] * (stop - start))
+        below.extend([factor.denominator] * (stop - start))
     return replace(
-        history.repriced(lambda price, row: _rounded(price * factors[row].numerator, factors[row].denominator)),
-        volume=array("d", (v / float(f) for v, f in zip(history.volume, factors, strict=True))),
+        history.repriced(lambda price, row: _rounded(price * above[row], below[row])),
+        volume=array("d", (v / (a / b) for v, a, b in zip(history.volume, above, below, strict=True))),
     )
 
 
