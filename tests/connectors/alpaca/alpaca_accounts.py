@@ -36,7 +36,7 @@ QUESTIONS: Mapping[str, Question] = {
 @asynccontextmanager
 async def paper(url: str, key: str = KEY, secret: str = SECRET, **options: Any) -> AsyncIterator[AlpacaBroker]:
     """An adapter that does not wait long."""
-    timeout = options.pop("timeout", 10.0)
+    timeout = options.pop("timeout", 60.0)
     settings = AlpacaSettings(key=key, secret=secret, trading_url=url, data_url=url, timeout=timeout)
     broker = AlpacaBroker(settings, **{"attempts": 2, "first_pause": 0.01} | options)
     yield broker

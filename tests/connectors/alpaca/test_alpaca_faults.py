@@ -63,6 +63,12 @@ def posts(server: SandboxServer) -> dict[str, int]:
     return found
 
 
+async def arrived(server: SandboxServer, method: str) -> None:
+    """Waits until a request was read: one that was given up early may still be on its way."""
+    while not any(line.startswith(method) for line in server.state()["requests"]):
+        await asyncio.sleep(0.01)
+
+
 def taken(server: SandboxServer) -> list[str]:
     return [one["client_order_id"] for one in server.state()["orders"]]
 
@@ -178,7 +184,8 @@ async def test_an_order_is_sent_once_whatever_comes_back(broker: SandboxServer, 
     seconds = 60 if kind == "hang" else 0
     broker.fault(kind, method="POST", count=0, after=after, seconds=seconds)
 
-    found = await on(broker, lambda account: account.place(a_buy()), timeout=0.5 if kind == "hang" else 10, attempts=5)
+    found = await on(broker, lambda account: account.place(a_buy()), timeout=0.5 if kind == "hang" else 60, attempts=5)
+    await arrived(broker, "POST")
 
     assert isinstance(found, TryAgainLater) and "desk-1: outcome not known" in str(found) and found.exit_code == 75
     assert posts(broker) == {"desk-1": 1}
@@ -204,7 +211,8 @@ async def test_canceling_is_tried_once_and_looked_up(broker: SandboxServer, kind
     await on(broker, lambda account: account.place(a_buy()))
     broker.fault(kind, method="DELETE", count=0, after=after, seconds=60 if kind == "hang" else 0)
 
-    found = await on(broker, lambda account: account.cancel("desk-1"), timeout=0.5 if kind == "hang" else 10)
+    found = await on(broker, lambda account: account.cancel("desk-1"), timeout=0.5 if kind == "hang" else 60)
+    await arrived(broker, "DELETE")
 
     assert isinstance(found, TryAgainLater) and "canceling" in str(found)
     assert sum(n for line, n in broker.state()["requests"].items() if line.startswith("DELETE")) == 1

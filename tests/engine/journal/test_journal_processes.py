@@ -77,13 +77,13 @@ def start(code: str, path: Path, mode: str) -> subprocess.Popen[str]:
 def test_a_reader_follows_a_writer_in_another_process(path: Path, mode: str, now: datetime) -> None:
     JournalWriter(path).close()
     seen: list[tuple[int, Event]] = []
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     with start(WRITES_EVENTS, path, mode) as writer, JournalReader(path) as reader:
         while not seen or not isinstance(seen[-1][1], RunFinished):
             assert time.monotonic() < deadline, f"the writer came no further than {len(seen)} events"
             seen += reader.events_after(seen[-1][0] if seen else 0, limit=40)
             time.sleep(0.005)
-        writer.communicate(timeout=30)
+        writer.communicate(timeout=60)
     assert writer.returncode == 0
     assert [event.text for _, event in seen[:-1] if isinstance(event, Noticed)] == [str(n) for n in range(300)]
 
@@ -93,7 +93,7 @@ def test_a_command_reaches_a_journal_that_is_being_written(path: Path, now: date
     with start(WRITES_EVENTS, path, "at once") as writer, JournalWriter(path) as ours:
         assert writer.stdout is not None
         numbers = [ours.command(PauseCycle(), now) for _ in iter(writer.stdout.readline, "")]
-        assert writer.wait(30) == 0
+        assert writer.wait(60) == 0
     with JournalReader(path) as reader:
         assert numbers == [seq for seq, _, _ in waiting_commands(path)]
         assert len(numbers) == 6
@@ -111,7 +111,7 @@ def test_a_killed_writer_leaves_a_sound_journal(path: Path, mode: str) -> None:
                 writer.kill()
                 break
         printed += [line.strip() for line in writer.stdout if line.endswith("\n")]
-        writer.wait(30)
+        writer.wait(60)
     assert writer.returncode != 0
     assert quick_check(path) == ()
     with JournalReader(path) as reader:

@@ -227,16 +227,17 @@ def test_killed_with_a_memory_it_remembers_what_it_would_have_remembered(
         shutil.copytree(fresh, home)
     undisturbed = homes.pop("undisturbed")
     assert _finish(undisturbed, SESSIONS[1]) == 0
-    lived, remembered = _lived(undisturbed / "data" / "desks" / "demo.db"), _remembered(undisturbed)
+    whole = undisturbed / "data" / "desks" / "demo.db"
+    lived, remembered = _lived(whole), _remembered(undisturbed)
     draw = random.Random(20250312)
     killed = 0
     for home in homes.values():
         journal = home / "data" / "desks" / "demo.db"
         before = _written(journal)
         one = process(home, "--daily", "--session", str(SESSIONS[1]))
-        while one.poll() is None and _written(journal) == before:
+        target = draw.randrange(before + 1, _written(whole))
+        while one.poll() is None and _written(journal) < target:
             time.sleep(0.001)
-        time.sleep(draw.uniform(0, 0.3))  # from the first row to the last it takes about so long
         one.send_signal(signal.SIGKILL)
         one.communicate(timeout=60)
         killed += one.returncode == -signal.SIGKILL
