@@ -7,6 +7,7 @@ pickled: a bench plays its runs in processes of their own.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass
@@ -47,15 +48,36 @@ class Spent:
         return Spent(self.usd - other.usd, self.tokens - other.tokens)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class SpendingLimit:
-    """Limit of the use of a desk's models in a day, with the use before (`spent`)."""
+    """Limit of the use of a desk's models in a day, shared by all models and embedders of a run, from any thread.
+    `spent` is what is used, `reserved` the worst case of the calls in flight."""
 
     budget: BudgetConfig
     spent: Spent
+    reserved: Spent = Spent()
+    in_flight: int = 0
 
-    def trouble(self, taken: Spent, more: Spent) -> BudgetReached | None:
-        """The error where a call that may take `more` does not fit beside what is taken; None where it does."""
+    def __post_init__(self) -> None:
+        self._lock = threading.Lock()
+
+    def reserve(self, worst: Spent) -> BudgetReached | None:
+        """Reserve the worst case of a call; the error where it does not fit beside what is spent and in flight."""
+        with self._lock:
+            trouble = self._trouble(self.spent + self.reserved, worst)
+            if trouble is None:
+                self.reserved += worst
+                self.in_flight += 1
+            return trouble
+
+    def settle(self, worst: Spent, used: Spent) -> None:
+        """Put what a call has used in the place of its worst case."""
+        with self._lock:
+            self.reserved -= worst
+            self.spent += used
+            self.in_flight -= 1
+
+    def _trouble(self, taken: Spent, more: Spent) -> BudgetReached | None:
         usd, tokens = self.budget.usd_per_day, self.budget.tokens_per_day
         later = "; nothing is decided without it: raise the limit, or run again tomorrow (UTC)"
         if more.usd and taken.usd + more.usd > usd:
@@ -65,6 +87,16 @@ class SpendingLimit:
             said = f"{taken.tokens:,} are used today, and the next call may take up to {more.tokens:,}"
             return BudgetReached(f"budget.tokens_per_day of {tokens:,} is reached: {said}{later}")
         return None
+
+
+class OpenEmbedder(Protocol):
+    """Opener of embedders."""
+
+    def __call__(
+        self, spec: str | None, on_use: OnUse, *, limit: SpendingLimit | None = None
+    ) -> AbstractContextManager[Embedder]:
+        """The embedder of a spec (None: the configured one) until the block ends. `on_use` hears of every call of a
+        remote one; a call that does not fit into `limit` raises BudgetReached."""
 
 
 class OpenModels(Protocol):
@@ -195,7 +227,7 @@ class Services:
     broker: the account at a broker; None on the simulated market.
     fetch: services that data is fetched from.
     import_file: brings a file of a kind of data into a data folder, for a symbol.
-    open_embedder: the embedder of a spec (None: the configured one) until the block ends.
+    open_embedder: opens embedders.
     open_notifiers: receivers of notifications about runs.
     open_painter: painter of charts.
     key_variables: environment variables of every service's keys, sorted.
@@ -215,7 +247,7 @@ class Services:
     broker: BrokerService | None
     fetch: FetchService
     import_file: Callable[[str, Path, Path, Symbol], Imported]
-    open_embedder: Callable[[str | None, OnUse], AbstractContextManager[Embedder]]
+    open_embedder: OpenEmbedder
     open_notifiers: Callable[[], Sequence[ports.Notifier]]
     open_painter: Callable[[], ports.ChartPainter]
     key_variables: Callable[[], Sequence[str]]

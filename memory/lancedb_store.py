@@ -185,13 +185,14 @@ class LanceStore:
     def _open(self, writing: bool) -> None:
         import lancedb
 
+        dimension = self._embedder.dimension  # it may ask a service, whose errors are none of the store's
         with self._guarded("opened"):
             self._database = lancedb.connect(self._folder, read_consistency_interval=timedelta(0))
             self._records_table = self._table(RECORDS)
             self._touches_table = self._table(TOUCHES)
             if writing and self._records_table is None:
                 self._records_table = self._database.create_table(
-                    RECORDS, schema=arrow_rows.record_schema(self._embedder.id, self._embedder.dimension)
+                    RECORDS, schema=arrow_rows.record_schema(self._embedder.id, dimension)
                 )
             if writing and self._touches_table is None:
                 self._touches_table = self._database.create_table(TOUCHES, schema=arrow_rows.touch_schema())

@@ -18,21 +18,19 @@ if TYPE_CHECKING:
 def agreed(
     services: Services, jobs: Sequence[Job], yes: bool, report: Callable[[str], None] = lambda text: None
 ) -> bool:
-    """True to go on: print the forecast of runs, and ask where it is above `budget.ask_above` and not answered by
-    `yes`. Raises UsageError where nobody can be asked."""
-    from engine.app.bench.forecast import forecast, is_free
+    """True to go on: print the forecast of runs, and ask where it is more than `budget` allows without a question and
+    not answered by `yes`. Raises UsageError where nobody can be asked."""
+    from engine.app.bench.forecast import paid_forecast
 
-    if all(is_free(services, job) for job in jobs):
+    found = paid_forecast(services, jobs, report)
+    if found is None:
         return True
-    found, limit = forecast(services, jobs, report), services.config.budget.ask_above
     for line in found.lines():
         click.echo(f"{wiped()}{line}", err=True)
-    if yes or found.known_cost <= limit:
-        return True
-    if not _at_a_terminal():
-        cost = f"${found.known_cost:,.2f}"
-        raise UsageError(f"the forecast of about {cost} is above budget.ask_above (${limit:,.2f}): --yes runs it")
-    return click.confirm("Run it?", err=True)
+    reason = "" if yes else found.too_much(services.config.budget)
+    if reason and not _at_a_terminal():
+        raise UsageError(f"{reason}: --yes runs it")
+    return not reason or click.confirm("Run it?", err=True)
 
 
 def _at_a_terminal() -> bool:

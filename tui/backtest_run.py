@@ -1,10 +1,11 @@
 """A backtest in a process of its own, and its state for the screen: a value that each message of the process changes.
 
 The process is started by spawn, read through a pipe, and stopped by a message or, late, by force. It sends plain
-values: events as `engine.messages.events.to_plain` makes them, and three messages of this module's own:
+values: events as `engine.messages.events.to_plain` makes them, and four messages of this module's own:
 `{"type": "baseline", "name": NAME, "equity": [[ISO session, value], ...]}` for a curve to compare with,
-`{"type": "result", "document": DOCUMENT}` with the JSON of `paperdesk backtest --json`, and
-`{"type": "error", "text": TEXT}`. The app sends one message, `stop`.
+`{"type": "result", "document": DOCUMENT}` with the JSON of `paperdesk backtest --json`,
+`{"type": "question", "text": TEXT}` before a run whose models may cost much, and `{"type": "error", "text": TEXT}`. The
+app sends `stop`, or `go on` after a question.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ Target = Callable[[RunSpec, Connection], None]
 """Runs a backtest and sends what happens through the connection; stops soon after `stop` can be received, or the
 connection is closed. A function of a module, so that another process can import it."""
 
-STOP = "stop"
+STOP, GO_ON = "stop", "go on"
 GRACE = 3.0
 """Seconds between the request to stop and the use of force."""
 
@@ -56,6 +57,7 @@ class BacktestState:
     trades: number of trades.
     document: the JSON of `paperdesk backtest --json`; None before the end.
     error: one line.
+    question: before the run, which waits for the answer; empty where there is none.
     seconds: duration so far.
     """
 
@@ -74,6 +76,7 @@ class BacktestState:
     trades: int = 0
     document: Mapping[str, Any] | None = None
     error: str = ""
+    question: str = ""
     seconds: float = 0.0
 
     @property
@@ -142,6 +145,8 @@ def after_message(state: BacktestState, message: Mapping[str, Any]) -> BacktestS
             curve = tuple((date.fromisoformat(p["session"]), float(p["value"])) for p in document.get("equity", ()))
             status = DONE if state.status == RUNNING else state.status
             return replace(state, document=document, curve=curve or state.curve, status=status)
+        case "question":
+            return replace(state, question=message["text"])
         case "error":
             return replace(state, status=FAILED, error=one_line(message["text"]))
         case kind if kind in events.TYPES:
@@ -163,6 +168,14 @@ def stop_wanted(connection: Connection) -> Callable[[], bool]:
         return stopped
 
     return wanted
+
+
+def goes_on(connection: Connection) -> bool:
+    """For the process: wait for the answer to its question; False where it is to stop, or the app is gone."""
+    try:
+        return bool(connection.recv() == GO_ON)
+    except (EOFError, OSError):
+        return False
 
 
 class BacktestProcess:
@@ -192,7 +205,13 @@ class BacktestProcess:
         with self._lock:
             if self._stopping is None:
                 self._stopping = time.monotonic()
-            self._send_stop()
+            self._send(STOP)
+
+    def go_on(self) -> None:
+        """Answer the question of the process with yes."""
+        with self._lock:
+            self.state = replace(self.state, question="")
+            self._send(GO_ON)
 
     def kill(self) -> None:
         """End the process now: for quitting."""
@@ -211,10 +230,10 @@ class BacktestProcess:
         self._thread.join(seconds)
         return not self._thread.is_alive()
 
-    def _send_stop(self) -> None:
+    def _send(self, word: str) -> None:
         if self._pipe is not None:
             try:
-                self._pipe.send(STOP)
+                self._pipe.send(word)
             except (OSError, ValueError):  # it has ended by itself
                 self._pipe = None
 
@@ -235,7 +254,7 @@ class BacktestProcess:
         with self._lock:
             self._process, self._pipe = process, ours
             if self._stopping is not None:
-                self._send_stop()
+                self._send(STOP)
         self._receive(ours, process)
         process.join(GRACE)
         if self.state.status == RUNNING and self._stopping is not None:

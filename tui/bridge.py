@@ -178,6 +178,10 @@ class Bridge:
         self._backtests[spec.run].start()
         return ""
 
+    def go_on(self, run: str) -> None:
+        """Answer the question of a backtest with yes."""
+        self._backtests[run].go_on()
+
     def dismiss(self) -> None:
         """Hide the trouble, which has been read."""
         self._dismissed = self._trouble or self._desk.error

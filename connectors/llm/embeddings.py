@@ -15,6 +15,7 @@ from engine.domain.model_call import FailureKind, Usage
 from engine.domain.model_price import PriceTable
 from engine.domain.run import ModelUse
 from engine.errors import NetworkError, PaperdeskError, TryAgainLater
+from engine.services import SpendingLimit, Spent
 from memory.errors import EmbedderUnavailable
 
 if TYPE_CHECKING:
@@ -56,10 +57,12 @@ class OpenAIEmbedder:
         timeout: float = 60.0,
         prices: PriceTable | None = None,
         on_use: Callable[[ModelUse], None] = lambda use: None,
+        limit: SpendingLimit | None = None,
     ) -> None:
         """Check the endpoint. Raises CredentialsRefused without a key and ConfigError for an invalid base URL.
 
-        `timeout` is a call's, in seconds; `on_use` gets the use of every answered call, on the embedder's own loop.
+        `timeout` is a call's, in seconds; `on_use` gets the use of every answered call, on the embedder's own loop. A
+        call that does not fit into `limit` raises BudgetReached.
         """
         self.id = f"{endpoint.provider}:{model}"
         endpoint.check(self.id)
@@ -70,6 +73,7 @@ class OpenAIEmbedder:
         self._dimension = _DIMENSIONS.get(model) if endpoint.provider == _VENDOR else None
         self._price = prices.find(endpoint.provider, model) if prices is not None else None
         self._on_use = on_use
+        self._limit = limit
         self._client: AsyncOpenAI | None = None
         self._opening = threading.Lock()
         self._loop = asyncio.new_event_loop()
@@ -126,7 +130,7 @@ class OpenAIEmbedder:
     async def _embed_some(self, texts: Sequence[str]) -> dict[str, bytes]:
         async with self._endpoint.limiter.slot(sum(map(len, texts)) // 4):
             try:
-                reply = await self._endpoint.gate.call(partial(self._call, texts), self._timeout)
+                reply = await self._endpoint.gate.call(partial(self._capped, texts), self._timeout)
             except CallFailed as error:
                 failure = error.failure
                 message = f"embedder {self.id}: {failure.kind.value}: {failure.detail}"
@@ -137,7 +141,31 @@ class OpenAIEmbedder:
         self._store.store(self.id, reply)
         return reply
 
-    async def _call(self, texts: Sequence[str], timeout: float) -> dict[str, bytes]:
+    async def _capped(self, texts: Sequence[str], timeout: float) -> dict[str, bytes]:
+        """Call within the limit. Whoever waits for vectors holds up the run: a call that does not fit beside those in
+        flight is not made later either."""
+        if self._limit is None:
+            return await self._call(texts, timeout)
+        worst = self._spent(sum(len(text.encode(errors="replace")) for text in texts))
+        if trouble := self._limit.reserve(worst):
+            raise trouble
+        used = worst  # a call whose end nobody saw may have cost all of it
+
+        def spend(spent: Spent) -> None:
+            nonlocal used
+            used = spent
+
+        try:
+            return await self._call(texts, timeout, spend)
+        finally:
+            self._limit.settle(worst, used)
+
+    def _spent(self, tokens: int) -> Spent:
+        return Spent(tokens=tokens) if self._price is None else Spent(usd=self._price.cost(Usage(tokens)))
+
+    async def _call(
+        self, texts: Sequence[str], timeout: float, spend: Callable[[Spent], None] = lambda spent: None
+    ) -> dict[str, bytes]:
         with self._endpoint.errors(f"embedder {self.id}", self._timeout):
             client = await asyncio.to_thread(self._opened)
             async with asyncio.timeout(timeout):
@@ -145,14 +173,18 @@ class OpenAIEmbedder:
                 reply = await client.embeddings.create(
                     model=self._model, input=list(texts), encoding_format="float", timeout=timeout
                 )
-            self._on_use(self._use(reply))
+            use = self._use(reply)
+            self._on_use(use)
+            if use.input_tokens:
+                spend(self._spent(use.input_tokens))
             return self._checked(reply, texts)
 
     def _use(self, reply: Any) -> ModelUse:
         """Use of one call; its cost is None where the price or the count of tokens is unknown."""
         tokens = getattr(getattr(reply, "usage", None), "prompt_tokens", None)
         cost = None if self._price is None or tokens is None else self._price.cost(Usage(input_tokens=tokens))
-        return ModelUse(spec=self.id, calls=1, input_tokens=tokens or 0, cost=cost)
+        uncounted = int(tokens is None)
+        return ModelUse(spec=self.id, calls=1, input_tokens=tokens or 0, uncounted_calls=uncounted, cost=cost)
 
     def _checked(self, reply: Any, texts: Sequence[str]) -> dict[str, bytes]:
         import numpy as np

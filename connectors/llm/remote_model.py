@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import json
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -39,6 +40,11 @@ _CHARACTERS = 4
 """Characters of a token, about."""
 _LONGEST_ANSWER = 100_000
 """Characters that are read and stored of an answer: the longest of the schemas take about half of them."""
+
+_CHART_TOKENS = 3000
+"""The most that a chart costs a model that sees."""
+_OVERHEAD_TOKENS = 500
+"""Tokens of a request's frame: roles, names, format."""
 
 OnDelta = Callable[[str], None]
 Images = Mapping[ChartSpec, bytes]
@@ -239,8 +245,7 @@ class RemoteModel(ABC):
     async def _ask_whole(self, call: _Call, timeout: float) -> Reply:
         """Ask, and once more with a larger limit where the answer was cut."""
         request, reply = call.request, await self._ask(call, timeout)
-        limit = _LARGER * request.settings.max_output_tokens
-        larger = replace(request, settings=replace(request.settings, max_output_tokens=limit))
+        larger = _with_larger_limit(request)
         if reply.ending != "cut off" or self._limit(larger) == self._limit(request):
             return reply
         try:
@@ -323,12 +328,27 @@ class RemoteModel(ABC):
         wished, most = request.settings.max_output_tokens, self._endpoint.max_output_tokens
         return (wished if most is None else min(wished, most)) + self._endpoint.thinking_tokens
 
+    def most_used(self, request: ModelRequest) -> Usage:
+        """The most tokens that a question can take: a token is at least one byte of text, every answer is as long as
+        the limits of its calls allow, thinking included."""
+        texts = [request.system, *(message.text for message in request.messages), json.dumps(request.schema) * 2]
+        charts = sum(len(message.charts) for message in request.messages)
+        asked = sum(len(text.encode(errors="replace")) for text in texts) + charts * _CHART_TOKENS + _OVERHEAD_TOKENS
+        limits = {self._limit(request), self._limit(_with_larger_limit(request))}
+        return Usage(len(limits) * asked, 0, sum(limits))
+
     def _refuse_or_drop_temperature(self, request: ModelRequest, notes: list[str]) -> None:
         """Drop the temperature with a note, or raise ConfigError where the user insists on it."""
         value = request.settings.temperature
         if request.settings.insist:
             raise ConfigError(f"{self.spec} takes no temperature ({value:g} is set); remove it or name another model")
         notes.append(f"temperature {value:g} not sent: {self.model} takes none")
+
+
+def _with_larger_limit(request: ModelRequest) -> ModelRequest:
+    """The question as it is asked once more where its answer was cut at the limit."""
+    limit = _LARGER * request.settings.max_output_tokens
+    return replace(request, settings=replace(request.settings, max_output_tokens=limit))
 
 
 def _estimated_tokens(request: ModelRequest, images: Images) -> int:

@@ -81,11 +81,16 @@ class ConfiguredModels:
 
 @contextmanager
 def open_embedder(
-    config: Config, spec: str | None, on_use: Callable[[ModelUse], None], environ: Mapping[str, str] = os.environ
+    config: Config,
+    spec: str | None,
+    on_use: Callable[[ModelUse], None],
+    environ: Mapping[str, str] = os.environ,
+    *,
+    limit: SpendingLimit | None = None,
 ) -> Iterator[Embedder]:
     """The embedder of a spec (None: the one that [memory] names), with its connections and its file of vectors, until
-    the block ends; `on_use` gets the use of every call of a remote one. Raises ConfigError for a spec that means none,
-    CredentialsRefused for a missing key."""
+    the block ends; `on_use` gets the use of every call of a remote one, which stays within a limit. Raises ConfigError
+    for a spec that means none, CredentialsRefused for a missing key."""
     text = spec or config.memory.embedder
     if text == "hash-384":
         from memory.embedders import HashEmbedder
@@ -115,6 +120,6 @@ def open_embedder(
     endpoint, prices = endpoint_of(models, config, named, environ), models.prices()
     with (
         closing(EmbeddingStore(places.embeddings())) as store,
-        closing(OpenAIEmbedder(named.model, endpoint, store, prices=prices, on_use=on_use)) as made,
+        closing(OpenAIEmbedder(named.model, endpoint, store, prices=prices, on_use=on_use, limit=limit)) as made,
     ):
         yield made

@@ -202,7 +202,9 @@ async def play(run: AgentRun, journal: JournalWriter | None = None) -> Result:
     as well."""
     meter, spec = CostMeter(run.models.spec), run.spec
     async with aclosing(run.models):
-        with run_memory(run.services, run.preset, run.calendar, embedder=spec.embedder, on_use=meter.add) as memory:
+        with run_memory(
+            run.services, run.preset, run.calendar, embedder=spec.embedder, on_use=meter.add_vectors
+        ) as memory:
             context, trouble = run.context(memory, meter.count, journal, meter.unanswered), ""
             try:
                 result = await run_agents(context)

@@ -27,11 +27,11 @@ from engine.domain.execution import ExecutionRules
 from engine.domain.market import Symbol
 from engine.domain.model_call import UnansweredCall
 from engine.domain.portfolio import ZERO
-from engine.domain.run import RunKind, RunOutcome, RunSpec
+from engine.domain.run import ModelUse, RunKind, RunOutcome, RunSpec
 from engine.errors import DataError, DeskHalted, MissingData, PaperdeskError, gravest
 from engine.execution.frozen_symbols import FrozenSymbol, freeze, frozen_before, frozen_error, late_actions, reasons
 from engine.execution.venue import Venue
-from engine.journal.entries import RunEntry
+from engine.journal.entries import CallCost, RunEntry
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
 from engine.lab.window import unread_series
@@ -43,7 +43,7 @@ from engine.reports.documents import row_json
 from engine.reports.documents.session import session_document
 from engine.services import SpendingLimit, Spent
 from engine.session.context import DeskRun, DeskRunResult, Quotes, run_id
-from engine.session.cost_meter import CostMeter
+from engine.session.cost_meter import VECTORS, CostMeter
 from engine.session.desk_run import run_daily, run_within
 from engine.session.recorder import DeskRecorder, answer_entry
 from engine.session.schedule import DAILY
@@ -102,6 +102,7 @@ async def run_desk(
         reader=reader,
         publish=publish,
         meter=CostMeter(models.spec),
+        limit=limit,
     )
     return await playing.play(through, quotes)
 
@@ -122,13 +123,16 @@ def _without(market: Market, frozen: Sequence[FrozenSymbol], context: DeskContex
 
 
 def _spent_today(context: DeskContext) -> Spent:
-    """Use of the desk's models since midnight UTC; recorded answers take nothing."""
+    """Use of the desk's models and embedders since midnight UTC; recorded answers take nothing."""
     reader = context.journal.reader
     midnight = context.clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
     calls = [] if reader is None else [call for call in reader.calls(since=midnight) if not call.cached]
+    runs = () if reader is None else [run for run in reader.runs() if run.ended and run.ended >= midnight]
+    vectors = [run.model.agents[VECTORS] for run in runs if run.model is not None and VECTORS in run.model.agents]
+    paid: list[CallCost | ModelUse] = [*calls, *vectors]
     return Spent(
-        sum((call.cost for call in calls if call.cost is not None), ZERO),
-        sum(call.input_tokens + call.output_tokens for call in calls if call.cost is None),
+        sum((one.cost for one in paid if one.cost is not None), ZERO),
+        sum(one.input_tokens + one.output_tokens for one in paid if one.cost is None),
     )
 
 
@@ -146,6 +150,7 @@ class _Run:
     journal, reader: the desk's journal, to write and to read.
     publish: hears every event.
     meter: counts calls and cost.
+    limit: of the desk's models today.
     """
 
     context: DeskContext
@@ -159,6 +164,7 @@ class _Run:
     reader: JournalReader
     publish: Publish
     meter: CostMeter
+    limit: SpendingLimit
 
     async def play(self, through: Through, quotes: Quotes | None) -> DeskRunResult:
         """Run the session, and write down how it ended."""
@@ -188,7 +194,7 @@ class _Run:
             through=through,
         )
         first_run = not reader.runs(RunKind.DAILY)
-        self.meter.goes_on(reader.calls(self.run))
+        self._count_earlier()
         for note in unread_series(preset, context.services.data, self.market) if first_run else ():
             self._notice("info", note)
         if remembers(preset):
@@ -197,7 +203,9 @@ class _Run:
         # A broker's fees are known once they are charged: the journal has them, no rate foretells them.
         costs = self._rules()[0].cost_rate if context.account is None else ZERO
         try:
-            with desk_memory(context.services, preset, context.calendar, warn, self.meter.add) as memory:
+            with desk_memory(
+                context.services, preset, context.calendar, warn, self.meter.add_vectors, limit=self.limit
+            ) as memory:
                 desk = DeskRun(
                     run=self.run,
                     desk=context.desk,
@@ -237,6 +245,13 @@ class _Run:
         """Write an event down and publish it."""
         self.journal.event(event)
         self.publish(event)
+
+    def _count_earlier(self) -> None:
+        """Count what the run had used before it was killed, or waited."""
+        self.meter.goes_on(self.reader.calls(self.run))
+        before = next((run.model for run in self.reader.runs() if run.id == self.run), None)
+        if before is not None and VECTORS in before.agents:
+            self.meter.add_vectors(before.agents[VECTORS])
 
     def _count(self, answer: AnswerRecord) -> None:
         if self.journal.answer(answer_entry(answer, self.run, self.number, self.context.clock.now())):
@@ -294,7 +309,7 @@ class _Run:
             extra["differences"] = [row_json.difference(one) for one in error.differences]
         if any(run.id == self.run and run.outcome is None for run in self.reader.runs()):
             now = self.context.clock.now()
-            self.journal.run_finished(self.run, outcome, now, detail=str(error), extra=extra)
+            self.journal.run_finished(self.run, outcome, now, detail=str(error), model=self.meter.use, extra=extra)
             self._record(RunFinished(self.run, now, outcome, None, str(error)))
 
     def _keep_report(self) -> None:

@@ -12,7 +12,7 @@ from engine.cycle.recall import TradingMemory
 from engine.errors import ConfigError, DataError, MissingData, TryAgainLater
 from engine.ports import Calendar
 from engine.preset import Preset
-from engine.services import OnUse, Services
+from engine.services import OnUse, Services, SpendingLimit
 from memory.errors import (
     EmbedderMismatch,
     EmbedderUnavailable,
@@ -51,11 +51,17 @@ def remembers(preset: Preset) -> bool:
 
 @contextmanager
 def desk_memory(
-    services: Services, preset: Preset, calendar: Calendar, notice: Callable[[str], None], on_use: OnUse
+    services: Services,
+    preset: Preset,
+    calendar: Calendar,
+    notice: Callable[[str], None],
+    on_use: OnUse,
+    *,
+    limit: SpendingLimit,
 ) -> Iterator[TradingMemory | None]:
     """A desk's memory on disk, held by this one writer until the block ends; None for a preset without one. Small files
     are put together at the end where that is due; `notice` hears why they could not be, `on_use` of every call of a
-    remote embedder. Raises as `memory_errors` says, within the block as well."""
+    remote embedder, which stays within `limit`. Raises as `memory_errors` says, within the block as well."""
     if not remembers(preset):
         yield None
         return
@@ -63,7 +69,7 @@ def desk_memory(
 
     place = places.desk_memory(services.desk)
     finish_replacing(place)
-    with memory_errors(), services.open_embedder(None, on_use) as embedder:
+    with memory_errors(), services.open_embedder(None, on_use, limit=limit) as embedder:
         store = LanceStore(place, embedder, writing=True)
         with LayeredMemory(store, embedder, preset.memory.constants) as memory:
             yield TradingMemory(memory, calendar)

@@ -194,7 +194,7 @@ class ModelUse:
         cost count.
     estimated_calls: those of them whose tokens and cost are an estimate: streams that were cut.
     cost: USD, None where a price or the tokens of a call that is not free are unknown.
-    agents: the use by each agent; vectors belong to none.
+    agents: the use by each agent, and by the embedder.
     """
 
     spec: str

@@ -19,6 +19,8 @@ COUNTS = (
     *("input_tokens", "output_tokens", "cached_input_tokens", "reasoning_tokens", "uncounted_calls"),
 )
 """The figures of ModelUse that add up, beside the cost."""
+VECTORS = "vectors"
+"""The name of an embedder's calls among the agents."""
 
 
 class CostMeter:
@@ -84,8 +86,12 @@ class CostMeter:
             )
             self.add(replace(use, agents={call.agent: use}))
 
+    def add_vectors(self, use: ModelUse) -> None:
+        """Add calls of an embedder, under a name of their own beside the agents'."""
+        self.add(replace(use, agents={VECTORS: use}))
+
     def add(self, use: ModelUse) -> None:
-        """Add what was paid, such as for vectors beside the agents' answers."""
+        """Add the use of models, agent by agent."""
         agents = dict(self.use.agents)
         for agent, part in use.agents.items():
             agents[agent] = _sum(agents[agent], part) if agent in agents else part

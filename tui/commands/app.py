@@ -65,10 +65,22 @@ def open_desk(invocation: Invocation) -> OpenDesk:
 def run_in_process(spec: RunSpec, connection: Connection, *, invocation: Invocation) -> None:
     """A backtest as a process that talks to the app (tui.backtest_run has the messages)."""
     from engine.app.backtest import run_backtest
+    from engine.app.bench.forecast import paid_forecast
+    from engine.app.bench.jobs import Job
+    from engine.app.run_spec import check_spec, settled
     from engine.messages.events import to_plain
     from engine.reports.documents.backtest import document
     from engine.reports.performance import BENCHMARK
-    from tui.backtest_run import stop_wanted
+    from tui.backtest_run import goes_on, stop_wanted
+
+    services = invocation.services()
+    check_spec(spec, services.clock.now())
+    found = paid_forecast(services, [Job(settled(services, spec), None, spec.run)])
+    reason = "" if found is None else found.too_much(services.config.budget)
+    if found is not None and reason:
+        connection.send({"type": "question", "text": "\n".join((*found.lines(), "", reason))})
+        if not goes_on(connection):
+            return
 
     def send(event: Event) -> None:
         if type(event).__name__ not in NOT_SENT:
@@ -79,5 +91,5 @@ def run_in_process(spec: RunSpec, connection: Connection, *, invocation: Invocat
             equity = [[point.session.isoformat(), str(point.value)] for point in result.test.equity]
             connection.send({"type": "baseline", "name": name, "equity": equity})
 
-    report = run_backtest(invocation.services(), spec, send, stop_wanted(connection), on_baseline=beside)
+    report = run_backtest(services, spec, send, stop_wanted(connection), on_baseline=beside)
     connection.send({"type": "result", "document": document(report)})

@@ -20,6 +20,7 @@ from tui.backtest_form import FIELDS, deciders, filled, values_of
 from tui.backtest_run import RUNNING, BacktestState
 from tui.bridge import Snapshot
 from tui.keys import BACKTEST, bindings
+from tui.screens.confirm import Confirmation, ConfirmScreen
 from tui.screens.frame import FramedScreen
 from tui.widgets.plot import CurvePlot, PlotData
 from tui.widgets.run_results import RunProgress, columns_of, figures_of, rows_of
@@ -46,6 +47,7 @@ class BacktestScreen(FramedScreen):
         self._drawn: tuple[object, ...] = ()
         self._drawn_at = 0.0
         self._proposed = False
+        self._asked: set[str] = set()
 
     def compose_body(self) -> ComposeResult:
         """Mount the form on the left; progress, curve and results on the right."""
@@ -92,6 +94,22 @@ class BacktestScreen(FramedScreen):
         self.query_one(RunProgress).show(run)
         self._show_results(runs)
         self._draw(runs, run)
+        for one in runs:
+            if one.question and one.spec.run not in self._asked:
+                self._asked.add(one.spec.run)
+                self._ask(one)
+
+    def _ask(self, run: BacktestState) -> None:
+        """Ask before a run whose models may cost much."""
+
+        def answered(key: str | None) -> None:
+            if key:
+                self.desk_app.bridge.go_on(run.spec.run)
+            else:
+                self.desk_app.bridge.send(StopBacktest(run.spec.run))
+
+        question = Confirmation(f"Run {run.name}?", run.question, (("y", "run"),))
+        self.app.push_screen(ConfirmScreen(question), answered)
 
     def _show_results(self, runs: Sequence[BacktestState]) -> None:
         table = self.query_one("#results", Table)

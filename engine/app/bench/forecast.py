@@ -10,18 +10,21 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import cast
+from functools import partial
+from typing import TYPE_CHECKING, cast
 
 from engine.app.backtest import AgentRun, Stop
 from engine.app.bench.jobs import Job, agents_of, job_market
-from engine.app.memory import run_memory
+from engine.app.memory import remembers, run_memory
 from engine.app.models import build_models, chosen_models
+from engine.config import BudgetConfig
 from engine.domain.model_call import ModelRequest, ModelResult, Usage
 from engine.domain.model_price import PriceTable
-from engine.domain.model_spec import ModelKind, ModelSpec, ReplayMode, parse_model_spec
-from engine.errors import MissingData, StaleData
+from engine.domain.model_spec import VENDORS, ModelKind, ModelSpec, ReplayMode, parse_model_spec
+from engine.errors import BudgetReached, MissingData, StaleData
 from engine.lab.backtest import run_agents, windows
 from engine.lab.window import desk_calendar_of
 from engine.market.as_of import Market
@@ -29,7 +32,11 @@ from engine.messages.events import SessionOpened
 from engine.offline.model import OfflineModel
 from engine.ports import LanguageModel
 from engine.preset import load_preset
-from engine.services import RecordedAnswers, Services
+from engine.services import OnUse, OpenEmbedder, RecordedAnswers, Services, SpendingLimit, Spent
+from engine.session.cost_meter import VECTORS
+
+if TYPE_CHECKING:
+    from memory.ports import Embedder, Matrix  # they load numpy
 
 SETTLING, COUNTED = 10, 10
 """Sessions of a run that are played before prompts have their usual length, and those that are then counted."""
@@ -37,6 +44,8 @@ SETTLING, COUNTED = 10, 10
 CHARACTERS_A_TOKEN = 4
 CHART_TOKENS = 1100
 """About what a chart of 1000 x 800 costs a model that sees."""
+HASHING = "hash-384"
+"""The embedder of a forecast, which asks nobody."""
 
 
 @dataclass(slots=True)
@@ -63,6 +72,20 @@ class Forecast:
     def known_cost(self) -> Decimal:
         """USD of all models whose price is known."""
         return sum((found.cost for found in self.models.values() if found.cost is not None), Decimal(0))
+
+    @property
+    def unpriced_tokens(self) -> float:
+        """Tokens of all models whose price is not known."""
+        return sum(one.input_tokens + one.output_tokens for one in self.models.values() if one.cost is None)
+
+    def too_much(self, budget: BudgetConfig) -> str:
+        """The reason to ask before the runs; empty where there is none."""
+        if self.known_cost > budget.ask_above:
+            return f"the forecast of about ${self.known_cost:,.2f} is above budget.ask_above (${budget.ask_above:,.2f})"
+        if self.unpriced_tokens > budget.tokens_per_day:
+            count = f"{_millions(self.unpriced_tokens)} tokens of models without a known price"
+            return f"the forecast of about {count} is above budget.tokens_per_day ({budget.tokens_per_day:,})"
+        return ""
 
     def lines(self) -> Iterator[str]:
         """The forecast for a person."""
@@ -124,6 +147,13 @@ def is_free(services: Services, job: Job) -> bool:
     return all(spec.kind is ModelKind.OFFLINE for spec in _specs(services, job).values())
 
 
+def paid_forecast(
+    services: Services, jobs: Sequence[Job], report: Callable[[str], None] = lambda text: None
+) -> Forecast | None:
+    """The forecast of some runs; None where none of them asks anybody who might charge for it."""
+    return None if all(is_free(services, job) for job in jobs) else forecast(services, jobs, report)
+
+
 def forecast(services: Services, jobs: Sequence[Job], report: Callable[[str], None] = lambda text: None) -> Forecast:
     """An estimate of what some runs will ask. Raises MalformedData for data that cannot be read."""
     wanted = [job for job in jobs if not is_free(services, job)]
@@ -177,9 +207,12 @@ def _add(
 
 
 def _specs(services: Services, job: Job) -> Mapping[str, ModelSpec]:
-    """The model of each agent of a run that is not a replay."""
-    config = services.config
-    chosen = chosen_models(load_preset(job.spec.preset or ""), config, job.spec.model)[1]
+    """The model of each agent of a run that is not a replay, and the one that makes its memory's vectors."""
+    config, preset = services.config, load_preset(job.spec.preset or "")
+    chosen = chosen_models(preset, config, job.spec.model)[1]
+    embedder = job.spec.embedder or config.memory.embedder
+    remote = remembers(preset) and embedder.partition(":")[0] in {*VENDORS, *config.endpoints}
+    chosen[VECTORS] = embedder if remote else OfflineModel.spec
     return {agent: parse_model_spec(text, config.endpoints) for agent, text in chosen.items()}
 
 
@@ -198,7 +231,8 @@ def _rates(services: Services, job: Job) -> tuple[int, Rates] | None:
         market = job_market(services, job)
         warming, sessions = windows(job.spec, desk_calendar_of(market, job.spec.symbols))
         rehearsal = _Rehearsal(tally, None, ModelSpec(ModelKind.OFFLINE))
-        played = asyncio.run(_play(services, job, market, lambda spec: rehearsal, enough))
+        counting = replace(services, open_embedder=partial(_counted, services.open_embedder, tally))
+        played = asyncio.run(_play(counting, job, market, lambda spec: rehearsal, enough))
     except (MissingData, StaleData):
         return None
     if played <= SETTLING:
@@ -223,8 +257,33 @@ def _held(services: Services, job: Job, recorded: RecordedAnswers, specs: Mappin
     def of(agent: str) -> LanguageModel:
         return models.get(specs[agent]) or OfflineModel()
 
-    asyncio.run(_play(services, job, job_market(services, job), of, missed))
+    unpaid = SpendingLimit(BudgetConfig(usd_per_day=Decimal(0), tokens_per_day=0), Spent())
+    stored = replace(services, open_embedder=partial(services.open_embedder, limit=unpaid))
+    with suppress(BudgetReached):  # as far as vectors are stored
+        asyncio.run(_play(stored, job, job_market(services, job), of, missed))
     return Counter({agent: count for (agent, kind), count in tally.items() if kind == "held"})
+
+
+class _CountedEmbedder:
+    """An embedder without a service, in the place of one: its texts are counted."""
+
+    def __init__(self, inner: Embedder, tally: Counter[tuple[str, str]]) -> None:
+        self.id, self.dimension = inner.id, inner.dimension
+        self._inner, self._tally = inner, tally
+
+    def embed(self, texts: Sequence[str]) -> Matrix:
+        """Vectors of the texts."""
+        self._tally[VECTORS, "calls"] += 1
+        self._tally[VECTORS, "input_tokens"] += sum(map(len, texts)) // CHARACTERS_A_TOKEN
+        return self._inner.embed(texts)
+
+
+@contextmanager
+def _counted(
+    opener: OpenEmbedder, tally: Counter[tuple[str, str]], spec: str | None, on_use: OnUse
+) -> Iterator[Embedder]:
+    with opener(HASHING, on_use) as inner:
+        yield _CountedEmbedder(inner, tally)
 
 
 async def _play(

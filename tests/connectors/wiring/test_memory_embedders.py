@@ -22,11 +22,12 @@ from engine.app.desk_journal import desk_lock
 from engine.app.memory import part_of
 from engine.app.runs import run_daily
 from engine.app.stored_memory import Reembedded, memory_of_desk, memory_of_run, reembed_memory
-from engine.config import Config
+from engine.config import BudgetConfig, Config
 from engine.domain.run import DataSpec, RunSpec
-from engine.errors import ConfigError, PaperdeskError, TryAgainLater
+from engine.errors import BudgetReached, ConfigError, PaperdeskError, TryAgainLater
 from engine.journal.reader import JournalReader
 from engine.session.context import DeskRunResult
+from engine.session.cost_meter import VECTORS
 from memory.lancedb_store import store_embedder
 from memory.record import MemoryRecord
 from tests.servers.fake_llm_server import Fail, FakeLLMServer, Say, fake_llm_server
@@ -108,7 +109,10 @@ def test_a_backtest_remembers_by_the_vectors_of_the_endpoint_and_counts_its_call
     assert first.input_tokens == plain.input_tokens + 5 * calls
     # What was paid for once is not paid for again.
     again = run_backtest(services(config(server), NOON), replace(SPEC, run="again")).result.model
-    assert again == replace(first, calls=plain.calls, input_tokens=plain.input_tokens, cost=plain.cost)
+    assert first.agents[VECTORS].calls == calls and VECTORS not in plain.agents
+    assert again == replace(
+        first, calls=plain.calls, input_tokens=plain.input_tokens, cost=plain.cost, agents=plain.agents
+    )
     assert len(server.requests) == calls
 
 
@@ -119,6 +123,35 @@ def test_a_vendors_vectors_cost_what_the_table_says(server: FakeLLMServer, monke
     paid = run_backtest(services(config(embedder="openai:text-embedding-3-small"), NOON), SPEC).result.model
     assert paid is not None and paid.cost is not None
     assert paid.cost * 1_000_000 == len(server.requests) * 5 * Decimal("0.02") > 0
+
+
+def test_vectors_live_within_the_budget_of_the_day(server: FakeLLMServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("connectors.llm.embeddings._DIMENSIONS", {"text-embedding-3-small": 8})
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test-0123456789")
+    monkeypatch.setenv("OPENAI_BASE_URL", server.openai_url)
+    priced, local = config(embedder="openai:text-embedding-3-small"), config(server)
+    for desk, budget, said in (
+        (priced, {"usd_per_day": Decimal(0)}, "budget.usd_per_day of [$]0.00 is reached"),
+        (local, {"tokens_per_day": 1}, "budget.tokens_per_day of 1 is reached"),
+    ):
+        other = desk.desk.model_copy(update={"name": "poor"})
+        poor = desk.model_copy(update={"budget": BudgetConfig(**budget), "desk": other})
+        asked = len(server.requests)
+        with pytest.raises(BudgetReached, match=said):
+            day(poor, DAYS[0])
+        assert len(server.requests) == asked
+
+    # Room for some calls and not for all: what they took counts in the day's next run as well.
+    with pytest.raises(BudgetReached, match="tokens_per_day of 1,000"):
+        day(local.model_copy(update={"budget": BudgetConfig(tokens_per_day=1_000)}), DAYS[0])
+    first = len(server.requests)
+    assert first > 0
+    with JournalReader(places.desk_journal("mine")) as reader:
+        (run,) = reader.runs()
+        assert run.model is not None and run.model.agents[VECTORS].input_tokens == 5 * first
+    with pytest.raises(BudgetReached, match=f"{5 * first:,} are used today"):
+        day(local.model_copy(update={"budget": BudgetConfig(tokens_per_day=5 * first)}), DAYS[0])
+    assert day(local, DAYS[0]).model.agents[VECTORS].input_tokens == 5 * len(server.requests)
 
 
 def test_a_daily_desk_counts_them_and_refuses_another_embedder(server: FakeLLMServer) -> None:

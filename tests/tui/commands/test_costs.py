@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from textual.pilot import Pilot
 
 from connectors.wiring.services import services
 from engine import places
@@ -23,6 +25,10 @@ from tests.servers.fake_llm_server import Say, Turn, fake_llm_server
 from tests.tui.commands.conftest import Run
 from tests.tui.commands.test_model_outages import SYMBOLS, Service
 from tui.app import PaperdeskApp
+from tui.backtest_run import STOPPED
+from tui.commands.app import run_in_process
+from tui.invocation import Invocation
+from tui.screens.confirm import ConfirmScreen
 
 BACKTEST = ("backtest", "--symbols", ",".join(SYMBOLS), "--from", "2025-03-11", "--to", "2025-03-13", "--run", "paid")
 SESSION = date(2025, 3, 11)
@@ -203,3 +209,48 @@ def test_a_backtest_is_forecast_and_above_a_limit_it_needs_a_yes(desk: Desk, ser
     assert "is above budget.ask_above ($0.01): --yes runs it" in refused.err
     assert not places.run_journal("paid").exists()
     assert run(*BACKTEST, "--yes").code == 0 and service.requests
+
+
+def test_tokens_without_a_price_above_those_of_a_day_need_a_yes_too(desk: Desk, service: Counting, run: Run) -> None:
+    desk("[budget]\ntokens_per_day = 1000\n")
+    refused = run(*BACKTEST)
+    assert refused.code == 2 and service.requests == []
+    assert "price unknown" in refused.err and "free" not in refused.err
+    said = "million tokens of models without a known price is above budget.tokens_per_day (1,000): --yes runs it"
+    assert said in refused.err
+    assert run(*BACKTEST, "--yes").code == 0 and service.requests
+
+
+async def test_the_app_asks_before_a_backtest_that_may_cost_much(desk: Desk, service: Counting) -> None:
+    desk(LOCAL_PRICE + "[budget]\nask_above = 0.01\n")
+    config = load_config(places.config_file()).config
+    target = partial(run_in_process, invocation=Invocation())
+    app = PaperdeskApp(lambda: OpenDesk(services(config)), target, images=places.config_file())
+
+    async def until(pilot: Pilot[object], true: Callable[[], object]) -> None:
+        for _ in range(1200):
+            if true():
+                return
+            await pilot.pause(0.05)
+        raise AssertionError("it did not come")
+
+    def asks() -> bool:
+        return isinstance(app.screen, ConfirmScreen)
+
+    async with app.run_test(size=(160, 40)) as pilot:
+        await until(pilot, lambda: app.bridge.snapshot().services)
+        await pilot.press("7", "ctrl+r")
+        await until(pilot, asks)
+        await pilot.pause(0.2)
+        shown = "\n".join(strip.text for strip in app.screen._compositor.render_strips())
+        assert "near:m1: about" in shown and "above budget.ask_above" in shown
+        await pilot.press("n")
+        await until(pilot, lambda: app.bridge.snapshot().backtests[0].status == STOPPED)
+        assert service.requests == []
+
+        await pilot.press("ctrl+r")
+        await until(pilot, asks)
+        await pilot.press("y")
+        await until(pilot, lambda: service.requests)
+        app.bridge.stop()
+        assert app.bridge.wait(60)
