@@ -46,6 +46,12 @@ def tuned_params(name: str, symbol: Symbol) -> Mapping[str, str]:
     return {**of_strategy.get("common", {}), **of_strategy.get(symbol, _UNTUNED.get(name, {}))}
 
 
+def fixed_params(name: str) -> Mapping[str, str]:
+    """`--param` texts of the parameters that the authors did not tune; none for a rule of which they tuned nothing."""
+    common: Mapping[str, str] = _tables().get(name, {}).get("common", {})
+    return common
+
+
 _UNTUNED: Mapping[str, Mapping[str, str]] = {"macd": {"fast": "7"}}
 """Defaults of the authors that differ from ours."""
 

@@ -25,6 +25,13 @@ if TYPE_CHECKING:
 @click.option(
     "--param", "params", multiple=True, metavar="[RULE.]KEY=VALUE", help="Changes a rule's parameter (repeatable)."
 )
+@click.option(
+    "--tune",
+    "trials",
+    type=click.IntRange(1, 10_000),
+    metavar="TRIALS",
+    help="Tunes the rules anew on the training period, in place of the authors' values.",
+)
 @click.option("--symbols", metavar="A,B", help="Only these of the table's symbols.")
 @click.option("--data", "folder", metavar="DIR", help="Data folder with prices of the paper's symbols.")
 @click.option("--models", "--model", "models", metavar="SPEC,SPEC", help="Models that answer the agents, a row each.")
@@ -62,6 +69,7 @@ def bench_command(
     name: str,
     baselines: bool,
     params: Sequence[str],
+    trials: int | None,
     symbols: str | None,
     folder: str | None,
     models: str | None,
@@ -100,6 +108,7 @@ def bench_command(
         folder=folder or services.config.data.folder,
         symbols=() if symbols is None else symbol_list(symbols),
         params=key_values(params),
+        trials=trials or 0,
         agents=agents,
         models=() if models is None else _each(models, "--models names no model; write them as SPEC,SPEC"),
         ablations=requested_ablations(name, ablations, ablations_from, left_out),

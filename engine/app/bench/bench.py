@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Literal
 
@@ -14,18 +14,32 @@ from engine.app.bench.jobs import Job, Played, run_jobs
 from engine.app.bench.plan import BenchRequest, Plan, PlannedRow, plan
 from engine.app.look_index import count_looks, result_look
 from engine.app.market_data import load_window
+from engine.conventions.catalog import convention
 from engine.conventions.metrics import Metrics
 from engine.domain.decision import Action
 from engine.domain.market import Symbol
-from engine.domain.run import DataSpec, LookKind, ModelUse, Result, WindowLook
+from engine.domain.run import DataSpec, LookKind, ModelUse, Result, RunSpec, WindowLook
 from engine.errors import MissingData, StaleData, UsageError
-from engine.lab.published_tables import BENCHES, Override, PublishedTable, measured, overrides, published, run_rule
+from engine.lab.published_tables import (
+    BENCHES,
+    Override,
+    PublishedTable,
+    adjusted_market,
+    measured,
+    overrides,
+    published,
+    rule_params,
+    run_rule,
+)
+from engine.lab.tuning import Tuned, default_metric, tune
+from engine.lab.window import execution_rules
 from engine.ports import Calendar, MarketSource
 from engine.reports.comparison import AgentRow, Cell, agent_cells, compare, median_repeat, spreads
 from engine.reports.documents.research import Bench
 from engine.reports.model_averages import averages
 from engine.services import Services
 from engine.session.cost_meter import CostMeter
+from engine.strategies.catalog import fixed_params
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +62,8 @@ def prepare(services: Services, request: BenchRequest) -> PreparedBench:
     MissingData without a folder, ConfigError and CredentialsRefused for a model that cannot be used."""
     tables = bench_tables(request.name, request.symbols)
     overrides(request.params, _rules(tables))
+    if request.trials and not any(map(fixed_params, _rules(tables))):
+        raise UsageError(f"--tune: no rule of {request.name} has parameters to tune")
     data = needed_folder(request.name, request.folder)
     made = plan(services, request, tables, data) if request.agents else None
     return PreparedBench(request=request, tables=tables, data=data, plan=made)
@@ -70,6 +86,8 @@ def run_bench(
         changes=overrides(request.params, _rules(tables)),
         report=report,
         now=services.clock.now(),
+        trials=request.trials,
+        seed=services.config.desk.seed,
     )
     ruled = {table.name: rules.of(table) for table in tables}
     count_looks(rules.looks)
@@ -84,7 +102,7 @@ def run_bench(
             rows.setdefault(table.name, []).append(row)
     cells: list[Cell] = []
     for table in tables:
-        cells += [_explained(cell, rules.missing) for cell in compare(ruled[table.name], table)]
+        cells += [_explained(cell, rules) for cell in compare(ruled[table.name], table)]
         if made is not None:
             cells += agent_cells(rows.get(table.name, ()), table)
     done = Bench(name=request.name, cells=tuple(cells))
@@ -152,9 +170,9 @@ def _progress(report: Report, total: int) -> Callable[[Job, int], None]:
     return lambda job, count: report(f"{count} of {total} runs of agents are done, the last {job.title}")
 
 
-def _explained(cell: Cell, why: Mapping[Symbol, str]) -> Cell:
-    reason = why.get(cell.symbol)
-    if reason is None or cell.ours is not None:
+def _explained(cell: Cell, rules: RuleRows) -> Cell:
+    reason = rules.missing.get(cell.symbol) if cell.ours is None else rules.tuned.get((cell.symbol, cell.who))
+    if reason is None:
         return cell
     return replace(cell, note=reason if cell.note is None else f"{reason}; {cell.note}")
 
@@ -259,8 +277,11 @@ class RuleRows:
     changes: parameters that the user has changed.
     report: hears of each symbol.
     now: date of the looks (UTC).
+    trials: of the search of parameters that the authors tuned; 0 takes their values.
+    seed: of the search.
     priced: symbols with prices.
     missing: reasons why other symbols have none.
+    tuned: the parameters that a search has chosen, in words, by symbol and rule.
     looks: looks at the tables' windows.
     """
 
@@ -269,9 +290,13 @@ class RuleRows:
     changes: Sequence[Override]
     report: Report
     now: datetime
+    trials: int
+    seed: int
     priced: set[Symbol] = field(default_factory=set)
     missing: dict[Symbol, str] = field(default_factory=dict)
+    tuned: dict[tuple[Symbol, str], str] = field(default_factory=dict)
     looks: list[WindowLook] = field(default_factory=list)
+    _found: dict[tuple[Symbol, str, date], Sequence[Override]] = field(default_factory=dict)
 
     def of(self, table: PublishedTable) -> dict[tuple[Symbol, str], Metrics]:
         """The metrics of a table's rules by symbol and rule, empty where a symbol's prices are missing or stale.
@@ -292,7 +317,53 @@ class RuleRows:
         wanted = {cell.strategy for cell in table.cells if cell.symbol == symbol and cell.strategy}
         ours: dict[tuple[Symbol, str], Metrics] = {}
         for rule in sorted(wanted):
-            result = run_rule(table, symbol, rule, market, self.changes)
+            found = self._tuned(table, symbol, rule) if self.trials and fixed_params(rule) else ()
+            result = run_rule(table, symbol, rule, market, (*found, *self.changes))
             self.looks.append(result_look(LookKind.BENCH, result, self.now))
             ours[symbol, rule] = measured(result, symbol, table.convention)
         return ours
+
+    def _tuned(self, table: PublishedTable, symbol: Symbol, rule: str) -> Sequence[Override]:
+        """The best parameters of a rule in the training period, those fixed that the authors did not tune; none, with
+        the reason, where the search finds none. Source: FinAgent §5.3, appendix B [A13]."""
+        key = (symbol, rule, table.first)
+        if key not in self._found:
+            self.report(f"{table.name}: {symbol}, {rule} is tuned")
+            given = fixed_params(rule).keys() | {one.key for one in self.changes if one.strategy in (None, rule)}
+            fixed = {name: value for name, value in rule_params(rule, symbol, self.changes).items() if name in given}
+            period = f"on {table.warm_up_from} to {table.first - timedelta(days=1)}"
+            try:
+                found = self._search(table, symbol, rule, fixed)
+            except UsageError as error:
+                self._found[key], self.tuned[symbol, rule] = (), f"not tuned {period}: {error}"
+            else:
+                chosen = {name: value for name, value in found.params.items() if name not in fixed}
+                words = ", ".join(f"{name} {float(value):g}" for name, value in chosen.items())
+                self._found[key] = [Override(rule, name, value) for name, value in chosen.items()]
+                self.tuned[symbol, rule] = f"tuned {period} in {found.trials} trials: {words}"
+        return self._found[key]
+
+    def _search(self, table: PublishedTable, symbol: Symbol, rule: str, fixed: Mapping[str, str]) -> Tuned:
+        """A search in the training period by the table's convention."""
+        spec = RunSpec(
+            symbols=(symbol,),
+            first=table.warm_up_from,
+            last=table.first - timedelta(days=1),
+            strategy=rule,
+            params=tuple(fixed.items()),
+            convention=table.convention,
+            seed=self.seed,
+        )
+        known = convention(table.convention)
+        market = asyncio.run(load_window(self.source, self.calendar_for, (symbol,), spec.first, spec.last))
+        return tune(
+            spec,
+            default_metric(table.convention),
+            adjusted_market(table, symbol, market),
+            rules=execution_rules(spec, known),
+            cash=known.starting_cash,
+            trials=self.trials,
+            test=None,
+            on_trial=lambda symbol, done, wanted: None,
+            on_result=lambda one: self.looks.append(result_look(LookKind.TUNE_TRIAL, one, self.now)),
+        )

@@ -35,6 +35,7 @@ class BenchRequest:
     folder: the data folder.
     symbols: symbols of the tables, empty for all.
     params: changed parameters of rules, as key and value.
+    trials: of a search for the rules' other parameters on the training period; 0 takes the authors' values.
     agents: False for the rules alone.
     models: specs of the models that answer the agents, one after the other, empty for the configured ones.
     ablations: agents with steps left out.
@@ -47,6 +48,7 @@ class BenchRequest:
     folder: str | None
     symbols: tuple[Symbol, ...] = ()
     params: tuple[tuple[str, str], ...] = ()
+    trials: int = 0
     agents: bool = True
     models: tuple[str, ...] = ()
     ablations: tuple[Variant, ...] = ()

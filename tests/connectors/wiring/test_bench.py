@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -360,6 +361,47 @@ def test_experts_notes_are_heard_in_a_bench(folder: Path, tmp_path: Path, asked:
     views = [request.view for request in asked if request.purpose == "whole-decision"]
     heard = {view.session for view in views if any(tool.explanation == "The cloud slows." for tool in view.tools)}
     assert heard == {view.session for view in views if view.session > date(2023, 7, 10)}
+
+
+def test_rules_are_tuned_on_the_training_period_and_nothing_later(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def tables(name: str) -> Any:
+        return tuple(replace(table, warm_up_from=date(2023, 2, 15)) for table in short_tables(name))
+
+    def printed(*more: str) -> list[dict[str, Any]]:
+        with pytest.raises(SystemExit) as ended:
+            main(("bench", "finagent", "--baselines", "--symbols", "AMZN", "--data", str(folder), "--json", *more))
+        assert not ended.value.code
+        return [cell for cell in json.loads(capsys.readouterr().out)["cells"] if cell.get("strategy")]
+
+    monkeypatch.setattr(bench_module, "published", tables)
+    tuned = printed("--tune", "12")
+    chosen = {cell["strategy"]: cell["note"] for cell in tuned if cell["note"]}
+    assert set(chosen) == {"macd", "kdj-rsi", "z-score"}
+    before = "tuned on 2023-02-15 to 2023-07-02 in 12 trials: "
+    assert chosen["macd"].startswith(before) and chosen["z-score"].startswith(f"{before}threshold ")
+    # It never trades in so short a training, and keeps the authors' values.
+    assert chosen["kdj-rsi"].startswith("not tuned on 2023-02-15 to 2023-07-02: AMZN: no trial")
+    # The figures are those of the parameters that are told, and the authors' are others.
+    (said,) = re.findall(r"trials: fast (\d+)", chosen["macd"])
+    by_hand = printed("--param", f"macd.fast={said}")
+    assert [c["ours"] for c in tuned if c["strategy"] == "macd"] == [
+        c["ours"] for c in by_hand if c["strategy"] == "macd"
+    ]
+    assert [c["ours"] for c in tuned] != [c["ours"] for c in printed()]
+    # What happens in the test changes its figures, not the choice.
+    file = folder / "prices" / "AMZN.csv"
+    head, *rows = file.read_text().splitlines()
+    later = [re.sub(r"\d+\.\d{4}", lambda m: f"{float(m[0]) * 1.07:.4f}", row) for row in rows if row > "2023-07-03"]
+    file.write_text("\n".join((head, *(row for row in rows if row <= "2023-07-03"), *later)) + "\n")
+    again = printed("--tune", "12")
+    assert {cell["strategy"]: cell["note"] for cell in again if cell["note"]} == chosen
+    assert [c["ours"] for c in again] != [c["ours"] for c in tuned]
+
+    with pytest.raises(SystemExit) as refused:
+        main(("bench", "investorbench", "--baselines", "--tune", "5", "--data", str(folder)))
+    assert refused.value.code == 2 and "no rule of investorbench has parameters" in capsys.readouterr().err
 
 
 def test_finmem_knows_its_asset_in_every_bench_and_risks_more_while_the_price_rises(
