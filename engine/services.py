@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Protocol
 from engine import ports
 from engine.broker_registration import BrokerService
 from engine.config import BudgetConfig, Config
-from engine.domain.fetched import Fetched, Imported
+from engine.domain.fetched import Fetched, FileImport, Imported
 from engine.domain.market import Symbol
 from engine.domain.model_call import Capabilities, ModelRequest, ModelResult
 from engine.domain.model_price import PriceTable
@@ -226,7 +226,7 @@ class Services:
     models: vendors and endpoints of language models.
     broker: the account at a broker; None on the simulated market.
     fetch: services that data is fetched from.
-    import_file: brings a file of a kind of data into a data folder, for a symbol.
+    import_file: brings a file into a data folder.
     open_embedder: opens embedders.
     open_notifiers: receivers of notifications about runs.
     open_painter: painter of charts.
@@ -246,7 +246,7 @@ class Services:
     models: ModelService
     broker: BrokerService | None
     fetch: FetchService
-    import_file: Callable[[str, Path, Path, Symbol], Imported]
+    import_file: Callable[[FileImport], Sequence[Imported]]
     open_embedder: OpenEmbedder
     open_notifiers: Callable[[], Sequence[ports.Notifier]]
     open_painter: Callable[[], ports.ChartPainter]

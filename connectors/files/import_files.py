@@ -1,23 +1,19 @@
-"""Import of prices, actions, news and filings from CSV, JSONL or Parquet files of any origin into the data folder.
+"""Import of prices, actions, news and filings from files of any origin into the data folder.
 
-Nothing is written unless every row is good. Stored rows stay, except that a bar or an action of the same date is
-replaced. Importing a file a second time changes nothing. import_files.toml has the names of columns.
+Nothing is written unless every row of every kind is good, and bars and actions agree. Stored rows stay, except that a
+bar or an action of the same date is replaced. Importing a file a second time changes nothing. import_files.toml has
+the names of columns.
 """
 
 from __future__ import annotations
 
-import importlib
-import json
-import re
-import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import date, datetime
-from math import isnan
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time, tzinfo
 from pathlib import Path
-from typing import Any
 
+from connectors.files.foreign_rows import Row, column_names, foreign_rows
 from connectors.files.prices import (
     BarRow,
     action_row,
@@ -28,130 +24,140 @@ from connectors.files.prices import (
     read_actions,
     read_bars,
 )
-from connectors.files.rows import (
-    append_lines,
-    byte_lines,
-    csv_rows,
-    json_line,
-    json_object,
-    malformed,
-    number,
-    write_text,
-)
+from connectors.files.rows import append_lines, json_line, malformed, number, write_text
+from connectors.files.stamps import market_zone, read_stamp, session_of, stamp_text, zone_named
 from connectors.files.texts import FILINGS, NEWS, TextKind, form_of
-from engine.domain.fetched import Imported
+from engine.domain.fetched import FileImport, Imported
 from engine.domain.market import ActionKind, CorporateAction, Dropped, Symbol, parse_symbol
 from engine.errors import MalformedData, MissingData, UsageError
 from engine.market.price_faults import price_faults, refuse_faults
+from engine.market.trading_hours import FIRST_SESSION, LAST_SESSION
+from engine.ports import Calendar
 
-Names = Mapping[str, Sequence[str]]
-"""Our names of columns, each with the alternatives in foreign files."""
-
-_AS_WRITTEN = ("headline", "summary")  # texts are kept to the letter
 _SHOWN = 3  # how many bad rows the one line of an error lists
-
-
-def import_prices(source: Path, folder: Path, symbol: Symbol) -> Imported:
-    """Merge daily bars; rows may be in any order. Raises MalformedData over all bad rows."""
-    foreign = _ForeignFile(source, "prices", symbol)
-    path = folder / "prices" / f"{foreign.symbol}.csv"
-    new: dict[int, BarRow] = {}
-
-    def add(row: Row) -> None:
-        bar = bar_row([_day_of(_cell(row, "date")), *(_cell(row, name) for name in _PRICE_CELLS)])
-        if new.setdefault(bar[0], bar) is not bar:
-            raise ValueError(f"{date.fromordinal(bar[0])} stands twice; keep one row per date")
-
-    foreign.each(add)
-    old = {bar[0]: bar for bar in read_bars(path)}
-    merged = old | new
-    # Two bars are the same if they would be written the same: an unknown volume equals itself.
-    same = sum(prices_text([bar]) == prices_text([old[day]]) for day, bar in new.items() if day in old)
-    _refuse_faults(folder, foreign.symbol, bars=[merged[day] for day in sorted(merged)])
-    if same < len(new):
-        write_text(path, prices_text(merged[day] for day in sorted(merged)))
-    added = len(merged) - len(old)
-    return Imported(path, added, len(new) - added - same, same, foreign.dropped())
-
-
-def import_actions(source: Path, folder: Path, symbol: Symbol) -> Imported:
-    """Merge splits and dividends. Raises MalformedData over all bad rows.
-
-    Rows have ex_date, kind and value, or the dividend and split columns of a price file.
-    """
-    foreign = _ForeignFile(source, "actions", symbol)
-    path = folder / "actions" / f"{foreign.symbol}.csv"
-    new: dict[tuple[date, ActionKind], CorporateAction] = {}
-
-    def add(row: Row) -> None:
-        for action in _actions_in(row, foreign.symbol):
-            if new.setdefault((action.ex_date, action.kind), action) is not action:
-                raise ValueError(f"a second {action.kind} on {action.ex_date}; keep one row")
-
-    foreign.each(add)
-    old = {(act.ex_date, act.kind): act for act in read_actions(path, foreign.symbol)}
-    same = sum(old.get(key) == action for key, action in new.items())
-    _refuse_faults(folder, foreign.symbol, actions=tuple((old | new).values()))
-    # A file without a single action still says something: that there were none.
-    if same < len(new) or not path.exists():
-        write_text(path, actions_text((old | new).values()))
-    added = len(new.keys() - old.keys())
-    return Imported(path, added, len(new) - added - same, same, foreign.dropped())
-
-
-def import_news(source: Path, folder: Path, symbol: Symbol) -> Imported:
-    """Add new news. An item without a date or text is dropped and counted. Raises MalformedData over all bad rows."""
-    always = ("date", "time", "headline", "summary", "source", "sentiment")
-    return _import_texts(_ForeignFile(source, "news", symbol), folder / "news", NEWS, always)
-
-
-def import_filings(source: Path, folder: Path, symbol: Symbol) -> Imported:
-    """Add new filings; drops and raises as `import_news`."""
-    always = ("date", "form", "summary")
-    return _import_texts(_ForeignFile(source, "filings", symbol), folder / "filings", FILINGS, always)
-
-
-IMPORTERS: dict[str, Callable[[Path, Path, Symbol], Imported]] = {
-    "prices": import_prices,
-    "actions": import_actions,
-    "news": import_news,
-    "filings": import_filings,
-}
-"""Importers by the argument of `paperdesk import`."""
-
+_LOT = 100
+"""Shares of a lot in which Chinese exchanges count the volume."""
 _PRICE_CELLS = ("open", "high", "low", "close", "adj_close", "volume")
+
+NO_ACTION = "no ex-date"
+NO_KIND = "neither a split nor a cash dividend"
+
+CalendarFor = Callable[[Symbol], Calendar]
+
+
+def import_file(request: FileImport, calendar_for: CalendarFor, now: datetime) -> Sequence[Imported]:
+    """Bring the kinds of data of one file into the folder, a file for each kind and symbol.
+
+    Raises MalformedData over all bad rows, and where bars and actions contradict each other; MissingData for a file
+    without rows; UsageError for an unknown field, kind of file or time zone, and rows that name no symbol.
+    """
+    zone = None if request.zone is None else zone_named(request.zone)
+    wanted = tuple(map(parse_symbol, request.symbols))
+    planned: list[_Planned] = []
+    for kind in request.kinds:
+        foreign = _ForeignFile(request.file, kind, wanted, request.columns)
+        planned += _PLANS[kind](foreign, request.folder, _Reading(calendar_for, now, zone))
+    _refuse_faults(request.folder, planned)
+    for plan in planned:
+        plan.write()
+    return [plan.imported for plan in planned]
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """The reading of stamps: the calendar of a symbol, the moment of the import, the zone of times that have none."""
+
+    calendar_for: CalendarFor
+    now: datetime
+    zone: tzinfo | None
+
+    def day(self, text: str, symbol: Symbol) -> date:
+        """The day of a bar's or an action's stamp. Raises ValueError."""
+        return session_of(read_stamp(text, self.zone), self.zone or market_zone(symbol))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Planned:
+    """One file as it will be: `bars` or `actions` of a symbol in it, and how it is written."""
+
+    symbol: Symbol
+    imported: Imported
+    write: Callable[[], None]
+    bars: Sequence[BarRow] | None = None
+    actions: Sequence[CorporateAction] | None = None
+
+
+def _refuse_faults(folder: Path, planned: Sequence[_Planned]) -> None:
+    """Raise MalformedData where bars and actions, as they would be afterwards, contradict each other."""
+    for symbol in dict.fromkeys(plan.symbol for plan in planned if plan.bars is not None or plan.actions is not None):
+        own = [plan for plan in planned if plan.symbol == symbol]
+        bars = next((plan.bars for plan in own if plan.bars is not None), None)
+        actions = next((plan.actions for plan in own if plan.actions is not None), None)
+        bars = read_bars(folder / "prices" / f"{symbol}.csv") if bars is None else bars
+        actions = read_actions(folder / "actions" / f"{symbol}.csv", symbol) if actions is None else actions
+        if bars:
+            refuse_faults(price_faults(history_of(symbol, bars), actions), date.max)
 
 
 class _ForeignFile:
-    """Rows of one foreign file: good rows are passed on, bad ones collected, dropped ones counted."""
+    """Rows of one foreign file by symbol: good rows are passed on, bad ones collected, dropped ones counted."""
 
-    def __init__(self, source: Path, kind: str, symbol: Symbol) -> None:
-        self.names = _column_names(kind)
-        self.symbol = parse_symbol(symbol)
+    def __init__(self, source: Path, kind: str, wanted: Sequence[Symbol], columns: Mapping[str, str]) -> None:
+        self.kind = kind
+        self.names = column_names(kind, columns)
         self._source = source
-        self._counts: Counter[str] = Counter()
+        self._wanted = wanted
+        self._columns = {ours: theirs for ours, theirs in columns.items() if theirs and ours in self.names}
+        self._counts: dict[Symbol, Counter[str]] = {}
+        self._others = 0
 
-    def each(self, take: Callable[[Row], str | None]) -> None:
-        """Pass every row of the symbol to `take`, which returns the reason for dropping it, or raises ValueError for a
-        bad one.
+    def each(self, take: Callable[[Symbol, Row], str | None]) -> Sequence[Symbol]:
+        """Pass every row of a symbol to `take`, which returns the reason for dropping it, or raises ValueError for a
+        bad one; the symbols that have rows.
 
-        Raises MalformedData over all bad rows, MissingData for a file without rows of the symbol.
+        Raises MalformedData over all bad rows, MissingData for a file without rows of a wanted symbol.
         """
         bad: list[MalformedData] = []
-        rows = 0
-        for row in _foreign_rows(self._source, self.names, bad):
-            # Files may hold several symbols, told apart by a column.
-            named = row.values.get("symbol")
-            if named is not None and named.upper().replace("/", "-") != self.symbol:
-                self._counts["another symbol"] += 1
-                continue
-            rows += 1
-            try:
-                why = take(row)
-            except ValueError as problem:
-                bad.append(malformed(self._source, row.line, str(problem)))
-            else:
-                self._counts.update([why] if why else [])
+        unseen = set(self._columns)
+        for row in foreign_rows(self._source, self.names, bad):
+            unseen -= row.values.keys()
+            for symbol in self._symbols_of(row):
+                counts = self._counts.setdefault(symbol, Counter())
+                try:
+                    why = take(symbol, row)
+                except ValueError as problem:
+                    bad.append(malformed(self._source, row.line, str(problem)))
+                else:
+                    counts.update([why] if why else [])
+        for ours in sorted(unseen):
+            raise UsageError(f"--map {ours}={self._columns[ours]}: {self._source} has no such column")
+        self._refuse(bad)
+        missing = [symbol for symbol in self._wanted if symbol not in self._counts]
+        if missing or not self._counts:
+            of = f" for {', '.join(missing)}" if missing else ""
+            raise MissingData(f"{self._source} has no row{of}; check the file and --symbol")
+        return list(self._counts)
+
+    def dropped(self, symbol: Symbol) -> tuple[Dropped, ...]:
+        """Dropped rows by reason; rows of other symbols count with the first one."""
+        counts = self._counts[symbol]
+        if self._others and symbol == next(iter(self._counts)):
+            counts = counts + Counter({"another symbol": self._others})
+        return tuple(Dropped(self._source.name, why, count) for why, count in sorted(counts.items()))
+
+    def _symbols_of(self, row: Row) -> Sequence[Symbol]:
+        """The symbols that a row is about, of those that are wanted. Files may hold several, told apart by a column."""
+        named = row.values.get("symbol")
+        if named is None:
+            if len(self._wanted) != 1:
+                raise UsageError(f"{self._source}, line {row.line} names no symbol: say whose rows they are (--symbol)")
+            return self._wanted
+        found = dict.fromkeys(_folder_symbol(one) for one in named.split(",") if one.strip())
+        wanted = [symbol for symbol in found if not self._wanted or symbol in self._wanted]
+        self._others += not wanted
+        return wanted
+
+    def _refuse(self, bad: Sequence[MalformedData]) -> None:
         if len(bad) == 1:
             raise bad[0]
         if bad:
@@ -161,78 +167,130 @@ class _ForeignFile:
             raise MalformedData(
                 f"{self._source}: {len(bad)} bad rows, nothing was imported: {'; '.join(details)}{more}"
             )
-        if not rows:
-            raise MissingData(f"{self._source} has no row for {self.symbol}; check the file and --symbol")
-
-    def dropped(self) -> tuple[Dropped, ...]:
-        """Dropped rows by reason."""
-        return tuple(Dropped(self._source.name, why, count) for why, count in sorted(self._counts.items()))
 
 
-def _import_texts(foreign: _ForeignFile, folder: Path, kind: TextKind, always: Sequence[str]) -> Imported:
-    """Add records of a kind that are new; names in `always` are written where they are blank too."""
-    path = folder / f"{foreign.symbol}.jsonl"
-    names = [name for name in foreign.names if name != "symbol"]
-    bad: list[MalformedData] = []
-    stored = _foreign_rows(path, foreign.names, bad) if path.exists() else ()
-    existing = Counter(tuple(row.values.get(name) for name in names) for row in stored)
-    if bad:
-        raise bad[0]
-    lines: list[str] = []
-    same = 0
+def _folder_symbol(text: str) -> Symbol:
+    """A symbol as the data folder has it; Shanghai is .SS here and .SH at some vendors."""
+    symbol = parse_symbol(text)
+    return f"{symbol.removesuffix('.SH')}.SS" if symbol.endswith(".SH") else symbol
 
-    def add(row: Row) -> str | None:
-        nonlocal same
-        if reason := kind.unusable(row.values):
-            return reason
-        kind.dates(row.values)
-        if kind is FILINGS:
-            form_of(row.values)
-        content = tuple(row.values.get(name) for name in names)
-        if existing[content] > 0:
-            # One old item answers for one new one: a file that says a thing twice is kept as it is.
-            existing[content] -= 1
-            same += 1
-        else:
-            known = zip(names, content, strict=True)
-            lines.append(json_line({name: text for name, text in known if text or name in always}))
+
+def _plan_prices(foreign: _ForeignFile, folder: Path, reading: _Reading) -> Iterator[_Planned]:
+    """Daily bars; rows may be in any order."""
+    new: dict[Symbol, dict[int, BarRow]] = {}
+    sessions: dict[Symbol, _Sessions] = {}
+
+    def add(symbol: Symbol, row: Row) -> None:
+        day = reading.day(_cell(row, "date"), symbol)
+        sessions.setdefault(symbol, _Sessions(reading.calendar_for(symbol), reading.now)).check(day)
+        bar = bar_row([str(day), *(_cell(row, name) for name in _PRICE_CELLS[:-1]), _volume(row, symbol)])
+        if new.setdefault(symbol, {}).setdefault(bar[0], bar) is not bar:
+            raise ValueError(f"{date.fromordinal(bar[0])} stands twice; keep one row per date")
+
+    for symbol in foreign.each(add):
+        path, added = folder / "prices" / f"{symbol}.csv", new[symbol]
+        old = {bar[0]: bar for bar in read_bars(path)}
+        merged = old | added
+        bars = [merged[day] for day in sorted(merged)]
+        # Two bars are the same if they would be written the same: an unknown volume equals itself.
+        same = sum(prices_text([bar]) == prices_text([old[day]]) for day, bar in added.items() if day in old)
+        more = len(merged) - len(old)
+        yield _Planned(
+            symbol=symbol,
+            imported=Imported(path, more, len(added) - more - same, same, foreign.dropped(symbol)),
+            write=_writing(path, prices_text(bars), needed=same < len(added)),
+            bars=bars,
+        )
+
+
+@dataclass(slots=True)
+class _Sessions:
+    """The sessions of a symbol's calendar that are over."""
+
+    calendar: Calendar
+    now: datetime
+    _known: dict[int, frozenset[date]] = field(default_factory=dict)
+
+    def check(self, day: date) -> None:
+        """Raise ValueError for a day on which the market was closed, or that is not over."""
+        if not FIRST_SESSION <= day <= LAST_SESSION:
+            return
+        if day > self.calendar.last_closed(self.now):
+            raise ValueError(f"{day} is not over on {self.calendar.name}; import it afterwards, without the row now")
+        if day.year not in self._known:
+            first, last = max(date(day.year, 1, 1), FIRST_SESSION), date(day.year, 12, 31)
+            self._known[day.year] = frozenset(self.calendar.sessions(first, last))
+        if day not in self._known[day.year]:
+            raise ValueError(
+                f"{day} is no session of {self.calendar.name}; remove the row, or correct --tz or --symbol"
+            )
+
+
+def _volume(row: Row, symbol: Symbol) -> str:
+    """The volume in shares, where it may be in lots."""
+    lots = _cell(row, "lots")
+    if not lots or _cell(row, "volume"):
+        return _cell(row, "volume")
+    return str(number("volume", lots) * _LOT) if symbol.endswith((".SS", ".SZ", ".BJ")) else lots
+
+
+def _plan_actions(foreign: _ForeignFile, folder: Path, reading: _Reading) -> Iterator[_Planned]:
+    """Splits and dividends, of rows with ex_date, kind and value or with columns for dividends and splits."""
+    new: dict[Symbol, dict[tuple[date, ActionKind], CorporateAction]] = {}
+
+    def add(symbol: Symbol, row: Row) -> str | None:
+        known = new.setdefault(symbol, {})
+        if not _cell(row, "ex_date"):
+            return NO_ACTION
+        day = reading.day(_cell(row, "ex_date"), symbol)
+        if not any(name in row.values for name in ("kind", "dividend", "split", "new_shares", "bonus")):
+            if "symbol" in row.values:
+                return NO_KIND
+            raise ValueError("neither kind and value nor dividend or split; name the columns so")
+        for action in _actions_in(row, symbol, str(day)):
+            if known.setdefault((action.ex_date, action.kind), action) is not action:
+                raise ValueError(f"a second {action.kind} on {action.ex_date}; keep one row")
         return None
 
-    foreign.each(add)
-    append_lines(path, lines)
-    return Imported(path, len(lines), 0, same, foreign.dropped())
+    for symbol in foreign.each(add):
+        path, added = folder / "actions" / f"{symbol}.csv", new[symbol]
+        old = {(act.ex_date, act.kind): act for act in read_actions(path, symbol)}
+        same = sum(old.get(key) == action for key, action in added.items())
+        merged, more = tuple((old | added).values()), len(added.keys() - old.keys())
+        # A file without a single action still says something: that there were none.
+        needed = same < len(added) or not path.exists()
+        yield _Planned(
+            symbol=symbol,
+            imported=Imported(path, more, len(added) - more - same, same, foreign.dropped(symbol)),
+            write=_writing(path, actions_text(merged), needed=needed),
+            actions=merged,
+        )
 
 
-def _refuse_faults(
-    folder: Path,
-    symbol: Symbol,
-    *,
-    bars: Sequence[BarRow] | None = None,
-    actions: Sequence[CorporateAction] | None = None,
-) -> None:
-    """Raise MalformedData where bars and actions, as they would be afterwards, contradict each other."""
-    bars = read_bars(folder / "prices" / f"{symbol}.csv") if bars is None else bars
-    actions = read_actions(folder / "actions" / f"{symbol}.csv", symbol) if actions is None else actions
-    if bars:
-        refuse_faults(price_faults(history_of(symbol, bars), actions), date.max)
+def _writing(path: Path, text: str, *, needed: bool) -> Callable[[], None]:
+    return lambda: write_text(path, text) if needed else None
 
 
-def _cell(row: Row, name: str) -> str:
-    return row.values.get(name) or ""
-
-
-def _actions_in(row: Row, symbol: Symbol) -> Iterator[CorporateAction]:
-    day = _day_of(_cell(row, "ex_date"))
+def _actions_in(row: Row, symbol: Symbol, day: str) -> Iterator[CorporateAction]:
     if "kind" in row.values:
         yield action_row(symbol, [day, _cell(row, "kind").lower(), _ratio(_cell(row, "value"))])
         return
-    if "dividend" not in row.values and "split" not in row.values:
-        raise ValueError("neither kind and value nor dividend or split; name the columns so")
-    for kind in (ActionKind.DIVIDEND, ActionKind.SPLIT):
-        text = _ratio(_cell(row, kind.value))
-        # A price file says zero, or nothing, on the days without an action.
-        if text and number(kind.value, text) != 0:
-            yield action_row(symbol, [day, kind, text])
+    # A price file says zero, or nothing, on the days without a dividend, and zero or one on those without a split.
+    dividend = _cell(row, "dividend")
+    if dividend and number("dividend", dividend) != 0:
+        yield action_row(symbol, [day, ActionKind.DIVIDEND, dividend])
+    split = _split_in(row)
+    if split and number("split", split) not in (0, 1):
+        yield action_row(symbol, [day, ActionKind.SPLIT, split])
+
+
+def _split_in(row: Row) -> str:
+    """New shares for an old one: a ratio, a pair of shares, or the shares that are given for each on top."""
+    if new := _cell(row, "new_shares"):
+        return _ratio(f"{new}:{_cell(row, 'old_shares')}")
+    if bonus := _cell(row, "bonus"):
+        return str(1 + number("bonus", bonus))
+    return _ratio(_cell(row, "split"))
 
 
 def _ratio(text: str) -> str:
@@ -246,104 +304,100 @@ def _ratio(text: str) -> str:
     return str(number("split", new) / per_old)
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One row: its line in the file (for Parquet its number) and its values as text, None where blank."""
-
-    line: int
-    values: Mapping[str, str | None]
+def _plan_news(foreign: _ForeignFile, folder: Path, reading: _Reading) -> Iterator[_Planned]:
+    """News. An item without a date or text is dropped and counted."""
+    always = ("date", "time", "headline", "summary", "source", "sentiment")
+    return _plan_texts(foreign, folder / "news", NEWS, always, reading)
 
 
-def _column_names(kind: str) -> Names:
-    """The names of a kind of data: prices, actions, news or filings."""
-    names: dict[str, Names] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-    return names[kind]
+def _plan_filings(foreign: _ForeignFile, folder: Path, reading: _Reading) -> Iterator[_Planned]:
+    """Filings; drops as news."""
+    return _plan_texts(foreign, folder / "filings", FILINGS, ("date", "form", "summary"), reading)
 
 
-def _foreign_rows(path: Path, names: Names, bad: list[MalformedData]) -> Iterator[Row]:
-    """All rows of a file under our names, the keys of `names`.
+def _plan_texts(
+    foreign: _ForeignFile, folder: Path, kind: TextKind, always: Sequence[str], reading: _Reading
+) -> Iterator[_Planned]:
+    """Records of a kind that are new; names in `always` are written where they are blank too."""
+    names = [name for name in foreign.names if name != "symbol"]
+    existing: dict[Symbol, Counter[tuple[str | None, ...]]] = {}
+    lines: dict[Symbol, list[str]] = {}
+    same = Counter[Symbol]()
 
-    Of a name's alternatives the first existing column counts, in any case and punctuation. Rows that cannot be parsed
-    go to `bad`. Raises MissingData for a missing file, UsageError for an unsupported kind, MalformedData where nothing
-    can be read.
-    """
-    if not path.is_file():
-        raise MissingData(f"no file at {path}; name the file to import")
-    kind = path.suffix.lower()
-    if kind == ".csv":
-        yield from _csv(path, names, bad)
-    elif kind in (".jsonl", ".ndjson"):
-        yield from _jsonl(path, names, bad)
-    elif kind in (".parquet", ".pq"):
-        yield from _parquet(path, names)
-    else:
-        raise UsageError(f"{path} is neither .csv, .jsonl nor .parquet; convert it to one of them")
+    def add(symbol: Symbol, row: Row) -> str | None:
+        own = lines.setdefault(symbol, [])
+        if reason := kind.unusable(row.values):
+            return reason
+        values = _with_stamps(row.values, kind, reading.zone)
+        kind.dates(values)
+        if kind is FILINGS:
+            form_of(values)
+        if symbol not in existing:
+            existing[symbol] = _stored(folder / f"{symbol}.jsonl", foreign.kind, names)
+        content = tuple(values.get(name) for name in names)
+        if existing[symbol][content] > 0:
+            # One old item answers for one new one: a file that says a thing twice is kept as it is.
+            existing[symbol][content] -= 1
+            same[symbol] += 1
+        else:
+            known = zip(names, content, strict=True)
+            own.append(json_line({name: text for name, text in known if text or name in always}))
+        return None
 
-
-def _csv(path: Path, names: Names, bad: list[MalformedData]) -> Iterator[Row]:
-    rows = csv_rows(path)
-    first = next(rows, None)
-    if first is None:
-        raise malformed(path, 1, "the file is empty; its first line has to name the columns")
-    header = first[1]
-    places = {ours: header.index(theirs) for ours, theirs in _columns(header, names).items()}
-    for line, cells in rows:
-        if len(cells) != len(header):
-            bad.append(malformed(path, line, f"{len(cells)} cells where the header has {len(header)}"))
-            continue
-        yield Row(line, {ours: _text(ours, cells[place]) for ours, place in places.items()})
-
-
-def _jsonl(path: Path, names: Names, bad: list[MalformedData]) -> Iterator[Row]:
-    # Numbers stay the text that stands in the file: a price loses no digit on its way.
-    decoder = json.JSONDecoder(parse_float=str, parse_int=str)
-    for line, raw in byte_lines(path):
-        try:
-            record = json_object(path, line, raw, decoder)
-        except MalformedData as error:
-            bad.append(error)
-            continue
-        yield Row(
-            line,
-            {ours: _text(ours, record[theirs]) for ours, theirs in _columns(list(record), names).items()},
+    for symbol in foreign.each(add):
+        path, new = folder / f"{symbol}.jsonl", lines[symbol]
+        yield _Planned(
+            symbol=symbol,
+            imported=Imported(path, len(new), 0, same[symbol], foreign.dropped(symbol)),
+            write=_appending(path, new),
         )
 
 
-def _parquet(path: Path, names: Names) -> Iterator[Row]:
+def _appending(path: Path, lines: Sequence[str]) -> Callable[[], None]:
+    return lambda: append_lines(path, lines)
+
+
+def _stored(path: Path, kind: str, names: Sequence[str]) -> Counter[tuple[str | None, ...]]:
+    """The items of a file of the data folder, by content. Raises MalformedData."""
+    bad: list[MalformedData] = []
+    rows = foreign_rows(path, column_names(kind, {}), bad) if path.exists() else ()
+    found = Counter(tuple(row.values.get(name) for name in names) for row in rows)
+    if bad:
+        raise bad[0]
+    return found
+
+
+def _with_stamps(values: Mapping[str, str | None], kind: TextKind, zone: tzinfo | None) -> Mapping[str, str | None]:
+    """A record with its stamps as the data folder has them. Raises ValueError."""
+    stamped = dict(values)
+    for name in ("date", *kind.first, *kind.last):
+        if text := values.get(name):
+            stamped[name] = stamp_text(text, zone)
+    clock = values.get("time")
+    if clock and stamped.get("date") and len(clock) <= len("HH:MM:SS"):
+        day, of_day = read_stamp(str(stamped["date"]), zone), _time_of_day(clock)
+        if zone is None:
+            raise ValueError(f"{clock!r} is a time without a zone; say which it is in with --tz ZONE, such as UTC")
+        moment = datetime.combine(day, of_day, zone).astimezone(UTC)
+        stamped |= {"time": None, kind.first[0]: f"{moment.replace(tzinfo=None).isoformat()}Z"}
+    return stamped
+
+
+def _time_of_day(text: str) -> time:
     try:
-        parquet = importlib.import_module("pyarrow.parquet")
-    except ImportError:
-        raise UsageError(f"{path}: reading Parquet needs pyarrow; pip install pyarrow, or convert to CSV") from None
-    try:
-        records: list[dict[str, Any]] = parquet.read_table(path).to_pylist()
-    except (OSError, ValueError) as error:
-        raise MalformedData(f"{path} is no Parquet file ({str(error)[:80]}); write it again") from None
-    columns = _columns(list(records[0]), names) if records else {}
-    for line, record in enumerate(records, 1):
-        yield Row(line, {ours: _text(ours, record[theirs]) for ours, theirs in columns.items()})
+        return time.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"{text[:40]!r} is no time of day; write HH:MM:SSZ, or null") from None
 
 
-def _columns(theirs: Sequence[str], names: Names) -> dict[str, str]:
-    known = {_plain(name): name for name in reversed(theirs)}
-    found = {ours: [known[name] for name in alternatives if name in known] for ours, alternatives in names.items()}
-    return {ours: columns[0] for ours, columns in found.items() if columns}
+def _cell(row: Row, name: str) -> str:
+    return row.values.get(name) or ""
 
 
-def _plain(name: str) -> str:
-    """Column name in snake case: `Adj Close`, `adjClose` and `2. adj-close` are all adj_close."""
-    words = re.sub(r"([a-z])([A-Z])", r"\1_\2", name.strip())
-    return re.sub(r"[^a-z0-9]+", "_", re.sub(r"^\d+\.", "", words).lower()).strip("_")
-
-
-def _text(ours: str, value: object) -> str | None:
-    if value is None or (isinstance(value, float) and isnan(value)):  # NaN: how Parquet often writes a blank
-        return None
-    if isinstance(value, datetime | date):
-        return value.isoformat()
-    text = str(value)
-    return (text if ours in _AS_WRITTEN else text.strip()) or None
-
-
-def _day_of(text: str) -> str:
-    """The date of a date or timestamp as written: vendors stamp a session at local midnight."""
-    return text[:10] if len(text) > 10 and text[10] in "T " else text
+_PLANS: Mapping[str, Callable[[_ForeignFile, Path, _Reading], Iterator[_Planned]]] = {
+    "prices": _plan_prices,
+    "actions": _plan_actions,
+    "news": _plan_news,
+    "filings": _plan_filings,
+}
+"""Ways to read a file by the kinds of `paperdesk import`."""

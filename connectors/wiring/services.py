@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -13,11 +13,11 @@ from engine import places
 from engine.broker_registration import BrokerService
 from engine.clock import LiveClock
 from engine.config import Config
-from engine.domain.fetched import Imported
+from engine.domain.fetched import FileImport, Imported
 from engine.domain.market import Symbol
 from engine.domain.run import DataSpec
 from engine.market.trading_hours import calendar_for, desk_calendar
-from engine.ports import ChartPainter, Clock, Notifier
+from engine.ports import Calendar, ChartPainter, Clock, Notifier
 from engine.services import Services
 
 
@@ -41,7 +41,7 @@ def services(config: Config, clock: Clock | None = None, *, keep_sessions: bool 
         open_source=partial(open_source, calendars),
         open_macro=partial(open_macro, calendars),
         profile_of=profile_of,
-        import_file=import_file,
+        import_file=partial(import_file, calendars, clock or LiveClock()),
         fetch=ConfiguredFetch(config),
         models=ConfiguredModels(config),
         broker=broker,
@@ -69,11 +69,11 @@ def desk_symbols(config: Config, data: DataSpec) -> tuple[Symbol, ...]:
     return DEFAULT_WATCHLIST
 
 
-def import_file(kind: str, file: Path, folder: Path, symbol: Symbol) -> Imported:
-    """Bring a file of prices, actions, news or filings into a data folder. Raises MalformedData over all bad rows."""
-    from connectors.files.import_files import IMPORTERS
+def import_file(calendar_for: Callable[[Symbol], Calendar], clock: Clock, request: FileImport) -> Sequence[Imported]:
+    """Bring a file into the data folder. Raises as connectors.files.import_files does."""
+    from connectors.files import import_files
 
-    return IMPORTERS[kind](file, folder, symbol)
+    return import_files.import_file(request, calendar_for, clock.now())
 
 
 def open_notifiers(config: Config) -> Sequence[Notifier]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from engine.domain.market import Dropped
+from engine.domain.market import Dropped, Symbol
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,3 +42,23 @@ class Imported:
     replaced: int
     unchanged: int
     dropped: tuple[Dropped, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileImport:
+    """A file that is to be brought into the data folder.
+
+    kinds: prices, actions, news or filings, in any number.
+    file: the file, as its vendor delivered it.
+    folder: the data folder.
+    symbols: whose rows are taken; none: those of every symbol that the file names.
+    columns: the file's column by our field, where a person has said so; an empty one leaves the field out.
+    zone: the time zone of times that have none.
+    """
+
+    kinds: Sequence[str]
+    file: Path
+    folder: Path
+    symbols: Sequence[Symbol] = ()
+    columns: Mapping[str, str] = field(default_factory=dict)
+    zone: str | None = None

@@ -6,14 +6,14 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from tui.commands.options import DAY, json_option, listed
+from tui.commands.options import DAY, json_option, key_values, listed
 from tui.console import show_document
 from tui.invocation import Invocation, desk_options
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from engine.domain.fetched import Fetched, Imported
     from engine.services import Services
 
+IMPORTED = ("prices", "actions", "news", "filings")
 KINDS = ("all", "bars", "actions", "news", "filings", "macro")
 
 folder_option = click.option("--data", "folder", metavar="DIR", help="Data folder (default: the configured one).")
@@ -97,30 +98,64 @@ def fetch_command(
 
 
 @click.command("import")
-@click.argument("kind", type=click.Choice(["prices", "actions", "news", "filings"]))
+@click.argument("kinds", metavar="KIND[,KIND]")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--symbol", required=True, metavar="SYMBOL", help="Whose rows they are.")
+@click.option("--symbol", metavar="A,B", help="Whose rows they are (default: of every symbol that the file names).")
+@click.option(
+    "--map",
+    "columns",
+    multiple=True,
+    metavar="FIELD=COLUMN",
+    help="The file's column for a field; without a column the field is left out. May be repeated.",
+)
+@click.option("--tz", "zone", metavar="ZONE", help="The zone of times that have none, such as America/New_York.")
 @folder_option
 @json_option
 @desk_options
 def import_command(
-    *, invocation: Invocation, kind: str, file: Path, symbol: str, folder: str | None, as_json: bool
+    *,
+    invocation: Invocation,
+    kinds: str,
+    file: Path,
+    symbol: str | None,
+    columns: Sequence[str],
+    zone: str | None,
+    folder: str | None,
+    as_json: bool,
 ) -> None:
-    """Brings a CSV, JSONL or Parquet file into the data folder.
+    """Brings a CSV, JSON, JSONL or Parquet file into the data folder: prices, actions, news and filings, in one call
+    where a file holds several. Files of yfinance, Alpaca, Polygon, Finnhub, Alpha Vantage, Tiingo and tushare are read
+    as they come; --map names the columns of others.
 
-    Nothing is written unless every row is good; each bad one is named with its line. A row of the same date is
-    replaced; importing a file again changes nothing.
+    Nothing is written unless every row is good and bars and splits agree; each bad one is named with its line. A row of
+    the same date is replaced; importing a file again changes nothing.
 
     \b
     Examples:
       paperdesk import prices aapl.csv --symbol AAPL --data DIR
-      paperdesk import news headlines.jsonl --symbol AAPL
+      paperdesk import prices,actions tiingo.csv --symbol AAPL
+      paperdesk import news headlines.json --tz America/New_York
+      paperdesk import prices quotes.csv --symbol SAP.DE --map close=Schluss --map date=Datum
     """
+    from engine.domain.fetched import FileImport
     from engine.reports.documents.files import imported_document
 
     services = invocation.services()
-    done = services.import_file(kind, file, _folder(services, folder, "import"), symbol)
-    show_document(imported_document(kind, done), as_json, lambda: _imported_lines(done))
+    unknown = [kind for kind in listed(kinds) if kind not in IMPORTED]
+    if unknown or not listed(kinds):
+        raise click.UsageError(f"{', '.join(unknown) or 'nothing'} cannot be imported; name {', '.join(IMPORTED)}")
+    request = FileImport(
+        kinds=listed(kinds),
+        file=file,
+        folder=_folder(services, folder, "import"),
+        symbols=listed(symbol),
+        columns=dict(key_values(columns, "--map")),
+        zone=zone,
+    )
+    done = services.import_file(request)
+    show_document(
+        imported_document(kinds, done), as_json, lambda: (line for one in done for line in _imported_lines(one))
+    )
 
 
 def _folder(services: Services, given: str | None, action: str) -> Path:

@@ -108,13 +108,13 @@ def listed(text: str | None) -> tuple[str, ...]:
     return tuple(filter(None, map(str.strip, (text or "").split(","))))
 
 
-def key_values(texts: Sequence[str]) -> tuple[tuple[str, str], ...]:
+def key_values(texts: Sequence[str], option: str = "--param") -> tuple[tuple[str, str], ...]:
     """Pairs from `key=value` texts. Raises a usage error for a text without a key or an equals sign."""
     pairs = []
     for text in texts:
         key, equals, value = text.partition("=")
         if not (equals and key.strip()):
-            raise click.UsageError(f"--param {text!r}: write it as KEY=VALUE")
+            raise click.UsageError(f"{option} {text!r}: write it as KEY=VALUE")
         pairs.append((key.strip(), value.strip()))
     return tuple(pairs)
 

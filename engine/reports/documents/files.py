@@ -32,10 +32,17 @@ def journal_head(desk: str, run: str | None, path: Path) -> Row:
     return {"schema": SCHEMA, "desk": desk, "run": run, "journal": str(path)}
 
 
-def imported_document(kind: str, done: Imported) -> Row:
-    """An import into a file of the data folder."""
-    counts = row_json.fields(done, "added", "replaced", "unchanged")
-    return {"schema": SCHEMA, "kind": kind, "path": str(done.path), **counts, "dropped": _dropped(done)}
+def imported_document(kind: str, done: Sequence[Imported]) -> Row:
+    """An import into files of the data folder: the counts of all together, and each; `path` where it is one."""
+    counts = ("added", "replaced", "unchanged")
+    return {
+        "schema": SCHEMA,
+        "kind": kind,
+        "path": str(done[0].path) if len(done) == 1 else None,
+        **{name: sum(getattr(one, name) for one in done) for name in counts},
+        "dropped": [drop for one in done for drop in _dropped(one)],
+        "files": [{"path": str(one.path), **row_json.fields(one, *counts), "dropped": _dropped(one)} for one in done],
+    }
 
 
 def fetched_document(kind: str, done: Sequence[Fetched], complete: bool) -> Row:

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from connectors.files.import_files import (
-    IMPORTERS,
-    import_actions,
-    import_filings,
-    import_news,
-    import_prices,
-)
+from connectors.files.import_files import import_file
 from connectors.files.market import FilesMarket
 from connectors.files.rows import write_text
+from engine.domain.fetched import FileImport, Imported
 from engine.domain.market import parse_symbol
 from engine.errors import MalformedData, MissingData, UsageError
+from engine.market import trading_hours
 from tests.connectors.weekdays import calendar_for
 
 YAHOO = (
@@ -26,6 +24,20 @@ YAHOO = (
     "2024-03-05 00:00:00-05:00,10.5,11,10,10.75,10.7,2000,0.0,0.0\n"
     "2024-03-04 00:00:00-05:00,10,11,9.5,10.25,10.2,1000,0.25,4.0\n"
 )
+
+
+NOW = datetime(2026, 11, 23, tzinfo=UTC)
+
+
+def imported(kind: str, file: Path, folder: Path, symbol: str) -> Imported:
+    """One kind of data of one symbol, imported."""
+    request = FileImport(kinds=(kind,), file=file, folder=folder, symbols=(symbol,))
+    [done] = import_file(request, trading_hours.calendar_for, NOW)
+    return done
+
+
+IMPORTERS = {kind: partial(imported, kind) for kind in ("prices", "actions", "news", "filings")}
+import_prices, import_actions, import_news, import_filings = IMPORTERS.values()
 
 
 def source(tmp_path: Path, name: str, text: str) -> Path:
@@ -190,7 +202,7 @@ def test_every_importer_refuses_what_it_cannot_read(tmp_path: Path, kind: str) -
     run = IMPORTERS[kind]
     with pytest.raises(MissingData, match="no file at"):
         run(tmp_path / "nothing.csv", tmp_path, "ABC")
-    with pytest.raises(UsageError, match=r"neither \.csv, \.jsonl nor \.parquet"):
+    with pytest.raises(UsageError, match=r"neither \.csv, \.json, \.jsonl nor \.parquet"):
         run(source(tmp_path, "book.xlsx", "x"), tmp_path, "ABC")
     with pytest.raises(UsageError, match="no symbol"):
         run(source(tmp_path, "a.csv", "date\n"), tmp_path, "../ABC")
