@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from contextlib import aclosing
+from contextlib import AbstractContextManager, aclosing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -14,6 +14,7 @@ from engine.app.look_index import count_result
 from engine.app.market_data import load_run
 from engine.app.memory import keep_run_memory, run_memory
 from engine.app.models import ModelSet, OnUnanswered, build_models, price_notes
+from engine.app.resumption import FirstPart, resumed_journal
 from engine.app.run_spec import check_spec, preset_of, settled, with_costs
 from engine.clock import BacktestClock
 from engine.cycle.cycle import Cycle
@@ -54,10 +55,12 @@ def run_backtest(
     market: Market | None = None,
     baselines: Sequence[str] = BASELINES,
     kind: LookKind = LookKind.BACKTEST,
+    first_part: FirstPart | None = None,
 ) -> Report:
     """Run a backtest and its `baselines` and keep the run's journal. `publish` hears every event, `stop` is asked
     before each session, `on_baseline` gets each baseline before the run begins; `market` is the run's where it is
-    loaded already. It is counted as a look of a `kind` at its window.
+    loaded already. It is counted as a look of a `kind` at its window. A run that was stopped goes on from its
+    `first_part`.
 
     Raises UsageError, DataError, ConfigError and CredentialsRefused before anything is kept.
     """
@@ -73,8 +76,10 @@ def run_backtest(
         rule = replace(spec, preset=None, strategy=name, params=(), model=None, without=(), warm_up_from=None)
         beside[name] = run_strategy(rule, market, *with_costs(rule, services.config))
         on_baseline(name, beside[name])
-    label = "a rule strategy" if models is None else models.label
-    with JournalWriter(places.run_journal(spec.run), batched=True) as journal:
+    label, started = "a rule strategy" if models is None else models.label, services.clock.now()
+    if first_part is not None:
+        label, started = first_part.label(label), first_part.run.started
+    with _journal(spec.run, first_part) as journal:
         begin_run(
             journal,
             publish,
@@ -82,7 +87,7 @@ def run_backtest(
                 id=spec.run,
                 kind=RunKind.BACKTEST,
                 name=spec.preset or spec.strategy or "",
-                started=services.clock.now(),
+                started=started,
                 label=label,
                 spec=spec,
                 symbols=spec.symbols,
@@ -103,6 +108,7 @@ def run_backtest(
                     market=market,
                     publish=publish,
                     stop=stop,
+                    first_part=first_part,
                 )
                 result = asyncio.run(play(agents, journal))
         except BaseException as error:
@@ -126,6 +132,10 @@ def run_backtest(
     return report
 
 
+def _journal(run: str, first_part: FirstPart | None) -> AbstractContextManager[JournalWriter]:
+    return JournalWriter(places.run_journal(run), batched=True) if first_part is None else resumed_journal(first_part)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentRun:
     """A preset's agents with everything that they need, to be played over a market.
@@ -137,6 +147,7 @@ class AgentRun:
     market: all data of the run's window, as traded.
     publish: hears every event.
     stop: asked before each session.
+    first_part: what there is of a run that was stopped, and goes on.
     """
 
     services: Services
@@ -146,6 +157,7 @@ class AgentRun:
     market: Market
     publish: Publish = lambda event: None
     stop: Stop = lambda: False
+    first_part: FirstPart | None = None
 
     @property
     def calendar(self) -> Calendar:
@@ -181,6 +193,7 @@ class AgentRun:
             on_answered=self.publish,
             on_text=self.publish,
             on_unanswered=unanswered,
+            through=self.first_part.through if self.first_part is not None else lambda model: model,
         )
         return BacktestContext(
             spec=spec,
@@ -200,7 +213,12 @@ class AgentRun:
 async def play(run: AgentRun, journal: JournalWriter | None = None) -> Result:
     """Play a preset over a market, and close its models. The memory is kept beside a journal, of a run that ends early
     as well."""
-    meter, spec = CostMeter(run.models.spec), run.spec
+    spec, first_part = run.spec, run.first_part
+    meter = CostMeter(run.models.spec if first_part is None else first_part.named(run.models.spec))
+    for entry in () if first_part is None else first_part.unanswered:
+        meter.unanswered(entry, entry.call)
+        if journal is not None:
+            journal.unanswered(entry)
     async with aclosing(run.models):
         with run_memory(
             run.services, run.preset, run.calendar, embedder=spec.embedder, on_use=meter.add_vectors

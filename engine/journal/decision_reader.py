@@ -41,9 +41,9 @@ class DecisionReader(RowReader):
         narrow = {"run": run, "symbol": symbol, "part": part, "session >=": first, "session <=": last}
         return self._values(Opinion, "opinions", narrow)
 
-    def answers(self, key: DecisionKey) -> tuple[AnswerEntry, ...]:
-        """Every call of a model for one opinion, with its prompts and charts."""
-        narrow, values = where(row_of(key))
+    def answers(self, key: DecisionKey | None = None, run: str | None = None) -> tuple[AnswerEntry, ...]:
+        """Every call of a model for one opinion, or of a run, with its prompts and charts."""
+        narrow, values = where({"run": run} if key is None else row_of(key))
         rows = self._rows(
             "SELECT answers.*, prompts.text AS system_text FROM answers JOIN prompts ON prompts.hash = answers.system"
             f"{narrow} ORDER BY seq",

@@ -10,7 +10,7 @@ from engine.agents.ask import AnswerRecord, QuestionKey
 from engine.domain.model_call import PREFLIGHT, UnansweredCall
 from engine.domain.model_spec import ModelKind
 from engine.domain.run import ModelUse
-from engine.journal.entries import AnswerEntry, CallCost
+from engine.journal.entries import AnswerEntry, CallCost, UnansweredEntry
 from engine.messages.answer_text import answer_text
 from engine.messages.events import AgentAnswered
 
@@ -46,7 +46,7 @@ class CostMeter:
         )
         self.goes_on([call])
 
-    def unanswered(self, key: QuestionKey, call: UnansweredCall) -> None:
+    def unanswered(self, key: QuestionKey | UnansweredEntry, call: UnansweredCall) -> None:
         """Add one call that no agent got an answer from."""
         counted = CallCost(
             agent=key.agent,

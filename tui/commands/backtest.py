@@ -7,6 +7,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import fields, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -16,22 +17,28 @@ from tui.commands.options import CUTS, RunFlags, json_option, run_options
 from tui.console import show_document, standard_output
 from tui.invocation import Invocation, desk_options
 
+_MENDED = (75, 77, 78)
+"""Exit codes of errors that a stopped run can go on after, once they are mended or have passed."""
+
 if TYPE_CHECKING:
+    from engine.app.resumption import FirstPart
     from engine.domain.run import RunSpec
     from engine.services import Services
 
 
 @click.command("backtest")
 @run_options
+@click.option("--resume", metavar="RUN", help="Go on with a run that was stopped, by this model or another --model.")
 @click.option("--yes", is_flag=True, help="Do not ask where the models' forecast is above budget.ask_above.")
 @json_option
 @desk_options
-def backtest_command(invocation: Invocation, flags: RunFlags, yes: bool, as_json: bool) -> None:
+def backtest_command(invocation: Invocation, flags: RunFlags, resume: str | None, yes: bool, as_json: bool) -> None:
     """Runs agents or a rule strategy over market days and measures them beside buy and hold, rules and chance.
 
     Without flags it is the desk's own backtest, on the generated demo market where nothing is configured. It decides
     after a session's close and fills at the next open; costs are on. Ctrl-C stops after the session, and what was done
-    is kept; a second one stops at once. --run names the new run.
+    is kept; a second one stops at once. --run names the new run. --resume goes on with a run that was stopped, by
+    Ctrl-C or because its model could not be had: what was answered is neither asked nor paid for again.
 
     \b
     Examples:
@@ -51,12 +58,13 @@ def backtest_command(invocation: Invocation, flags: RunFlags, yes: bool, as_json
     if flags.params and flags.strategy is None:
         raise click.UsageError("--param belongs to a rule: give --strategy with it")
     services = invocation.services()
-    spec = _named(flags.spec(services), invocation.run)
+    stopped = None if resume is None else _stopped_part(resume, flags, invocation.run)
+    spec = _named(flags.spec(services), invocation.run) if stopped is None else _spec_of(stopped, flags)
     check_spec(spec, services.clock.now())
     if not agreed(services, [Job(settled(services, spec), None, spec.run)], yes):
         click.echo("nothing was run", err=True)
         return
-    _run(services, spec)
+    _run(services, spec, stopped)
     document = stored_document(spec.run)
 
     def lines() -> list[str]:
@@ -102,8 +110,6 @@ def audit_command(invocation: Invocation, flags: RunFlags, cuts: int, as_json: b
 
 def _named(spec: RunSpec, run: str | None) -> RunSpec:
     """The run under its id: the given one, which has to be new, or one made of the time."""
-    from dataclasses import replace
-
     from engine import places
     from engine.app.run_spec import new_run_id
     from engine.clock import LiveClock
@@ -115,23 +121,49 @@ def _named(spec: RunSpec, run: str | None) -> RunSpec:
     return replace(spec, run=run)
 
 
-def _run(services: Services, spec: RunSpec) -> None:
+def _stopped_part(run: str, flags: RunFlags, new: str | None) -> FirstPart:
+    """The recorded part of the run to go on with. Raises UsageError for flags that it has already."""
+    from engine.app.resumption import first_part
+
+    if new is not None or any(getattr(flags, one.name) for one in fields(flags) if one.name != "model"):
+        raise click.UsageError("--resume goes on with a run as it was begun: of a run's flags it takes --model alone")
+    return first_part(run)
+
+
+def _spec_of(stopped: FirstPart, flags: RunFlags) -> RunSpec:
+    spec = stopped.run.spec
+    assert spec is not None  # a run of a desk is in no journal of a backtest
+    return replace(spec, model=flags.model or spec.model)
+
+
+def _run(services: Services, spec: RunSpec, stopped: FirstPart | None) -> None:
+    from engine import places
     from engine.app.backtest import run_backtest
-    from engine.errors import Interrupted
+    from engine.errors import Interrupted, PaperdeskError
     from tui.interruption import interruptible
     from tui.progress import session_progress
 
     try:
         with interruptible() as stop, session_progress() as publish:
-            run_backtest(services, spec, publish, stop)
+            run_backtest(services, spec, publish, stop, first_part=stopped)
     except KeyboardInterrupt:
-        raise Interrupted(f"interrupted; what was done is kept: see `paperdesk report --run {spec.run}`") from None
+        kept = f"what was done is kept: see `paperdesk report --run {spec.run}`"
+        raise Interrupted(f"interrupted; {kept}, {_go_on(spec.run)}") from None
+    except PaperdeskError as error:
+        if places.run_journal(spec.run).exists() and error.exit_code in _MENDED:
+            error.args = (f"{error}; {_go_on(spec.run)}",)
+        raise
+
+
+def _go_on(run: str) -> str:
+    return f"`paperdesk backtest --resume {run}` goes on"
 
 
 def _stopped(document: Mapping[str, Any]) -> str:
     done = document["sessions"]
     part = f"after {document['last_session']}" if done else "during the warm-up" if document["warm_up"] else "at once"
-    return f"interrupted {part}; what was done is kept: see `paperdesk report --run {document['run']}`"
+    kept = f"what was done is kept: see `paperdesk report --run {document['run']}`"
+    return f"interrupted {part}; {kept}, {_go_on(document['run'])}"
 
 
 @contextmanager

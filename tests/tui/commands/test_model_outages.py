@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,7 @@ class Service(FakeLLMServer):
 
     trouble: Callable[[int], Turn | None] = staticmethod(lambda number: None)
     sees = True
+    vendor = ""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -96,6 +98,8 @@ def service(request: pytest.FixtureRequest, fresh: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(gate, "PACE", 0.001)
     with fake_llm_server(Service()) as running:
         vendor = str(request.param)
+        assert isinstance(running, Service)
+        running.vendor = vendor
         monkeypatch.setenv("OPENAI_BASE_URL", running.openai_url)
         monkeypatch.setenv("ANTHROPIC_BASE_URL", running.anthropic_url)
         monkeypatch.setenv(f"{vendor.upper()}_API_KEY", "sk-secret-1")
@@ -103,7 +107,6 @@ def service(request: pytest.FixtureRequest, fresh: Path, monkeypatch: pytest.Mon
             f'[desk]\npreset = "finvision-no-reflection"\nsymbols = {json.dumps(SYMBOLS)}\n'
             f'[models]\ndefault = "{vendor}:m1"\n'
         )
-        assert isinstance(running, Service)
         yield running
 
 
@@ -243,6 +246,62 @@ def test_a_picture_that_a_model_refuses_in_the_preflight_is_figures_from_the_fir
     assert done.code == 0
     pictures = [is_preflight(body) for body in service.requests if shows_picture(body)]
     assert pictures == [True]
+
+
+@pytest.mark.parametrize("code", [75, 78, 77])
+def test_a_stopped_backtest_goes_on_and_is_as_one_that_never_stopped(service: Service, run: Run, code: int) -> None:
+    with places.config_file().open("a") as file:
+        file.write(
+            '[models.prices]\n"openai:m1" = {input = 2, output = 10}\n"anthropic:m1" = {input = 2, output = 10}\n'
+        )
+    whole = run(*BACKTEST, "--run", "whole").json
+    asked = len(service.requests)
+    assert whole["model"]["calls"] == asked
+    places.replay_cache().unlink()
+
+    failure = Fail({75: 529, 78: 404, 77: 401}[code], "no")
+    service.trouble = lambda number: failure if number > asked + 8 else None
+    stopped = run(*BACKTEST, "--run", RUN)
+    assert stopped.code == code
+    assert f"`paperdesk backtest --resume {RUN}` goes on" in stopped.err
+    with JournalReader(places.run_journal(RUN)) as reader:
+        failed = sum(row.call.kind != "preflight" for row in reader.unanswered())
+        had = len(reader.answers(run=RUN))
+        started = reader.run(RUN).started
+    assert 0 < had < whole["model"]["calls"] and (failed > 0 or code == 77)
+    # What was answered is not asked again, even where the recorded answers are gone.
+    places.replay_cache().unlink()
+    service.trouble = lambda number: None
+    service.requests.clear()
+    done = run("backtest", "--resume", RUN, "--json")
+    assert done.code == 0
+    assert done.json["fingerprint"] == whole["fingerprint"]
+    assert len(service.requests) == whole["model"]["calls"] - had
+    used, expected = done.json["model"], whole["model"]
+    assert (used["calls"], used["cached_calls"]) == (expected["calls"], 0)
+    more = Decimal("0.00004") * (used["preflight_calls"] - expected["preflight_calls"])
+    assert Decimal(used["cost"]) == Decimal(expected["cost"]) + more > 0
+    assert used["failed_calls"] == failed
+    with JournalReader(places.run_journal(RUN)) as reader, JournalReader(places.run_journal("whole")) as other:
+        assert reader.run(RUN).started == started and reader.run(RUN).outcome == "done"
+        assert reader.counts(RUN)["answers"] == other.counts("whole")["answers"]
+    assert run("journal", "check", "--run", RUN).code == 0
+    again = run("backtest", "--resume", RUN)
+    assert (again.code, "has come to its end" in again.err) == (2, True)
+    assert run("backtest", "--resume", RUN, "--symbols", "ORVL").code == 2
+    assert run("backtest", "--resume", "nobody").code == 65
+
+
+def test_a_run_that_goes_on_by_another_model_names_both(service: Service, run: Run) -> None:
+    service.trouble = lambda number: Fail(529, "overloaded") if number > 8 else None
+    assert run(*BACKTEST, "--run", RUN).code == 75
+    service.trouble = lambda number: None
+    service.requests.clear()
+    done = run("backtest", "--resume", RUN, "--model", "offline", "--json").json
+    assert service.requests == []
+    vendor = service.vendor
+    assert done["model"]["spec"] == f"{vendor}:m1, offline"
+    assert done["label"].startswith(f"m1 ({vendor}), then ")
 
 
 TROUBLE = (Fail(500, "boom"), Reset(), Say(text="{}", ending="missing"), Fail(529, "overloaded"))

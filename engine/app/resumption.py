@@ -1,0 +1,108 @@
+"""Go on with a backtest that was stopped: its models' answers are given again as they were, and the rest is asked.
+
+The run is played from its first session. Its journal is written anew and takes the place of the old one when the run
+ends, so that it reads like that of an unbroken run, and a process that is killed leaves what there was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+from engine import places
+from engine.agents.ask import prompt_hash
+from engine.domain.market import Symbol
+from engine.domain.model_call import ModelRequest, ModelResult
+from engine.domain.run import RunOutcome
+from engine.errors import UsageError
+from engine.journal.entries import AnswerEntry, RunEntry, UnansweredEntry
+from engine.journal.reader import JournalReader
+from engine.journal.writer import JournalWriter
+from engine.ports import LanguageModel
+
+_Question = tuple[str, Symbol, date, str, int, str]
+"""Agent, symbol, session, owner, sample and hash of the prompt."""
+
+
+@dataclass(frozen=True, slots=True)
+class FirstPart:
+    """The recorded part of a run that was stopped: the run, the answers of its models, and their other calls."""
+
+    run: RunEntry
+    answers: Mapping[_Question, ModelResult]
+    unanswered: tuple[UnansweredEntry, ...]
+
+    def through(self, model: LanguageModel) -> LanguageModel:
+        """A model that gives the answers of this part again, cost included, and asks `model` for all others."""
+        return _Answered(model, self.answers)
+
+    def named(self, spec: str) -> str:
+        """The specs of the models that have answered, and of those that go on."""
+        had = [result.model for result in self.answers.values()]
+        return ", ".join(dict.fromkeys((*had, *spec.split(", "))))
+
+    def label(self, label: str) -> str:
+        """The label of the run that goes on: every model that decides it."""
+        return label if self.run.label == label else f"{self.run.label}, then {label}"
+
+
+def first_part(run: str) -> FirstPart:
+    """The recorded part of a stopped run. Raises MissingData where there is no such run, UsageError for one that came
+    to its end."""
+    with JournalReader(places.run_journal(run)) as reader:
+        entry = reader.run(run)
+        answers, unanswered = reader.answers(run=run), reader.unanswered(run=run)
+    if entry.outcome is RunOutcome.DONE or entry.spec is None:
+        raise UsageError(f"--resume {run}: the run has come to its end; paperdesk report --run {run} shows it")
+    return FirstPart(entry, {_question_of(answer): answer.result for answer in answers}, unanswered)
+
+
+@contextmanager
+def resumed_journal(first: FirstPart) -> Iterator[JournalWriter]:
+    """The new journal of a run that goes on. It takes the place of the old one at the end of the block, unless the run
+    was stopped before it came as far as that."""
+    path = places.run_journal(first.run.id)
+    part = path.with_name(f"{path.name}.part")
+    _delete(part)
+    try:
+        with JournalWriter(part, batched=True) as journal:
+            yield journal
+    finally:
+        with JournalReader(part) as reader:
+            as_far = reader.counts(first.run.id)["answers"] >= len(first.answers)
+        if as_far:
+            _delete(path)
+            part.rename(path)
+        _delete(part)
+
+
+def _delete(path: Path) -> None:
+    for ending in ("", "-wal", "-shm"):
+        path.with_name(path.name + ending).unlink(missing_ok=True)
+
+
+def _question_of(answer: AnswerEntry) -> _Question:
+    key = answer.key
+    return answer.agent, key.symbol, key.session, key.owner, answer.sample, answer.prompt_hash
+
+
+class _Answered:
+    """A model in front of which the answers of a run's first part stand."""
+
+    def __init__(self, model: LanguageModel, answers: Mapping[_Question, ModelResult]) -> None:
+        self.spec, self.label, self.sees = model.spec, model.label, model.sees
+        self._model, self._answers = model, answers
+
+    async def answer(self, request: ModelRequest, on_delta: Callable[[str], None] | None = None) -> ModelResult:
+        """The answer that there is, or the model's own."""
+        prompt = prompt_hash(request.system, request.messages)
+        question = request.purpose, request.symbol, request.session, request.owner, request.sample, prompt
+        result = self._answers.get(question)
+        if result is None:
+            return await self._model.answer(request, on_delta)
+        if on_delta is not None:
+            on_delta(result.text)
+        return result
