@@ -107,6 +107,7 @@ class _ForeignFile:
         self.names = column_names(kind, columns)
         self._source = source
         self._wanted = wanted
+        self._unit = "record" if source.suffix.lower() in (".json", ".parquet", ".pq") else "line"
         self._columns = {ours: theirs for ours, theirs in columns.items() if theirs and ours in self.names}
         self._counts: dict[Symbol, Counter[str]] = {}
         self._others = 0
@@ -126,7 +127,7 @@ class _ForeignFile:
                 try:
                     why = take(symbol, row)
                 except ValueError as problem:
-                    bad.append(malformed(self._source, row.line, str(problem)))
+                    bad.append(malformed(self._source, row.line, str(problem), self._unit))
                 else:
                     counts.update([why] if why else [])
         for ours in sorted(unseen):
@@ -150,7 +151,9 @@ class _ForeignFile:
         named = row.values.get("symbol")
         if named is None:
             if len(self._wanted) != 1:
-                raise UsageError(f"{self._source}, line {row.line} names no symbol: say whose rows they are (--symbol)")
+                raise UsageError(
+                    f"{self._source}, {self._unit} {row.line} names no symbol: say whose rows they are (--symbol)"
+                )
             return self._wanted
         found = dict.fromkeys(_folder_symbol(one) for one in named.split(",") if one.strip())
         wanted = [symbol for symbol in found if not self._wanted or symbol in self._wanted]

@@ -20,9 +20,9 @@ from engine.errors import MalformedData
 Item = TypeVar("Item")
 
 
-def malformed(path: Path, line: int, problem: str) -> MalformedData:
-    """The error for one bad row; `problem` has the remedy."""
-    return MalformedData(f"{path}, line {line}: {problem}")
+def malformed(path: Path, line: int, problem: str, unit: str = "line") -> MalformedData:
+    """The error for one bad row, whose number counts lines unless another unit is named; `problem` has the remedy."""
+    return MalformedData(f"{path}, {unit} {line}: {problem}")
 
 
 def csv_rows(path: Path, delimiter: str = ",") -> Iterator[tuple[int, list[str]]]:

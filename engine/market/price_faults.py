@@ -19,8 +19,9 @@ USUAL_RATIOS = (2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 25, 30, 40, 50, 60, 75, 80,
 NEAR = 0.10
 """Distance from a usual ratio, as a part of it, within which a jump is taken for a split."""
 HALF_AS_MANY = 1.5
-NEAR_HALF_AS_MANY = 0.04
-"""The ratio 3:2, which real moves come close to: NFLX opened at 0.703 on 2022-04-20. 4:3 and 5:4 are moves of a day."""
+NEAR_HALF_AS_MANY = 0.02
+"""The ratio 3:2, which real moves come close to: NFLX closed at 0.649 on 2022-04-20 and NIO at 1.537 on 2019-12-30. 4:3
+and 5:4 are moves of a day."""
 SMALLEST_RATIO = 1.2
 """Smallest ratio of a split, or of its inverse, that can be told from the move of a day; smaller ones are not held
 against the bars."""

@@ -6,6 +6,8 @@ have bars that were adjusted before, a split that is missing, or a spike.
 
 from __future__ import annotations
 
+import asyncio
+import json
 import shutil
 from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime
@@ -17,10 +19,15 @@ import pytest
 from connectors.files.market import FilesMarket
 from connectors.files.prices import read_actions, read_prices
 from connectors.llm import gate
+from connectors.wiring.services import services
 from engine import places
+from engine.app.desk_watch import DeskWatch
+from engine.config import load_config
 from engine.market.price_faults import price_faults
 from engine.market.trading_hours import calendar_for
+from engine.messages.events import Event, Noticed
 from tests.servers.fake_llm_server import Fail, FakeLLMServer, fake_llm_server
+from tests.servers.fake_web import Page, fake_web
 from tests.tui.commands.conftest import OpenBroker, Run, after_close
 
 DAYS = calendar_for("AAA").sessions(date(2024, 1, 2), date(2024, 6, 28))
@@ -177,7 +184,7 @@ def opened_at(folder: Path, move: float, *actions: str) -> bool:
 @pytest.mark.parametrize(
     ("move", "refused"),
     [
-        *((move, False) for move in (0.703, 0.755, 1.335, 0.75, 0.8, 0.56, 1.75)),
+        *((move, False) for move in (0.703, 0.649, 1.537, 0.755, 1.335, 0.75, 0.8, 0.56, 1.75)),
         *((move, True) for move in (0.667, 0.5, 0.54, 0.25, 0.1, 0.05, 1.5, 2.0, 10.0, 11.0, 17.5)),
     ],
 )
@@ -387,3 +394,38 @@ def test_at_a_broker_too(
     places.config_file().write_text(sound)
     after_close(server)
     assert run("--daily").code == 0
+
+
+class StoppedClock:
+    """A clock that stands."""
+
+    def __init__(self, now: datetime) -> None:
+        self._now = now
+
+    def now(self) -> datetime:
+        return self._now
+
+
+async def test_a_watch_and_whoever_is_notified_hear_of_it_with_the_code(desk_folder: Path) -> None:
+    missing(desk_folder)
+    heard: list[Event] = []
+
+    def hear(event: Event) -> None:
+        heard.append(event)
+        if isinstance(event, Noticed) and event.level == "error":
+            watching.cancel()
+
+    with fake_web(lambda asked: Page(body=b"ok")) as web:
+        with places.config_file().open("a") as file:
+            file.write(f'[notify]\nwebhook = "{web.url}/hook"\n')
+        clock = StoppedClock(datetime(2025, 3, 12, 20, 30, tzinfo=UTC))
+        configured = services(load_config(places.config_file()).config, clock)
+        watching = asyncio.create_task(DeskWatch(configured, hear).run())
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.wait_for(watching, 60)
+        (told,) = [json.loads(one.body) for one in web.asked]
+    (error,) = [one.text for one in heard if isinstance(one, Noticed) and one.level == "error"]
+    assert "AAA is frozen" in error and error.endswith("(code 65)")
+    assert (told["outcome"], told["exit_code"], list(told["frozen"])) == ("done", CODE, ["AAA"])
+    assert "AAA is frozen" in told["error"]
+    assert any(isinstance(one, Noticed) and one.text.startswith("frozen: AAA") for one in heard)
