@@ -25,8 +25,8 @@ from engine.domain.five_level import TradeValues
 from engine.errors import ConfigError, UsageError
 from engine.memory_settings import Memory
 
-HIDDEN = frozenset({"leaky-test"})
-"""Presets that exist to be caught."""
+HIDDEN = frozenset({"leaky-test", "finmem-whole"})
+"""Presets that are not offered: one exists to be caught, the other is a row of a table."""
 
 
 class Windows(settings.Frozen):

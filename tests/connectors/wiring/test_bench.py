@@ -182,6 +182,7 @@ def test_the_command_prints_the_papers_ablations_and_finmem_by_their_names(
     assert {count for session, count in whole.items() if session <= last_of_training} == {6}
     assert {count for session, count in whole.items() if session > last_of_training} == {7}
     # FinMem runs in the same environment, and is told what follows until the test.
+    assert "our preset finmem, all in or all out" in rows["6"]["FinMem"]["note"]
     finmem = [request for request in asked if request.purpose == "immediate-reflection"]
     assert [request.session for request in finmem] == sorted(whole)
     assert all(request.view.training is (request.session < last_of_training) for request in finmem)
