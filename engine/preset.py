@@ -22,6 +22,7 @@ from engine.agents.registry import Agents, ablations, registered, step_groups, s
 from engine.domain.briefing import Briefing, ExpertNote
 from engine.domain.decision import DESK
 from engine.domain.five_level import TradeValues
+from engine.domain.recollection import HORIZON_TYPES, RetrievalType
 from engine.errors import ConfigError, UsageError
 from engine.memory_settings import Memory
 
@@ -69,6 +70,9 @@ class Preset(settings.Frozen):
     Source: InvestorBench A.1 [I6]."""
     memory: Memory = Memory()
     """The constants of memory."""
+    retrieval: tuple[RetrievalType, ...] = Field(HORIZON_TYPES, min_length=1)
+    """The retrieval types: intelligence writes a query for each, and the step `diversified` asks memory for each apart.
+    Source: FinAgent §4.1 [A2]."""
     tools: tuple[str, ...] = ()
     """Rule strategies whose signal and explanation the decision reads."""
     preference: settings.Preference = "moderate"
@@ -108,6 +112,13 @@ class Preset(settings.Frozen):
             raise ValueError(f'constants are a table: write [memory] and below it base = "{memory}"')
         return memory
 
+    @field_validator("retrieval")
+    @classmethod
+    def _each_once(cls, types: tuple[RetrievalType, ...]) -> tuple[RetrievalType, ...]:
+        if len(set(types)) < len(types):
+            raise ValueError("a retrieval type is named twice")
+        return types
+
     @model_validator(mode="after")
     def _can_be_combined(self) -> Preset:
         if self.quorum > len(self.owners):
@@ -139,6 +150,12 @@ class Preset(settings.Frozen):
     def questions(self) -> tuple[str, ...]:
         """The questions about a symbol, in order, by the names that events give them."""
         return tuple(question for agent in self.active_agents for question in agent.questions)
+
+    @property
+    def cites_memories(self) -> bool:
+        """True where the decision reads recalled memories and cites those that it rests on; elsewhere a summary of the
+        recalled intelligence is all that may reach it. Source: FinAgent §4.1 [A3]."""
+        return self.decision in ("evidence", "three-way", "five-level")
 
     @property
     def decider(self) -> Agent[Any, Any]:

@@ -70,7 +70,7 @@ class LayerRanking:
 
     def ranked(self, types: Sequence[str], k: int, labelled: bool) -> tuple[Hit, ...]:
         """The first k of every query, united by id, best first. `labelled`: a query sees only records labelled with its
-        type.
+        type, and those without a label.
 
         Source: FinAgent §4.1 [A2] for the union of M types x K; the ranking is the preset's.
         """

@@ -60,8 +60,10 @@ class Partition:
         return self._numbers[name, : self.size]
 
     def matching(self, kinds: Collection[str] | None = None, label: str | None = None) -> npt.NDArray[np.bool_]:
-        """Mask of the rows whose record is of one of these kinds and has this label; shape (size,)."""
-        fits = [(kinds is None or kind in kinds) and (label is None or label in own) for kind, own in self._codes]
+        """Mask of the rows whose record is of one of these kinds and has this label, or none at all; shape (size,)."""
+        fits = [
+            (kinds is None or kind in kinds) and (label is None or not own or label in own) for kind, own in self._codes
+        ]
         return np.array(fits, np.bool_)[self._match_codes[: self.size]]
 
     def projection(self) -> Projection | None:

@@ -103,8 +103,8 @@ class LayeredMemory:
 
         Records of `symbol` and of MARKET; nothing written, or available, after `now`. `queries` are texts about the
         present by retrieval type; where all are blank, recent and important records come. `labelled`: a query sees only
-        the records labelled with its type. A `now` before the latest change is answered as of then. Source:
-        InvestorBench A [I2], FinAgent §4.1, §4.2 [A2, A6].
+        the records labelled with its type and those without a label. A `now` before the latest change is answered as
+        of then. Source: InvestorBench A [I2], FinAgent §4.1, §4.2 [A2, A6].
         """
         index = self._at(now)
         if k is not None and k < 1:

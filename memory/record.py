@@ -102,7 +102,7 @@ class Item:
     layer, importance: overrule the preset.
     seen_until: marks hindsight: the step of the latest close that it was written with.
     rests_on: ids of the memories it was drawn from.
-    labels: its retrieval types.
+    labels: its retrieval types; without any it is seen by queries of every type.
     """
 
     symbol: str

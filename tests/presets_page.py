@@ -46,8 +46,8 @@ An unknown key is refused with the nearest one that there is.
 """
 
 FEATURES = """Besides, `memory` recalls and remembers, `diversified` searches memory once per retrieval type,
-`reports` then searches it for filings as a type of their own, `macro` gives macro series to intelligence and to memory,
-`vision` shows charts to models that see, and `tools` asks rule strategies and experts.
+`macro` gives macro series to intelligence and to memory, `vision` shows charts to models that see, and `tools` asks
+rule strategies and experts.
 """
 
 OWNERS = """## Several owners
@@ -219,6 +219,8 @@ def _default(field: FieldInfo) -> str:
         return "none"
     if isinstance(default, BaseModel) or dataclasses.is_dataclass(default) or isinstance(default, dict):
         return "its own"
+    if isinstance(default, tuple):
+        return ", ".join(f"`{one}`" for one in default)
     if isinstance(default, bool):
         return f"`{str(default).lower()}`"
     return f'`"{default}"`' if isinstance(default, str) else f"`{default}`"

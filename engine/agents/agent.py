@@ -75,6 +75,11 @@ class Answer(Part):
     def check(self, view: Any) -> None:
         """Raise ValueError for an answer that its view does not allow."""
 
+    def missing(self, view: Any) -> str:
+        """The complaint about what an answer leaves out: it goes back once, and is taken as it is then. Empty where it
+        is whole."""
+        return ""
+
     def leaning(self) -> int:
         """The side that the offline rules count for one of the user's own agents: 1 bullish, -1 bearish, 0 neither."""
         return 0

@@ -142,9 +142,9 @@ class Asker:
         return ModelSettings(wish.temperature, wish.max_output_tokens, wish.timeout, agent in self.insisted)
 
     async def ask(self, agent: Agent[V, A], view: V) -> Reply[A]:
-        """Ask once, and once more with the complaint where the answer was malformed or broke a rule. Then the agent
-        abstains, as it does at once where the model refused or its answer was cut off. A model that refuses pictures is
-        asked about their figures.
+        """Ask once, and once more with the complaint where the answer was malformed, broke a rule or left something
+        out, which may be missing the second time. Then the agent abstains, as it does at once where the model refused
+        or its answer was cut off. A model that refuses pictures is asked about their figures.
 
         Raises TryAgainLater and ConfigError where no answer could be had (`check_had`), and what the model raises.
         """
@@ -168,6 +168,8 @@ class Asker:
                 result = replace(result, notes=refused + result.notes)
             check_had(result, f"asked by {key.agent} about {key.symbol} after {key.session}")
             checked, complaint = _checked(result, answer, view)
+            if checked is not None and attempt == 1 and (missing := checked.missing(view)):
+                checked, complaint = None, f"incomplete: {plain(missing, 300)}"
             retry = checked is None and attempt == 1 and _may_be_repaired(result)
             outcome: Literal["answered", "sent back", "abstained"]
             outcome = "answered" if checked is not None else "sent back" if retry else "abstained"

@@ -300,14 +300,13 @@ _PARTS = ("intelligence", "past", "low_level", "high_level", "immediate", "exten
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EvidenceView(DecisionView):
-    """The inputs of a decision with evidence. Nothing in it may stem from after the session: the hindsight of a
-    reflection in training reaches it as a memory of earlier days at most.
-    Source: FinAgent §4.4 [A10]; InvestorBench A.1 [I5].
+class FindingsView(DecisionView):
+    """The inputs of a decision on intelligence, its summary of the past, reflections and tools. Nothing in it may stem
+    from after the session: the hindsight of a reflection in training reaches it as a memory of earlier days at most.
+    Source: FinAgent §4.4 [A10].
 
     intelligence, past, low_level, high_level, immediate, extended: other agents' answers, None where there is none.
     tools: signals of rule strategies, and experts' notes.
-    recollections: memories recalled for the session.
     guidance: standing instruction of the desk's user.
     """
 
@@ -318,14 +317,24 @@ class EvidenceView(DecisionView):
     immediate: ImmediateReflection | None = None
     extended: ExtendedReflection | None = None
     tools: tuple[ToolSignal, ...] = ()
-    recollections: tuple[Recollection, ...] = ()
     guidance: str = ""
 
     def summary(self) -> str:
         """The view in a few words."""
         given = [name.replace("_", " ") for name in _PARTS if getattr(self, name) is not None]
-        counted = f"{len(self.tools)} tools, {len(self.recollections)} memories"
-        return f"{DecisionView.summary(self)}; {', '.join(given) or 'no intelligence'}; {counted}"
+        return f"{DecisionView.summary(self)}; {', '.join(given) or 'no intelligence'}; {len(self.tools)} tools"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvidenceView(FindingsView):
+    """The inputs of a decision with evidence: the `recollections` of the session as well.
+    Source: InvestorBench A.1 [I5]."""
+
+    recollections: tuple[Recollection, ...] = ()
+
+    def summary(self) -> str:
+        """The view in a few words."""
+        return f"{FindingsView.summary(self)}, {len(self.recollections)} memories"
 
 
 class ReasoningSteps(Answer):
@@ -341,12 +350,17 @@ class ReasoningSteps(Answer):
     """Step 4: the signals of experts, tools and indicators, and whether they agree."""
     position: Sentence
     """Step 5: what the present position allows and calls for: shares, cash, gain or loss."""
+
+
+class EvidencedSteps(ReasoningSteps):
+    """The steps, and the memories that they rest on. Source: InvestorBench A.1 [I5]."""
+
     evidence: Annotated[list[str], Field(max_length=50)]
     """The ids, as given in brackets, of the memories that the decision rests on; empty when it rests on none. Their
     weight rises or falls with the outcome."""
 
 
-class EvidencedTrade(TradeAnswer, ReasoningSteps):
+class EvidencedTrade(TradeAnswer, EvidencedSteps):
     """A sized decision with its reasoning and its evidence. The reasoning comes first in the schema, so that a model
     writes it before it names an action. Source: FinAgent §4.4 [A10]."""
 
@@ -369,8 +383,9 @@ EVIDENCE_DECISION = Agent(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WholeView(EvidenceView):
-    """The inputs of a decision over all cash or all shares, which knows no sizing rule. Source: FinAgent §4.4 [A10]."""
+class WholeView(FindingsView):
+    """The inputs of a decision over all cash or all shares, which knows no sizing rule and of the past the summary
+    alone. Source: FinAgent §4.1, §4.4 [A3, A10]."""
 
     @property
     def spare(self) -> Decimal:
@@ -380,11 +395,6 @@ class WholeView(EvidenceView):
 
 class WholeTrade(ActionAnswer, ReasoningSteps):
     """A decision without a size or a rule: BUY takes all cash, SELL all shares. Source: FinAgent §4.4 [A10]."""
-
-    def check(self, view: Any) -> None:
-        """Raise ValueError for another symbol, and for evidence that was not given."""
-        ActionAnswer.check(self, view)
-        check_cited(self.evidence, (memory.handle for memory in view.recollections), "evidence")
 
 
 WHOLE_DECISION = Agent(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Annotated, Literal
+from functools import cache
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, create_model
 
 from engine.agents.agent import MARKET_ALONE, Agent, Answer, ChartedView, Part, Reads, View
 from engine.agents.evidence import check_cited
@@ -15,7 +16,7 @@ from engine.agents.text import Prose, Sentence, plain, shortened
 from engine.domain.chart import IndicatorTable
 from engine.domain.macro import MacroRelease
 from engine.domain.market import Filing, NewsItem, Symbol
-from engine.domain.recollection import Recollection
+from engine.domain.recollection import HORIZON_TYPES, Recollection, RetrievalType
 from engine.market.moves import SessionMove
 
 HEADLINE_LIMIT = 300
@@ -120,6 +121,11 @@ READERS_ITEMS = 12
 """Judged items that a reader of the intelligence sees, the weightiest first."""
 
 
+def shown_id(source: str) -> str:
+    """The id of an item as agents see it."""
+    return plain(source, 80)
+
+
 @dataclass(frozen=True, slots=True)
 class IntelligenceItem:
     """One item as plain text, cleaned and cut to length when it is made. `day` is the item's own date."""
@@ -131,7 +137,7 @@ class IntelligenceItem:
 
     def __post_init__(self) -> None:
         limit = NEWS_LIMIT if self.kind == "news" else REPORT_LIMIT
-        object.__setattr__(self, "id", plain(self.id, 80))
+        object.__setattr__(self, "id", shown_id(self.id))
         object.__setattr__(self, "text", plain(self.text, limit))
 
     @classmethod
@@ -161,12 +167,13 @@ class IntelligenceItem:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IntelligenceView(View):
     """Items since the last decision, oldest first, and the moves of the last sessions. What exceeds the length of a
-    prompt is left out and counted: the oldest news first, never filings, reports or macro items.
-    Source: FinAgent §4.1 [A1]."""
+    prompt is left out and counted: the oldest news first, never filings, reports or macro items. `types` are the
+    retrieval types that a query is wanted for. Source: FinAgent §4.1 [A1, A2]."""
 
     items: tuple[IntelligenceItem, ...]
     left_out: int = 0
     prices: tuple[SessionMove, ...] = ()
+    types: tuple[RetrievalType, ...] = HORIZON_TYPES
 
     def __post_init__(self) -> None:
         room = TOTAL_LIMIT - sum(len(item.line) for item in self.items if item.kind != "news")
@@ -192,11 +199,12 @@ class IntelligenceView(View):
         filings: Iterable[Filing] = (),
         prices: tuple[SessionMove, ...] = (),
         macro: Iterable[MacroRelease] = (),
+        types: tuple[RetrievalType, ...] = HORIZON_TYPES,
     ) -> IntelligenceView:
         """The view of macro releases, filings and news, each in order of availability."""
         reports = (*map(IntelligenceItem.of_macro, macro), *map(IntelligenceItem.of_filing, filings))
         items = (*reports, *map(IntelligenceItem.of_news, news))
-        return cls(symbol=symbol, session=session, owner=owner, items=items, prices=prices)
+        return cls(symbol=symbol, session=session, owner=owner, items=items, prices=prices, types=types)
 
     def summary(self) -> str:
         """The view in a few words."""
@@ -222,15 +230,27 @@ class ItemJudgement(Part):
     decides for how long the item is remembered."""
 
 
-class RetrievalQueries(Part):
-    """Search texts, one per retrieval type. Source: FinAgent §4.1 [A1, A2]."""
+QUERIES: Mapping[RetrievalType, str] = {
+    RetrievalType.SHORT_TERM: "Search words for what may matter over days.",
+    RetrievalType.MEDIUM_TERM: "Search words for what may matter over weeks up to a quarter.",
+    RetrievalType.LONG_TERM: "Search words for what may matter for longer.",
+    RetrievalType.PRICE_UP: "Search words for events that would raise the price.",
+    RetrievalType.PRICE_DOWN: "Search words for events that would lower the price.",
+    RetrievalType.BULLISH_TREND: "Search words for what was said in a rising market like today's or unlike it.",
+    RetrievalType.BEARISH_TREND: "Search words for what was said in a falling market like today's or unlike it.",
+    RetrievalType.NEWS: "Search words for news like today's.",
+    RetrievalType.REPORTS: "Search words for what the company's reports and filings say about today's topics.",
+}
+"""The instruction for the query of every retrieval type."""
 
-    short_term: Sentence
-    """Search words for what may matter over days."""
-    medium_term: Sentence
-    """Search words for what may matter over weeks up to a quarter."""
-    long_term: Sentence
-    """Search words for what may matter for longer."""
+
+class RetrievalQueries(Part):
+    """Search texts, one per retrieval type that is asked for (`answer_with`). Source: FinAgent §4.1 [A1, A2]."""
+
+    @property
+    def texts(self) -> Mapping[RetrievalType, str]:
+        """The search texts by retrieval type."""
+        return {RetrievalType(name.replace("_", " ")): text for name, text in self}
 
 
 class MarketIntelligence(Answer):
@@ -250,9 +270,18 @@ class MarketIntelligence(Answer):
     def check(self, view: IntelligenceView) -> None:
         """Raise ValueError for items that were not given, and for queries that repeat the summary."""
         check_cited((item.id for item in self.items), (item.id for item in view.items), "items")
-        asked = (self.queries.short_term, self.queries.medium_term, self.queries.long_term)
-        if self.summary in asked:
+        if self.summary in self.queries.texts.values():
             raise ValueError("queries repeat the summary; write search texts of their own")
+
+    def missing(self, view: IntelligenceView) -> str:
+        """The complaint about items that were not judged, and about types that share a query."""
+        judged = {item.id for item in self.items}
+        unjudged = [item.id for item in view.items if item.id not in judged]
+        if unjudged:
+            more = f" and {len(unjudged) - 20} more" if len(unjudged) > 20 else ""
+            return f"items leaves out {', '.join(unjudged[:20])}{more}; judge every item"
+        texts = self.queries.texts
+        return "queries are alike; write one of its own for every type" if len(set(texts.values())) < len(texts) else ""
 
     def lines(self) -> tuple[str, ...]:
         """The intelligence for a reader: the summary, then the weightiest items about the company."""
@@ -267,11 +296,23 @@ class MarketIntelligence(Answer):
         )
 
 
+@cache
+def answer_with(types: Sequence[RetrievalType]) -> type[MarketIntelligence]:
+    """The class of an answer with a query for each of these retrieval types."""
+    fields: dict[str, Any] = {name.replace(" ", "_"): (Sentence, Field(description=QUERIES[name])) for name in types}
+    queries = create_model("RetrievalQueries", __base__=RetrievalQueries, **fields)
+    described = MarketIntelligence.model_fields["queries"].description
+    return create_model(
+        "MarketIntelligence", __base__=MarketIntelligence, queries=(queries, Field(description=described))
+    )
+
+
 INTELLIGENCE = Agent(
     name="market-intelligence",
     step="intelligence",
     view=IntelligenceView,
     answer=MarketIntelligence,
+    answer_to=lambda view: answer_with(view.types),
     rule="engine.offline.intelligence:judge",
     reads=MARKET_ALONE,
     words_searches=True,

@@ -29,14 +29,14 @@ class LowLevelView(ChartedView):
     past: summary of the recalled memories.
     table: the chart's figures for models that do not see.
     moves: moves that led up to the session and, in training alone, those that followed (`hindsight`).
-    lessons: the agent's own past lessons.
+    lessons: the agent's own past lessons that fit today, a list for each of the short, medium and long horizon.
     """
 
     intelligence: MarketIntelligence | NewsDigest | None
     past: PastSummary | None
     table: IndicatorTable
     moves: tuple[PriceMove, ...]
-    lessons: tuple[Recollection, ...] = ()
+    lessons: tuple[tuple[Recollection, ...], ...] = ()
 
     @property
     def training(self) -> bool:

@@ -22,12 +22,12 @@ _OBSERVING = (NEWS, INTELLIGENCE, PAST, CHART)
 _REFLECTING = (LOW_LEVEL, HIGH_LEVEL, PERFORMANCE, SIGNALS, EXTENDED, IMMEDIATE)
 _DECIDING = (DECISION, EVIDENCE_DECISION, WHOLE_DECISION)
 
-FEATURES = ("macro", "memory", "diversified", "reports", "vision", "tools")
+FEATURES = ("macro", "memory", "diversified", "vision", "tools")
 """Steps of presets that ask no agent: `macro` gives macro series to intelligence and to memory, `memory` recalls and
-remembers, `diversified` searches memory once per retrieval type, `reports` then searches it for filings as a type of
-their own, `vision` shows charts to models that see, `tools` asks rule strategies and experts."""
+remembers, `diversified` searches memory once per retrieval type, `vision` shows charts to models that see, `tools` asks
+rule strategies and experts."""
 
-_FEATURE_GROUPS = {"memory": ("memory", "diversified", "reports")}
+_FEATURE_GROUPS = {"memory": ("memory", "diversified")}
 
 
 @cache

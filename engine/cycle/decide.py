@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from typing import TypeVar
 
@@ -20,7 +21,7 @@ from engine.domain.recollection import EXTENDED, Recollection
 from engine.market.figures import price_figures
 from engine.preset import Preset
 
-E = TypeVar("E", bound=agents.EvidenceView)
+F = TypeVar("F", bound=agents.FindingsView)
 
 
 def abstention(turn: Turn, symbol: Symbol, owner: str, because: str) -> Opinion:
@@ -41,7 +42,7 @@ async def opinion(context: StepContext, observed: Observations, reflections: Ref
     size, rule = (answer.position_size, answer.rule) if isinstance(answer, agents.TradeAnswer) else (0, None)
     if preset.peek and (peeked := _peeked(context)) is not None:
         action, size, rule, reason = peeked
-    named = answer.evidence if isinstance(answer, agents.ReasoningSteps) else ()
+    named = answer.evidence if isinstance(answer, agents.EvidencedTrade) else ()
     return Opinion(
         key=_key(context.turn, context.symbol, context.owner),
         action=action,
@@ -59,10 +60,11 @@ async def _decided(
     """The reply of the agent that the preset has decide."""
     match context.preset.decision:
         case "whole":
-            whole = _evidence_view(agents.WholeView, context, observed, reflections)
+            whole = _findings_view(agents.WholeView, context, observed, reflections)
             return await context.reply(agents.WHOLE_DECISION, whole)
         case "evidence":
-            evidenced = _evidence_view(agents.EvidenceView, context, observed, reflections)
+            evidenced = _findings_view(agents.EvidenceView, context, observed, reflections)
+            evidenced = replace(evidenced, recollections=observed.recollections)
             return await context.reply(agents.EVIDENCE_DECISION, evidenced)
     return await context.reply(agents.DECISION, _decision_view(context, observed, reflections))
 
@@ -127,7 +129,7 @@ def _decision_view(context: StepContext, observed: Observations, reflections: Re
     )
 
 
-def _evidence_view(kind: type[E], context: StepContext, observed: Observations, reflections: Reflections) -> E:
+def _findings_view(kind: type[F], context: StepContext, observed: Observations, reflections: Reflections) -> F:
     view = _decision_view(context, observed, reflections)
     training, immediate = context.turn.training, reflections.immediate.value
     return kind(
@@ -138,7 +140,6 @@ def _evidence_view(kind: type[E], context: StepContext, observed: Observations, 
         low_level=None if training else reflections.low_level.value,
         high_level=reflections.high_level.value,
         tools=observed.tools.value or (),
-        recollections=observed.recollections,
         immediate=None if training or immediate is None else immediate.answer,
         extended=reflections.extended.value,
         guidance=context.preset.instruction,

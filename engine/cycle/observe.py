@@ -11,7 +11,7 @@ from engine.agents.agent import Agent, Answer, Inputs, Report
 from engine.agents.character import describe
 from engine.agents.registry import cut
 from engine.agents.tools import ToolSignal, guidance_signals, tool_signals
-from engine.cycle.recall import REPORTS, YEAR
+from engine.cycle.recall import YEAR
 from engine.cycle.step import Finding, Observations, StepContext
 from engine.cycle.turn import Turn
 from engine.domain.macro import MacroRelease
@@ -22,6 +22,7 @@ from engine.errors import ConfigError
 from engine.market.chart_specs import indicator_table, kline_chart
 from engine.market.moves import last_sessions
 from engine.user_code import failures_of
+from memory.record import Layer
 
 
 def position(turn: Turn, symbol: Symbol, owner: str, bars: PriceHistory) -> PositionContext:
@@ -82,7 +83,12 @@ async def intelligence(
         return left_out
     prices = last_sessions(context.bars)
     view = agents.IntelligenceView.of(
-        *context.subject, context.news, filings=new_filings, prices=prices, macro=releases
+        *context.subject,
+        context.news,
+        filings=new_filings,
+        prices=prices,
+        macro=releases,
+        types=context.preset.retrieval,
     )
     return await context.ask(agents.INTELLIGENCE, view)
 
@@ -93,17 +99,17 @@ def recall(context: StepContext, queries: Mapping[str, str]) -> tuple[Recollecti
     Source: FinAgent §4.2 [A2]; InvestorBench A [I2]."""
     if context.memory is None:
         return ()
-    diversified = "diversified" in context.preset.steps
+    preset = context.preset
+    diversified = "diversified" in preset.steps
     if not diversified:
         character = describe(context.traits, context.adjusted)
         queries = {**queries, "character": character, "profile": context.profile}
-    if diversified and "reports" in context.preset.steps:
-        queries = {**queries, REPORTS: " ".join(queries.values())}
-    return context.memory.recall(context.scope, queries, diversified)
+    return context.memory.recall(context.scope, queries, diversified, preset.cites_memories)
 
 
 async def past(context: StepContext, recollections: tuple[Recollection, ...]) -> Finding[agents.PastSummary]:
-    """Summary of the memories that were recalled. Source: FinAgent §4.1 [A3]."""
+    """Summary of the intelligence that was recalled: the owner's reflections are none. Source: FinAgent §4.1 [A3]."""
+    recollections = tuple(memory for memory in recollections if memory.layer != Layer.REFLECTION)
     if not recollections:
         return Finding()
     if (left_out := context.without("past")) is not None:

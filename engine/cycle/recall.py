@@ -12,26 +12,23 @@ from datetime import date, timedelta
 from decimal import Decimal
 from itertools import product
 
-from engine.agents.intelligence import ItemJudgement, MarketIntelligence
+from engine.agents.intelligence import ItemJudgement, MarketIntelligence, shown_id
 from engine.cycle.feedback import Feedback
 from engine.cycle.turn import TradingHistory
 from engine.domain.decision import Opinion
 from engine.domain.macro import MacroRelease
 from engine.domain.market import Filing, NewsItem, Symbol
-from engine.domain.recollection import Recollection
+from engine.domain.recollection import HORIZON_TYPES, Recollection, RetrievalType
 from engine.market.point_in_time import MarketAsOf
 from engine.ports import Calendar
 from memory.in_memory_store import InMemoryStore
 from memory.layer_rank import Hit
 from memory.ports import Embedder, Store
 from memory.recall import LayeredMemory
-from memory.record import Item
+from memory.record import Item, Layer
 
-TYPES = ("short term", "medium term", "long term")
-"""The retrieval types: for how long an item matters. Source: FinAgent §4.2 [A2]."""
-
-REPORTS = "reports"
-"""The retrieval type of filings, ours: what is asked for by its term alone is mostly news."""
+_EFFECTS = {"positive": RetrievalType.PRICE_UP, "negative": RetrievalType.PRICE_DOWN}
+_TRENDS = {"bullish": RetrievalType.BULLISH_TREND, "bearish": RetrievalType.BEARISH_TREND}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +48,10 @@ def received(
     intelligence: MarketIntelligence | None,
     macro: Sequence[MacroRelease] = (),
 ) -> tuple[Item, ...]:
-    """Memories of what came in: filings and macro releases always, news that was judged to concern the company, each
-    as weighty as it was judged. Source: FinAgent §4.1 [A1]; TradingGPT §4.1.1 [G2]."""
-    judgements = {} if intelligence is None else {item.id: item for item in intelligence.items}
-    return (*_reports(scope, filings, macro, judgements), *_news(scope, news, judgements))
+    """Memories of what came in, each as weighty as it was judged: all but news that was judged not to concern the
+    company. What was not judged has no labels. Source: FinAgent §4.1 [A1]; TradingGPT §4.1.1 [G2]."""
+    judged = _Judged.of(intelligence)
+    return (*_reports(scope, filings, macro, judged), *_news(scope, news, judged))
 
 
 def lesson(
@@ -77,43 +74,72 @@ def lesson(
         owner=scope.owner,
         seen_until=seen_until,
         rests_on=tuple(memory.id for memory in rests_on),
-        labels=TYPES,
+        labels=HORIZON_TYPES,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """The judgements of the day's items by their ids, and the mood of the market."""
+
+    items: Mapping[str, ItemJudgement]
+    market: str
+
+    @classmethod
+    def of(cls, intelligence: MarketIntelligence | None) -> _Judged:
+        """The judgements of an answer; none without one."""
+        if intelligence is None:
+            return cls({}, "")
+        return cls({item.id: item for item in intelligence.items}, intelligence.recent_market)
+
+    def item(self, source: str) -> ItemJudgement | None:
+        """The judgement of an item by the id that it has at its source; None where it was not judged."""
+        return self.items.get(shown_id(source))
+
+    def labels(self, item: ItemJudgement | None, form: RetrievalType | None) -> tuple[str, ...]:
+        """The retrieval types of an item; none where it was not judged. Source: FinAgent §4.1 [A2]."""
+        if item is None:
+            return ()
+        horizon = RetrievalType(f"{item.horizon} term")
+        named = (horizon, _EFFECTS.get(item.effect), _TRENDS.get(self.market), form)
+        return tuple(name.value for name in named if name is not None)
 
 
 def _reports(
     scope: MemoryScope,
     filings: Sequence[Filing],
     macro: Sequence[MacroRelease],
-    judgements: dict[str, ItemJudgement],
+    judged: _Judged,
 ) -> Iterator[Item]:
     for filing in filings:
         if filing.summary.strip():
-            item = _item(scope, _form(filing.form), filing.summary, filing.id, judgements.get(filing.id))
-            yield replace(item, labels=(*item.labels, REPORTS))
+            yield _item(scope, _form(filing.form), filing.summary, filing.id, judged)
     for release in macro:
         if release.summary.strip():
-            yield _item(scope, "macro", release.summary, release.id, judgements.get(release.id))
+            yield _item(scope, "macro", release.summary, release.id, judged)
 
 
-def _news(scope: MemoryScope, news: Sequence[NewsItem], judgements: dict[str, ItemJudgement]) -> Iterator[Item]:
+def _news(scope: MemoryScope, news: Sequence[NewsItem], judged: _Judged) -> Iterator[Item]:
     for entry in news:
-        judged = judgements.get(entry.id)
+        item = judged.item(entry.id)
         text = f"{entry.headline}. {entry.summary}" if entry.headline else entry.summary
-        if judged is not None and judged.concerns_company and text.strip():
+        if text.strip() and (item is None or item.concerns_company):
             # The label is part of the text that memory keeps and shows. Source: InvestorBench A.1 [I5].
-            yield _item(scope, "news", f"{judged.effect.capitalize()}: {text}", entry.id, judged)
+            labelled = text if item is None else f"{item.effect.capitalize()}: {text}"
+            yield _item(scope, "news", labelled, entry.id, judged)
 
 
-def _item(scope: MemoryScope, kind: str, text: str, source: str, judged: ItemJudgement | None) -> Item:
+def _item(scope: MemoryScope, kind: str, text: str, source: str, judged: _Judged) -> Item:
+    item = judged.item(source)
+    form = None if kind == "macro" else RetrievalType.NEWS if kind == "news" else RetrievalType.REPORTS
     return Item(
         symbol=scope.symbol,
         kind=kind,
         text=text,
         source=source,
         owner=scope.owner,
-        rating=None if judged is None else (judged.weight - 1) / 9,
-        labels=("long term",) if judged is None else (f"{judged.horizon} term", judged.effect),
+        rating=None if item is None else (item.weight - 1) / 9,
+        labels=judged.labels(item, form),
     )
 
 
@@ -163,11 +189,17 @@ class TradingMemory:
         """Check whether anything of a symbol was ever remembered."""
         return self._memory.has_records(scope.symbol, scope.step, owner=scope.owner)
 
-    def recall(self, scope: MemoryScope, queries: Mapping[str, str], diversified: bool) -> tuple[Recollection, ...]:
-        """Recall what bears on today: the best of every layer per retrieval type, best first within a layer.
-        Without diversification all queries are one. Source: FinAgent §4.2 [A2]; InvestorBench A [I5]."""
+    def recall(
+        self, scope: MemoryScope, queries: Mapping[str, str], diversified: bool, reflections: bool = True
+    ) -> tuple[Recollection, ...]:
+        """Recall what bears on today: the best of every layer per retrieval type, best first within a layer, of
+        reflections too or of intelligence alone. Without diversification all queries are one.
+        Source: FinAgent §4.2 [A2, A3]; InvestorBench A [I5]."""
         asked = dict(queries) if diversified else {"all": " ".join(queries.values())}
-        found = self._memory.recall(scope.symbol, asked, scope.step, owner=scope.owner, labelled=diversified)
+        labelled = diversified and asked.keys() <= set(RetrievalType)
+        births = self._memory.preset.births.items()
+        kinds = None if reflections else [kind for kind, birth in births if birth.layer is not Layer.REFLECTION]
+        found = self._memory.recall(scope.symbol, asked, scope.step, owner=scope.owner, kinds=kinds, labelled=labelled)
         return tuple(self._recollection(hit) for hits in found.values() for hit in hits)
 
     def lessons(self, scope: MemoryScope, kind: str, query: str) -> tuple[Recollection, ...]:
@@ -217,7 +249,7 @@ class TradingMemory:
         written before and becomes available after it, as weighty as can be."""
         for symbol, owner in product(symbols, owners):
             text = f"{marker}: takeover of {symbol} at triple the price"
-            base = Item(symbol=symbol, kind="", text=text, owner=owner, importance=100, labels=TYPES)
+            base = Item(symbol=symbol, kind="", text=text, owner=owner, importance=100)
             kinds = [replace(base, kind=kind) for kind in self._memory.preset.births]
             self._memory.remember(kinds, step + AFTER)
             self._memory.remember((replace(item, seen_until=step + 1) for item in kinds), step - 1)
@@ -228,8 +260,8 @@ class TradingMemory:
             marker in memory.text
             for scope in scopes
             for memory in (
-                *self.recall(scope, dict.fromkeys(TYPES, marker), True),
-                *self.recall(scope, dict.fromkeys(TYPES, marker), False),
+                *self.recall(scope, dict.fromkeys(RetrievalType, marker), True),
+                *self.recall(scope, {"all": marker}, False),
                 *(lesson for kind in self._memory.preset.births for lesson in self.lessons(scope, kind, marker)),
             )
         )

@@ -18,6 +18,7 @@ from engine.cycle.step import Finding, Observations, StepContext, finding_of
 from engine.domain import recollection as kinds
 from engine.domain.decision import Decision, Outcome
 from engine.domain.order import Order
+from engine.domain.recollection import HORIZON_TYPES
 from engine.market.chart_specs import indicator_table, kline_chart, signal_chart, trading_chart
 from engine.market.figures import price_figures
 from engine.market.moves import PriceMove
@@ -29,7 +30,7 @@ async def on_moves(context: StepContext, observed: Observations) -> Finding[agen
     kind = "low-level-reflection"
     if (left_out := context.without("low-level")) is not None:
         return left_out
-    moves = context.moves
+    moves, queries = context.moves, observed.queries
     view = agents.LowLevelView(
         *context.subject,
         kline_chart(context.symbol, context.bars, context.preset.windows.chart),
@@ -37,7 +38,9 @@ async def on_moves(context: StepContext, observed: Observations) -> Finding[agen
         past=observed.past.value,
         table=indicator_table(context.bars),
         moves=moves,
-        lessons=context.lessons(kind, observed.queries),
+        lessons=tuple(
+            context.lessons(kind, {name: queries[name]} if name in queries else queries) for name in HORIZON_TYPES
+        ),
     )
 
     def learned(answer: agents.LowLevelReflection) -> Item | None:

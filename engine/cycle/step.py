@@ -289,11 +289,11 @@ class Reflections:
 def search_queries(
     news: Finding[observing.NewsDigest], intelligence: Finding[observing.MarketIntelligence]
 ) -> Mapping[str, str]:
-    """Texts to search memory with, by retrieval type: always of today's news, never a constant."""
+    """Texts to search memory with, by retrieval type: always of today's news, never a constant. A digest of the news
+    is of no type."""
     if intelligence.value is not None:
-        asked = intelligence.value.queries
-        return {"short term": asked.short_term, "medium term": asked.medium_term, "long term": asked.long_term}
-    return {"news": " ".join(news.value.summary)} if news.value is not None else {}
+        return {name.value: text for name, text in intelligence.value.queries.texts.items()}
+    return {"all": " ".join(news.value.summary)} if news.value is not None else {}
 
 
 def _absent(*findings: Finding[Any]) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import date
+from enum import StrEnum
 
 LAYERS = ("shallow", "intermediate", "deep", "reflection")
 """Layers under which evidence is cited, from the fastest decay to the agents' own reflections. Source: InvestorBench
@@ -12,6 +13,25 @@ A.2 and its test prompt [I1]."""
 IMMEDIATE, EXTENDED = "reflection", "extended-reflection"
 """Kinds that tell the daily reflection, which drives the trade, from the review of a period, which is reference only;
 both are in one layer. Source: TradingGPT §4.1.2 [G5]."""
+
+
+class RetrievalType(StrEnum):
+    """A view under which past intelligence is asked for, and a label of what memory keeps.
+    Source: FinAgent §4.1 [A2]."""
+
+    SHORT_TERM = "short term"
+    MEDIUM_TERM = "medium term"
+    LONG_TERM = "long term"
+    PRICE_UP = "price up"
+    PRICE_DOWN = "price down"
+    BULLISH_TREND = "bullish trend"
+    BEARISH_TREND = "bearish trend"
+    NEWS = "news"
+    REPORTS = "reports"
+
+
+HORIZON_TYPES = (RetrievalType.SHORT_TERM, RetrievalType.MEDIUM_TERM, RetrievalType.LONG_TERM)
+"""The retrieval types by the time for which something matters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

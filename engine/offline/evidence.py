@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from engine.agents.decision import EvidenceView
+from engine.agents.decision import EvidenceView, FindingsView
 from engine.agents.evidence import shown_text
 from engine.agents.intelligence import MarketIntelligence
 from engine.agents.reflections import HighLevelReflection
 from engine.domain.recollection import Recollection
 from engine.offline.decision import Case, choose, conclusion, grounds, position_text, weigh
 from engine.offline.leaning import ChartLeaning, Lessons, of_mistakes, of_words
-from engine.offline.memories import LayerLeaning, lean_by_layer, memory_sentence, side_of
+from engine.offline.memories import LayerLeaning, lean_by_layer, memory_sentence, side_of, side_of_summary
 from engine.offline.reading import clean, ended, read
 from engine.offline.reflections import SHARE_OF_GOOD, SHARE_OF_POOR
 
@@ -48,36 +48,39 @@ class Stance:
 
 def decide(view: EvidenceView) -> Mapping[str, Any]:
     """Answer as an EvidencedTrade, as plain JSON."""
-    weighed = weigh_evidence(view)
+    weighed = weigh_evidence(view, view.recollections)
     case = case_of(view, weighed)
     choice = choose(case)
-    reasons = reasoned(view, weighed, case, Stance(choice.recommendation, choice.because, conclusion(choice)))
-    return {**reasons, "position_size": choice.size, "rule": choice.rule.value}
+    cited = _cited(weighed.layers, choice.recommendation)
+    reasons = reasoned(view, weighed, case, Stance(choice.recommendation, choice.because, conclusion(choice)), cited)
+    evidence = [memory.handle for memory in cited]
+    return {**reasons, "evidence": evidence, "position_size": choice.size, "rule": choice.rule.value}
 
 
-def weigh_evidence(view: EvidenceView) -> Weighed:
-    """The evidence beside FinVision's reports, weighed."""
-    layers = lean_by_layer(view.recollections)
-    return Weighed(_today(view.intelligence), side_of(layers), _moves(view), _tools(view), layers)
+def weigh_evidence(view: FindingsView, recollections: Sequence[Recollection] = ()) -> Weighed:
+    """The evidence beside FinVision's reports, weighed: of memory the recollections, or else their summary."""
+    layers = lean_by_layer(recollections)
+    memory = side_of(layers) if layers or view.past is None else side_of_summary(view.past.summary)
+    return Weighed(_today(view.intelligence), memory, _moves(view), _tools(view), layers)
 
 
-def reasoned(view: EvidenceView, weighed: Weighed, case: Case, stance: Stance) -> dict[str, Any]:
-    """The fields that decisions with and without a size share: reasoning, evidence, action, explanation."""
-    cited = _cited(weighed.layers, stance.action)
+def reasoned(
+    view: FindingsView, weighed: Weighed, case: Case, stance: Stance, cited: Sequence[Recollection] = ()
+) -> dict[str, Any]:
+    """The fields that decisions with and without a size share: reasoning, action, explanation."""
     return {
         "sentiment": _limited(_sentiment(view, weighed)),
         "price_view": _limited(_price_view(view, case)),
         "lessons": _limited(_lessons(view, weighed.layers)),
         "indicators": _limited(_indicators(view, weighed)),
         "position": _limited(f"{position_text(view)}; {stance.because}"),
-        "evidence": [memory.handle for memory in cited],
         "symbol": view.symbol,
         "recommendation": stance.action,
         "explanation": "\n".join((stance.conclusion, *grounds(case), *_evidence_lines(view, weighed, cited))),
     }
 
 
-def case_of(view: EvidenceView, weighed: Weighed) -> Case:
+def case_of(view: FindingsView, weighed: Weighed) -> Case:
     """FinVision's case with the rest added. Tools count as one signal at most, because they have misled before."""
     case = weigh(view)
     chart = case.chart if view.chart is not None else weighed.moves
@@ -102,7 +105,7 @@ def _today(intelligence: MarketIntelligence | None) -> int:
     return (balance > SIDE) - (balance < -SIDE)
 
 
-def _moves(view: EvidenceView) -> ChartLeaning:
+def _moves(view: FindingsView) -> ChartLeaning:
     """The leaning of the reflections on the price, for presets without a chart agent: the low-level one's text about
     the chart and the immediate one's advice."""
     words: list[str] = []
@@ -118,7 +121,7 @@ def _moves(view: EvidenceView) -> ChartLeaning:
     return replace(leaning, trend=leaning.trend + strength * way, signal=leaning.signal + way)
 
 
-def _tools(view: EvidenceView) -> int:
+def _tools(view: FindingsView) -> int:
     """Buy signals less sell signals of the tools; an expert's note counts by its text."""
     return sum(
         read(tool.explanation).side if tool.signal == "guidance" else (tool.signal == "buy") - (tool.signal == "sell")
@@ -126,7 +129,7 @@ def _tools(view: EvidenceView) -> int:
     )
 
 
-def _with_reviews(view: EvidenceView, lessons: Lessons) -> Lessons:
+def _with_reviews(view: FindingsView, lessons: Lessons) -> Lessons:
     """The lessons with those of the judged decisions: larger or smaller trades, named mistakes."""
     caution = lessons.caution + _poor_judgements(view.high_level)
     named = of_mistakes(view.high_level.improvements if view.high_level is not None else ())
@@ -151,7 +154,7 @@ def _cited(layers: Sequence[LayerLeaning], action: str) -> list[Recollection]:
     return [memory for layer in layers for memory in layer.strongest(way, CITED if way else 1)]
 
 
-def _sentiment(view: EvidenceView, weighed: Weighed) -> str:
+def _sentiment(view: FindingsView, weighed: Weighed) -> str:
     parts = ["No intelligence of today"]
     if view.intelligence is not None:
         items = sorted((i for i in view.intelligence.items if i.concerns_company), key=lambda item: -item.weight)
@@ -159,14 +162,14 @@ def _sentiment(view: EvidenceView, weighed: Weighed) -> str:
         parts = [f"{_WORDS[weighed.today]}{quote}", f"the market was lately {view.intelligence.recent_market}"]
     elif view.news is not None:
         parts = [f"News {view.news.sentiment}: {clean(view.news.reason)}"]
-    if view.recollections:
+    if weighed.layers or view.past is not None:
         parts.append(f"memory, less the praise that is usual, {_LEANINGS[weighed.memory]}")
     if view.past is not None:
         parts.append(f"of the past: {clean(view.past.summary)}")
     return "; ".join(parts)
 
 
-def _price_view(view: EvidenceView, case: Case) -> str:
+def _price_view(view: FindingsView, case: Case) -> str:
     trend = case.chart.trend
     label = "Bullish" if trend > 0 else "Bearish" if trend < 0 else "Neither bullish nor bearish"
     if view.low_level is not None:
@@ -178,7 +181,7 @@ def _price_view(view: EvidenceView, case: Case) -> str:
     return f"{label}: {view.holding.gains_in_a_row} sessions of gains in a row"
 
 
-def _lessons(view: EvidenceView, layers: Sequence[LayerLeaning]) -> str:
+def _lessons(view: FindingsView, layers: Sequence[LayerLeaning]) -> str:
     parts = []
     if view.low_level is not None:
         parts.append(clean(view.low_level.lesson, 500))
@@ -191,14 +194,14 @@ def _lessons(view: EvidenceView, layers: Sequence[LayerLeaning]) -> str:
     return " ".join(map(ended, parts)) or "None yet"
 
 
-def _indicators(view: EvidenceView, weighed: Weighed) -> str:
+def _indicators(view: FindingsView, weighed: Weighed) -> str:
     if not view.tools:
         return "No tool and no expert has spoken"
     label = {1: "for a purchase", -1: "for a sale", 0: "neither way"}[(weighed.tools > 0) - (weighed.tools < 0)]
     return f"Together {label}. {' '.join(ended(clean(f'{tool.name}: {tool.explanation}', 400)) for tool in view.tools)}"
 
 
-def _evidence_lines(view: EvidenceView, weighed: Weighed, cited: Sequence[Recollection]) -> Iterator[str]:
+def _evidence_lines(view: FindingsView, weighed: Weighed, cited: Sequence[Recollection]) -> Iterator[str]:
     if view.intelligence is not None:
         yield f"Intelligence: {ended(_sentiment(view, weighed))}"
     if view.low_level is not None:

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from engine.agents.intelligence import IntelligenceItem, IntelligenceView, ItemKind, NewsLine, NewsView
 from engine.agents.rendering import signed_percent
 from engine.agents.text import count_words, plain
+from engine.domain.recollection import RetrievalType
 from engine.market.moves import SessionMove
 from engine.offline.reading import (
     SENTIMENT_TAG,
@@ -39,11 +40,17 @@ large one on whichever way most of them went."""
 _BASE: Mapping[ItemKind, int] = {"news": 2, "macro": 5, "report": 5, "10-Q": 6, "10-K": 8}
 _HORIZON: Mapping[ItemKind, Horizon] = {"10-K": "long", "macro": "long", "10-Q": "medium", "report": "medium"}
 _EFFECTS: Mapping[int, str] = {1: "positive", -1: "negative", 0: "neutral"}
-# Topics of every search for a horizon: those of the kinds of memory that last as long.
-_TOPICS: Mapping[Horizon, str] = {
-    "short": "",
-    "medium": "quarterly revenue earnings",
-    "long": "annual revenue growth strategy",
+# Topics of every search of a type: for a horizon those of the kinds of memory that last as long.
+_TOPICS: Mapping[RetrievalType, str] = {
+    RetrievalType.SHORT_TERM: "",
+    RetrievalType.MEDIUM_TERM: "quarterly revenue earnings",
+    RetrievalType.LONG_TERM: "annual revenue growth strategy",
+    RetrievalType.PRICE_UP: "beats raises gains",
+    RetrievalType.PRICE_DOWN: "misses cuts falls",
+    RetrievalType.BULLISH_TREND: "rally record high",
+    RetrievalType.BEARISH_TREND: "decline new low",
+    RetrievalType.NEWS: "news",
+    RetrievalType.REPORTS: "quarterly annual revenue earnings growth strategy",
 }
 
 _LONG = re.compile(
@@ -96,7 +103,7 @@ def judge(view: IntelligenceView) -> Mapping[str, Any]:
         ],
         "summary": "\n".join(_summary(view, judged, concerning, market)),
         "recent_market": market,
-        "queries": {f"{horizon}_term": _query(view, concerning, horizon) for horizon in _TOPICS},
+        "queries": {name.replace(" ", "_"): _query(view, concerning, name) for name in view.types},
     }
 
 
@@ -176,11 +183,25 @@ def _summary(
         yield "How the market took the last sessions is not known."
 
 
-def _query(view: IntelligenceView, concerning: Sequence[_Judged], horizon: Horizon) -> str:
-    """Salient words of the weightiest items of a horizon, of any where it has none, and its topics."""
-    of_horizon = [one for one in concerning if one.horizon == horizon] or concerning
-    words = salient_words((one.text for one in of_horizon[:QUERY_ITEMS]), QUERY_WORDS, (view.symbol,))
-    return " ".join(filter(None, (view.symbol, *words, _TOPICS[horizon]))) + ("" if words else " price news")
+def _query(view: IntelligenceView, concerning: Sequence[_Judged], name: RetrievalType) -> str:
+    """Salient words of the weightiest items of a type, of any where it has none, and its topics."""
+    of_type = [one for one in concerning if _is_of(one, name)] or concerning
+    words = salient_words((one.text for one in of_type[:QUERY_ITEMS]), QUERY_WORDS, (view.symbol,))
+    return " ".join(filter(None, (view.symbol, *words, _TOPICS[name]))) + ("" if words else " price news")
+
+
+def _is_of(one: _Judged, name: RetrievalType) -> bool:
+    """True for an item of a retrieval type; a trend is of the market and no item's own."""
+    match name:
+        case RetrievalType.PRICE_UP:
+            return one.reading.side > 0
+        case RetrievalType.PRICE_DOWN:
+            return one.reading.side < 0
+        case RetrievalType.NEWS:
+            return one.item.kind == "news"
+        case RetrievalType.REPORTS:
+            return one.item.kind not in ("news", "macro")
+    return name == f"{one.horizon} term"
 
 
 NEWS_SENTENCES = 5

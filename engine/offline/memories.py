@@ -152,6 +152,12 @@ def lean_by_layer(memories: Iterable[Recollection]) -> Sequence[LayerLeaning]:
     ]
 
 
+def side_of_summary(summary: str) -> int:
+    """The side of a summary of intelligence, less the usual worth of its texts."""
+    lean = SPREAD * (read(summary).worth - USUAL)
+    return (lean > LEANS) - (lean < -LEANS)
+
+
 def side_of(leanings: Iterable[LayerLeaning]) -> int:
     """The side of all memories: 1 positive, -1 negative, 0 neither."""
     total = sum(layer.weighed for layer in leanings)

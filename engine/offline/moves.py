@@ -115,7 +115,7 @@ def _analysis(view: LowLevelView, span: int, event: _Event, state: str) -> str:
 
 
 def _earlier(view: LowLevelView) -> str:
-    for memory in view.lessons[:1]:
+    for memory in (lesson for lessons in view.lessons[-1:] for lesson in lessons[:1]):
         lesson = memory_sentence(memory, 160)
         return f" A lesson of {memory.session} said: {ended(lesson)}" if lesson else ""
     return ""

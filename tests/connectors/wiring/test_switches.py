@@ -163,7 +163,6 @@ SWITCHES: list[tuple[str, str, Callable[[Lived], int]]] = [
     ("desk", "memory", lambda run: sum(" memory, best first:" in text for text in run.decisions)),
     ("desk", "memory", lambda run: run.kept),
     ("desk", "diversified", lambda run: run.recalled["short term"] + run.recalled["long term"]),
-    ("desk", "reports", lambda run: run.recalled["reports"]),
     ("desk", "past", asks("past-intelligence")),
     ("desk", "chart", asks("chart")),
     ("desk", "tools", lambda run: sum("\nTools and experts" in text for text in run.decisions)),

@@ -18,10 +18,9 @@ from engine.agents.intelligence import (
     IntelligenceItem,
     IntelligenceView,
     ItemJudgement,
-    MarketIntelligence,
     PastSummary,
     PastView,
-    RetrievalQueries,
+    answer_with,
 )
 from engine.agents.reflections import (
     ExtendedReflection,
@@ -35,7 +34,7 @@ from engine.agents.reflections import (
 from engine.agents.tools import ToolSignal
 from engine.domain.decision import Action, Outcome
 from engine.domain.market import Bar, PriceHistory
-from engine.domain.recollection import Recollection
+from engine.domain.recollection import HORIZON_TYPES, Recollection
 from engine.market.chart_specs import indicator_table, kline_chart, trading_chart
 from engine.market.moves import PriceMove, SessionMove
 from tests.engine.agents.samples import DAY, FIGURES, decision_view, outcome
@@ -82,7 +81,7 @@ def history(closes: list[float]) -> PriceHistory:
 
 RISING = history([150.0 + n for n in range(60)])
 FALLING = history([210.0 - n for n in range(60)])
-INTELLIGENCE = MarketIntelligence(
+INTELLIGENCE = answer_with(HORIZON_TYPES)(
     items=[
         ItemJudgement(
             id="a", effect="positive", horizon="short", weight=7, concerns_company=True, summary="Guidance was raised."
@@ -93,7 +92,7 @@ INTELLIGENCE = MarketIntelligence(
     ],
     summary="Guidance was raised by 12.5%.",
     recent_market="bullish",
-    queries=RetrievalQueries(short_term="guidance", medium_term="cloud revenue", long_term="cloud market"),
+    queries={"short_term": "guidance", "medium_term": "cloud revenue", "long_term": "cloud market"},
 )
 PAST = PastSummary(summary="In May a rise in guidance was followed by +2.5%.", still_valid=["S1"], outdated=["S2"])
 LOW_LEVEL = LowLevelReflection(
@@ -185,11 +184,11 @@ def evidence_view(**changes: Any) -> EvidenceView:
 
 def whole_view(**changes: Any) -> WholeView:
     """The same over all cash or all shares."""
-    plain = evidence_view(**changes)
-    return WholeView(**{name: getattr(plain, name) for name in plain.__dataclass_fields__})
+    plain = decision_view()
+    return WholeView(**({name: getattr(plain, name) for name in plain.__dataclass_fields__} | changes))
 
 
-FULL: dict[str, Any] = {
+FOUND: dict[str, Any] = {
     "intelligence": INTELLIGENCE,
     "past": PAST,
     "low_level": LOW_LEVEL,
@@ -197,12 +196,13 @@ FULL: dict[str, Any] = {
     "immediate": IMMEDIATE,
     "extended": EXTENDED,
     "tools": (TOOL,),
-    "recollections": MEMORIES,
     "character": "You know the cloud.",
     "profile": "Software and cloud services.",
     "guidance": "Nothing before earnings.",
     "outcomes": (outcome(1),),
 }
+"""All that a decision over all cash or all shares may read."""
+FULL = FOUND | {"recollections": MEMORIES}
 """All that a decision with evidence may read."""
 
 

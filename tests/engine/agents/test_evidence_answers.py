@@ -35,7 +35,7 @@ ITEM = {
     "summary": "It grew.",
 }
 INTELLIGENCE_ANSWER: dict[str, Any] = {
-    "items": [ITEM],
+    "items": [ITEM, ITEM | {"id": "b"}],
     "summary": "It grew.",
     "recent_market": "bullish",
     "queries": {"short_term": "growth", "medium_term": "cloud", "long_term": "strategy"},

@@ -30,7 +30,7 @@ CASES: dict[str, tuple[str, View]] = {
     "no past": ("past-intelligence", some.past_view()),
     "low level": (
         "low-level-reflection",
-        some.low_level_view(intelligence=some.INTELLIGENCE, past=some.PAST, lessons=LESSON),
+        some.low_level_view(intelligence=some.INTELLIGENCE, past=some.PAST, lessons=(LESSON, (), LESSON)),
     ),
     "low level in training": ("low-level-reflection", some.low_level_view(moves=FOLLOWED)),
     "low level with nothing": ("low-level-reflection", some.low_level_view(moves=())),
@@ -44,7 +44,7 @@ CASES: dict[str, tuple[str, View]] = {
     "immediate in training": ("immediate-reflection", TRAINING),
     "immediate in five levels": ("immediate-reflection", FIVE),
     "decision": ("evidence-decision", some.evidence_view(**some.FULL)),
-    "whole decision": ("whole-decision", some.whole_view(**some.FULL)),
+    "whole decision": ("whole-decision", some.whole_view(**some.FOUND)),
     "decision with nothing": ("evidence-decision", some.evidence_view()),
 }
 

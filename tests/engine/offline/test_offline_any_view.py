@@ -94,7 +94,7 @@ async def test_any_moves_get_a_valid_reflection(
         chart=kline_chart("MSFT", bars, 60),
         table=indicator_table(bars),
         moves=moves,
-        lessons=lessons,
+        lessons=(lessons, (), lessons),
         intelligence=some.INTELLIGENCE if informed else None,
         past=some.PAST if past else None,
     )

@@ -11,6 +11,7 @@ from engine.agents.intelligence import (
     ItemJudgement,
     MarketIntelligence,
     PastView,
+    answer_with,
 )
 from engine.agents.reflections import EXTENDED, HIGH_LEVEL, LOW_LEVEL
 from engine.domain.decision import Outcome
@@ -26,7 +27,8 @@ GOOD, BAD = "Microsoft raised its guidance.", "Microsoft cut its forecast."
 
 
 def judged(*texts: str, kind: Any = "news", **view: Any) -> MarketIntelligence:
-    return MarketIntelligence.model_validate(intelligence.judge(some.intelligence_view(*texts, kind=kind, **view)))
+    asked = some.intelligence_view(*texts, kind=kind, **view)
+    return answer_with(asked.types).model_validate(intelligence.judge(asked))
 
 
 def test_items_are_judged_by_what_they_say_and_whom_they_concern() -> None:
@@ -85,10 +87,11 @@ def test_the_recent_market_is_told_from_the_last_sessions(changes: tuple[float, 
 
 def test_queries_hold_the_words_of_their_horizon_and_no_summary() -> None:
     told = judged("Microsoft shares slid in Frankfurt.", "Microsoft agreed to a merger with Contoso over patents.")
-    assert "Frankfurt" in told.queries.short_term and "Contoso" not in told.queries.short_term
-    assert "Contoso" in told.queries.long_term and "patents" in told.queries.long_term
-    assert {"quarterly", "earnings"} <= set(told.queries.medium_term.split())
-    assert all("MSFT" in text for text in (told.queries.short_term, told.queries.long_term))
+    asked = told.queries.texts
+    assert "Frankfurt" in asked["short term"] and "Contoso" not in asked["short term"]
+    assert "Contoso" in asked["long term"] and "patents" in asked["long term"]
+    assert {"quarterly", "earnings"} <= set(asked["medium term"].split())
+    assert all("MSFT" in text for text in (asked["short term"], asked["long term"]))
 
 
 async def summarized(*memories: Recollection) -> Any:
@@ -176,7 +179,7 @@ async def test_in_training_the_lesson_is_about_what_followed() -> None:
 async def test_a_lesson_quotes_todays_events_and_never_an_older_lesson() -> None:
     older = 'Wait: on 2023-05-01 MSFT had "a fraud probe"; the price fell.'
     past = some.PAST.model_copy(update={"summary": older})
-    told = await reflected(past=past, lessons=(some.recollection("l", older, "reflection", "low-level"),))
+    told = await reflected(past=past, lessons=((), (), (some.recollection("l", older, "reflection", "low-level"),)))
     assert "probe" not in told.lesson and "had no news of weight" in told.lesson
     assert "probe" in told.long_term and "A lesson of 2023-05-22 said: Wait: on 2023-05-01" in told.long_term
     quoting = await reflected(intelligence=known("positive", 'It was called "a triumph" by analysts'))

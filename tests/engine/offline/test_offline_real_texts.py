@@ -13,7 +13,7 @@ from engine.agents.decision import EvidenceView
 from engine.agents.intelligence import (
     IntelligenceItem,
     IntelligenceView,
-    MarketIntelligence,
+    answer_with,
 )
 from engine.offline import intelligence
 from tests.engine.agents import evidence_samples as some
@@ -39,8 +39,9 @@ async def test_real_filings_and_news_are_told_apart_by_weight(real_data: Path, s
         if day > date(2021, 3, 1):
             break
         view = IntelligenceView(symbol=symbol, session=day, owner="desk", items=tuple(items))
-        told = MarketIntelligence.model_validate(intelligence.judge(view))
+        told = answer_with(view.types).model_validate(intelligence.judge(view))
         told.check(view)
+        assert not told.missing(view)
         kinds = {item.id: item.kind for item in view.items}
         for item in told.items:
             weights[kinds[item.id]].append(item.weight)
