@@ -178,7 +178,12 @@ def _memories(context: StepContext, observed: Observations, reflections: Reflect
     if context.memory is None:
         return ()
     today = received(
-        context.scope, context.news, observed.filings, observed.intelligence.value, observed.macro.value or ()
+        context.scope,
+        context.news,
+        observed.filings,
+        observed.intelligence.value,
+        observed.macro.value or (),
+        analyses="analyses" in context.preset.steps,
     )
     return (*today, *reflections.lessons)
 

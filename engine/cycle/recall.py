@@ -47,11 +47,17 @@ def received(
     filings: Sequence[Filing],
     intelligence: MarketIntelligence | None,
     macro: Sequence[MacroRelease] = (),
+    *,
+    analyses: bool = False,
 ) -> tuple[Item, ...]:
     """Memories of what came in, each as weighty as it was judged: all but news that was judged not to concern the
-    company. What was not judged has no labels. Source: FinAgent §4.1 [A1]; TradingGPT §4.1.1 [G2]."""
-    judged = _Judged.of(intelligence)
-    return (*_reports(scope, filings, macro, judged), *_news(scope, news, judged))
+    company. What was not judged has no labels. With `analyses` each begins with the agent's sentence about it, by which
+    it is found, and the day's summary is a memory too. Source: FinAgent §4.1, §4.2 [A1, A6]; TradingGPT §4.1.1 [G2]."""
+    judged = _Judged.of(intelligence, analyses)
+    items = (*_reports(scope, filings, macro, judged), *_news(scope, news, judged))
+    if intelligence is None or not analyses:
+        return items
+    return (*items, _summary(scope, intelligence))
 
 
 def lesson(
@@ -80,17 +86,18 @@ def lesson(
 
 @dataclass(frozen=True, slots=True)
 class _Judged:
-    """The judgements of the day's items by their ids, and the mood of the market."""
+    """The judgements of the day's items by their ids, the mood of the market, and whether memory keeps them."""
 
     items: Mapping[str, ItemJudgement]
     market: str
+    kept: bool
 
     @classmethod
-    def of(cls, intelligence: MarketIntelligence | None) -> _Judged:
+    def of(cls, intelligence: MarketIntelligence | None, kept: bool) -> _Judged:
         """The judgements of an answer; none without one."""
         if intelligence is None:
-            return cls({}, "")
-        return cls({item.id: item for item in intelligence.items}, intelligence.recent_market)
+            return cls({}, "", kept)
+        return cls({item.id: item for item in intelligence.items}, intelligence.recent_market, kept)
 
     def item(self, source: str) -> ItemJudgement | None:
         """The judgement of an item by the id that it has at its source; None where it was not judged."""
@@ -132,14 +139,34 @@ def _news(scope: MemoryScope, news: Sequence[NewsItem], judged: _Judged) -> Iter
 def _item(scope: MemoryScope, kind: str, text: str, source: str, judged: _Judged) -> Item:
     item = judged.item(source)
     form = None if kind == "macro" else RetrievalType.NEWS if kind == "news" else RetrievalType.REPORTS
+    found_by = ""
+    if item is not None and judged.kept:
+        found_by, text = item.summary, f"{item.summary} ({item.effect}, {item.horizon} term) {text}"
     return Item(
         symbol=scope.symbol,
         kind=kind,
         text=text,
         source=source,
+        query_text=found_by,
         owner=scope.owner,
         rating=None if item is None else (item.weight - 1) / 9,
         labels=judged.labels(item, form),
+    )
+
+
+def _summary(scope: MemoryScope, intelligence: MarketIntelligence) -> Item:
+    """The memory of the day's summary: under the trend that it tells of and found by the query for that, or, where
+    there was no trend, of its day."""
+    kind, label = "market-intelligence", _TRENDS.get(intelligence.recent_market, RetrievalType.SHORT_TERM)
+    queries = intelligence.queries.texts
+    return Item(
+        symbol=scope.symbol,
+        kind=kind,
+        text=f"{intelligence.summary}\nThe market was lately {intelligence.recent_market}.",
+        source=f"{kind} of {scope.session}",
+        query_text=queries.get(label) or " ".join(queries.values()),
+        owner=scope.owner,
+        labels=(label.value,),
     )
 
 

@@ -9,6 +9,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from connectors.wiring.services import services
@@ -22,6 +23,7 @@ from engine.domain.run import DataSpec, RunSpec
 from engine.journal.entries import AnswerEntry, Recalled
 from engine.journal.reader import JournalReader
 from engine.offline.model import OfflineModel
+from memory.embedders import HashEmbedder
 from memory.record import MemoryRecord
 
 SYMBOL = "ORVL"
@@ -194,3 +196,31 @@ def test_moves_are_linked_to_intelligence_with_lessons_for_each_horizon(finagent
         assert made is not None and made["query"] in queries
         assert all(made[term] for term in ("short_term", "medium_term", "long_term", "lesson"))
     assert len(lists) == 3 and lists[0] != lists[2]
+
+
+def test_memory_holds_what_intelligence_and_reflections_wrote_found_by_query_texts(finagent: Ran) -> None:
+    by_kind: dict[str, list[MemoryRecord]] = {}
+    for record in finagent.records:
+        by_kind.setdefault(record.kind, []).append(record)
+    assert by_kind.keys() == {
+        "news", "10-Q", "10-K", "market-intelligence", "low-level-reflection", "high-level-reflection"
+    }  # fmt: skip
+    assert all(record.query_text and record.text for record in finagent.records)
+    vectors = HashEmbedder().embed([record.query_text for record in finagent.records])
+    assert all(np.allclose(record.vector, vector) for record, vector in zip(finagent.records, vectors, strict=True))
+    made = [answer.answer for answer in finagent.given("market-intelligence") if answer.answer is not None]
+    said = {item["id"]: item for answer in made for item in answer["items"]}
+    for record in (one for one in finagent.records if one.source in said):
+        item = said[record.source]
+        assert record.text.startswith(f"{item['summary']} ({item['effect']}, {item['horizon']} term) ")
+        assert record.query_text == item["summary"] and len(record.text) > 2 * len(item["summary"])
+    days = {record.text.rpartition("\n")[0]: record for record in by_kind["market-intelligence"]}
+    assert days.keys() == {answer["summary"] for answer in made}
+    asked = {text for answer in made for text in answer["queries"].values()}
+    assert all(record.query_text in asked for record in days.values())
+
+
+def test_analyses_that_are_left_out_leave_the_items_alone() -> None:
+    seen = ran("finagent", date(2025, 2, 21), without=("analyses",))
+    items = [record for record in seen.records if "reflection" not in record.kind]
+    assert items and not any(record.query_text or record.kind == "market-intelligence" for record in items)
