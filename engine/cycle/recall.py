@@ -103,6 +103,15 @@ class _Judged:
         """The judgement of an item by the id that it has at its source; None where it was not judged."""
         return self.items.get(shown_id(source))
 
+    def told(self, item: ItemJudgement | None, kind: str, text: str) -> str:
+        """The text that memory keeps and shows: that of news begins with its effect.
+        Source: InvestorBench A.1 [I5]; FinAgent §4.2 [A6]."""
+        if item is None:
+            return text
+        if self.kept:
+            return f"{item.effect.capitalize()}, {item.horizon} term: {item.summary} {text}"
+        return f"{item.effect.capitalize()}: {text}" if kind == "news" else text
+
     def labels(self, item: ItemJudgement | None, form: RetrievalType | None) -> tuple[str, ...]:
         """The retrieval types of an item; none where it was not judged. Source: FinAgent §4.1 [A2]."""
         if item is None:
@@ -131,23 +140,18 @@ def _news(scope: MemoryScope, news: Sequence[NewsItem], judged: _Judged) -> Iter
         item = judged.item(entry.id)
         text = f"{entry.headline}. {entry.summary}" if entry.headline else entry.summary
         if text.strip() and (item is None or item.concerns_company):
-            # The label is part of the text that memory keeps and shows. Source: InvestorBench A.1 [I5].
-            labelled = text if item is None else f"{item.effect.capitalize()}: {text}"
-            yield _item(scope, "news", labelled, entry.id, judged)
+            yield _item(scope, "news", text, entry.id, judged)
 
 
 def _item(scope: MemoryScope, kind: str, text: str, source: str, judged: _Judged) -> Item:
     item = judged.item(source)
     form = None if kind == "macro" else RetrievalType.NEWS if kind == "news" else RetrievalType.REPORTS
-    found_by = ""
-    if item is not None and judged.kept:
-        found_by, text = item.summary, f"{item.summary} ({item.effect}, {item.horizon} term) {text}"
     return Item(
         symbol=scope.symbol,
         kind=kind,
-        text=text,
+        text=judged.told(item, kind, text),
         source=source,
-        query_text=found_by,
+        query_text=item.summary if item is not None and judged.kept else "",
         owner=scope.owner,
         rating=None if item is None else (item.weight - 1) / 9,
         labels=judged.labels(item, form),
