@@ -143,8 +143,7 @@ def test_an_ablation_asks_nobody_whom_it_leaves_out(folder: Path, asked: list[Mo
         views = [request.view for request in asked if request.purpose == "whole-decision"]
         assert len(views) == calls["whole-decision"] > 0
         assert all(bool(view.tools) is not tools for view in views), ablation.row
-        # Lessons of the reflections are memories too, so that only M with L and H leaves nothing to recall.
-        assert any(view.recollections for view in views) is not m
+        assert any(view.past is not None for view in views) is not m
 
 
 def _only(prepared: PreparedBench, ablation: Variant) -> Any:
@@ -339,7 +338,7 @@ def test_the_warm_up_fills_the_memory_and_hindsight_ends_with_it(folder: Path, a
     run("finagent", folder)
     decisions = [request for request in asked if request.purpose == "whole-decision"]
     first_of_test = next(request for request in decisions if request.session >= FIRST)
-    assert first_of_test.view.recollections
+    assert first_of_test.view.past is not None
     low = [request for request in asked if request.purpose == "low-level-reflection"]
     assert any(move.hindsight for request in low if request.session < FIRST for move in request.view.moves)
     assert not any(move.hindsight for request in low if request.session >= FIRST for move in request.view.moves)
