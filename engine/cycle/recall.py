@@ -90,25 +90,25 @@ class _Judged:
 
     items: Mapping[str, ItemJudgement]
     market: str
-    kept: bool
+    analyses: bool
 
     @classmethod
-    def of(cls, intelligence: MarketIntelligence | None, kept: bool) -> _Judged:
+    def of(cls, intelligence: MarketIntelligence | None, analyses: bool) -> _Judged:
         """The judgements of an answer; none without one."""
         if intelligence is None:
-            return cls({}, "", kept)
-        return cls({item.id: item for item in intelligence.items}, intelligence.recent_market, kept)
+            return cls({}, "", analyses)
+        return cls({item.id: item for item in intelligence.items}, intelligence.recent_market, analyses)
 
     def item(self, source: str) -> ItemJudgement | None:
         """The judgement of an item by the id that it has at its source; None where it was not judged."""
         return self.items.get(shown_id(source))
 
-    def told(self, item: ItemJudgement | None, kind: str, text: str) -> str:
+    def worded(self, item: ItemJudgement | None, kind: str, text: str) -> str:
         """The text that memory keeps and shows: that of news begins with its effect.
         Source: InvestorBench A.1 [I5]; FinAgent §4.2 [A6]."""
         if item is None:
             return text
-        if self.kept:
+        if self.analyses:
             return f"{item.effect.capitalize()}, {item.horizon} term: {item.summary} {text}"
         return f"{item.effect.capitalize()}: {text}" if kind == "news" else text
 
@@ -149,9 +149,9 @@ def _item(scope: MemoryScope, kind: str, text: str, source: str, judged: _Judged
     return Item(
         symbol=scope.symbol,
         kind=kind,
-        text=judged.told(item, kind, text),
+        text=judged.worded(item, kind, text),
         source=source,
-        query_text=item.summary if item is not None and judged.kept else "",
+        query_text=item.summary if item is not None and judged.analyses else "",
         owner=scope.owner,
         rating=None if item is None else (item.weight - 1) / 9,
         labels=judged.labels(item, form),
