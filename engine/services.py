@@ -21,7 +21,7 @@ from engine.broker_registration import BrokerService
 from engine.config import BudgetConfig, Config
 from engine.domain.fetched import Fetched, FileImport, Imported
 from engine.domain.market import Symbol
-from engine.domain.model_call import Capabilities, ModelRequest, ModelResult
+from engine.domain.model_call import Capabilities, ModelRequest, ModelResult, RecordedAnswer
 from engine.domain.model_price import PriceTable
 from engine.domain.model_spec import ModelSpec, ReplayMode
 from engine.domain.run import DataSpec, ModelUse
@@ -114,13 +114,28 @@ class OpenModels(Protocol):
 
 
 class RecordedAnswers(Protocol):
-    """Recorded answers of models, to be looked up without asking anybody."""
+    """Recorded answers of models; nobody is asked."""
 
     def has(self, spec: ModelSpec) -> bool:
         """True where any answer of a model is recorded."""
 
     def find(self, spec: ModelSpec, request: ModelRequest) -> ModelResult | None:
         """A model's recorded answer to a question; None where there is none."""
+
+    def specs(self) -> Sequence[str]:
+        """Every model of which any answer is recorded, sorted."""
+
+    def hashes(self) -> Sequence[str]:
+        """The request hash of every recorded answer, sorted."""
+
+    def answer(self, request_hash: str) -> RecordedAnswer | None:
+        """A recorded answer by its hash."""
+
+    def record(self, answer: RecordedAnswer) -> bool:
+        """Add an answer; False where there is one of its hash, which stays."""
+
+    def remove(self, hashes: Iterable[str]) -> None:
+        """Remove answers, all or none of them."""
 
 
 class ModelService(Protocol):

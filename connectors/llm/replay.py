@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import KW_ONLY, dataclass, replace
 from decimal import Decimal
 
@@ -109,6 +109,26 @@ class StoredAnswers:
         """The model's recorded answer to a question."""
         version = self._painter_version if self._models.get((spec.provider, spec.model)) else None
         return self._store.find(request_hash(spec.provider, spec.model, request, version))
+
+    def specs(self) -> list[str]:
+        """Every model of which any answer is recorded."""
+        return sorted(f"{provider}:{model}" for provider, model in self._models)
+
+    def hashes(self) -> list[str]:
+        """The request hash of every recorded answer."""
+        return self._store.hashes()
+
+    def answer(self, request_hash: str) -> RecordedAnswer | None:
+        """A recorded answer by its hash."""
+        return self._store.answer(request_hash)
+
+    def record(self, answer: RecordedAnswer) -> bool:
+        """Add an answer; False where there is one of its hash."""
+        return self._store.record(answer)
+
+    def remove(self, hashes: Iterable[str]) -> None:
+        """Remove answers."""
+        self._store.remove(hashes)
 
 
 def _is_complete(result: ModelResult) -> bool:

@@ -25,7 +25,7 @@ from engine.domain.model_call import (
 from engine.domain.model_price import PriceTable
 from engine.domain.model_spec import ModelKind, ModelSpec, ReplayMode, parse_model_spec
 from engine.domain.run import RunSpec
-from engine.errors import ConfigError, PaperdeskError
+from engine.errors import ConfigError, MissingData, PaperdeskError
 from engine.messages.events import AgentSaid, Publish
 from engine.offline.model import OfflineModel
 from engine.ports import Clock, LanguageModel
@@ -137,15 +137,18 @@ def build_models(
     limit: SpendingLimit | None = None,
 ) -> ModelSet:
     """The models of a run; without the preset's step `vision` none of them is shown a picture. `override` (a flag)
-    answers every agent, or is `replay`: the configured models, from recorded answers alone. Raises UsageError or
+    answers every agent, or is `replay`: models from recorded answers alone, never the rules. Raises UsageError or
     ConfigError for a spec that means nothing, CredentialsRefused for a missing key; with `keys_on_demand` that is
     raised by the first question that no recorded answer is there for, and BudgetReached by the first that does not fit
     into `limit`."""
     config = services.config
     mode = ReplayMode(config.models.replay)
-    if override == ModelKind.REPLAY:
+    replays = override == ModelKind.REPLAY
+    if replays:
         mode, override = ReplayMode.REPLAY_ONLY, None
     settings, specs = chosen_models(preset, config, override)
+    if replays:
+        specs = _replayed(services, preset, specs)
     source = services.models.open(mode, keys_on_demand=keys_on_demand, limit=limit)
     opened = {text: _model(text, config, source) for text in dict.fromkeys(specs.values())}
     if "vision" not in preset.steps:
@@ -162,6 +165,22 @@ def build_models(
         agents=tuple(preset.active_agents),
         decides=preset.decider.name,
     )
+
+
+def _replayed(services: Services, preset: Preset, specs: dict[str, str]) -> dict[str, str]:
+    """The models whose recorded answers are replayed: the configured ones, and where those are the rules, which record
+    nothing, the only one of which any are recorded. Raises MissingData and ConfigError where there is none."""
+    rules = [agent.name for agent in preset.active_agents if specs[agent.name] == OfflineModel.spec]
+    if not rules:
+        return specs
+    with services.models.recorded() as recorded:
+        known = recorded.specs()
+    if not known:
+        raise MissingData("--model replay: no answers are recorded yet; run once with the model itself")
+    if len(known) > 1 or len(rules) < len(preset.active_agents):
+        named = f"agent {rules[0]} is configured to be answered by the rules, which record nothing"
+        raise ConfigError(f"--model replay: {named}; set models.default to one that is recorded: {', '.join(known)}")
+    return dict.fromkeys(specs, known[0])
 
 
 def _model(text: str, config: Config, source: OpenModels) -> LanguageModel:

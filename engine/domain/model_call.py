@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from decimal import Decimal
 from enum import StrEnum
@@ -201,6 +201,37 @@ class RecordedAnswer:
     sees: bool
     result: ModelResult
     recorded: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelAnswers:
+    """The recorded answers of one model.
+
+    failed: those that are no answers: refusals, and prose in the place of one.
+    cost: USD, None where that of any is unknown.
+    first, last: when they were recorded, None where an older program recorded them.
+    """
+
+    spec: str
+    answers: int = 0
+    failed: int = 0
+    usage: Usage = field(default_factory=Usage)
+    cost: Decimal | None = Decimal(0)
+    first: datetime | None = None
+    last: datetime | None = None
+
+    def with_one(self, one: RecordedAnswer) -> ModelAnswers:
+        """These and one more."""
+        cost, times = one.result.cost, [time for time in (self.first, self.last, one.recorded) if time is not None]
+        return replace(
+            self,
+            answers=self.answers + 1,
+            failed=self.failed + (one.result.failure is not None),
+            usage=self.usage + one.result.usage,
+            cost=None if cost is None or self.cost is None else self.cost + cost,
+            first=min(times, default=None),
+            last=max(times, default=None),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -69,6 +69,11 @@ class DecisionReader(RowReader):
         """The calls of models that no agent got an answer from: those for one opinion, or of a run."""
         return self._values(UnansweredEntry, "unanswered", {"run": run} if key is None else row_of(key))
 
+    def request_hashes(self, run: str | None = None, *, besides: str | None = None) -> frozenset[str]:
+        """The hashes of the recorded answers that a run has, or all runs besides one."""
+        rows = self._rows("SELECT DISTINCT run, request_hash FROM answers WHERE request_hash <> ''")
+        return frozenset(row["request_hash"] for row in rows if row["run"] != besides and run in (None, row["run"]))
+
     def recalled(self, key: DecisionKey) -> tuple[Recalled, ...]:
         """The memories that were recalled for one opinion, layer by layer, best first."""
         select = "SELECT * FROM recollections JOIN memories ON memories.id = recollections.memory"

@@ -206,7 +206,7 @@ def model_text(document: Mapping[str, Any]) -> str:
     """Calls of the models, and their cost; of a run that asked any."""
     use = document["model"]
     cached = f" ({use['cached_calls']:,} from recorded answers)" if use["cached_calls"] else ""
-    return f"{use['calls']:,} calls{cached}, {use['abstentions']:,} without an answer{_spent(use)}"
+    return f"{use['calls']:,} calls{cached}, {use['abstentions']:,} without an answer{spent_words(use)}"
 
 
 def by_agent(document: Mapping[str, Any]) -> str:
@@ -215,10 +215,10 @@ def by_agent(document: Mapping[str, Any]) -> str:
     if use["input_tokens"] == 0:
         return ""
     agents = use.get("agents", {}).items()  # runs of before have none
-    return "; ".join(f"{agent} {own['calls']:,} calls{_spent(own)}" for agent, own in agents)
+    return "; ".join(f"{agent} {own['calls']:,} calls{spent_words(own)}" for agent, own in agents)
 
 
-def _spent(use: Mapping[str, Any]) -> str:
+def spent_words(use: Mapping[str, Any]) -> str:
     """Tokens and cost, each after a comma."""
     tokens = ""
     if use["input_tokens"] is None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from engine.domain.fetched import Fetched, Imported
+from engine.domain.model_call import ModelAnswers
 from engine.reports.documents import row_json
 from engine.reports.documents.row_json import Row
 
@@ -57,6 +58,26 @@ def fetched_document(kind: str, done: Sequence[Fetched], complete: bool) -> Row:
         for one in done
     ]
     return {"schema": SCHEMA, "kind": kind, "complete": complete, "files": files}
+
+
+def recorded_document(path: Path, models: Sequence[ModelAnswers]) -> Row:
+    """The recorded answers of each model, and the size of their file."""
+    rows = [
+        {
+            **row_json.fields(one, "spec", "answers", "failed"),
+            **row_json.fields(one.usage, *row_json.TOKENS),
+            **row_json.fields(one, "cost", "first", "last"),
+        }
+        for one in models
+    ]
+    size = path.stat().st_size if path.exists() else 0
+    return {
+        "schema": SCHEMA,
+        "path": str(path),
+        "bytes": size,
+        "answers": sum(one.answers for one in models),
+        "models": rows,
+    }
 
 
 def _dropped(done: Fetched | Imported) -> list[Row]:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 """JSON's own types only."""
 
+TOKENS = ("input_tokens", "output_tokens", "cached_input_tokens", "reasoning_tokens")
+
 EXACT = frozenset({"quantity", "asked", "allowed", "before", "after"})
 """Fields whose decimals are written as they are; all others are money, with two decimals at least."""
 
@@ -100,8 +102,7 @@ def model_use(use: ModelUse) -> Row:
 
 
 def _used(use: ModelUse) -> Row:
-    tokens = ("input_tokens", "output_tokens", "cached_input_tokens", "reasoning_tokens")
-    counted = dict.fromkeys(tokens) if use.uncounted_calls else fields(use, *tokens)
+    counted = dict.fromkeys(TOKENS) if use.uncounted_calls else fields(use, *TOKENS)
     calls = fields(use, "calls", "cached_calls", "abstentions")
     return {
         **calls,

@@ -21,7 +21,6 @@ from engine.reports.documents.row_json import Row
 if TYPE_CHECKING:
     from engine.market.point_in_time import MarketAsOf
 
-TOKENS = ("input_tokens", "cached_input_tokens", "output_tokens", "reasoning_tokens")
 QUESTION = ("agent", "view", "attempt", "outcome", "reason", "answer", "prompt_hash", "prompt_version", "system")
 
 
@@ -163,7 +162,7 @@ def _answer(answer: AnswerEntry) -> Row:
         **row_json.fields(answer, *QUESTION),
         "text": "" if answer.outcome == "answered" else result.text,
         **row_json.fields(result, "model", "cached", "latency", "notes"),
-        **(row_json.fields(result.usage, *TOKENS) if counted else dict.fromkeys(TOKENS)),
+        **(row_json.fields(result.usage, *row_json.TOKENS) if counted else dict.fromkeys(row_json.TOKENS)),
         "cost": None if result.cost is None else str(result.cost),
         "charts": [chart.title for chart in answer.charts],
         "charts_seen": answer.seen,

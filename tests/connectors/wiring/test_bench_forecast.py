@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from engine.app.bench.plan import BenchRequest
 from engine.config import Config
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.domain.model_spec import ModelSpec
+from engine.errors import MissingData
 from engine.offline.model import OfflineModel
 from engine.ports import LanguageModel
 from tests.connectors.wiring.short_bench import short_tables, write_folder
@@ -48,7 +50,10 @@ def prepared(folder: Path, *specs: str, repeats: int = 1) -> PreparedBench:
 
 def test_rules_and_replays_cost_nothing(folder: Path) -> None:
     assert all(is_free(services(Config()), job) for job in prepared(folder, "offline").jobs)
-    assert all(is_free(services(Config()), job) for job in prepared(folder, "replay").jobs)
+    replayed = [replace(job, spec=replace(job.spec, model="replay")) for job in prepared(folder, "offline").jobs]
+    assert all(is_free(services(Config()), job) for job in replayed)
+    with pytest.raises(MissingData, match="no answers are recorded yet"):
+        prepared(folder, "replay")
     job, other = prepared(folder, PAID).jobs  # FinAgent's run and FinMem's
     assert not is_free(services(Config()), job) and not is_free(services(Config()), other)
     recorded = Config.model_validate({"models": {"default": PAID, "replay": "replay-only"}})

@@ -1,0 +1,107 @@
+"""`paperdesk replay` (data): count, export, import or remove recorded answers of models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tui.commands.options import DAY, json_option
+from tui.console import show_document
+from tui.invocation import Invocation, desk_options
+
+if TYPE_CHECKING:
+    from engine.services import Services
+
+STATS, EXPORT, IMPORT, PRUNE = "stats", "export", "import", "prune"
+
+
+@click.command("replay")
+@click.argument("action", metavar="stats|export|import|prune", type=click.Choice([STATS, EXPORT, IMPORT, PRUNE]))
+@click.argument("file", required=False, type=click.Path(path_type=Path))
+@click.option("--before", type=DAY, metavar="DATE", help="With prune: those that were recorded before this day (UTC).")
+@json_option
+@desk_options
+def replay_command(invocation: Invocation, action: str, file: Path | None, before: date | None, as_json: bool) -> None:
+    """Counts, exports, imports or removes the recorded answers that runs replay.
+
+    stats counts them by model. export FILE writes them, one JSON object a line, and with --run those of one run alone;
+    import FILE adds such lines by their hash, and an answer that is there stays. prune removes those from before a
+    day, and with --run those of one run that no other run has: they would have to be paid for again.
+
+    \b
+    Examples:
+      paperdesk replay stats
+      paperdesk replay export ~/answers.jsonl --run backtest-20250701-120000-ab12
+      paperdesk replay import ~/answers.jsonl
+      paperdesk replay prune --before 2026-01-01 --json
+    """
+    if (file is None) is (action in (EXPORT, IMPORT)):
+        needed = f"{action} needs a file: paperdesk replay {action} FILE"
+        raise click.UsageError(f"{action} takes no file" if file else needed)
+    if action != PRUNE and before is not None:
+        raise click.UsageError(f"--before belongs to prune, not to {action}")
+    if action in (STATS, IMPORT):
+        invocation.refuse_run()
+    services = invocation.services()
+    if action == STATS:
+        _show_stats(services, as_json)
+    elif action == PRUNE:
+        _prune(services, before, invocation.run, as_json)
+    elif file is not None:
+        _carry(services, action, file.expanduser(), invocation.run, as_json)
+
+
+def _show_stats(services: Services, as_json: bool) -> None:
+    from engine import places
+    from engine.app.replay import answers_by_model
+    from engine.reports.documents.files import recorded_document
+
+    document = recorded_document(places.replay_cache(), answers_by_model(services))
+    show_document(document, as_json, lambda: _stats_lines(document))
+
+
+def _stats_lines(document: Mapping[str, Any]) -> Iterator[str]:
+    from engine.reports.summary import spent_words
+
+    yield f"{document['path']}: {document['answers']:,} recorded answers, {document['bytes']:,} bytes"
+    for one in document["models"]:
+        since = "" if one["first"] is None else f", {one['first'][:10]} to {one['last'][:10]}"
+        failed = f", {one['failed']:,} of them refused or no answer" if one["failed"] else ""
+        yield f"  {one['spec']}: {one['answers']:,} answers{failed}{spent_words(one)}{since}"
+
+
+def _carry(services: Services, action: str, file: Path, run: str | None, as_json: bool) -> None:
+    from engine.app.replay import export_answers, import_answers
+    from engine.reports.documents.files import SCHEMA
+
+    if action == EXPORT:
+        count = export_answers(services, file, run)
+        document, text = {"schema": SCHEMA, "file": str(file), "exported": count}, f"{file}: {count:,} answers"
+    else:
+        new, known = import_answers(services, file)
+        document = {"schema": SCHEMA, "file": str(file), "imported": new, "known": known}
+        text = f"{new:,} answers imported, {known:,} were there and stay"
+    show_document(document, as_json, lambda: [text])
+
+
+def _prune(services: Services, before: date | None, run: str | None, as_json: bool) -> None:
+    from engine.app.replay import prune_answers
+    from engine.reports.documents.files import SCHEMA
+    from engine.reports.documents.row_json import fields
+
+    if before is None and run is None:
+        raise click.UsageError("prune needs --before DATE, --run ID or both: without them nothing would be left")
+    done = prune_answers(services, before, run)
+
+    def lines() -> Iterator[str]:
+        yield f"{done.removed:,} answers removed, {done.retained:,} kept"
+        if done.shared:
+            yield f"  {done.shared:,} of the run are kept: other runs have them too"
+        if done.undated:
+            yield f"  {done.undated:,} are kept: an older Paperdesk recorded them without a date"
+
+    show_document({"schema": SCHEMA, **fields(done, "removed", "retained", "shared", "undated")}, as_json, lines)
