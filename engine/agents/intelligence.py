@@ -236,8 +236,8 @@ QUERIES: Mapping[RetrievalType, str] = {
     RetrievalType.LONG_TERM: "Search words for what may matter for longer.",
     RetrievalType.PRICE_UP: "Search words for events that would raise the price.",
     RetrievalType.PRICE_DOWN: "Search words for events that would lower the price.",
-    RetrievalType.BULLISH_TREND: "Search words for what was said in a rising market like today's or unlike it.",
-    RetrievalType.BEARISH_TREND: "Search words for what was said in a falling market like today's or unlike it.",
+    RetrievalType.BULLISH_TREND: "Search words for what would be said of the asset while the market rises.",
+    RetrievalType.BEARISH_TREND: "Search words for what would be said of the asset while the market falls.",
     RetrievalType.NEWS: "Search words for news like today's.",
     RetrievalType.REPORTS: "Search words for what the company's reports and filings say about today's topics.",
 }

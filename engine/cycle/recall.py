@@ -109,7 +109,7 @@ class _Judged:
         if item is None:
             return text
         if self.analyses:
-            return f"{item.effect.capitalize()}, {item.horizon} term: {item.summary} {text}"
+            return f"{item.effect.capitalize()}, {item.horizon} term: {item.summary.rstrip('.')}. {text}"
         return f"{item.effect.capitalize()}: {text}" if kind == "news" else text
 
     def labels(self, item: ItemJudgement | None, form: RetrievalType | None) -> tuple[str, ...]:

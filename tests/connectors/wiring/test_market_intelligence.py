@@ -212,7 +212,9 @@ def test_memory_holds_what_intelligence_and_reflections_wrote_found_by_query_tex
     said = {item["id"]: item for answer in made for item in answer["items"]}
     for record in (one for one in finagent.records if one.source in said):
         item = said[record.source]
-        assert record.text.startswith(f"{item['effect'].capitalize()}, {item['horizon']} term: {item['summary']} ")
+        assert record.text.startswith(
+            f"{item['effect'].capitalize()}, {item['horizon']} term: {item['summary'].rstrip('.')}. "
+        )
         assert record.query_text == item["summary"] and len(record.text) > 2 * len(item["summary"])
     days = {record.text.rpartition("\n")[0]: record for record in by_kind["market-intelligence"]}
     assert days.keys() == {answer["summary"] for answer in made}
