@@ -134,7 +134,11 @@ def _json(path: Path, names: Names, bad: list[MalformedData]) -> Iterator[Row]:
     # Numbers stay the text that stands in the file: a price loses no digit on its way.
     decoder = json.JSONDecoder(parse_float=str, parse_int=str)
     if path.suffix.lower() == ".json":
-        yield from _mapped(names, enumerate(_records(_document(path, decoder)), 1))
+        try:
+            records = list(_records(_document(path, decoder)))
+        except RecursionError:
+            raise malformed(path, 1, "this is nested too deeply; save the answer as it came") from None
+        yield from _mapped(names, enumerate(records, 1))
         return
     for line, raw in byte_lines(path):
         try:
@@ -172,8 +176,8 @@ def _records(value: Any, around: Record | None = None, group: str = "") -> Itera
         return
     columns = {key: column for key, column in value.items() if _is_column(column)}
     if "fields" in columns and isinstance(value.get("items"), list):
-        for cells in value["items"]:
-            yield {**around, **dict(zip(columns["fields"], cells, strict=True))}
+        for cells in filter(_is_column, value["items"]):
+            yield {**around, **dict(zip(columns["fields"], cells, strict=False))}
     elif len(columns) > 1 and len({len(column) for column in columns.values()}) == 1:
         for cells in zip(*columns.values(), strict=True):
             yield {**around, **dict(zip(columns, cells, strict=True))}
@@ -182,13 +186,22 @@ def _records(value: Any, around: Record | None = None, group: str = "") -> Itera
 
 
 def _inside(value: Record, around: Record, group: str) -> Iterator[Record]:
+    if _by_day(value):
+        yield from ({**around, "date": day, **cells} for day, cells in value.items() if isinstance(cells, dict))
+        return
+    if value and all(map(_by_day, value.values())):
+        # Columns by day, as pandas writes a frame.
+        for day in next(iter(value.values())):
+            yield {**around, "date": day, **{name: column.get(day) for name, column in value.items()}}
+        return
     around = {**around, **_symbol_around(value)}
     for key, child in value.items():
-        if isinstance(child, dict) and child and all(map(_DAY.match, child)):
-            yield from ({**around, "date": day, **cells} for day, cells in child.items() if isinstance(cells, dict))
-        elif isinstance(child, dict | list):
-            named = {"symbol": key} if group == _BY_SYMBOL else {}
-            yield from _records(child, {**around, **named}, key)
+        named = {"symbol": key} if group == _BY_SYMBOL else {}
+        yield from _records(child, {**around, **named}, key)
+
+
+def _by_day(value: Any) -> bool:
+    return isinstance(value, dict) and bool(value) and all(map(_DAY.match, value))
 
 
 def _is_column(value: Any) -> bool:

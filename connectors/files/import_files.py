@@ -31,7 +31,7 @@ from engine.domain.fetched import FileImport, Imported
 from engine.domain.market import ActionKind, CorporateAction, Dropped, Symbol, parse_symbol
 from engine.errors import MalformedData, MissingData, UsageError
 from engine.market.price_faults import price_faults, refuse_faults
-from engine.market.trading_hours import FIRST_SESSION, LAST_SESSION
+from engine.market.trading_hours import FIRST_SESSION
 from engine.ports import Calendar
 
 _SHOWN = 3  # how many bad rows the one line of an error lists
@@ -126,7 +126,7 @@ class _ForeignFile:
                 counts = self._counts.setdefault(symbol, Counter())
                 try:
                     why = take(symbol, row)
-                except ValueError as problem:
+                except (ValueError, OverflowError) as problem:
                     bad.append(malformed(self._source, row.line, str(problem), self._unit))
                 else:
                     counts.update([why] if why else [])
@@ -155,8 +155,8 @@ class _ForeignFile:
                     f"{self._source}, {self._unit} {row.line} names no symbol: say whose rows they are (--symbol)"
                 )
             return self._wanted
-        found = dict.fromkeys(_folder_symbol(one) for one in named.split(",") if one.strip())
-        wanted = [symbol for symbol in found if not self._wanted or symbol in self._wanted]
+        found = dict.fromkeys(map(_folder_symbol, named.split(",")))
+        wanted = [symbol for symbol in found if symbol and (not self._wanted or symbol in self._wanted)]
         self._others += not wanted
         return wanted
 
@@ -172,9 +172,12 @@ class _ForeignFile:
             )
 
 
-def _folder_symbol(text: str) -> Symbol:
-    """A symbol as the data folder has it; Shanghai is .SS here and .SH at some vendors."""
-    symbol = parse_symbol(text)
+def _folder_symbol(text: str) -> Symbol | None:
+    """A symbol as the data folder has it; Shanghai is .SS here and .SH at some vendors. None for what cannot be one."""
+    try:
+        symbol = parse_symbol(text)
+    except UsageError:
+        return None
     return f"{symbol.removesuffix('.SH')}.SS" if symbol.endswith(".SH") else symbol
 
 
@@ -216,13 +219,13 @@ class _Sessions:
 
     def check(self, day: date) -> None:
         """Raise ValueError for a day on which the market was closed, or that is not over."""
-        if not FIRST_SESSION <= day <= LAST_SESSION:
-            return
         if day > self.calendar.last_closed(self.now):
             raise ValueError(f"{day} is not over on {self.calendar.name}; import it afterwards, without the row now")
+        if day < FIRST_SESSION:
+            return  # before the calendar begins
         if day.year not in self._known:
-            first, last = max(date(day.year, 1, 1), FIRST_SESSION), date(day.year, 12, 31)
-            self._known[day.year] = frozenset(self.calendar.sessions(first, last))
+            whole_year = date(day.year, 1, 1), date(day.year, 12, 31)
+            self._known[day.year] = frozenset(self.calendar.sessions(*whole_year))
         if day not in self._known[day.year]:
             raise ValueError(
                 f"{day} is no session of {self.calendar.name}; remove the row, or correct --tz or --symbol"

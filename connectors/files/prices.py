@@ -29,7 +29,7 @@ BarRow = tuple[int, int, int, int, int, int, float]
 (NaN for a blank one)."""
 
 _LARGEST = Decimal(9_000_000_000)  # nano-units have to fit into 64 bits
-_MOST = Decimal(1_000_000)  # above any split or dividend ever made; a larger one is a slip
+_LEAST, _MOST = Decimal("0.000001"), Decimal(1_000_000)  # around any split or dividend ever made; others are slips
 
 
 def read_prices(path: Path, symbol: Symbol) -> PriceHistory:
@@ -126,8 +126,8 @@ def action_row(symbol: Symbol, cells: Sequence[str]) -> CorporateAction:
     if kind not in tuple(ActionKind):
         raise ValueError(f"kind {kind[:40]!r} is unknown; write {' or '.join(ActionKind)}")
     value = number("value", text)
-    if not 0 < value < _MOST:
-        raise ValueError(f"value {text[:40]} is not between 0 and {_MOST}; correct the row")
+    if not _LEAST <= value < _MOST:
+        raise ValueError(f"value {text[:40]} is not between {_LEAST} and {_MOST}; correct the row")
     return CorporateAction(symbol, iso_date(day), ActionKind(kind), value)
 
 

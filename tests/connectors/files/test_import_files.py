@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from connectors.files.import_files import import_file
 from connectors.files.market import FilesMarket
@@ -241,3 +245,56 @@ def test_the_real_files_pass_through_an_import_unchanged(tmp_path: Path, real_da
         assert done.added > 3
         assert not done.dropped
         assert IMPORTERS[kind](original, tmp_path, original.stem).added == 0
+
+
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**25), 10**25)
+    | st.floats()
+    | st.text(max_size=12)
+    | st.sampled_from(["2024-01-02", "20240102", "1704171600000", "9999-12-31T23:59:59+14:00", "1e400", "AAA", "1,5"]),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(
+            st.sampled_from(["bars", "data", "results", "fields", "items", "t", "o", "h", "l", "c", "date", "symbol"])
+            | st.sampled_from(["headline", "created", "updated", "time", "split_from", "split_to", "dividend", "AAA"])
+            | st.text(max_size=4),
+            inner,
+            max_size=6,
+        )
+    ),
+    max_leaves=20,
+)
+
+
+@given(value=VALUES, kind=st.sampled_from(["prices", "actions", "news", "filings"]))
+@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+def test_no_json_ends_as_a_bug(tmp_path: Path, value: Any, kind: str) -> None:
+    file = source(tmp_path, "any.json", json.dumps(value))
+    for symbols in ((), ("AAA",)):
+        request = FileImport(kinds=(kind,), file=file, folder=tmp_path / "any", symbols=symbols)
+        with suppress(UsageError, MalformedData, MissingData):
+            import_file(request, trading_hours.calendar_for, NOW)
+
+
+@given(
+    cells=st.lists(
+        st.lists(
+            st.text(max_size=8)
+            | st.sampled_from(
+                ["date", "close", "open", "high", "low", "t", "2024-01-02", "1,5", "Price", "Ticker", ""]
+            ),
+            max_size=6,
+        ),
+        max_size=6,
+    ),
+    mark=st.sampled_from([",", ";", "\t"]),
+)
+@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+def test_no_table_ends_as_a_bug(tmp_path: Path, cells: list[list[str]], mark: str) -> None:
+    text = "\n".join(mark.join(row) for row in cells)
+    file = tmp_path / "any.csv"
+    file.write_bytes(text.encode("utf-8", "surrogatepass"))
+    with suppress(UsageError, MalformedData, MissingData):
+        import_prices(file, tmp_path / "any", "AAA")

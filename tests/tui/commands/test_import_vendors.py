@@ -441,6 +441,17 @@ def test_semicolons_decimal_commas_an_unnamed_index_and_chosen_columns(bring: Im
     assert (said.code, "there is no such field" in said.err) == (2, True)
 
 
+@pytest.mark.parametrize("orient", ["columns", "index"])
+def test_frames_that_pandas_has_written_as_json(bring: Import, folder: Path, orient: str) -> None:
+    stamps, bars = ("1704153600000", "1704240000000"), ((187, 188, 183, 185), (184, 185.5, 183, 184))
+    names = ("Open", "High", "Low", "Close")
+    frame: dict[str, Any] = {stamp: dict(zip(names, bar, strict=True)) for stamp, bar in zip(stamps, bars, strict=True)}
+    if orient == "columns":
+        frame = {name: {stamp: bar[name] for stamp, bar in frame.items()} for name in names}
+    brought(bring, "prices", "frame.json", frame, "--symbol", "AAPL")
+    assert rows(folder, "prices", "AAPL") == [f"{line.rpartition(',')[0]}," for line in AAPL]
+
+
 def test_news_stamped_as_mail(bring: Import, folder: Path) -> None:
     text = 'title,pubDate\nUp,"Tue, 02 Jan 2024 09:30:00 -0500"\nDown,"Tue, 02 Jan 2024 15:30:00 GMT"\n'
     brought(bring, "news", "feed.csv", text, "--symbol", "AAPL")
