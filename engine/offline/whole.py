@@ -26,7 +26,7 @@ def decide(view: WholeView) -> Mapping[str, Any]:
 def _stance(view: WholeView, case: Case) -> Stance:
     """The action. After purchases that came too early, more is asked for before a purchase; after
     sales that came too early, before a sale."""
-    bar, lessons = OUTLOOK[view.preference], case.lessons
+    bar, lessons = _bar(view), case.lessons
     buys = case.outlook >= bar + lessons.buys_too_early - lessons.misses_rises
     sells = case.outlook <= -bar - lessons.sells_too_early
     if buys and view.spare >= LEAST * view.holding.value:
@@ -37,6 +37,14 @@ def _stance(view: WholeView, case: Case) -> Stance:
         because = "the cash is in the asset already" if buys else "nothing is held to be sold"
         return _said("HOLD", "", because)
     return _said("HOLD", "", "the evidence is too mixed or too thin to change the position")
+
+
+def _bar(view: WholeView) -> int:
+    """The outlook that a trade asks for. Where tools are all that speaks, which count as one signal at most, their side
+    is enough. Source: FinAgent Table 5, tools alone [A12]."""
+    others = (view.intelligence, view.news, view.past, view.chart, view.low_level, view.high_level, view.immediate)
+    alone = view.tools and not (view.reports or any(one is not None for one in others))
+    return 1 if alone else OUTLOOK[view.preference]
 
 
 def _said(action: str, much: str, because: str) -> Stance:

@@ -174,6 +174,8 @@ def test_the_command_prints_the_papers_ablations_and_finmem_by_their_names(
     assert tuple(rows["6"]) == (*printed, "FinAgent without tools, vision")
     assert all(rows["6"][row]["ours"] is not None and rows["6"][row]["paper"] is not None for row in printed)
     assert rows["6"]["FinAgent without tools, vision"]["paper"] is None
+    # Tools alone decide by their signals.
+    assert "it never traded" not in rows["6"]["FinAgent w/o-MLH"]["note"]
     assert "without its training period" in rows["6"]["FinAgent No-finetuned"]["note"]
     # All seven rows of FinAgent decide in the test, and all but one in the training.
     whole = Counter(request.session for request in asked if request.purpose == "whole-decision")
