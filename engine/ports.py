@@ -19,6 +19,7 @@ from engine.domain.market import (
     Bar,
     CorporateAction,
     FilingBatch,
+    FundHolding,
     NewsBatch,
     NewsItem,
     PriceHistory,
@@ -95,8 +96,18 @@ class FilingSource(Protocol):
         """All filings of a symbol in order of availability; empty where there are none."""
 
 
-class MarketSource(BarSource, NewsSource, FilingSource, Protocol):
-    """One source of prices, news and filings."""
+class FundSource(Protocol):
+    """Funds' commentary and holdings. Source: TradingGPT §4.1.1 [G2]."""
+
+    async def commentary(self) -> NewsBatch:
+        """Commentary of all funds in order of availability, a fund's name as the symbol; empty where there is none."""
+
+    async def holdings(self) -> Mapping[str, Sequence[FundHolding]]:
+        """Holdings by fund, by date. Raises MalformedData naming file and line."""
+
+
+class MarketSource(BarSource, NewsSource, FilingSource, FundSource, Protocol):
+    """One source of prices, news, filings and what funds say and hold."""
 
 
 class MacroSource(Protocol):
@@ -107,6 +118,13 @@ class MacroSource(Protocol):
 
         Raises MissingData for an unknown one, or for one without vintages.
         """
+
+
+class MacroFolder(MacroSource, Protocol):
+    """Macro series of a run, some of which are read without being asked for."""
+
+    async def names(self) -> Sequence[str]:
+        """The series that are read beside the configured ones, sorted: those that were put into a data folder."""
 
 
 class LanguageModel(Protocol):

@@ -256,7 +256,7 @@ class Services:
     calendar_for: Callable[[Symbol], ports.Calendar]
     desk_calendar: Callable[[Iterable[Symbol]], ports.Calendar]
     open_source: Callable[[DataSpec, date], ports.MarketSource]
-    open_macro: Callable[[DataSpec, date], ports.MacroSource]
+    open_macro: Callable[[DataSpec, date], ports.MacroFolder]
     profile_of: Callable[[DataSpec, Symbol], str]
     models: ModelService
     broker: BrokerService | None

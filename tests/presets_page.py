@@ -46,8 +46,9 @@ An unknown key is refused with the nearest one that there is.
 """
 
 FEATURES = """Besides, `memory` recalls and remembers, `diversified` searches memory once per retrieval type,
-`analyses` remembers what intelligence said of every item and of the day, `macro` gives macro series to intelligence and
-to memory, `vision` shows charts to models that see, and `tools` asks rule strategies and experts.
+`analyses` remembers what intelligence said of every item and of the day, `macro` gives macro series and
+`commentary` what funds say to intelligence and to memory, `vision` shows charts to models that see, and `tools` asks
+rule strategies and experts.
 """
 
 OWNERS = """## Several owners

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from difflib import get_close_matches
 from functools import cached_property
@@ -18,6 +18,7 @@ from engine.domain.market import (
     ActionKind,
     CorporateAction,
     FilingBatch,
+    FundHolding,
     NewsBatch,
     PriceHistory,
     Symbol,
@@ -83,6 +84,18 @@ class DemoMarket:
             for session, quarter in self._path(symbol).reports
         ]
         return FilingBatch(tuple(sorted(filings, key=lambda filing: filing.available_at)))
+
+    async def commentary(self) -> NewsBatch:
+        """None: no fund of this market says anything."""
+        return NewsBatch()
+
+    async def holdings(self) -> Mapping[str, Sequence[FundHolding]]:
+        """None: no fund of this market tells what it holds."""
+        return {}
+
+    async def names(self) -> Sequence[str]:
+        """None: both series are asked for by name."""
+        return ()
 
     async def series(self, name: str) -> MacroSeries:
         """Weekly claims or monthly hours through the last day. Raises MissingData for another series."""

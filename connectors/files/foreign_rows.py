@@ -21,7 +21,7 @@ Names = Mapping[str, Sequence[str]]
 """Our names of columns, each with the alternatives in foreign files."""
 Record = Mapping[str, Any]
 
-_AS_WRITTEN = ("headline", "summary")  # texts are kept to the letter
+_AS_WRITTEN = ("headline", "summary", "text")  # texts are kept to the letter
 _BLANK = ("None", "nan", "NaN", "NaT", "null")
 _COMMA = re.compile(r"[+-]?[\d.]+,\d+")
 _DAY = re.compile(r"\d{4}-\d\d-\d\d|\d{8,13}")

@@ -1,4 +1,5 @@
-"""Import of prices, actions, news and filings from files of any origin into the data folder.
+"""Import of prices, actions, news, filings, macro series, holdings and commentary from files of any origin into the
+data folder.
 
 Nothing is written unless every row of every kind is good, and bars and actions agree. Stored rows stay, except that a
 bar or an action of the same date is replaced. Importing a file a second time changes nothing. import_files.toml has
@@ -14,6 +15,8 @@ from datetime import UTC, date, datetime, time, tzinfo
 from pathlib import Path
 
 from connectors.files.foreign_rows import Row, column_names, foreign_rows
+from connectors.files.holdings import holding_row, holdings_text, read_holdings
+from connectors.files.macro import MACRO_COLUMNS, macro_row, merged_macro
 from connectors.files.prices import (
     BarRow,
     action_row,
@@ -26,9 +29,10 @@ from connectors.files.prices import (
 )
 from connectors.files.rows import append_lines, json_line, malformed, number, write_text
 from connectors.files.stamps import market_zone, read_stamp, session_of, stamp_text, zone_named
-from connectors.files.texts import FILINGS, NEWS, TextKind, form_of
+from connectors.files.texts import COMMENTARY, FILINGS, NEWS, TextKind, form_of
 from engine.domain.fetched import FileImport, Imported
-from engine.domain.market import ActionKind, CorporateAction, Dropped, Symbol, parse_symbol
+from engine.domain.macro import MacroObservation, MacroSeries
+from engine.domain.market import ActionKind, CorporateAction, Dropped, FundHolding, Symbol, parse_symbol
 from engine.errors import MalformedData, MissingData, UsageError
 from engine.market.price_faults import price_faults, refuse_faults
 from engine.market.trading_hours import FIRST_SESSION
@@ -400,10 +404,63 @@ def _cell(row: Row, name: str) -> str:
     return row.values.get(name) or ""
 
 
+def _plan_commentary(foreign: _ForeignFile, folder: Path, reading: _Reading) -> Iterator[_Planned]:
+    """Commentary of funds; drops as news."""
+    return _plan_texts(foreign, folder / "commentary", COMMENTARY, ("date", "source", "text"), reading)
+
+
+def _plan_macro(foreign: _ForeignFile, folder: Path, reading: _Reading) -> Iterator[_Planned]:
+    """Figures of macro series, each with its release: without that it could be read too early, so it is refused."""
+    new: dict[Symbol, list[MacroObservation]] = {}
+
+    def add(name: Symbol, row: Row) -> None:
+        if not _cell(row, "known_from"):
+            raise ValueError("there is no known_from; write the day or the time of the release")
+        stamps = {column: stamp_text(_cell(row, column), reading.zone) for column in ("date", "known_from")}
+        new.setdefault(name, []).append(macro_row([stamps.get(one) or _cell(row, one) for one in MACRO_COLUMNS]))
+
+    for name in foreign.each(add):
+        path = folder / "macro" / f"{name}.csv"
+        try:
+            series = MacroSeries.of(name, new[name])
+            text, more = merged_macro(path, series)
+        except ValueError as problem:
+            raise MalformedData(f"{name}: {problem}") from None
+        yield _Planned(
+            symbol=name,
+            imported=Imported(path, more, 0, len(series.observations) - more, foreign.dropped(name)),
+            write=_writing(path, text, needed=more > 0),
+        )
+
+
+def _plan_holdings(foreign: _ForeignFile, folder: Path, reading: _Reading) -> Iterator[_Planned]:
+    """Holdings of funds by day."""
+    new: dict[Symbol, dict[tuple[date, Symbol], FundHolding]] = {}
+
+    def add(fund: Symbol, row: Row) -> None:
+        day = stamp_text(_cell(row, "date"), reading.zone)
+        held = holding_row([day, *(_cell(row, name) for name in ("holding", "shares", "weight"))])
+        if new.setdefault(fund, {}).setdefault((held.date, held.symbol), held) is not held:
+            raise ValueError(f"{held.symbol} stands twice on {held.date}; keep one row")
+
+    for fund in foreign.each(add):
+        path, added = folder / "holdings" / f"{fund}.csv", new[fund]
+        old = {(held.date, held.symbol): held for held in read_holdings(path)}
+        same, more = sum(old.get(key) == held for key, held in added.items()), len(added.keys() - old.keys())
+        yield _Planned(
+            symbol=fund,
+            imported=Imported(path, more, len(added) - more - same, same, foreign.dropped(fund)),
+            write=_writing(path, holdings_text((old | added).values()), needed=same < len(added)),
+        )
+
+
 _PLANS: Mapping[str, Callable[[_ForeignFile, Path, _Reading], Iterator[_Planned]]] = {
     "prices": _plan_prices,
     "actions": _plan_actions,
     "news": _plan_news,
     "filings": _plan_filings,
+    "macro": _plan_macro,
+    "holdings": _plan_holdings,
+    "commentary": _plan_commentary,
 }
 """Ways to read a file by the kinds of `paperdesk import`."""

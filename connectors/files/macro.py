@@ -46,25 +46,30 @@ class FilesMacro:
 
 def read_macro(path: Path, name: str) -> MacroSeries:
     """All vintages of a file; its rows may be in any order. Raises MalformedData at the first bad row."""
-    observations = [item for _, item in csv_items(path, MACRO_COLUMNS, _observation)]
+    observations = [item for _, item in csv_items(path, MACRO_COLUMNS, macro_row)]
     try:
         return MacroSeries.of(name, observations)
     except ValueError as problem:
         raise MalformedData(f"{path}: {problem}") from None
 
 
-def write_macro(path: Path, series: MacroSeries) -> int:
-    """Merge a series into a file in a single step; return the number of new observations.
+def merged_macro(path: Path, series: MacroSeries) -> tuple[str, int]:
+    """A file with a series merged into it, as text, and the number of new observations.
 
     Stored values stay, unless `series` has another one known from the same time.
     """
     old = read_macro(path, series.name).observations if path.exists() else ()
     newest = {(item.date, item.known_from): item for item in (*old, *series.observations)}
-    merged = MacroSeries.of(series.name, newest.values())
-    added = len(set(merged.observations) - set(old))
-    if merged.observations != old or not path.exists():
-        rows = (f"{item.date},{item.value:f},{_known(item.known_from)}" for item in merged.observations)
-        write_text(path, "\n".join((",".join(MACRO_COLUMNS), *rows)) + "\n")
+    merged = MacroSeries.of(series.name, newest.values()).observations
+    rows = (f"{item.date},{item.value:f},{_known(item.known_from)}" for item in merged)
+    return "\n".join((",".join(MACRO_COLUMNS), *rows)) + "\n", len(set(merged) - set(old))
+
+
+def write_macro(path: Path, series: MacroSeries) -> int:
+    """Merge a series into a file in a single step; return the number of new observations."""
+    text, added = merged_macro(path, series)
+    if added or not path.exists():
+        write_text(path, text)
     return added
 
 
@@ -84,7 +89,8 @@ async def fetch_macro(source: MacroSource, options: FetchOptions, names: Sequenc
     return done
 
 
-def _observation(cells: Sequence[str]) -> MacroObservation:
+def macro_row(cells: Sequence[str]) -> MacroObservation:
+    """A figure from its cells. Raises ValueError with the remedy."""
     if len(cells) != len(MACRO_COLUMNS):
         raise ValueError(f"{len(cells)} cells where {len(MACRO_COLUMNS)} belong")
     day, value, known = cells

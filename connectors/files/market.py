@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
+from connectors.files.holdings import read_holdings
 from connectors.files.prices import read_actions, read_prices
-from connectors.files.texts import read_filings, read_news
-from engine.domain.market import CorporateAction, FilingBatch, NewsBatch, PriceHistory, Symbol
+from connectors.files.texts import COMMENTARY, read_filings, read_news
+from engine.domain.market import CorporateAction, FilingBatch, FundHolding, NewsBatch, PriceHistory, Symbol
 from engine.errors import MissingData
 from engine.ports import Calendar
 
 
 class FilesMarket:
-    """BarSource, NewsSource and FilingSource over a folder.
+    """BarSource, NewsSource, FilingSource and FundSource over a folder.
 
-    It has prices/SYMBOL.csv and, where they exist, actions/SYMBOL.csv, news/SYMBOL.jsonl and filings/SYMBOL.jsonl.
-    Files are read anew each time. `calendar_for` gives a symbol's trading calendar. Raises MissingData where the folder
-    does not exist.
+    It has prices/SYMBOL.csv and, where they exist, actions/SYMBOL.csv, news/SYMBOL.jsonl, filings/SYMBOL.jsonl,
+    commentary/FUND.jsonl and holdings/FUND.csv. Files are read anew each time. `calendar_for` gives a symbol's trading
+    calendar. Raises MissingData where the folder does not exist.
     """
 
     def __init__(self, folder: Path, calendar_for: Callable[[Symbol], Calendar]) -> None:
@@ -63,6 +64,19 @@ class FilesMarket:
         if symbol not in self._stems("filings", ".jsonl"):
             return FilingBatch()
         return read_filings(self._folder / "filings" / f"{symbol}.jsonl", symbol, self._calendar_for(symbol))
+
+    async def commentary(self) -> NewsBatch:
+        """Commentary of all funds in order of availability, and the dropped items."""
+        path = self._folder / "commentary"
+        funds = sorted(self._stems("commentary", ".jsonl"))
+        batches = [read_news(path / f"{fund}.jsonl", fund, self._calendar_for(fund), COMMENTARY) for fund in funds]
+        items = sorted((item for batch in batches for item in batch.items), key=lambda item: item.available_at)
+        return NewsBatch(items, [dropped for batch in batches for dropped in batch.dropped])
+
+    async def holdings(self) -> Mapping[str, Sequence[FundHolding]]:
+        """Holdings by fund, by date and symbol."""
+        path = self._folder / "holdings"
+        return {fund: read_holdings(path / f"{fund}.csv") for fund in sorted(self._stems("holdings", ".csv"))}
 
     def _stems(self, kind: str, suffix: str) -> set[str]:
         # Only names that are listed are opened, so that no symbol can lead out of the folder.

@@ -1,4 +1,5 @@
-"""Reader and writer of news/SYMBOL.jsonl and filings/SYMBOL.jsonl: dated texts, in order of availability."""
+"""Reader and writer of news/SYMBOL.jsonl, filings/SYMBOL.jsonl and commentary/FUND.jsonl: dated texts, in order of
+availability."""
 
 from __future__ import annotations
 
@@ -64,6 +65,7 @@ class TextKind:
 
 
 NEWS = TextKind(("headline", "summary"), ("created", "created_at"), ("updated", "updated_at"))
+COMMENTARY = TextKind(("text",), ("created", "published"))
 FILINGS = TextKind(("summary",), ("accepted", "accepted_at", "acceptance"))
 
 
@@ -101,23 +103,24 @@ class _SymbolFile:
         return self._ends[day]
 
 
-def read_news(path: Path, symbol: Symbol, calendar: Calendar) -> NewsBatch:
-    """All news of a symbol's file. An item without a date or without any text is dropped and counted.
+def read_news(path: Path, symbol: Symbol, calendar: Calendar, kind: TextKind = NEWS) -> NewsBatch:
+    """All news of a symbol's file, or all commentary of a fund's. An item without a date or without any text is
+    dropped and counted.
 
     Raises MalformedData at a line that cannot be read.
     """
     file = _SymbolFile(symbol, calendar)
 
     def item(record: Record) -> NewsItem | str:
-        if reason := NEWS.unusable(record):
+        if reason := kind.unusable(record):
             return reason
-        dates = NEWS.dates(record)
+        dates = kind.dates(record)
         return NewsItem(
-            id=file.id(record, ("date", "time", *NEWS.first, *NEWS.last, *NEWS.texts, "source")),
+            id=file.id(record, ("date", "time", *kind.first, *kind.last, *kind.texts, "source")),
             symbol=symbol,
             date=dates.day,
             available_at=file.available(dates),
-            summary=text_of(record, "summary") or "",
+            summary=text_of(record, kind.texts[-1]) or "",
             published=dates.first if isinstance(dates.first, datetime) else None,
             **{name: text_of(record, name) for name in ("headline", "source", "sentiment", "url")},
         )

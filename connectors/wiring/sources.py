@@ -17,7 +17,7 @@ from engine.domain.fetched import Fetched
 from engine.domain.market import Symbol
 from engine.domain.run import DataSpec
 from engine.market.trading_hours import calendar_for
-from engine.ports import Calendar, Clock, MacroSource, MarketSource
+from engine.ports import Calendar, Clock, MacroFolder, MarketSource
 from engine.services import FetchOptions, MarketFetch
 
 CalendarFor = Callable[[Symbol], Calendar]
@@ -40,7 +40,7 @@ def open_source(calendar_for: CalendarFor, data: DataSpec, through: date) -> Mar
     return FilesMarket(Path(data.folder).expanduser(), calendar_for)
 
 
-def open_macro(calendar_for: CalendarFor, data: DataSpec, through: date) -> MacroSource:
+def open_macro(calendar_for: CalendarFor, data: DataSpec, through: date) -> MacroFolder:
     """The macro series that a data spec names; the demo market reaches `through`."""
     if data.folder is None:
         from connectors.demo.market import DemoMarket

@@ -113,7 +113,7 @@ NEWS = Agent(
 )
 
 
-ItemKind = Literal["news", "10-Q", "10-K", "report", "macro"]
+ItemKind = Literal["news", "10-Q", "10-K", "report", "macro", "commentary"]
 REPORT_LIMIT = 8_000
 """Characters of a filing, a report or a macro item: its summary is of 1,000 words. Source: InvestorBench [I5]."""
 NEWS_LIMIT = 2_400
@@ -158,6 +158,11 @@ class IntelligenceItem:
         """A macro release. Source: TradingGPT §4.1.1 [G2]."""
         return cls(release.id, "macro", release.date, release.summary)
 
+    @classmethod
+    def of_commentary(cls, text: NewsItem) -> IntelligenceItem:
+        """A text of a fund. Source: TradingGPT §4.1.1 [G2]."""
+        return cls(text.id, "commentary", text.date, f"{text.summary} (fund {text.symbol})")
+
     @property
     def line(self) -> str:
         """The item on one line, with its id in brackets."""
@@ -199,11 +204,12 @@ class IntelligenceView(View):
         filings: Iterable[Filing] = (),
         prices: tuple[SessionMove, ...] = (),
         macro: Iterable[MacroRelease] = (),
+        commentary: Iterable[NewsItem] = (),
         types: tuple[RetrievalType, ...] = HORIZON_TYPES,
     ) -> IntelligenceView:
-        """The view of macro releases, filings and news, each in order of availability."""
+        """The view of macro releases, filings, commentary and news, each in order of availability."""
         reports = (*map(IntelligenceItem.of_macro, macro), *map(IntelligenceItem.of_filing, filings))
-        items = (*reports, *map(IntelligenceItem.of_news, news))
+        items = (*reports, *map(IntelligenceItem.of_commentary, commentary), *map(IntelligenceItem.of_news, news))
         return cls(symbol=symbol, session=session, owner=owner, items=items, prices=prices, types=types)
 
     def summary(self) -> str:

@@ -22,10 +22,11 @@ _OBSERVING = (NEWS, INTELLIGENCE, PAST, CHART)
 _REFLECTING = (LOW_LEVEL, HIGH_LEVEL, PERFORMANCE, SIGNALS, EXTENDED, IMMEDIATE)
 _DECIDING = (DECISION, EVIDENCE_DECISION, WHOLE_DECISION)
 
-FEATURES = ("macro", "memory", "diversified", "analyses", "vision", "tools")
-"""Steps of presets that ask no agent: `macro` gives macro series to intelligence and to memory, `memory` recalls and
-remembers, `diversified` searches memory once per retrieval type, `analyses` remembers what intelligence said of every
-item and of the day, `vision` shows charts to models that see, `tools` asks rule strategies and experts."""
+FEATURES = ("macro", "commentary", "memory", "diversified", "analyses", "vision", "tools")
+"""Steps of presets that ask no agent: `macro` gives macro series and `commentary` what funds say to intelligence and to
+memory, `memory` recalls and remembers, `diversified` searches memory once per retrieval type, `analyses` remembers what
+intelligence said of every item and of the day, `vision` shows charts to models that see, `tools` asks rule strategies
+and experts."""
 
 _FEATURE_GROUPS = {"memory": ("memory", "diversified", "analyses")}
 

@@ -8,6 +8,7 @@ import platform
 import shutil
 import sqlite3
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from datetime import date
@@ -173,6 +174,7 @@ def _data(services: Services) -> Iterator[Finding]:
         return
     yield Finding("Data", "source", OK, str(folder))
     source = services.open_source(services.data, date.min)
+    yield from _beside(services, source)
     if not config.desk.symbols:
         yield Finding("Data", "symbols", FAIL, "the desk has no symbols; set desk.symbols in the configuration")
     for symbol in config.desk.symbols:
@@ -180,6 +182,39 @@ def _data(services: Services) -> Iterator[Finding]:
             yield asyncio.run(_covered(source, symbol, services.calendar_for(symbol)))
         except PaperdeskError as error:
             yield Finding("Data", symbol, FAIL, str(error))
+
+
+def _beside(services: Services, source: MarketSource) -> Iterator[Finding]:
+    """The data beside symbols: macro series, holdings and commentary of funds."""
+    listed = {"macro": _macro(services), "holdings": _holdings(source), "commentary": _commentary(source)}
+    for name, listing in listed.items():
+        try:
+            if detail := asyncio.run(listing):
+                yield Finding("Data", name, OK, detail)
+        except PaperdeskError as error:
+            yield Finding("Data", name, FAIL, str(error))
+
+
+async def _macro(services: Services) -> str:
+    source = services.open_macro(services.data, date.min)
+    series = [await source.series(name) for name in await source.names()]
+    return "; ".join(f"{one.name}: {len(one.observations):,} figures" for one in series)
+
+
+async def _holdings(source: MarketSource) -> str:
+    return "; ".join(
+        f"{fund}: {len(rows):,} rows from {rows[0].date} to {rows[-1].date}"
+        for fund, rows in (await source.holdings()).items()
+        if rows
+    )
+
+
+async def _commentary(source: MarketSource) -> str:
+    said = await source.commentary()
+    counted = Counter(item.symbol for item in said.items)
+    dropped = sum(one.count for one in said.dropped)
+    texts = "; ".join(f"{fund}: {count:,} texts" for fund, count in sorted(counted.items()))
+    return texts + (f"; {dropped:,} items dropped" if dropped else "")
 
 
 async def _covered(source: MarketSource, symbol: str, calendar: Calendar) -> Finding:

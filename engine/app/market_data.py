@@ -51,7 +51,8 @@ async def load_window(
     """All data of some symbols, with macro series that are loaded already. Raises MalformedData where bars and actions
     contradict each other by `last`, StaleData where the data of a symbol ends before it, unless the symbol itself has
     stopped trading, which is no fault of the data."""
-    market = await load_market(source, source, source, symbols, calendar_for, macro=macro)
+    commentary = await source.commentary()
+    market = await load_market(source, source, source, symbols, calendar_for, macro=macro, commentary=commentary)
     refuse_faults(market.faults, last)
     for symbol, history in market.histories.items():
         covered = check_coverage(history, market.calendars[symbol], first, last)
@@ -68,7 +69,9 @@ async def load_desk(services: Services, session: date, held: Sequence[Symbol]) -
     source = services.open_source(services.data, session)
     macro = await load_macro(services, services.data, session)
     symbols = tuple(dict.fromkeys((*services.symbols, *held)))
-    market = await load_market(source, source, source, symbols, services.calendar_for, macro=macro)
+    market = await load_market(
+        source, source, source, symbols, services.calendar_for, macro=macro, commentary=await source.commentary()
+    )
     for symbol in services.symbols:
         history = market.histories[symbol]
         if len(history):
@@ -109,10 +112,11 @@ def held_symbols(reader: JournalReader | None) -> tuple[Symbol, ...]:
 
 
 async def load_macro(services: Services, data: DataSpec, through: date) -> Mapping[str, MacroSeries]:
-    """The macro series that a data spec names, as far as there are any. Raises MalformedData naming file and line."""
+    """The macro series that a data spec names, as far as there are any, and all of its folder. Raises MalformedData
+    naming file and line."""
     source = services.open_macro(data, through)
     found: dict[str, MacroSeries] = {}
-    for name in data.macro:
+    for name in dict.fromkeys((*data.macro, *await source.names())):
         with suppress(MissingData):
             found[name] = await source.series(name)
     return found

@@ -306,7 +306,9 @@ async def _present_data(services: Services, symbols: Sequence[Symbol], portfolio
     source = services.open_source(services.data, session)
     macro = await load_macro(services, services.data, session)
     together = tuple(dict.fromkeys((*symbols, *portfolio.positions)))
-    market = await load_market(source, source, source, together, services.calendar_for, macro=macro)
+    market = await load_market(
+        source, source, source, together, services.calendar_for, macro=macro, commentary=await source.commentary()
+    )
     for symbol in symbols:
         history = market.histories[symbol]
         if not len(history) or history.session(-1) < session:

@@ -144,13 +144,14 @@ class Cycle:
 async def _observe(context: StepContext) -> Observations:
     """Take in what is new since the last decision; memory is searched with queries made of today's news."""
     news = await observe.news(context)
-    filings, macro = observe.filings(context), observe.macro(context)
-    intelligence = await observe.intelligence(context, filings, macro.value or ())
+    filings, macro, said = observe.filings(context), observe.macro(context), observe.commentary(context)
+    intelligence = await observe.intelligence(context, filings, macro.value or (), said.value or ())
     recollections = observe.recall(context, search_queries(news, intelligence))
     observed = Observations(
         news=news,
         filings=filings,
         macro=macro,
+        commentary=said,
         intelligence=intelligence,
         recollections=recollections,
         past=await observe.past(context, recollections),
@@ -184,6 +185,7 @@ def _memories(context: StepContext, observed: Observations, reflections: Reflect
         observed.intelligence.value,
         observed.macro.value or (),
         analyses="analyses" in context.preset.steps,
+        commentary=observed.commentary.value or (),
     )
     return (*today, *reflections.lessons)
 

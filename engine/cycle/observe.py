@@ -15,7 +15,7 @@ from engine.cycle.recall import YEAR
 from engine.cycle.step import Finding, Observations, StepContext
 from engine.cycle.turn import Turn
 from engine.domain.macro import MacroRelease
-from engine.domain.market import Filing, PriceHistory, Symbol
+from engine.domain.market import Filing, NewsItem, PriceHistory, Symbol
 from engine.domain.portfolio import ZERO, PositionContext
 from engine.domain.recollection import Recollection
 from engine.errors import ConfigError
@@ -75,8 +75,20 @@ def macro(context: StepContext) -> Finding[Sequence[MacroRelease]]:
     return Finding(context.turn.market.macro(None if _memory_begins(context) else context.turn.news_after))
 
 
+def commentary(context: StepContext) -> Finding[Sequence[NewsItem]]:
+    """Commentary of funds since the last decision; of a year for a memory that knows nothing of the symbol yet.
+    Source: TradingGPT §4.1.1 [G2]."""
+    if (left_out := context.without("commentary")) is not None:
+        return left_out
+    market = context.turn.market
+    return Finding(market.commentary(market.now - YEAR if _memory_begins(context) else context.turn.news_after))
+
+
 async def intelligence(
-    context: StepContext, new_filings: Sequence[Filing], releases: Sequence[MacroRelease]
+    context: StepContext,
+    new_filings: Sequence[Filing],
+    releases: Sequence[MacroRelease],
+    texts: Sequence[NewsItem] = (),
 ) -> Finding[agents.MarketIntelligence]:
     """Judgement of every new item, a summary for trading, and queries for memory. Source: FinAgent §4.1 [A1]."""
     if (left_out := context.without("intelligence")) is not None:
@@ -88,6 +100,7 @@ async def intelligence(
         filings=new_filings,
         prices=prices,
         macro=releases,
+        commentary=texts,
         types=context.preset.retrieval,
     )
     return await context.ask(agents.INTELLIGENCE, view)

@@ -27,6 +27,7 @@ from memory.ports import Embedder, Store
 from memory.recall import LayeredMemory
 from memory.record import Item, Layer
 
+_FORMS = {"macro": None, "commentary": None, "news": RetrievalType.NEWS}
 _EFFECTS = {"positive": RetrievalType.PRICE_UP, "negative": RetrievalType.PRICE_DOWN}
 _TRENDS = {"bullish": RetrievalType.BULLISH_TREND, "bearish": RetrievalType.BEARISH_TREND}
 
@@ -48,13 +49,15 @@ def received(
     intelligence: MarketIntelligence | None,
     macro: Sequence[MacroRelease] = (),
     *,
+    commentary: Sequence[NewsItem] = (),
     analyses: bool = False,
 ) -> tuple[Item, ...]:
-    """Memories of what came in, each as weighty as it was judged: all but news that was judged not to concern the
+    """Memories of what came in, each as weighty as it was judged: all but news and commentary judged not to concern the
     company. What was not judged has no labels. With `analyses` each begins with the agent's sentence about it, by which
     it is found, and the day's summary is a memory too. Source: FinAgent §4.1, §4.2 [A1, A6]; TradingGPT §4.1.1 [G2]."""
     judged = _Judged.of(intelligence, analyses)
-    items = (*_reports(scope, filings, macro, judged), *_news(scope, news, judged))
+    reports, texts = _reports(scope, filings, macro, judged), _commentary(scope, commentary, judged)
+    items = (*reports, *texts, *_news(scope, news, judged))
     if intelligence is None or not analyses:
         return items
     return (*items, _summary(scope, intelligence))
@@ -135,6 +138,14 @@ def _reports(
             yield _item(scope, "macro", release.summary, release.id, judged)
 
 
+def _commentary(scope: MemoryScope, texts: Sequence[NewsItem], judged: _Judged) -> Iterator[Item]:
+    """Commentary of funds. Source: TradingGPT §4.1.1 [G2]."""
+    for entry in texts:
+        item = judged.item(entry.id)
+        if item is None or item.concerns_company:
+            yield _item(scope, "commentary", f"{entry.summary} (fund {entry.symbol})", entry.id, judged)
+
+
 def _news(scope: MemoryScope, news: Sequence[NewsItem], judged: _Judged) -> Iterator[Item]:
     for entry in news:
         item = judged.item(entry.id)
@@ -145,7 +156,7 @@ def _news(scope: MemoryScope, news: Sequence[NewsItem], judged: _Judged) -> Iter
 
 def _item(scope: MemoryScope, kind: str, text: str, source: str, judged: _Judged) -> Item:
     item = judged.item(source)
-    form = None if kind == "macro" else RetrievalType.NEWS if kind == "news" else RetrievalType.REPORTS
+    form = _FORMS.get(kind, RetrievalType.REPORTS)
     return Item(
         symbol=scope.symbol,
         kind=kind,

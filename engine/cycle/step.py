@@ -203,6 +203,7 @@ class Observations:
     news: digest of the news.
     filings: new since the last decision.
     macro: releases since the last decision.
+    commentary: of funds, since the last decision.
     intelligence: judgement of every item, with queries for memory.
     recollections: the memories that these queries brought up.
     past: summary of the recollections.
@@ -214,6 +215,7 @@ class Observations:
     news: Finding[observing.NewsDigest]
     filings: Sequence[Filing]
     macro: Finding[Sequence[MacroRelease]]
+    commentary: Finding[Sequence[NewsItem]]
     intelligence: Finding[observing.MarketIntelligence]
     recollections: tuple[Recollection, ...]
     past: Finding[observing.PastSummary]
@@ -250,7 +252,8 @@ class Observations:
     @property
     def absent(self) -> tuple[str, ...]:
         """The reasons of all findings that are absent, in the order of the steps."""
-        return _absent(self.news, self.macro, self.intelligence, self.past, self.chart, self.tools, *self.reports)
+        asked = (self.intelligence, self.past, self.chart, self.tools)
+        return _absent(self.news, self.macro, self.commentary, *asked, *self.reports)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

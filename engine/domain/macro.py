@@ -11,8 +11,12 @@ from decimal import Decimal
 _MIDNIGHT_IN_ST_LOUIS = time(6, tzinfo=UTC)  # in summer an hour after it
 _A_YEAR = timedelta(days=364)  # 52 weeks; of monthly figures it finds the same month
 
-TITLES = {"ICSA": "Initial claims for unemployment insurance", "AWHMAN": "Average weekly hours in manufacturing"}
-"""Titles of the series that are read by default. Source: TradingGPT §4.1.1 [G2]."""
+TITLES = {
+    "ICSA": "Initial claims for unemployment insurance",
+    "AWHMAN": "Average weekly hours in manufacturing",
+    "ISM_DELIVERIES": "Supplier deliveries, ISM services index",
+}
+"""Titles of the series of TradingGPT; FRED has not the last one, so it is imported. Source: TradingGPT §4.1.1 [G2]."""
 
 
 @dataclass(frozen=True, slots=True)

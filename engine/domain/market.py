@@ -215,6 +215,17 @@ class Filing:
 
 
 @dataclass(frozen=True, slots=True)
+class FundHolding:
+    """A fund's holding of a symbol on a day: shares, and its weight in the fund in percent. A fact of the market that
+    nobody decides by yet. Source: TradingGPT §4.1.1 [G2]."""
+
+    date: date
+    symbol: Symbol
+    shares: Decimal
+    weight: Decimal
+
+
+@dataclass(frozen=True, slots=True)
 class Dropped:
     """Count of a source's items that could not be used, by reason."""
 

@@ -23,7 +23,7 @@ from engine.ports import Calendar
 MOST_FINDINGS = 12
 """Findings that are described; the rest is counted."""
 
-READ = ("bars", "news", "filings", "macro")
+READ = ("bars", "news", "filings", "macro", "commentary")
 """Sources of a run, counted in the certificate; splits come with the bars."""
 
 Trace = Mapping[tuple[date, Symbol, str], Any]

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from math import isnan
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from engine.cycle.recall import YEAR
 from engine.domain.market import UNKNOWN, CorporateAction, PriceHistory, Symbol, from_nano
@@ -65,6 +65,9 @@ def data_changes(seen: TurnInputs, today: Market, now: datetime) -> Iterator[str
             items = getattr(known, kind).get(symbol, ())
             after = {item.id: item for item in items if item.available_at > since}
             yield from _items(f"{symbol}: {kind}", before, after)
+    said: dict[Hashable, Any] = {item.id: item for item in seen.market.commentary}
+    told: dict[Hashable, Any] = {item.id: item for item in known.commentary if item.available_at > now - YEAR}
+    yield from _items("commentary of funds", said, told)
     for name, series in seen.market.macro.items():
         new = known.macro.get(name)
         dates = {one.date for one in series.observations}

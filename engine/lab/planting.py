@@ -18,7 +18,7 @@ from engine.ports import Calendar
 
 T = TypeVar("T", bound=NewsItem | Filing)
 
-SOURCES = ("bars", "actions", "news", "filings", "macro")
+SOURCES = ("bars", "actions", "news", "filings", "macro", "commentary")
 """Sources of a market, each planted by itself."""
 
 GUIDANCE, MEMORY = "guidance", "memory"
@@ -28,6 +28,7 @@ MARKERS = {
     "news": "ZQX-PLANTED-NEWS",
     "filings": "ZQX-PLANTED-FILING",
     "macro": "ZQX-PLANTED-MACRO",
+    "commentary": "ZQX-PLANTED-COMMENTARY",
     GUIDANCE: "ZQX-PLANTED-GUIDANCE",
     MEMORY: "ZQX-PLANTED-MEMORY",
 }
@@ -41,7 +42,7 @@ _SOON = timedelta(seconds=1)
 def planted(market: Market, sources: Sequence[str], now: datetime) -> Market:
     """The whole market with records that become available only after a moment: bars at an absurd price and a split of
     a thousand for one from each symbol's next session on; a second later a takeover in the news and in a filing, and
-    absurd macro series."""
+    absurd macro series and a fund's commentary."""
     symbols = tuple(market.histories)
     if "bars" in sources:
         bars = {s: _bars(market.histories[s], market.calendars[s], now) for s in symbols}
@@ -60,6 +61,8 @@ def planted(market: Market, sources: Sequence[str], now: datetime) -> Market:
     if "macro" in sources:
         names = (*market.macro, MARKERS["macro"])
         market = replace(market, macro={name: _with_figure(market.macro.get(name), name, now) for name in names})
+    if "commentary" in sources:
+        market = replace(market, commentary=_inserted(market.commentary, _commentary(symbols, now + _SOON)))
     return market
 
 
@@ -115,6 +118,11 @@ def _news(symbol: Symbol, soon: datetime) -> NewsItem:
 def _filing(symbol: Symbol, soon: datetime) -> Filing:
     text = f"{MARKERS['filings']}: {symbol} agrees to be taken over at triple the price"
     return Filing(id=f"planted-{symbol}", symbol=symbol, form="8-K", date=soon.date(), available_at=soon, summary=text)
+
+
+def _commentary(symbols: Sequence[Symbol], soon: datetime) -> NewsItem:
+    text = f"{MARKERS['commentary']}: we sell before {', '.join(symbols)} are taken over at triple the price"
+    return NewsItem(id="planted", symbol="FUND", date=soon.date(), available_at=soon, summary=text, published=soon)
 
 
 def _inserted(items: Sequence[T], item: T) -> list[T]:

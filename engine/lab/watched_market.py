@@ -92,6 +92,9 @@ class _WatchedAsOf(ArrayMarketAsOf):
     def filings(self, symbol: Symbol, after: datetime) -> Sequence[Filing]:
         return self._noted("filings", super().filings(symbol, after))
 
+    def commentary(self, after: datetime) -> Sequence[NewsItem]:
+        return self._noted("commentary", super().commentary(after))
+
     def macro(self, after: datetime | None) -> Sequence[MacroRelease]:
         return self._noted("macro", super().macro(after))
 
@@ -121,6 +124,7 @@ def shown(market: Market, now: datetime) -> Mapping[tuple[str, Symbol], Any]:
         views["bars", symbol] = _or_error(lambda s=symbol: _bars(access, s))  # type: ignore[misc]
         views["news", symbol] = _or_error(lambda s=symbol: list(access.news(s, _LONG_AGO)))  # type: ignore[misc]
         views["filings", symbol] = _or_error(lambda s=symbol: list(access.filings(s, _LONG_AGO)))  # type: ignore[misc]
+    views["commentary", "funds"] = _or_error(lambda: list(access.commentary(_LONG_AGO)))
     views["macro", "the economy"] = _or_error(lambda: list(access.macro(None)))
     return views
 

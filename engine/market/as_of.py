@@ -23,6 +23,7 @@ from engine.domain.market import (
     CorporateAction,
     Dropped,
     Filing,
+    NewsBatch,
     NewsItem,
     PriceHistory,
     Symbol,
@@ -48,6 +49,7 @@ class Market:
     calendars: by symbol.
     dropped: source items that could not be used.
     macro: macro series by name.
+    commentary: of all funds, in order of availability.
     faults: bars and actions that contradict each other.
     """
 
@@ -58,6 +60,7 @@ class Market:
     calendars: Mapping[Symbol, Calendar]
     dropped: tuple[Dropped, ...] = ()
     macro: Mapping[str, MacroSeries] = field(default_factory=dict)
+    commentary: Sequence[NewsItem] = ()
     faults: tuple[PriceFault, ...] = ()
 
     def at(self, now: datetime) -> MarketAsOf:
@@ -92,6 +95,7 @@ class Market:
             news={s: [n for n in items if n.available_at <= now] for s, items in self.news.items()},
             filings={s: [f for f in items if f.available_at <= now] for s, items in self.filings.items()},
             macro={name: series.cut(now) for name, series in self.macro.items()},
+            commentary=[item for item in self.commentary if item.available_at <= now],
         )
 
 
@@ -110,13 +114,15 @@ async def load_market(
     calendar_of: Callable[[Symbol], Calendar],
     *,
     macro: Mapping[str, MacroSeries] | None = None,
+    commentary: NewsBatch | None = None,
 ) -> Market:
-    """Read the sources' data on symbols; `macro` is loaded already. Raises the sources' errors."""
+    """Read the sources' data on symbols; `macro` and `commentary` are loaded already. Raises the sources' errors."""
     histories: dict[Symbol, PriceHistory] = {}
     actions: dict[Symbol, Sequence[CorporateAction] | None] = {}
     items: dict[Symbol, Sequence[NewsItem]] = {}
     reports: dict[Symbol, Sequence[Filing]] = {}
-    dropped: list[Dropped] = []
+    said = commentary or NewsBatch()
+    dropped = [*said.dropped]
     faults: list[PriceFault] = []
     for symbol in symbols:
         histories[symbol] = await bars.history(symbol)
@@ -136,6 +142,7 @@ async def load_market(
         calendars=calendars,
         dropped=tuple(dropped),
         macro=macro or {},
+        commentary=said.items,
         faults=tuple(faults),
     )
 
@@ -187,6 +194,9 @@ class ArrayMarketAsOf:
 
     def filings(self, symbol: Symbol, after: datetime) -> Sequence[Filing]:
         return self._available(self._market.filings.get(symbol, ()), after)
+
+    def commentary(self, after: datetime) -> Sequence[NewsItem]:
+        return self._available(self._market.commentary, after)
 
     def macro(self, after: datetime | None) -> Sequence[MacroRelease]:
         releases = (series.release(after, self.now) for series in self._market.macro.values())

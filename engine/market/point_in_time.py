@@ -53,6 +53,9 @@ class MarketAsOf(Protocol):
     def filings(self, symbol: Symbol, after: datetime) -> Sequence[Filing]:
         """Filings that became available after a moment and by now, oldest first."""
 
+    def commentary(self, after: datetime) -> Sequence[NewsItem]:
+        """Commentary of funds that became available after a moment and by now, oldest first."""
+
     def macro(self, after: datetime | None) -> Sequence[MacroRelease]:
         """The latest figure of every series with a release after a moment; without a moment, of all series."""
 

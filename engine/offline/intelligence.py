@@ -37,8 +37,14 @@ TAKEN, LARGE = 0.01, 0.03
 """From this change over the last sessions on, with half of them that way, the market is bullish or bearish; from a
 large one on whichever way most of them went."""
 
-_BASE: Mapping[ItemKind, int] = {"news": 2, "macro": 5, "report": 5, "10-Q": 6, "10-K": 8}
-_HORIZON: Mapping[ItemKind, Horizon] = {"10-K": "long", "macro": "long", "10-Q": "medium", "report": "medium"}
+_BASE: Mapping[ItemKind, int] = {"news": 2, "commentary": 4, "macro": 5, "report": 5, "10-Q": 6, "10-K": 8}
+_HORIZON: Mapping[ItemKind, Horizon] = {
+    "10-K": "long",
+    "macro": "long",
+    "commentary": "long",
+    "10-Q": "medium",
+    "report": "medium",
+}
 _EFFECTS: Mapping[int, str] = {1: "positive", -1: "negative", 0: "neutral"}
 # Topics of every search of a type: for a horizon those of the kinds of memory that last as long.
 _TOPICS: Mapping[RetrievalType, str] = {
@@ -131,7 +137,7 @@ def _judged(view: IntelligenceView) -> Iterator[_Judged]:
             continue
         ids.add(item.id)
         # A company's filing is about the company, whatever name it uses.
-        about = names if item.kind == "news" else None
+        about = names if item.kind in ("news", "commentary") else None
         reading = read_figure(item.text) if item.kind == "macro" else read(item.text, about)
         opening = item.text[:160].lower()
         repeats = opening in seen

@@ -69,6 +69,7 @@ def input_parts(turn: Turn, market: Market, bars: int) -> Inputs:
             parts[f"actions {symbol}"] = (_bytes([action for action in actions if action.ex_date > begin]),)
         parts[f"news {symbol}"] = _one(turn.market.news(symbol, turn.news_after))
         parts[f"filings {symbol}"] = tuple(_bytes(one) for one in turn.market.filings(symbol, now - YEAR))
+    parts["commentary"] = tuple(_bytes(one) for one in turn.market.commentary(now - YEAR))
     for name, series in known.macro.items():
         parts[f"macro {name}"] = _years(series)
     return parts
@@ -93,6 +94,7 @@ def read_inputs(inputs: Inputs, calendar_of: Callable[[Symbol], Calendar]) -> Tu
             name: MacroSeries(name, tuple(_all(MacroObservation, parts)))
             for name, parts in _named(inputs, "macro").items()
         },
+        commentary=[from_json(NewsItem, part.decode()) for part in inputs.get("commentary", ())],
     )
     return TurnInputs(
         symbols=tuple(books["symbols"]),

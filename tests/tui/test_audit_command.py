@@ -38,11 +38,12 @@ def test_agents_are_clean_and_the_certificate_says_what_was_read(capsys: pytest.
         ("news", False),
         ("filings", False),
         ("macro", False),
+        ("commentary", False),
         ("guidance", False),
         ("memory", False),
     ]
     inputs = {read["source"]: read for read in made["inputs"]}
-    assert set(inputs) == {"bars", "news", "filings", "macro", "memory"}
+    assert set(inputs) == {"bars", "news", "filings", "macro", "commentary", "memory"}
     for source in ("bars", "news"):
         read = inputs[source]
         assert read["items"] > 0 and not read["from_the_future"]

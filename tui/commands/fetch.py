@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from engine.domain.fetched import Fetched, Imported
     from engine.services import Services
 
-IMPORTED = ("prices", "actions", "news", "filings")
+IMPORTED = ("prices", "actions", "news", "filings", "macro", "holdings", "commentary")
 KINDS = ("all", "bars", "actions", "news", "filings", "macro")
 
 folder_option = click.option("--data", "folder", metavar="DIR", help="Data folder (default: the configured one).")
@@ -100,7 +100,11 @@ def fetch_command(
 @click.command("import")
 @click.argument("kinds", metavar="KIND[,KIND]")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--symbol", metavar="A,B", help="Whose rows they are (default: of every symbol that the file names).")
+@click.option(
+    "--symbol",
+    metavar="A,B",
+    help="Whose rows they are: symbols, macro series or funds (default: all that the file names).",
+)
 @click.option(
     "--map",
     "columns",
@@ -124,8 +128,8 @@ def import_command(
     as_json: bool,
 ) -> None:
     """Brings a CSV, JSON, JSONL or Parquet file into the data folder: prices, actions, news and filings, in one call
-    where a file holds several. Files of yfinance, Alpaca, Polygon, Finnhub, Alpha Vantage, Tiingo and tushare are read
-    as they come; --map names the columns of others.
+    where a file holds several, and macro series, holdings and commentary of funds. Files of yfinance, Alpaca, Polygon,
+    Finnhub, Alpha Vantage, Tiingo and tushare are read as they come; --map names the columns of others.
 
     Nothing is written unless every row is good and bars and splits agree; each bad one is named with its line. A row of
     the same date is replaced; importing a file again changes nothing.
@@ -135,6 +139,8 @@ def import_command(
       paperdesk import prices aapl.csv --symbol AAPL --data DIR
       paperdesk import prices,actions tiingo.csv --symbol AAPL
       paperdesk import news headlines.json --tz America/New_York
+      paperdesk import macro supplier-deliveries.csv --symbol ISM_DELIVERIES
+      paperdesk import commentary letters.jsonl --symbol ARKK
       paperdesk import prices quotes.csv --symbol SAP.DE --map close=Schluss --map date=Datum
     """
     from engine.domain.fetched import FileImport

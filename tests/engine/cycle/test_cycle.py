@@ -238,6 +238,9 @@ class Tape:
     def filings(self, symbol: str, after: datetime) -> Sequence[Filing]:
         return ()
 
+    def commentary(self, after: datetime) -> Sequence[NewsItem]:
+        return ()
+
     def macro(self, after: datetime | None) -> Sequence[MacroRelease]:
         return ()
 
