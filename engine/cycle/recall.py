@@ -232,16 +232,24 @@ class TradingMemory:
         return self._memory.has_records(scope.symbol, scope.step, owner=scope.owner)
 
     def recall(
-        self, scope: MemoryScope, queries: Mapping[str, str], diversified: bool, reflections: bool = True
+        self,
+        scope: MemoryScope,
+        queries: Mapping[str, str],
+        diversified: bool,
+        reflections: bool = True,
+        *,
+        k: int | None = None,
     ) -> tuple[Recollection, ...]:
         """Recall what bears on today: the best of every layer per retrieval type, best first within a layer, of
-        reflections too or of intelligence alone. Without diversification all queries are one.
-        Source: FinAgent §4.2 [A2, A3]; InvestorBench A [I5]."""
+        reflections too or of intelligence alone. Without diversification all queries are one; `k` of each in place of
+        the preset's number. Source: FinAgent §4.2 [A2, A3]; InvestorBench A [I5]."""
         asked = dict(queries) if diversified else {"all": " ".join(queries.values())}
         labelled = diversified and asked.keys() <= set(RetrievalType)
         births = self._memory.preset.births.items()
         kinds = None if reflections else [kind for kind, birth in births if birth.layer is not Layer.REFLECTION]
-        found = self._memory.recall(scope.symbol, asked, scope.step, owner=scope.owner, kinds=kinds, labelled=labelled)
+        found = self._memory.recall(
+            scope.symbol, asked, scope.step, k=k, owner=scope.owner, kinds=kinds, labelled=labelled
+        )
         return tuple(self._recollection(hit) for hits in found.values() for hit in hits)
 
     def lessons(self, scope: MemoryScope, kind: str, query: str) -> tuple[Recollection, ...]:

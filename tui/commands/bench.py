@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
-from tui.commands.options import json_option, key_values, listed, symbol_list
+from tui.commands.bench_memory import check_options, study_memory
+from tui.commands.options import DAY, RunFlags, json_option, key_values, listed, symbol_list
 from tui.console import show_document, standard_output
 from tui.invocation import Invocation, desk_options
 
@@ -59,6 +62,10 @@ if TYPE_CHECKING:
     metavar="N",
     help="Runs at a time, each in a process of its own.",
 )
+@click.option("--presets", metavar="NAME,NAME", help="memory: presets to study (default: desk,finmem,tradinggpt).")
+@click.option("--from", "first", type=DAY, metavar="DATE", help="memory: first session that fills and is valued.")
+@click.option("--to", "last", type=DAY, metavar="DATE", help="memory: last session that fills and is valued.")
+@click.option("--warm-up-from", type=DAY, metavar="DATE", help="memory: warm up from here.")
 @click.option("--keep", is_flag=True, help="Keep a journal of every run (tens of megabytes each).")
 @click.option("--yes", is_flag=True, help="Do not ask where the models' forecast is above budget.ask_above.")
 @json_option
@@ -78,6 +85,10 @@ def bench_command(
     ablations_from: Path | None,
     without: Sequence[str],
     jobs: int,
+    presets: str | None,
+    first: date | None,
+    last: date | None,
+    warm_up_from: date | None,
     keep: bool,
     yes: bool,
     as_json: bool,
@@ -87,11 +98,15 @@ def bench_command(
     BENCH is finagent, investorbench or finvision. The rule strategies run as the paper's authors ran them, then the
     paper's agents, with its warm-up, window and costs, on each symbol alone. Ctrl-C keeps the rows that are done.
 
+    BENCH may be memory as well: the same window without memory, with recall, with an oracle that knows what will be
+    paid for, with each layer switched off, and with false memories; differences are paired over the sessions.
+
     \b
     Examples:
       paperdesk bench finagent --baselines --data DIR
       paperdesk bench finagent --ablations --without tools,vision --jobs 2 --data DIR
       paperdesk bench investorbench --models openai:gpt-4o,offline --repeats 5 --symbols TSLA --data DIR
+      paperdesk bench memory --symbols MSFT,JNJ --warm-up-from 2020-07-01 --from 2020-10-01 --to 2021-05-06 --data DIR
     """
     from engine.app.bench.bench import prepare
     from engine.app.bench.plan import BenchRequest, requested_ablations
@@ -103,6 +118,11 @@ def bench_command(
     agents = not baselines or models is not None or ablations or ablations_from is not None or bool(without)
     left_out = [_each(text, "--without names no step; write them as STEP,STEP") for text in without]
     services = invocation.services()
+    check_options(name, _given())
+    if name == "memory":
+        flags = RunFlags.of_window(symbols, first, last, warm_up_from, model=models, folder=folder)
+        study_memory(services, flags, presets, _report, yes=yes, as_json=as_json)
+        return
     request = BenchRequest(
         name=name,
         folder=folder or services.config.data.folder,
@@ -124,6 +144,14 @@ def bench_command(
     show_document(bench_document(bench), as_json, lambda: lines(bench, standard_output().width, agents))
     if bench.interrupted:
         raise Interrupted(bench.interrupted)
+
+
+def _given() -> set[str]:
+    """The options of the call that were given, by the names of their values."""
+    context = click.get_current_context()
+    default = (ParameterSource.DEFAULT, ParameterSource.DEFAULT_MAP)
+    names = (one.name for one in context.command.params if one.name)
+    return {name for name in names if context.get_parameter_source(name) not in default}
 
 
 def _each(text: str, missing: str) -> tuple[str, ...]:

@@ -139,6 +139,14 @@ class RunFlags:
     convention: str | None
     seed: int | None
 
+    @classmethod
+    def of_window(
+        cls, symbols: str | None, first: date | None, last: date | None, warm_up_from: date | None, **given: Any
+    ) -> RunFlags:
+        """The flags of a window, with those of the rest that are given."""
+        rest = {one.name: None for one in fields(cls)} | {"params": ()} | given
+        return cls(**rest | {"symbols": symbols, "first": first, "last": last, "warm_up_from": warm_up_from})
+
     def spec(self, services: Services) -> RunSpec:
         """The run that they describe, the configuration's values for the rest. A window that is given in part is a
         usage error; one that is not given at all is the desk's own. Raises what `default_spec` raises."""

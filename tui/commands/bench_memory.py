@@ -1,0 +1,57 @@
+"""`paperdesk bench memory`: whether a memory is worth anything, arm by arm."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from tui.agreement import agreed, wiped
+from tui.commands.options import RunFlags, listed
+from tui.console import show_document, standard_output
+from tui.interruption import interruptible
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+    from engine.services import Services
+
+PRESETS = ("desk", "finmem", "tradinggpt")
+OWN = ("first", "last", "warm_up_from", "presets")
+"""The options of `bench` that the study of memory alone takes."""
+OTHERS = ("baselines", "params", "repeats", "ablations", "ablations_from", "without", "jobs", "keep")
+"""Those that it does not take."""
+
+
+def check_options(name: str, given: Collection[str]) -> None:
+    """Raise UsageError for options that belong to another bench."""
+    wrong = [key for key in (OTHERS if name == "memory" else OWN) if key in given]
+    if wrong:
+        words = {"first": "from", "last": "to", "params": "param"}
+        named = ", ".join(f"--{words.get(key, key).replace('_', '-')}" for key in wrong)
+        raise click.UsageError(f"bench {name} takes no {named}")
+
+
+def study_memory(
+    services: Services, flags: RunFlags, presets: str | None, report: Callable[[str], None], *, yes: bool, as_json: bool
+) -> None:
+    """Play all arms of the presets and print what came of them."""
+    from engine.app.bench.memory import jobs_of, run_memory_bench, studied_specs
+    from engine.errors import Interrupted
+    from engine.reports.documents.memory_worth import memory_document
+    from tui.memory_worth_text import lines
+
+    names = PRESETS if presets is None else listed(presets)
+    if not names:
+        raise click.UsageError("--presets names no preset; write them as NAME,NAME")
+    specs = studied_specs(services, flags.spec(services), names)
+    if not agreed(services, jobs_of(specs), yes, report):
+        click.echo("nothing was run", err=True)
+        return
+    with interruptible() as stop:
+        study = run_memory_bench(services, specs, report, stop)
+    click.echo(wiped(), nl=False, err=True)
+    document = memory_document(study)
+    show_document(document, as_json, lambda: lines(document, standard_output().width))
+    if study.interrupted:
+        raise Interrupted(study.interrupted)
