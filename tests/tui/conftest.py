@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,25 @@ async def shown(pilot: Pilot[Any]) -> None:
         await until(pilot, lambda: all(worker.is_finished for worker in pilot.app.workers))
         await pilot.pause(0)
         painted.append(pilot.app.screen._compositor.render_strips())
+
+
+@pytest.fixture(scope="session", autouse=True)
+def styles_parsed_once() -> Iterator[None]:
+    """Apps of this process share the rules that Textual parses from the same style sheets and colours."""
+    from textual.css import stylesheet
+
+    parse, parsed = stylesheet.parse, dict[Any, Any]()
+
+    def once(scope: str, css: str, read_from: Any, variable_tokens: Any = None, **how: Any) -> Any:
+        colours = tuple((name, *(token.value for token in tokens)) for name, tokens in (variable_tokens or {}).items())
+        key = (scope, css, read_from, colours, *sorted(how.items()))
+        if key not in parsed:
+            parsed[key] = list(parse(scope, css, read_from, variable_tokens=variable_tokens, **how))
+        return parsed[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stylesheet, "parse", once)
+        yield
 
 
 @pytest.fixture

@@ -70,8 +70,8 @@ async def picture(spec: ChartSpec) -> Image.Image:
 
 
 def pixels(image: Image.Image, colour: tuple[int, int, int], box: tuple[int, int, int, int] | None = None) -> int:
-    part = image.convert("RGB").crop(box) if box else image.convert("RGB")
-    return {found: count for count, found in part.getcolors(1 << 20)}.get(colour, 0)
+    part = (image.crop(box) if box else image).convert("RGB")
+    return {found: count for count, found in part.getcolors(part.width * part.height)}.get(colour, 0)
 
 
 async def test_it_is_a_small_png_of_the_promised_size_in_64_colours() -> None:

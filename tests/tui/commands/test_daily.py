@@ -152,7 +152,7 @@ def test_a_finished_run_is_found_without_heavy_libraries(desk: Path) -> None:
 
 def test_a_finished_run_as_a_whole_process(desk: Path) -> None:
     ended = process(desk, "--daily", "--session", "2025-03-14")
-    out, _ = ended.communicate(timeout=60)
+    out, _ = ended.communicate(timeout=600)
     assert ended.returncode == 0 and out.startswith("Nothing to do")
 
 
@@ -178,7 +178,7 @@ def test_of_two_runs_at_once_one_works(fresh: Path, monkeypatch: pytest.MonkeyPa
         monkeypatch.setenv(name, value)
     # Started together they may still not overlap; then the later one has nothing to do. Both working is what never is.
     both = [process(fresh, "--daily", "--session", "2025-03-11", "--json") for _ in range(2)]
-    printed = [one.communicate(timeout=60)[0] for one in both]
+    printed = [one.communicate(timeout=600)[0] for one in both]
     assert sorted(one.returncode for one in both) in ([0, 75], [0, 0])
     outcomes = [json.loads(out)["outcome"] for out in printed if out]
     assert outcomes.count("done") == 1
@@ -207,7 +207,7 @@ def test_killed_at_any_moment_it_goes_on_and_does_nothing_twice(
             while one.poll() is None and _written(journal) < target:
                 time.sleep(0.002)
             one.send_signal(signal.SIGKILL)
-            one.communicate(timeout=60)
+            one.communicate(timeout=600)
             killed += one.returncode == -signal.SIGKILL
         assert killed
         assert run("--daily", "--session", str(session)).code == 0
@@ -239,7 +239,7 @@ def test_killed_with_a_memory_it_remembers_what_it_would_have_remembered(
         while one.poll() is None and _written(journal) < target:
             time.sleep(0.001)
         one.send_signal(signal.SIGKILL)
-        one.communicate(timeout=60)
+        one.communicate(timeout=600)
         killed += one.returncode == -signal.SIGKILL
         assert _finish(home, SESSIONS[1]) == 0
         assert _lived(journal) == lived
@@ -251,7 +251,7 @@ def _remembered(home: Path) -> list[dict[str, Any]]:
     """Every memory with its changes; one that stood twice would be there twice."""
     file = home / "memories.jsonl"
     one = process(home, "memory", "export", str(file))
-    assert (one.communicate(timeout=60)[1], one.returncode) == ("", 0)
+    assert (one.communicate(timeout=600)[1], one.returncode) == ("", 0)
     rows = [json.loads(line) for line in file.read_text().splitlines()]
     assert rows
     return sorted(rows, key=lambda row: str(row["id"]))
@@ -265,7 +265,7 @@ def _written(journal: Path) -> int:
 
 def _finish(home: Path, session: date) -> int:
     one = process(home, "--daily", "--session", str(session))
-    one.communicate(timeout=60)
+    one.communicate(timeout=600)
     return int(one.returncode)
 
 

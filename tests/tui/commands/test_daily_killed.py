@@ -78,12 +78,12 @@ def test_of_two_runs_at_once_one_works_and_the_other_says_to_try_again(
     first = at_work()
     assert asked.wait(60)
     second = at_work()
-    _, said = second.communicate(timeout=60)
+    _, said = second.communicate(timeout=600)
     assert second.returncode == 75
     assert "another run of the desk paper is at work" in said
     assert first.poll() is None
     released.set()
-    _, err = first.communicate(timeout=60)
+    _, err = first.communicate(timeout=600)
     assert first.returncode == 0, err
     state = killing.sandbox.state()
     assert set(state["posts"].values()) == {1}
@@ -93,11 +93,11 @@ def test_of_two_runs_at_once_one_works_and_the_other_says_to_try_again(
 
 def test_a_second_run_of_a_session_asks_no_model_and_sends_nothing(killing: Killing, at_work: Any) -> None:
     done = at_work()
-    _, said = done.communicate(timeout=60)
+    _, said = done.communicate(timeout=600)
     assert done.returncode == 0, said
     before, asked = killing.sandbox.state(), killing.model.asked.total()
     again = at_work()
-    out, _ = again.communicate(timeout=60)
+    out, _ = again.communicate(timeout=600)
     assert again.returncode == 0
     assert "Nothing to do" in out
     after = killing.sandbox.state()
