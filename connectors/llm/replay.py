@@ -21,10 +21,10 @@ from engine.ports import Clock, LanguageModel
 class ReplayModel:
     """A LanguageModel that reads the recorded answers before it asks another model.
 
-    Complete replies are recorded: answers, refusals, and prose in place of an answer, which is sent back with a
-    complaint; asked again it would differ, and with it every later question of the run. Truncated replies and failures
-    of the service are never recorded. A recorded answer is returned as it was given, with `cached` set and a cost of
-    zero; its usage is that of the original call.
+    Complete replies are recorded: answers, refusals, questions that are too long, and prose in place of an answer,
+    which is sent back with a complaint; asked again it would differ, and with it every later question of the run.
+    Truncated replies and failures of the service are never recorded. A recorded answer is returned as it was given,
+    with `cached` set and a cost of zero; its usage is that of the original call.
 
     store: the recorded answers.
     inner: answers unrecorded questions; None in replay-only mode alone, else ConfigError is raised.
@@ -58,10 +58,10 @@ class ReplayModel:
         In replay-only mode an unrecorded question with charts has the result of a model that takes none, which was
         asked about their figures. Raises MissingData for any other unrecorded question in that mode.
         """
-        digest = request_hash(self.provider, self.model, request, self.painter_version)
+        digest, recorded = request_hash(self.provider, self.model, request, self.painter_version), None
         if self.mode is not ReplayMode.LIVE:
             recorded = await asyncio.to_thread(self.store.find, digest)
-            if recorded is not None:
+            if recorded is not None and (self.inner is None or not _too_long(recorded)):
                 if on_delta is not None and recorded.text:
                     on_delta(recorded.text)
                 return replace(recorded, cached=True, cost=Decimal(0), latency=0.0)
@@ -83,7 +83,8 @@ class ReplayModel:
                 result=result,
                 recorded=self.clock.now(),
             )
-            await asyncio.to_thread(self.store.record, answer, overwrite=self.mode is ReplayMode.LIVE)
+            overwrite = self.mode is ReplayMode.LIVE or recorded is not None
+            await asyncio.to_thread(self.store.record, answer, overwrite=overwrite)
         return result
 
     async def aclose(self) -> None:
@@ -108,7 +109,8 @@ class StoredAnswers:
     def find(self, spec: ModelSpec, request: ModelRequest) -> ModelResult | None:
         """The model's recorded answer to a question."""
         version = self._painter_version if self._models.get((spec.provider, spec.model)) else None
-        return self._store.find(request_hash(spec.provider, spec.model, request, version))
+        found = self._store.find(request_hash(spec.provider, spec.model, request, version))
+        return None if found is None or _too_long(found) else found
 
     def specs(self) -> list[str]:
         """Every model of which any answer is recorded."""
@@ -131,10 +133,16 @@ class StoredAnswers:
         self._store.remove(hashes)
 
 
+def _too_long(result: ModelResult) -> bool:
+    """True for a question that was too long: recorded for a replay, and asked again where the model can be asked, since
+    its limit may be another one by now."""
+    return result.failure is not None and result.failure.kind is FailureKind.TOO_LONG
+
+
 def _is_complete(result: ModelResult) -> bool:
     """True for a model's complete reply; a reply that is not even the API's JSON has no stop reason."""
     if result.failure is None:
         return True
     if result.failure.kind is FailureKind.MALFORMED:
         return bool(result.stop_reason)
-    return result.failure.kind is FailureKind.REFUSED
+    return result.failure.kind in (FailureKind.REFUSED, FailureKind.TOO_LONG)

@@ -16,7 +16,7 @@ from typing import Any, Generic, Literal
 from pydantic import ValidationError
 
 from engine.agents.agent import A, Agent, Answer, V, View
-from engine.agents.rendering import prompt_version, render, render_complaint
+from engine.agents.rendering import Question, prompt_version, render, render_complaint
 from engine.agents.text import one_line, plain
 from engine.domain.chart import ChartSpec
 from engine.domain.market import Symbol
@@ -38,6 +38,8 @@ MAY_PASS = frozenset({FailureKind.UNAVAILABLE, FailureKind.TIMED_OUT, FailureKin
 """Failures after which the same question may be answered later."""
 STAYS = frozenset({FailureKind.NOT_CONFIGURED, FailureKind.TOO_LONG})
 """Failures that no waiting changes."""
+_CHARACTERS = 4
+"""Characters of a token, about."""
 DEFAULT = "default"
 """The key under which a model or settings serve every agent that has none of its own."""
 
@@ -144,7 +146,8 @@ class Asker:
     async def ask(self, agent: Agent[V, A], view: V) -> Reply[A]:
         """Ask once, and once more with the complaint where the answer was malformed, broke a rule or left something
         out, which may be missing the second time. Then the agent abstains, as it does at once where the model refused
-        or its answer was cut off. A model that refuses pictures is asked about their figures.
+        or its answer was cut off. A model that refuses pictures is asked about their figures; a
+        question that is too long for it is shortened once.
 
         Raises TryAgainLater and ConfigError where no answer could be had (`check_had`), and what the model raises.
         """
@@ -157,15 +160,10 @@ class Asker:
             owner=view.owner,
             sample=self.sample,
         )
-        question = render(agent.prompt, view, answer, model.sees)
-        messages = question.messages
+        question, more = render(agent.prompt, view, answer, model.sees), tuple[Message, ...]()
         for attempt in (1, 2):
-            result = await self._answer(key, question.system, messages, agent, view)
-            if result.failure is not None and result.failure.kind is FailureKind.NO_IMAGES:
-                question, refused = render(agent.prompt, view, answer, False), result.notes
-                messages = question.messages + messages[1:]
-                result = await self._answer(key, question.system, messages, agent, view)
-                result = replace(result, notes=refused + result.notes)
+            question, result = await self._taken(key, question, more, agent, view)
+            messages = question.messages + more
             check_had(result, f"asked by {key.agent} about {key.symbol} after {key.session}")
             checked, complaint = _checked(result, answer, view)
             if checked is not None and attempt == 1 and (missing := checked.missing(view)):
@@ -192,13 +190,31 @@ class Asker:
             )
             if not retry:
                 break
-            messages += render_complaint(result.text, complaint)
+            more = render_complaint(result.text, complaint)
         return Reply(checked, complaint, result, attempt, question.text)
 
+    async def _taken(
+        self, key: QuestionKey, question: Question, more: tuple[Message, ...], agent: Agent[V, A], view: V
+    ) -> tuple[Question, ModelResult]:
+        """The question in the form that the model takes, and its result."""
+        result, notes = await self._answer(key, question, more, agent, view), tuple[str, ...]()
+        if _failed_by(result, FailureKind.NO_IMAGES):
+            question, notes = render(agent.prompt, view, agent.expects(view), False), result.notes
+            result = await self._answer(key, question, more, agent, view)
+        if _failed_by(result, FailureKind.TOO_LONG) and question.whole:
+            before, question = question, question.shorter
+            lengths = f"from about {_tokens(before):,} to {_tokens(question):,} tokens"
+            notes = (*notes, f"quoted texts shortened {lengths}: the question was too long for {result.model}")
+            result = await self._answer(key, question, more, agent, view)
+        if result.failure is not None and result.failure.kind is FailureKind.TOO_LONG:
+            tried = f"about {_tokens(question):,} tokens after its quoted texts were shortened"
+            result = replace(result, failure=replace(result.failure, detail=f"{result.failure.detail}; {tried}"))
+        return question, replace(result, notes=notes + result.notes)
+
     async def _answer(
-        self, key: QuestionKey, system: str, messages: tuple[Message, ...], agent: Agent[V, A], view: V
+        self, key: QuestionKey, question: Question, more: tuple[Message, ...], agent: Agent[V, A], view: V
     ) -> ModelResult:
-        request = self._request(key, system, messages, agent, view)
+        request = self._request(key, question.system, question.messages + more, agent, view)
         result = await self.model_of(key.agent).answer(request, lambda text: self.on_delta(key, text))
         for call in result.failed:
             self.on_unanswered(key, call)
@@ -235,6 +251,14 @@ def check_had(result: ModelResult, question: str) -> None:
     if failure.kind in STAYS:
         raise ConfigError(f"{text}; mend the configuration of the model or name another")
     raise TryAgainLater(f"{text}; nothing is decided without it: try again later, what was answered is not asked again")
+
+
+def _failed_by(result: ModelResult, kind: FailureKind) -> bool:
+    return result.failure is not None and result.failure.kind is kind
+
+
+def _tokens(question: Question) -> int:
+    return len(question.text) // _CHARACTERS
 
 
 def prompt_hash(system: str, messages: Sequence[Message]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
@@ -19,7 +19,7 @@ from pydantic import BaseModel
 from engine.agents.agent import PROMPTS, Answer, View
 from engine.agents.character import MANNERS
 from engine.agents.evidence import by_layer, recollection_line
-from engine.agents.text import fenced, one_line, plain
+from engine.agents.text import fenced, halved, one_line, plain
 from engine.domain.chart import ChartSpec
 from engine.domain.decision import Outcome, SizingRule
 from engine.domain.model_call import Message
@@ -33,17 +33,24 @@ _QUOTED = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question as a model gets it; `seen` is False where the figures of its charts are given as text."""
+    """A question as a model gets it; `seen` is False where the figures of its charts are given as text, `whole` where
+    half of its foreign text was left out."""
 
     system: str
     user: str
     charts: tuple[ChartSpec, ...]
     seen: bool
+    whole: bool = True
 
     @property
     def messages(self) -> tuple[Message, ...]:
         """The conversation so far: the user part with the charts that are shown."""
         return (Message("user", self.user, self.charts if self.seen else ()),)
+
+    @property
+    def shorter(self) -> Question:
+        """The question with about half of the text of others that it quotes."""
+        return replace(self, user=halved(self.user), whole=False)
 
     @property
     def text(self) -> str:

@@ -23,6 +23,9 @@ _UNSEEN = re.compile(
     "\ufff0-\ufffc\ufffe\uffff\U000e0000-\U000e0fff\U000f0000-\U0010ffff]"
 )
 _MAY_NEED_WORK = re.compile("[^ !-%'-;=?-_a-~\u00a1-\u00ac\u00ae-\u033f\u2010-\u2027\u2030-\u205e\u20a0-\u20bf]|  ")
+_BLOCK = re.compile(r"^<<<(?P<name>\w+)\n(?P<body>.*?)\n(?P=name)>>>$", re.DOTALL | re.MULTILINE)
+_SHORT = 120
+"""Characters from which a line is long enough to be cut."""
 _MARKUP = re.compile("[<&\x1b\x9b]")
 
 
@@ -56,6 +59,23 @@ def fenced(name: str, lines: Iterable[str], left_out: int = 0) -> str:
     if left_out:
         body.append(f"... and {left_out} more")
     return "\n".join((f"<<<{name}", *(body or ["(none)"]), f"{name}>>>"))
+
+
+def halved(text: str) -> str:
+    """A text with about half of what stands in its fences: of many lines the first and the last ones, of a few the
+    beginning of each."""
+    return _BLOCK.sub(_halved_block, text)
+
+
+def _halved_block(block: re.Match[str]) -> str:
+    lines = block["body"].split("\n")
+    kept = len(lines) // 4
+    if kept:
+        left = f"... {len(lines) - 2 * kept} lines left out here"
+        lines = [*lines[:kept], left, *lines[-kept:]]
+    else:
+        lines = [line if len(line) < _SHORT else cut_between_words(line, len(line) // 2) for line in lines]
+    return "\n".join((f"<<<{block['name']}", *lines, f"{block['name']}>>>"))
 
 
 def count_words(text: str) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -302,6 +303,47 @@ def test_a_run_that_goes_on_by_another_model_names_both(service: Service, run: R
     vendor = service.vendor
     assert done["model"]["spec"] == f"{vendor}:m1, offline"
     assert done["label"].startswith(f"m1 ({vendor}), then ")
+
+
+def test_a_question_that_is_too_long_is_shortened_once_and_the_trail_says_so(service: Service, run: Run) -> None:
+    first: dict[str, str] = {}
+
+    def trouble(number: int) -> Turn | None:
+        body = service.requests[number - 1]
+        text, schema = (
+            json.dumps(body["messages"]),
+            json.dumps([body.get("response_format"), body.get("output_config")]),
+        )
+        if '"position_size"' not in schema:
+            return None
+        whole = first.setdefault(text.partition("Date: ")[0][-60:] + text.partition("Date: ")[2][:10], text)
+        return Fail(400, "prompt is too long: 300000 tokens") if whole == text else None
+
+    service.trouble = trouble
+    assert run(*DAY).code == 0
+    with JournalReader(places.desk_journal("demo")) as reader:
+        for made in reader.decisions():
+            (decided,) = [answer for answer in reader.answers(made.key) if answer.agent == "decision"]
+            assert decided.result.notes and decided.result.notes[0].startswith("quoted texts shortened from about ")
+            lengths = re.findall(r"[0-9,]+ to [0-9,]+ tokens", decided.result.notes[0])[0].split()
+            assert int(lengths[0].replace(",", "")) > int(lengths[2].replace(",", ""))
+            failed = [row.call.kind for row in reader.unanswered(made.key) if row.call.kind != "preflight"]
+            assert failed == ["too long"]
+    assert "quoted texts shortened from about" in run("why", "ORVL", "2025-03-11").out
+    first.clear()
+    live = run(*BACKTEST).json
+    asked = len(service.requests)
+    assert run(*BACKTEST, "--model", "replay").json["fingerprint"] == live["fingerprint"]
+    assert len(service.requests) == asked
+
+
+def test_a_question_that_is_too_long_even_when_shortened_names_agent_and_tokens(service: Service, run: Run) -> None:
+    service.trouble = lambda number: OUTAGES["too long"][0]
+    failed = run(*DAY)
+    assert failed.code == 78
+    assert "asked by news about" in failed.err
+    assert "300000 tokens (HTTP 400); about " in failed.err
+    assert "tokens after its quoted texts were shortened" in failed.err
 
 
 TROUBLE = (Fail(500, "boom"), Reset(), Say(text="{}", ending="missing"), Fail(529, "overloaded"))
