@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 
 from connectors.llm.endpoint import Endpoint
-from connectors.llm.remote_model import Images, RemoteModel, Reply
+from connectors.llm.remote_model import RemoteModel, Reply
 from connectors.wiring.remote_models import RemoteModels
-from engine.domain.model_call import ModelRequest, ModelResult, Usage
+from engine.domain.model_call import PREFLIGHT, ModelRequest, ModelResult, Usage
 from engine.domain.model_price import PriceTable
 from engine.domain.model_spec import ModelSpec
 from engine.offline.model import OfflineModel
@@ -93,20 +93,13 @@ class MutatedModel(RemoteModel):
         super().__init__(spec.model, endpoint, PriceTable({}, date(2025, 1, 1)))
         self._rules, self._seed, self._read = OfflineModel(), seed, read
 
-    async def _call(
-        self,
-        request: ModelRequest,
-        images: Images,
-        on_delta: Callable[[str], None] | None,
-        notes: list[str],
-        timeout: float,
-    ) -> Reply:
-        result = await self._rules.answer(request)
+    async def _call(self, call: Any, timeout: float) -> Reply:
+        result = await self._rules.answer(call.request)
         draw = random.Random(f"{self._seed}/{result.request_hash}")
-        text = draw.choice(MUTATIONS)(draw, result.text)
-        self._read[request.purpose] += 1
-        if on_delta is not None:
-            on_delta(text)
+        # The rules have no answer to the question that is asked before a run, which is no agent's and is not counted.
+        text = draw.choice(MUTATIONS)(draw, result.text or json.dumps({"ready": True}))
+        self._read[call.request.purpose] += call.request.purpose != PREFLIGHT
+        call.receive(text)
         return Reply(text, "whole", "stop", Usage(1, 0, 1), 0)
 
     def _nothing(self, *_: Any) -> Any:
