@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date
 from decimal import Decimal
+from pathlib import Path
 
 from connectors.llm.pricing import load_prices
 from engine.domain.model_call import Usage
 from engine.domain.model_price import ModelPrice, Rates
 
+REPO = Path(__file__).parents[3]
+UNCACHED = {"gpt-4", "gpt-4-0613", "gpt-4-turbo", "gpt-4-vision-preview"}
 TIERED = ModelPrice(
     Rates(input=Decimal("1.00"), output=Decimal("4.00"), cached_input=Decimal("0.10"), cache_write=Decimal("1.25")),
     long_over=1000,
@@ -27,8 +31,20 @@ def test_the_table_that_comes_along_is_dated_and_whole() -> None:
             assert price.rates.output == 0 < price.rates.input
             continue
         for rates in filter(None, (price.rates, price.long)):
-            assert Decimal(0) < rates.cached_input < rates.input <= rates.cache_write * 2
+            cached = rates.cached_input < rates.input or model in UNCACHED
+            assert Decimal(0) < rates.cached_input and cached and rates.input <= rates.cache_write * 2
             assert rates.input < rates.output
+
+
+def test_every_model_that_our_help_and_the_papers_tables_name_has_a_price() -> None:
+    files = [REPO / "README.md", REPO / "config.example.toml"]
+    for folder, kind in (("docs", "md"), ("tui/commands", "py"), ("engine/lab/paper_tables", "toml")):
+        files += (REPO / folder).rglob(f"*.{kind}")
+    texts = [file.read_text(encoding="utf-8") for file in files]
+    named = {match for text in texts for match in re.findall(r"\b(openai|anthropic):([a-z][a-z0-9.-]*[a-z0-9])", text)}
+    assert {("openai", "gpt-5-mini"), ("openai", "gpt-4-0613"), ("openai", "o1-preview-2024-09-12")} <= named
+    table = load_prices()
+    assert [spec for spec in sorted(named) if table.find(*spec) is None] == []
 
 
 def test_a_cost_is_exact_money_and_tells_cached_tokens_apart() -> None:
