@@ -20,7 +20,7 @@ from engine.agents.ask import AnswerRecord, QuestionKey
 from engine.app.desk_context import DeskAccount, DeskContext, check_calendar, refuse_bound
 from engine.app.market_data import held_symbols, load_desk, refresh
 from engine.app.memory import desk_memory, remembers
-from engine.app.models import ModelSet, Through, build_models, price_notes
+from engine.app.models import ModelSet, Through, build_models, label_after, price_notes
 from engine.app.run_spec import configured_briefing, keep_briefing, with_costs
 from engine.cycle.cycle import INDICATOR_ROWS, Cycle
 from engine.domain.execution import ExecutionRules
@@ -90,6 +90,8 @@ async def run_desk(
         warn(Noticed(run, context.clock.now(), "warning", f"frozen: {one.why}"))
     for event in early:
         journal.event(event)
+    answered = [call.model for call in reader.calls(run) if not call.kind]
+    before = next((one for one in reader.runs() if one.id == run), None)
     playing = _Run(
         context=context,
         run=run,
@@ -101,8 +103,9 @@ async def run_desk(
         journal=journal,
         reader=reader,
         publish=publish,
-        meter=CostMeter(models.spec),
+        meter=CostMeter(", ".join(dict.fromkeys((*answered, *models.spec.split(", "))))),
         limit=limit,
+        label=label_after(before.label if before and answered else "", models.label),
     )
     return await playing.play(through, quotes)
 
@@ -151,6 +154,7 @@ class _Run:
     publish: hears every event.
     meter: counts calls and cost.
     limit: of the desk's models today.
+    label: every model that decides the run, introduced.
     """
 
     context: DeskContext
@@ -165,6 +169,7 @@ class _Run:
     publish: Publish
     meter: CostMeter
     limit: SpendingLimit
+    label: str
 
     async def play(self, through: Through, quotes: Quotes | None) -> DeskRunResult:
         """Run the session, and write down how it ended."""
@@ -216,7 +221,7 @@ class _Run:
                     calendar=context.calendar,
                     cycle=Cycle(preset, asker, self.market.calendars, self._record, memory, costs),
                     name=preset.name,
-                    label=self.models.label,
+                    label=self.label,
                     meter=self.meter,
                     journal=self.journal,
                     reader=reader,
@@ -304,7 +309,7 @@ class _Run:
         session that was skipped stays skipped."""
         broker = self.context.services.config.broker
         outcome = RunOutcome.HALTED if isinstance(error, DeskHalted) else RunOutcome.FAILED
-        extra: dict[str, Any] = {"broker": broker.kind, "mode": broker.mode}
+        extra: dict[str, Any] = {"broker": broker.kind, "mode": broker.mode, "label": self.label}
         if isinstance(error, BooksDisagree) and error.differences:
             extra["differences"] = [row_json.difference(one) for one in error.differences]
         if any(run.id == self.run and run.outcome is None for run in self.reader.runs()):

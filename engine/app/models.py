@@ -35,6 +35,7 @@ from engine.services import OpenModels, Services, SpendingLimit
 from engine.session.cost_meter import answered
 from engine.settings import AgentSettings
 
+_THEN = ", then "
 Through = Callable[[LanguageModel], LanguageModel]
 """A wrapper of every model that a run asks."""
 OnUnanswered = Callable[[QuestionKey, UnansweredCall], None]
@@ -222,6 +223,12 @@ def price_notes(services: Services, preset: Preset, override: str | None = None)
     specs = [parse_model_spec(text, config.endpoints) for text in texts]
     today = services.clock.now().date()
     return [stale_words(prices)] if any(prices.stale(one.provider, one.model, today) for one in specs) else []
+
+
+def label_after(before: str, label: str) -> str:
+    """The label of a run that goes on: every model that decides it; `before` is empty where nobody has yet."""
+    known = before.split(_THEN) if before else []
+    return before if label in known else _THEN.join((*known, label))
 
 
 def stale_words(prices: PriceTable) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from engine import places
 from engine.agents.ask import prompt_hash
+from engine.app.models import label_after
 from engine.domain.market import Symbol
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.domain.run import RunOutcome
@@ -46,7 +47,7 @@ class FirstPart:
 
     def label(self, label: str) -> str:
         """The label of the run that goes on: every model that decides it."""
-        return label if self.run.label == label else f"{self.run.label}, then {label}"
+        return label_after(self.run.label, label)
 
 
 def first_part(run: str) -> FirstPart:

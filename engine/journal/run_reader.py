@@ -21,9 +21,10 @@ COUNTED = ("events", "answers", "decisions", "orders", "fills", "cash_flows", "e
 
 RUNS = """
     SELECT runs.*, state.outcome, state.value, state.detail, state.model, coalesce(state.extra, '{}') AS extra,
-    CASE WHEN state.outcome IS NOT NULL THEN state.time END AS ended
+    CASE WHEN state.outcome IS NOT NULL THEN state.time END AS ended,
+    coalesce(json_extract(state.extra, '$.label'), runs.label) AS label
     FROM runs JOIN run_states AS state ON state.seq = (SELECT max(seq) FROM run_states WHERE run = runs.id)"""
-"""Every run in its present state, which is its last."""
+"""Every run in its present state, which is its last; one that went on with another model is labelled by both."""
 
 
 class RunReader(RowReader):

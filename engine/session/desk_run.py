@@ -190,7 +190,7 @@ def _end(desk: DeskRun, done: SessionResult, skipped: Sequence[date] = ()) -> De
         value=value,
         detail=detail,
         model=desk.meter.use,
-        extra={"broker": desk.broker, "mode": desk.mode},
+        extra={"broker": desk.broker, "mode": desk.mode, "label": desk.label},
     )
     desk.publish(RunFinished(run=desk.run, time=desk.clock.now(), outcome=outcome, value=value, detail=detail))
     return DeskRunResult(

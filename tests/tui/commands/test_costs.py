@@ -20,6 +20,7 @@ from engine.app.desk_context import Finished
 from engine.app.desk_runner import OpenDesk
 from engine.app.runs import run_daily
 from engine.config import load_config
+from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
 from tests.servers.fake_llm_server import Say, Turn, fake_llm_server
 from tests.tui.commands.conftest import Run
@@ -190,6 +191,37 @@ def test_a_day_s_budget_is_never_crossed_and_the_session_stays_due(
     paid = done.json["model"]
     assert len(service.requests) == paid["calls"] == 5
     assert Decimal(paid["cost"]) == 5 * Decimal("20.01208") + paid["preflight_calls"] * Decimal("0.00220")
+
+
+def test_a_run_that_goes_on_with_another_model_names_and_counts_both(
+    desk: Desk, run: Run, monkeypatch: pytest.MonkeyPatch, service: Counting
+) -> None:
+    price = LOCAL_PRICE.replace("output = 10", "output = 1000")
+    desk(price + "[budget]\nusd_per_day = 75\n")
+    monkeypatch.setattr(service, "tokens_out", 20_000)
+    assert run(*DAY).code == 75
+    (first,) = _desk_runs()
+    asked = len(service.requests)
+    assert first.label == "m1 (near)" and first.model is not None and first.model.calls == asked > 0
+    desk(price.replace("near:m1", "near:m2") + "[budget]\nusd_per_day = 100000\n")
+    places.config_file().write_text(
+        places.config_file().read_text().replace('default = "near:m1"', 'default = "near:m2"')
+    )
+    done = run(*DAY, "--json").json
+    (both,) = _desk_runs()
+    assert both.label == "m1 (near), then m2 (near)" and both.model is not None
+    assert both.model.spec == done["model"]["spec"] == "near:m1, near:m2"
+    assert len(service.requests) == both.model.calls == done["model"]["calls"] > asked
+    with JournalReader(places.desk_journal("demo")) as reader:
+        costs = [call.cost or Decimal(0) for call in reader.calls()]
+    assert both.model.cost == sum(costs) > (first.model.cost or 0) > 0
+    assert run("report", "--session", "2025-03-11", "--format", "json").json["label"] == both.label
+    assert "m1 (near), then m2 (near)" in run("report", "--session", "2025-03-11").out
+
+
+def _desk_runs() -> tuple[RunEntry, ...]:
+    with JournalReader(places.desk_journal("demo")) as reader:
+        return reader.runs()
 
 
 def test_tokens_without_a_price_have_a_budget_of_their_own(desk: Desk, service: Counting, run: Run) -> None:
