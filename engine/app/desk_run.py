@@ -281,9 +281,11 @@ class _Run:
     def _due_actions(self) -> Actions:
         """Corporate actions, with those that came due while a symbol was frozen that no longer is."""
         left_out, points = {one.symbol for one in self.frozen}, self.reader.equity()
-        before = frozen_before(self.reader, self.run, self.context.session)
-        thawed = [one for one in before if one.symbol not in left_out]
-        return late_actions(self.market.actions, thawed, points[-1].session) if points else self.market.actions
+        if not points:
+            return self.market.actions
+        closed = points[-1].session
+        before = frozen_before(self.reader, self.run, closed)
+        return late_actions(self.market.actions, [one for one in before if one.symbol not in left_out], closed)
 
     def _rules(self) -> tuple[ExecutionRules, Decimal]:
         """The rules of the simulated market as configured, and the cash that a desk begins with."""

@@ -11,10 +11,12 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
+from decimal import Decimal
+from math import prod
 from typing import TYPE_CHECKING
 
 from engine.domain.json_text import plain_of, to_json, typed
-from engine.domain.market import CorporateAction, Symbol
+from engine.domain.market import ActionKind, CorporateAction, Symbol
 from engine.domain.run import RunKind, RunOutcome
 from engine.errors import MalformedData
 
@@ -47,14 +49,14 @@ def reasons(frozen: Iterable[FrozenSymbol]) -> dict[Symbol, str]:
     return {one.symbol: one.why for one in frozen}
 
 
-def frozen_before(reader: JournalReader, run: str, session: date) -> tuple[FrozenSymbol, ...]:
-    """The symbols that the daily run before a run of a session had frozen."""
+def frozen_before(reader: JournalReader, run: str, closed: date | None) -> tuple[FrozenSymbol, ...]:
+    """The symbols that were frozen when the books were closed, by another daily run than this one."""
     runs = [
-        one
+        (one.session, one.id)
         for one in reader.runs(RunKind.DAILY)
-        if one.id != run and one.session and one.session <= session and one.outcome is not RunOutcome.SKIPPED
+        if one.session and closed and one.session <= closed and one.id != run and one.outcome is not RunOutcome.SKIPPED
     ]
-    return frozen_in(reader, max(runs, key=lambda one: one.session or session).id) if runs else ()
+    return frozen_in(reader, max(runs)[1]) if runs else ()
 
 
 def freeze(
@@ -62,10 +64,9 @@ def freeze(
 ) -> tuple[FrozenSymbol, ...]:
     """The symbols that a run freezes for faults up to its session, kept in the journal. What a run that was killed had
     frozen stays so: the books may have been closed without it."""
-    begun = frozen_in(reader, run)
-    known = {one.symbol: one for one in (*frozen_before(reader, run, session), *begun)}
-    points = reader.equity()
+    begun, points = frozen_in(reader, run), reader.equity()
     closed = points[-1].session if points else None
+    known = {one.symbol: one for one in frozen_before(reader, run, closed)}
     found = {one.symbol: one for one in begun}
     for fault in faults:
         if fault.session <= session and fault.symbol not in found:
@@ -81,17 +82,19 @@ def freeze(
 def late_actions(
     actions: Mapping[Symbol, Sequence[CorporateAction] | None], thawed: Iterable[FrozenSymbol], closed: date
 ) -> Mapping[Symbol, Sequence[CorporateAction] | None]:
-    """The actions with those that came due while a symbol was frozen moved behind the last closed session."""
-    due = {one.symbol: one.since for one in thawed if one.since is not None}
-    late = closed + timedelta(days=1)
-    return {
-        symbol: known
-        and [
-            replace(one, ex_date=late) if symbol in due and due[symbol] < one.ex_date <= closed else one
-            for one in known
-        ]
-        for symbol, known in actions.items()
-    }
+    """The actions with those that came due while a symbol was frozen moved behind the last closed session, where splits
+    come first: what was paid before a split is per new share there."""
+    late, moved = closed + timedelta(days=1), dict(actions)
+    for frozen in thawed:
+        known = actions.get(frozen.symbol) or ()
+        due = [one for one in known if frozen.since is not None and frozen.since < one.ex_date <= closed]
+        splits = [one for one in due if one.kind is ActionKind.SPLIT]
+        for one in due:
+            after = [] if one in splits else [split.value for split in splits if split.ex_date > one.ex_date]
+            value = one.value / prod(after, start=Decimal(1))
+            known = [replace(one, ex_date=late, value=value) if other is one else other for other in known]
+        moved[frozen.symbol] = known
+    return moved
 
 
 def frozen_error(whys: Mapping[Symbol, str]) -> MalformedData:

@@ -23,6 +23,7 @@ from connectors.wiring.services import services
 from engine import places
 from engine.app.desk_watch import DeskWatch
 from engine.config import load_config
+from engine.errors import TryAgainLater
 from engine.market.price_faults import price_faults
 from engine.market.trading_hours import calendar_for
 from engine.messages.events import Event, Noticed
@@ -429,3 +430,38 @@ async def test_a_watch_and_whoever_is_notified_hear_of_it_with_the_code(desk_fol
     assert (told["outcome"], told["exit_code"], list(told["frozen"])) == ("done", CODE, ["AAA"])
     assert "AAA is frozen" in told["error"]
     assert any(isinstance(one, Noticed) and one.text.startswith("frozen: AAA") for one in heard)
+
+
+def test_a_run_that_ends_before_it_settles_loses_nothing_that_came_due(
+    run: Run, desk_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = run("positions", "--json").json["positions"]["AAA"]
+    missing(desk_folder)
+    assert run("--daily", "--session", str(WEDNESDAY)).code == CODE
+    mended_by_the_split(desk_folder)
+
+    async def ends(*_: object) -> None:
+        raise TryAgainLater("the model is out")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("engine.session.desk_run.run_session", ends)
+        assert run("--daily", "--session", str(THURSDAY)).code == 75
+    said = run("--daily", "--session", str(FRIDAY), "--json")
+    assert said.code == 0, said.err
+    assert Decimal(said.json["positions"]["AAA"]["quantity"]) == 4 * Decimal(held["quantity"])
+
+
+def test_a_dividend_and_a_split_of_the_frozen_days_are_paid_in_their_order(run: Run, desk_folder: Path) -> None:
+    held = Decimal(run("positions", "--json").json["positions"]["AAA"]["quantity"])
+    spike(desk_folder)
+    changed(desk_folder, 0.25, FRIDAY)
+    acted(desk_folder, f"{THURSDAY},dividend,2")
+    acted(desk_folder, f"{FRIDAY},split,4")
+    for session in (WEDNESDAY, THURSDAY, FRIDAY):
+        assert run("--daily", "--session", str(session)).code == CODE
+    mended_bars(desk_folder)
+    said = run("--daily", "--session", "2025-03-17", "--json")
+    assert said.code == 0, said.err
+    assert Decimal(said.json["positions"]["AAA"]["quantity"]) == 4 * held
+    (paid,) = [Decimal(flow["amount"]) for flow in said.json["cash_flows"] if flow["kind"] == "dividend"]
+    assert abs(paid - 2 * held) < Decimal("0.01")
