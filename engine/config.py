@@ -188,7 +188,7 @@ class BudgetConfig(_Section):
     ask_above: Decimal = Field(Decimal(1), ge=0)
     """Dollars of a forecast above which backtest and bench ask before they run; --yes answers."""
     tokens_per_day: int = Field(5_000_000, ge=0)
-    """Tokens a day for models without a known price."""
+    """Tokens a day for models without a known price; a forecast of more is asked about, as one above ask_above."""
 
 
 class FilingsConfig(_Section):

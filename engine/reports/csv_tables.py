@@ -73,7 +73,7 @@ def _metrics(document: Document) -> Rows:
 
 
 def _costs(document: Document) -> Rows:
-    """Fees by symbol, and the models' cost in USD (empty where a price is unknown)."""
+    """Fees by symbol, and the models' cost in USD, in all and by agent (empty where a price is unknown)."""
     yield ["kind", "name", "amount"]
     for symbol in document["symbols"]:
         fees = (Decimal(trade["fee"]) for trade in document["trades"] if trade["symbol"] == symbol)
@@ -81,6 +81,8 @@ def _costs(document: Document) -> Rows:
     use = document["model"]
     if use is not None:
         yield ["models", use["spec"], use["cost"]]
+        # Runs of before have no costs by agent.
+        yield from (["agent", agent, own["cost"]] for agent, own in use.get("agents", {}).items())
 
 
 def _rows_of(part: str, columns: Sequence[str]) -> Callable[[Document], Rows]:

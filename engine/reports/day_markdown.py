@@ -9,7 +9,7 @@ from typing import Any
 
 from engine.domain.portfolio import ZERO
 from engine.reports.markdown import cell, table
-from engine.reports.summary import DISCLAIMER, NOTHING, amount, model_text
+from engine.reports.summary import DISCLAIMER, NOTHING, amount, by_agent, model_text
 
 Document = Mapping[str, Any]
 _SIDES = ("journal", "broker", "difference")
@@ -58,6 +58,7 @@ def _facts(document: Document) -> Iterator[tuple[str, str]]:
     yield "Waiting", f"{waiting} order{'' if waiting == 1 else 's'}" if waiting else ""
     if document["model"] is not None:
         yield "Model", f"{document['model']['spec']}: {model_text(document)}"
+        yield "By agent", by_agent(document)
 
 
 def _outcome(document: Document) -> str:

@@ -117,6 +117,10 @@ def test_a_price_of_ones_own_counts_by_agent_and_tells_cached_tokens_apart(desk:
     assert "of them reasoning" in text
     with JournalReader(places.run_journal("paid")) as reader:
         assert {call.reasoning_tokens for call in reader.calls() if not call.kind} == {60}
+    rows = [row.split(",") for row in run("report", "--run", "paid", "--format", "csv", "--table", "costs").out.split()]
+    assert {name: cost for kind, name, cost in rows if kind == "agent"} == {
+        name: own["cost"] for name, own in use["agents"].items()
+    }
     assert "By agent" in text and "decision 6 calls" in text
 
 
@@ -216,7 +220,8 @@ def test_a_run_that_goes_on_with_another_model_names_and_counts_both(
         costs = [call.cost or Decimal(0) for call in reader.calls()]
     assert both.model.cost == sum(costs) > (first.model.cost or 0) > 0
     assert run("report", "--session", "2025-03-11", "--format", "json").json["label"] == both.label
-    assert "m1 (near), then m2 (near)" in run("report", "--session", "2025-03-11").out
+    day = run("report", "--session", "2025-03-11").out
+    assert "m1 (near), then m2 (near)" in day and "By agent" in day
 
 
 def _desk_runs() -> tuple[RunEntry, ...]:
