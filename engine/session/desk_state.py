@@ -132,17 +132,27 @@ def decided_until(desk: DeskRun, session: date) -> datetime:
 
 
 def skip_missed(desk: DeskRun) -> tuple[date, ...]:
-    """Write down the sessions that passed without a run since the last one."""
-    runs = [run for run in desk.reader.runs(RunKind.DAILY) if run.session is not None]
-    taken = [run.session for run in runs if run.session is not None and run.outcome != RunOutcome.SKIPPED]
-    if not taken or max(taken) >= desk.session:
+    """Write down the sessions that passed without a decision since the last one: no run took place, or what it needed,
+    such as a model, could not be had."""
+    runs = {run.session: run for run in desk.reader.runs(RunKind.DAILY) if run.session is not None}
+    failed = [session for session, run in runs.items() if session < desk.session and _decided_nothing(desk, run)]
+    taken = [session for session, run in runs.items() if run.outcome != RunOutcome.SKIPPED and session not in failed]
+    if not (taken or failed) or max(taken, default=date.min) >= desk.session:
         return ()
-    missed = desk.calendar.sessions(max(taken) + timedelta(days=1), desk.session - timedelta(days=1))
-    written = {run.session for run in runs}
+    first = max(taken) + timedelta(days=1) if taken else min(failed)
+    missed = desk.calendar.sessions(first, desk.session - timedelta(days=1))
     for session in missed:
-        if session not in written:
+        if session not in runs:
             _skip(desk, session)
+        elif session in failed:
+            run = runs[session]
+            detail = f"nothing was decided while it was the last session: {run.detail}"
+            desk.journal.run_finished(run.id, RunOutcome.SKIPPED, desk.clock.now(), detail=detail, model=run.model)
     return tuple(missed)
+
+
+def _decided_nothing(desk: DeskRun, run: RunEntry) -> bool:
+    return run.outcome is RunOutcome.FAILED and not desk.reader.decisions(run.id)
 
 
 def _skip(desk: DeskRun, session: date) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -344,6 +345,38 @@ def test_a_question_that_is_too_long_even_when_shortened_names_agent_and_tokens(
     assert "asked by news about" in failed.err
     assert "300000 tokens (HTTP 400); about " in failed.err
     assert "tokens after its quoted texts were shortened" in failed.err
+
+
+def test_no_order_is_made_until_every_symbol_has_an_answer_and_a_session_is_due_until_the_next_has_closed(
+    service: Service, run: Run
+) -> None:
+    other_is_asked = threading.Event()
+
+    def trouble(number: int) -> Turn | None:
+        body = service.requests[number - 1]
+        if '"position_size"' not in json.dumps([body.get("response_format"), body.get("output_config")]):
+            return None
+        if "BXWD" not in json.dumps(body["messages"]):
+            other_is_asked.set()
+            return None
+        assert other_is_asked.wait(60)
+        return Fail(529, "overloaded")
+
+    service.trouble = trouble
+    assert run(*DAY).code == 75
+    with JournalReader(places.desk_journal("demo")) as reader:
+        (entry,) = reader.runs()
+        answered = {(answer.key.symbol, answer.agent) for answer in reader.answers(run=entry.id)}
+        assert {("ORVL", "decision"), ("BXWD", "chart")} <= answered and ("BXWD", "decision") not in answered
+        assert (entry.outcome, reader.decisions(), reader.orders()) == ("failed", (), ())
+    assert run(*DAY).code == 75
+    service.trouble = lambda number: None
+    # Once the next session has closed, the one that nothing was decided for is skipped.
+    later = run("--daily", "--session", "2025-03-12", "--json")
+    assert (later.code, later.json["skipped"]) == (0, ["2025-03-11"])
+    with JournalReader(places.desk_journal("demo")) as reader:
+        assert {str(made.key.session) for made in reader.decisions()} == {"2025-03-12"}
+        assert {str(order.order.session) for order in reader.orders()} == {"2025-03-12"}
 
 
 TROUBLE = (Fail(500, "boom"), Reset(), Say(text="{}", ending="missing"), Fail(529, "overloaded"))
