@@ -8,6 +8,7 @@ import os
 import shutil
 import signal
 import socket
+import ssl
 import sys
 from collections.abc import Callable, Iterator
 from datetime import date
@@ -155,6 +156,15 @@ def new_journals_made_at_once() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(store, "migrate", made)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_tls_context() -> Iterator[None]:
+    """Loopback needs none, and every client makes one, which takes longer than many tests."""
+    context = ssl.create_default_context()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ssl, "create_default_context", lambda *args, **options: context)
         yield
 
 

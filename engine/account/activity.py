@@ -44,11 +44,6 @@ class AccountActivity:
         """Cash and shares that moved without a trade."""
         return tuple(line.entry for line in self.all if isinstance(line.entry, CashFlow))
 
-    @property
-    def unattributed(self) -> tuple[Activity, ...]:
-        """Unattributed items: trades of none of our orders."""
-        return tuple(x.activity for x in self.all if x.entry is None and x.activity.kind is ActivityKind.FILL)
-
 
 def session_of(calendar: Calendar, time: datetime, first_open: date | None) -> date:
     """The session that something belongs to: the first whose close is not before it, at the earliest the first whose

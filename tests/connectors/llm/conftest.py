@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ssl
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
@@ -25,17 +24,6 @@ def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("OPENAI_BASE_URL", "ANTHROPIC_BASE_URL", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.lower(), raising=False)
-
-
-@pytest.fixture(autouse=True)
-def one_tls_context(monkeypatch: pytest.MonkeyPatch, tls_context: ssl.SSLContext) -> None:
-    """Loopback needs none, and making one takes longer than most of these tests."""
-    monkeypatch.setattr(ssl, "create_default_context", lambda *args, **options: tls_context)
-
-
-@pytest.fixture(scope="session")
-def tls_context() -> ssl.SSLContext:
-    return ssl.create_default_context()
 
 
 @pytest.fixture(autouse=True)
