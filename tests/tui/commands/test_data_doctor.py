@@ -22,11 +22,13 @@ from connectors.llm import gate
 from connectors.wiring.services import services
 from engine import places
 from engine.app.desk_watch import DeskWatch
+from engine.app.runs import run_intraday
 from engine.config import load_config
 from engine.errors import TryAgainLater
 from engine.market.price_faults import price_faults
 from engine.market.trading_hours import calendar_for
 from engine.messages.events import Event, Noticed
+from engine.session.context import DeskRunResult
 from tests.servers.fake_llm_server import Fail, FakeLLMServer, fake_llm_server
 from tests.servers.fake_web import Page, fake_web
 from tests.tui.commands.conftest import OpenBroker, Run, after_close
@@ -392,6 +394,11 @@ def test_at_a_broker_too(
     assert Decimal(said.json["positions"]["ORVL"]["price"]) <= Decimal(held["ORVL"]["price"]) * Decimal("1.1")
     again = run("--daily", "--json")
     assert (again.code, again.json["outcome"]) == (CODE, "nothing to do")
+    server.advance(datetime(2025, 3, 13, 15, tzinfo=UTC))
+    within = asyncio.run(run_intraday(services(load_config(places.config_file()).config), WEDNESDAY, 2))
+    assert isinstance(within, DeskRunResult)
+    assert [one.symbol for one in within.frozen] == ["ORVL"]
+    assert [made.key.symbol for made in within.decisions] == ["HLXM"]
     places.config_file().write_text(sound)
     after_close(server)
     assert run("--daily").code == 0

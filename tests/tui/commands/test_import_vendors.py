@@ -413,10 +413,10 @@ def test_tushare(bring: Import, folder: Path) -> None:
 
 def test_a_stamp_at_local_midnight_east_of_utc_is_that_day(bring: Import, folder: Path) -> None:
     bar = {"o": 1, "h": 1, "l": 1, "c": 1, "v": 1}
-    tokyo = [{"t": stamp, **bar} for stamp in (1704294000, "2024-01-04T15:00:00Z", "2024-01-08 00:00:00+09:00")]
+    tokyo = [{"t": stamp, **bar} for stamp in (1704294000, "2024-01-04T15:00:00Z", "2024-01-09 00:00:00+09:00")]
     brought(bring, "prices", "tokyo.json", tokyo, "--symbol", "7203.T")
     days = [line[:10] for line in rows(folder, "prices", "7203.T")]
-    assert days == ["2024-01-04", "2024-01-05", "2024-01-08"]
+    assert days == ["2024-01-04", "2024-01-05", "2024-01-09"]
     brought(bring, "prices", "zone.json", [{"t": 1704294000000, **bar}], "--symbol", "TOYO", "--tz", "Asia/Tokyo")
     assert rows(folder, "prices", "TOYO")[0].startswith("2024-01-04,")
     brought(bring, "prices", "coin.json", [{"t": "2024-01-04T00:00:00Z", **bar}], "--symbol", "BTC-USD")
