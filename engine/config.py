@@ -176,6 +176,8 @@ class ModelsConfig(_Section):
     """Use of recorded answers."""
     agents: dict[str, AgentSettings] = {}
     """Per agent (news, chart, performance-reflection, signal-reflection, decision): model, ..."""
+    arena: AgentSettings = AgentSettings()
+    """Settings of every persona's questions in `paperdesk arena`."""
     prices: dict[str, PriceConfig] = {}
     """Prices of your own by model (NAME:MODEL), in the place of the table that comes with Paperdesk."""
 

@@ -77,6 +77,11 @@ def desk_reports(desk: str) -> Path:
     return data_dir() / "desks" / f"{_part('desk', desk)}.reports"
 
 
+def arena_file(run: str) -> Path:
+    """The record of an arena. Raises ConfigError for an id that cannot be part of a file's name."""
+    return data_dir() / "arenas" / f"{_part('run', run)}.json"
+
+
 def lock_file(desk: str) -> Path:
     """Lock of the one process that trades for a desk; beside its journal."""
     return data_dir() / "desks" / f"{_part('desk', desk)}.lock"

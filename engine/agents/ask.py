@@ -119,6 +119,7 @@ class Asker:
     insisted: agents whose temperature the user set: where a model refuses it that is a ConfigError; a preset's
         temperature is dropped
     on_unanswered: receives every call that no agent got an answer from
+    late_abstains: a call that passed its deadline is an abstention, in a run that waits for nobody
     """
 
     models: Mapping[str, LanguageModel]
@@ -130,6 +131,7 @@ class Asker:
     options: AnswerOptions = NO_OPTIONS
     insisted: frozenset[str] = frozenset()
     on_unanswered: Callable[[QuestionKey, UnansweredCall], None] = lambda key, call: None
+    late_abstains: bool = False
 
     def model_of(self, agent: str) -> LanguageModel:
         """The model that an agent asks. Raises ConfigError where there is none."""
@@ -164,7 +166,8 @@ class Asker:
         for attempt in (1, 2):
             question, result = await self._taken(key, question, more, agent, view)
             messages = question.messages + more
-            check_had(result, f"asked by {key.agent} about {key.symbol} after {key.session}")
+            if not (self.late_abstains and _is_late(result)):
+                check_had(result, f"asked by {key.agent} about {key.symbol} after {key.session}")
             checked, complaint = _checked(result, answer, view)
             if checked is not None and attempt == 1 and (missing := checked.missing(view)):
                 checked, complaint = None, f"incomplete: {plain(missing, 300)}"
@@ -293,6 +296,10 @@ def _checked(result: ModelResult, answer: type[A], view: View) -> tuple[A | None
     except ValueError as error:
         return None, f"malformed: {plain(str(error), 300)}"
     return checked, ""
+
+
+def _is_late(result: ModelResult) -> bool:
+    return result.failure is not None and result.failure.kind is FailureKind.TIMED_OUT
 
 
 def _may_be_repaired(result: ModelResult) -> bool:

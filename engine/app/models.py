@@ -151,7 +151,7 @@ def build_models(
     if replays:
         specs = _replayed(services, preset, specs)
     source = services.models.open(mode, keys_on_demand=keys_on_demand, limit=limit)
-    opened = {text: _model(text, config, source) for text in dict.fromkeys(specs.values())}
+    opened = {text: open_model(text, config, source) for text in dict.fromkeys(specs.values())}
     if "vision" not in preset.steps:
         opened = {text: _Unseeing(model) for text, model in opened.items()}
     if len(preset.owners) > 1:
@@ -184,7 +184,8 @@ def _replayed(services: Services, preset: Preset, specs: dict[str, str]) -> dict
     return dict.fromkeys(specs, known[0])
 
 
-def _model(text: str, config: Config, source: OpenModels) -> LanguageModel:
+def open_model(text: str, config: Config, source: OpenModels) -> LanguageModel:
+    """The model of a spec. Raises UsageError or ConfigError for one that means nothing, CredentialsRefused."""
     spec = parse_model_spec(text, config.endpoints)
     if spec.kind is ModelKind.OFFLINE:
         return OfflineModel()

@@ -5,10 +5,10 @@ Everything that happens is an event in `trades` and `flows`; accounts are in the
 
 from __future__ import annotations
 
-import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import ROUND_DOWN, Decimal
+from random import Random
 
 from engine.arena.book import Book, Resting, clearing_price
 from engine.arena.ledger import WORLD, ZERO, Ledger
@@ -26,7 +26,8 @@ class Listing:
     shares: in circulation.
     reference: the price that wealth is measured at; moved by trades.
     dividends: what may be paid a share, changed by shocks.
-    closes: reference prices at the end of each day, the first price before them.
+    past: closes from before the arena, made up by the seed; the last of them is the first price.
+    closes: the first price, and reference prices at the end of each day.
     today: prices of the day's trades.
     """
 
@@ -35,6 +36,7 @@ class Listing:
     reference: Decimal
     dividends: tuple[Decimal, ...]
     book: Book = field(default_factory=Book)
+    past: tuple[Decimal, ...] = ()
     closes: list[Decimal] = field(default_factory=list)
     today: list[Decimal] = field(default_factory=list)
 
@@ -54,12 +56,18 @@ class Market:
         self.listings: dict[str, Listing] = {}
         self._orders = 0
         self._covered: dict[int, int] = {}
+        self._paid: dict[tuple[str, str], Decimal] = {}
         self._deal()
 
     def wealth(self, agent: str) -> Decimal:
         """Cash and shares of an agent at reference prices."""
         shares = (self.ledger.shares(agent, name) * one.reference for name, one in self.listings.items())
         return self.ledger.cash(agent) + sum(shares, ZERO)
+
+    def average_cost(self, agent: str, stock: str) -> Decimal:
+        """Average cost of an agent's shares, those of the beginning at the first price; 0 where it has none."""
+        held = self.ledger.shares(agent, stock)
+        return self._paid[agent, stock] / held if held else ZERO
 
     def submit(self, agent: str, stock: str, side: Side, quantity: int, limit: Decimal | None) -> Order | Refusal:
         """Check an order and let it trade; what is left of a limit order waits in the book.
@@ -159,17 +167,31 @@ class Market:
         for stock in self.rules.stocks:
             held = self._dealt(stock, [seat.shares.get(stock.name, 0) for seat in seats])
             self.listings[stock.name] = Listing(
-                stock, sum(held.values()), stock.first_price, stock.dividends, closes=[stock.first_price]
+                stock,
+                sum(held.values()),
+                stock.first_price,
+                stock.dividends,
+                past=self._past(stock),
+                closes=[stock.first_price],
             )
             for agent, quantity in held.items():
                 self._flow(agent, FlowKind.INITIAL, ZERO, stock.name, quantity)
+                self._paid[agent, stock.name] = stock.first_price * quantity
 
     def _dealt(self, stock: StockRules, named: Sequence[int]) -> Mapping[str, int]:
         if stock.shares is None:
             return dict(zip(self.agents, named, strict=True))
         each, over = divmod(stock.shares, len(self.agents))
-        lucky = set(random.Random(f"{self.seed} {stock.name}").sample(sorted(self.agents), over))
+        lucky = set(Random(f"{self.seed} {stock.name}").sample(sorted(self.agents), over))
         return {agent: each + (agent in lucky) for agent in self.agents}
+
+    def _past(self, stock: StockRules) -> tuple[Decimal, ...]:
+        """A random walk that ends at the first price."""
+        random, price, closes = Random(f"{self.seed} {stock.name} past"), stock.first_price, list[Decimal]()
+        for _ in range(self.rules.past_days):
+            closes.insert(0, price)
+            price = max(self.rules.tick, _cents(price * (1 + Decimal(random.randint(-300, 300)) / 10_000)))
+        return tuple(closes)
 
     # Orders.
 
@@ -289,6 +311,8 @@ class Market:
         cost = self._cost(price * quantity)
         for order in (buy, sell):
             self._reserve(order, self._covered.get(order.id, 0) - quantity)
+        self._paid[sell.agent, sell.stock] -= self.average_cost(sell.agent, sell.stock) * quantity
+        self._paid[buy.agent, buy.stock] += price * quantity
         self.ledger.pay(buy.agent, sell.agent, price * quantity)
         self.ledger.deliver(sell.agent, buy.agent, listing.rules.name, quantity)
         for agent in (buy.agent, sell.agent):
@@ -337,7 +361,7 @@ class Market:
 
     def _pay_dividends(self) -> None:
         for name, listing in self.listings.items():
-            paid = random.Random(f"{self.seed} {name} {self.day}").choice(listing.dividends)
+            paid = Random(f"{self.seed} {name} {self.day}").choice(listing.dividends)
             for agent in self.agents:
                 self._flow(agent, FlowKind.DIVIDEND, _cents(paid * self.ledger.shares(agent, name)), name)
 

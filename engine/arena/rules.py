@@ -8,9 +8,10 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from engine.errors import UsageError
+from engine.settings import Frozen
 
 PRESETS = Path(__file__).parent / "presets"
 REFERENCE_TICK = Decimal("0.000001")
@@ -20,11 +21,7 @@ Amount = Annotated[Decimal, Field(ge=0)]
 Share = Annotated[Decimal, Field(ge=0, lt=1)]
 
 
-class _Table(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class StockRules(_Table):
+class StockRules(Frozen):
     """A stock of the arena.
 
     shares: in circulation, dealt evenly; None where the seats name what each has.
@@ -43,7 +40,7 @@ class StockRules(_Table):
         return sum(self.dividends, Decimal(0)) / len(self.dividends)
 
 
-class Seat(_Table):
+class Seat(Frozen):
     """The starting position of an agent.
 
     cash: at the first day.
@@ -54,7 +51,7 @@ class Seat(_Table):
     shares: dict[str, Annotated[int, Field(ge=0)]] = {}
 
 
-class Shock(_Table):
+class Shock(Frozen):
     """A disturbance at the begin of a day.
 
     dividend: the stock's dividends are multiplied by `factor` from that day on, and the news is told to all.
@@ -67,10 +64,11 @@ class Shock(_Table):
     stock: str | None = None
 
 
-class ArenaRules(_Table):
+class ArenaRules(Frozen):
     """The rules of a market.
 
     rounds: of decisions a day.
+    past_days: closes before the first day, made up by the seed.
     tick: smallest step of a limit, money.
     fluctuation: F of the paper's price rule; None makes the last deal the reference price.
     daily_cap: greatest move of the reference price within a day, a fraction of the last close.
@@ -92,6 +90,7 @@ class ArenaRules(_Table):
 
     days: int = Field(gt=0)
     rounds: int = Field(3, gt=0)
+    past_days: int = Field(20, gt=0, le=250)
     tick: Decimal = Field(Decimal("0.01"), gt=0)
     fluctuation: Decimal | None = Field(None, gt=0)
     daily_cap: Decimal | None = Field(None, gt=0)
@@ -153,7 +152,7 @@ def load_rules(name: str) -> ArenaRules:
     file = Path(name) if name.endswith(".toml") else PRESETS / f"{name}.toml"
     try:
         return ArenaRules.model_validate(tomllib.loads(file.read_text("utf-8"), parse_float=Decimal))
-    except FileNotFoundError:
+    except OSError:
         raise UsageError(f"no arena preset {name}: choose {', '.join(preset_names())} or a TOML file") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{file}: {error}") from None

@@ -25,7 +25,7 @@ class StockView:
     """A stock as every agent sees it.
 
     price: the reference price now.
-    closes: of the days before, the newest last, and before the first day the first price.
+    closes: of the days before, the newest last; those from before the arena are made up.
     dividend: expected, a share and day.
     fundamental: value of a share, where the preset tells it.
     bid, ask: the best open limits; None where there is none.
@@ -49,9 +49,8 @@ class MarketView:
     day, round: both count from 1.
     days: length of the arena.
     tick: smallest step of a limit.
-    cash: that no open order reserves.
-    shares: by stock, that no open order reserves.
-    held: by stock, open sales included.
+    cash, shares: all that it has: its open orders are cancelled when its next ones arrive.
+    costs: by stock, what a share cost it on average.
     wealth: cash and shares at reference prices.
     """
 
@@ -62,7 +61,7 @@ class MarketView:
     tick: Decimal
     cash: Decimal
     shares: Mapping[str, int]
-    held: Mapping[str, int]
+    costs: Mapping[str, Decimal]
     wealth: Decimal
     stocks: Sequence[StockView]
 
@@ -76,9 +75,9 @@ def view_of(market: Market, agent: str, window: int = 20) -> MarketView:
         days=market.rules.days,
         round=market.round,
         tick=market.rules.tick,
-        cash=ledger.free_cash(agent),
-        shares={name: ledger.free_shares(agent, name) for name in market.listings},
-        held={name: ledger.shares(agent, name) for name in market.listings},
+        cash=ledger.cash(agent),
+        shares={name: ledger.shares(agent, name) for name in market.listings},
+        costs={name: market.average_cost(agent, name) for name in market.listings},
         wealth=market.wealth(agent),
         stocks=tuple(_stock(market, listing, window) for listing in market.listings.values()),
     )
@@ -89,7 +88,7 @@ def _stock(market: Market, listing: Listing, window: int) -> StockView:
     return StockView(
         name=listing.rules.name,
         price=listing.reference,
-        closes=tuple(listing.closes[-window:]),
+        closes=(*listing.past[:-1], *listing.closes)[-window:],
         dividend=sum(listing.dividends, Decimal(0)) / len(listing.dividends),
         fundamental=market.rules.fundamental_value(listing.rules, market.day),
         bid=bid.limit if bid else None,

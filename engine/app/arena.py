@@ -1,0 +1,193 @@
+"""An arena: its table is seated, its days are played, its record is kept.
+
+An arena is played from its specification alone: dividends, arrivals and rules draw from its seed, and answers of models
+are recorded. One that was killed is therefore resumed by playing it again: what was answered is not asked again, and
+the tape is that of an unbroken run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+from contextlib import aclosing
+from dataclasses import asdict, dataclass
+from decimal import Decimal
+from random import Random
+
+from engine import places
+from engine.agents.ask import DEFAULT, AnswerRecord, Asker
+from engine.app.models import open_model
+from engine.arena.play import Table, play
+from engine.arena.players import AskedPlayer, Persona, Player, RulePlayer
+from engine.arena.rules import ArenaRules, load_rules
+from engine.arena.seating import DEFAULT_TABLE, AgentSeat, Seating, load_seating
+from engine.arena.traders import RULES
+from engine.domain.model_spec import ModelKind, ReplayMode
+from engine.errors import MalformedData, MissingData, TryAgainLater
+from engine.ports import LanguageModel
+from engine.reports.documents.arena import ArenaReport, arena_document
+from engine.reports.documents.row_json import Row
+from engine.services import OpenModels, Services, SpendingLimit, Spent
+from engine.session.cost_meter import CostMeter
+from engine.settings import AgentSettings
+
+OnDay = Callable[[Table], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArenaSpec:
+    """Everything that decides an arena.
+
+    run: its id.
+    preset: the market's, by name or TOML file.
+    agents: the table, by name or TOML file.
+    days: in place of the preset's; None: the preset's.
+    seed: of everything that is drawn.
+    model: of every persona; None: its own, else the configured default.
+    unsaid: ids of chat messages that nobody gets to read.
+    swapped: the seats are taken in reverse order.
+    """
+
+    run: str
+    preset: str = "paper"
+    agents: str = DEFAULT_TABLE
+    days: int | None = None
+    seed: int = 0
+    model: str | None = None
+    unsaid: tuple[str, ...] = ()
+    swapped: bool = False
+
+    def rules(self) -> ArenaRules:
+        """The market's rules. Raises UsageError."""
+        rules = load_rules(self.preset)
+        return rules if self.days is None else rules.model_copy(update={"days": self.days})
+
+    def seating(self) -> Seating:
+        """The table. Raises UsageError."""
+        seating = load_seating(self.agents)
+        return seating if not self.swapped else Seating(agents=seating.agents[::-1])
+
+
+def load_spec(run: str) -> ArenaSpec:
+    """The specification of an arena that was begun. Raises MissingData and MalformedData."""
+    file = places.arena_file(run)
+    try:
+        spec = json.loads(file.read_text("utf-8"))["spec"]
+        return ArenaSpec(**spec | {"unsaid": tuple(spec["unsaid"])})
+    except FileNotFoundError:
+        raise MissingData(f"no arena {run}: `paperdesk arena` begins one") from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise MalformedData(f"{file}: not the record of an arena ({type(error).__name__})") from None
+
+
+def run_arena(
+    services: Services,
+    spec: ArenaSpec,
+    *,
+    replay: bool = False,
+    budget: Decimal | None = None,
+    on_day: OnDay = lambda table: None,
+    stop: Callable[[], bool] = lambda: False,
+) -> Row:
+    """Play an arena and keep its record; `replay` asks no model beyond recorded answers, `budget` bounds the dollars of
+    this call, `stop` is asked after each day. Returns the document.
+
+    Raises UsageError for a preset or table that means nothing, ConfigError, CredentialsRefused, and TryAgainLater where
+    a model cannot be had or the budget is reached: the arena can be resumed.
+    """
+    rules, seating = spec.rules(), spec.seating()
+    _keep(spec, None)
+    try:
+        document = asyncio.run(_play(services, spec, rules, seating, _Limits(replay, budget, on_day, stop)))
+    except TryAgainLater as error:
+        raise type(error)(f"{error}; `paperdesk arena --resume {spec.run}` goes on") from None
+    _keep(spec, document)
+    return document
+
+
+@dataclass(frozen=True, slots=True)
+class _Limits:
+    replay: bool
+    budget: Decimal | None
+    on_day: OnDay
+    stop: Callable[[], bool]
+
+
+async def _play(services: Services, spec: ArenaSpec, rules: ArenaRules, seating: Seating, limits: _Limits) -> Row:
+    config = services.config
+    mode = ReplayMode.REPLAY_ONLY if limits.replay else ReplayMode(config.models.replay)
+    limit = None
+    if limits.budget is not None:
+        limit = SpendingLimit(config.budget.model_copy(update={"usd_per_day": limits.budget}), Spent())
+    async with aclosing(services.models.open(mode, limit=limit)) as opened:
+        models = _models(services, spec, seating, opened)
+        meter = CostMeter(", ".join(dict.fromkeys(model.spec for model in models.values())))
+        settings = config.models.arena
+        players = {
+            seat.name: _player(seat, models.get(seat.name), spec.seed, settings, meter.count) for seat in seating.agents
+        }
+        table = None
+        async for table in play(rules, players, spec.seed, unsaid=spec.unsaid):
+            limits.on_day(table)
+            if limits.stop():
+                break
+        assert table is not None
+    return arena_document(
+        ArenaReport(
+            run=spec.run,
+            preset=spec.preset,
+            seed=spec.seed,
+            table=table,
+            kinds={seat.name: f"rule {seat.rule}" if seat.rule else models[seat.name].label for seat in seating.agents},
+            strategies={name: one.library for name, one in players.items() if isinstance(one, AskedPlayer)},
+            abstentions={name: one.abstained for name, one in players.items() if isinstance(one, AskedPlayer)},
+            use=meter.use,
+            interrupted=table.market.day <= rules.days,
+        )
+    )
+
+
+def _models(services: Services, spec: ArenaSpec, seating: Seating, opened: OpenModels) -> Mapping[str, LanguageModel]:
+    """The model of each persona; personas of one model share it."""
+    config = services.config
+    override = None if spec.model == ModelKind.REPLAY else spec.model
+    texts = {
+        seat.name: override or seat.model or config.models.arena.model or config.models.default
+        for seat in seating.agents
+        if not seat.rule
+    }
+    made = {text: open_model(text, config, opened) for text in dict.fromkeys(texts.values())}
+    return {name: made[text] for name, text in texts.items()}
+
+
+def _player(
+    seat: AgentSeat,
+    model: LanguageModel | None,
+    seed: int,
+    settings: AgentSettings,
+    count: Callable[[AnswerRecord], None],
+) -> Player:
+    if seat.rule is not None or model is None:
+        return RulePlayer(RULES[seat.rule or ""], Random(f"{seed} {seat.name}"))
+    persona = Persona(**seat.model_dump(exclude={"rule", "model"}))
+    asker = Asker(
+        {DEFAULT: model},
+        {DEFAULT: settings},
+        count,
+        lambda key, text: None,
+        sample=seed,
+        late_abstains=True,
+    )
+    return AskedPlayer(persona, asker)
+
+
+def _keep(spec: ArenaSpec, document: Row | None) -> None:
+    """Write the record, whole or not at all. A document that is there stays until the new one is."""
+    file = places.arena_file(spec.run)
+    if document is None and file.exists():
+        return
+    file.parent.mkdir(parents=True, exist_ok=True)
+    new = file.with_suffix(".new")
+    new.write_text(json.dumps({"spec": asdict(spec), "document": document}, indent=1), "utf-8")
+    new.replace(file)

@@ -1,0 +1,111 @@
+"""The days of an arena: chat, analysis, rounds of orders, the close, reflection.
+
+Source: Agent Trading Arena §3, §4.2 [R3, R4, R5].
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from random import Random
+
+from engine.arena.chat import ChatMessage
+from engine.arena.market import Market
+from engine.arena.players import Player
+from engine.arena.rules import ArenaRules
+from engine.arena.values import Refusal
+from engine.arena.view import view_of
+
+
+@dataclass(slots=True)
+class Table:
+    """A table of an arena after a day: the market, what was said, each agent's wealth at each close.
+
+    wealth: by agent, of the beginning and of every close, shares at the price they were bought back at included.
+    refused: counts of refused orders by agent and reason.
+    """
+
+    market: Market
+    messages: list[ChatMessage] = field(default_factory=list)
+    wealth: dict[str, list[Decimal]] = field(default_factory=dict)
+    refused: dict[str, dict[str, int]] = field(default_factory=dict)
+
+
+async def play(
+    rules: ArenaRules, players: Mapping[str, Player], seed: int, *, unsaid: Collection[str] = ()
+) -> AsyncIterator[Table]:
+    """Play all days; yields the table after each.
+
+    Everybody decides a round at once, on the same prices; orders then arrive in an order that is drawn for the round
+    and does not depend on the seats. `unsaid` names chat messages that nobody gets to read.
+    """
+    market = Market(rules, tuple(players), seed)
+    table = Table(market, wealth={agent: [market.wealth(agent)] for agent in players})
+    for _ in range(rules.days):
+        market.open_day()
+        await _talk(table, players, unsaid)
+        for _ in range(rules.rounds):
+            await _round(table, players, seed)
+        market.close_day()
+        await _look_back(table, players)
+        yield table
+
+
+async def _talk(table: Table, players: Mapping[str, Player], unsaid: Collection[str]) -> None:
+    market = table.market
+    said = await asyncio.gather(*(player.chat(market) for player in players.values()))
+    messages = [
+        ChatMessage(
+            id=f"{market.day}-{agent}",
+            day=market.day,
+            agent=agent,
+            to=tuple(name for name in players if name != agent),
+            text=text,
+            truth=truth,
+        )
+        for agent, (text, truth) in zip(players, said, strict=True)
+        if text and f"{market.day}-{agent}" not in unsaid
+    ]
+    table.messages += messages
+    heard = {agent: [one for one in messages if agent in one.to] for agent in players}
+    await asyncio.gather(*(player.prepare(market, heard[agent]) for agent, player in players.items()))
+
+
+async def _round(table: Table, players: Mapping[str, Player], seed: int) -> None:
+    market = table.market
+    views = {agent: view_of(market, agent, player.window) for agent, player in players.items()}
+    wished = await asyncio.gather(*(player.orders(views[agent]) for agent, player in players.items()))
+    wishes = dict(zip(players, wished, strict=True))
+    for agent in _arrivals(tuple(players), seed, market):
+        for resting in market.open_orders(agent):
+            market.cancel(agent, resting.order.id)
+        for wish in wishes[agent]:
+            answer = market.submit(agent, *wish)
+            refusal = answer if isinstance(answer, Refusal) else None
+            if refusal is not None:
+                counts = table.refused.setdefault(agent, {})
+                counts[refusal.value] = counts.get(refusal.value, 0) + 1
+            players[agent].heard(wish, refusal)
+    market.end_round()
+
+
+async def _look_back(table: Table, players: Mapping[str, Player]) -> None:
+    market = table.market
+    for agent in players:
+        table.wealth[agent].append(market.wealth(agent))
+    returns = {agent: day_return(table.wealth[agent]) for agent in players}
+    average = sum(returns.values(), Decimal(0)) / len(returns)
+    await asyncio.gather(*(player.reflect(market, returns[agent], average) for agent, player in players.items()))
+
+
+def day_return(wealth: Sequence[Decimal]) -> Decimal:
+    """The change of wealth over the last day, 0 where there was none."""
+    return wealth[-1] / wealth[-2] - 1 if wealth[-2] else Decimal(0)
+
+
+def _arrivals(agents: tuple[str, ...], seed: int, market: Market) -> list[str]:
+    order = sorted(agents)
+    Random(f"{seed} {market.day} {market.round}").shuffle(order)
+    return order

@@ -1,0 +1,76 @@
+"""Who sits at a table, as a file states it: personas that ask a model, and rules."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, ValidationError, field_validator, model_validator
+
+from engine.arena.traders import RULES
+from engine.errors import UsageError
+from engine.settings import Frozen
+
+TABLES = Path(__file__).parent / "tables"
+DEFAULT_TABLE = "nine"
+
+
+class AgentSeat(Frozen):
+    """An agent at the table.
+
+    rule: a control of this name; a persona that asks a model where there is none.
+    model: the persona's model; None: the run's.
+    profession, horizon, input, window, reflects, strategy: of the persona.
+    """
+
+    name: str = Field(min_length=1, max_length=24, pattern=r"^[A-Za-z0-9 ._-]+$")
+    rule: str | None = None
+    model: str | None = None
+    profession: str = Field("a trader", max_length=80)
+    horizon: int = Field(1, ge=1, le=50)
+    input: Literal["text", "charts", "both"] = "text"
+    window: int = Field(10, ge=2, le=60)
+    reflects: bool = True
+    strategy: str = Field("Try to make as much profit as possible.", max_length=1_200)
+
+    @field_validator("rule")
+    @classmethod
+    def _known(cls, rule: str | None) -> str | None:
+        if rule is not None and rule not in RULES:
+            raise ValueError(f"no rule {rule}; there are {', '.join(RULES)}")
+        return rule
+
+
+class Seating(Frozen):
+    """The agents of a table, each name once."""
+
+    agents: tuple[AgentSeat, ...] = Field(min_length=2, max_length=500)
+
+    @model_validator(mode="after")
+    def _named_once(self) -> Seating:
+        names = [agent.name for agent in self.agents]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f"{twice[0]} sits at the table twice")
+        return self
+
+
+def table_names() -> Sequence[str]:
+    """Names of the tables that ship."""
+    return sorted(file.stem for file in TABLES.glob("*.toml"))
+
+
+def load_seating(name: str) -> Seating:
+    """A table by name or TOML file. Raises UsageError for an unknown name or a faulty file."""
+    file = Path(name) if name.endswith(".toml") else TABLES / f"{name}.toml"
+    try:
+        return Seating.model_validate(tomllib.loads(file.read_text("utf-8")))
+    except OSError:
+        raise UsageError(f"no table {name}: choose {', '.join(table_names())} or a TOML file") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{file}: {error}") from None
+    except ValidationError as error:
+        fault = error.errors(include_url=False)[0]
+        raise UsageError(f"{file}: {'.'.join(map(str, fault['loc']))}: {fault['msg']}") from None

@@ -1,0 +1,131 @@
+"""An arena as `paperdesk arena --json` prints it: accounts, trades, flows and messages that anyone can add up."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from decimal import Decimal
+
+from engine.arena.chat import Strategy
+from engine.arena.metrics import agent_figures, market_figures
+from engine.arena.play import Table
+from engine.arena.values import Flow
+from engine.domain.decimal_text import money
+from engine.domain.run import ModelUse
+from engine.reports.documents.row_json import Row, model_use
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArenaReport:
+    """An arena that was played, to its end or to a day.
+
+    run: its id.
+    preset: the market's.
+    seed: of everything that is drawn.
+    table: market, messages and wealth.
+    kinds: by agent, its rule or its model.
+    strategies: by agent, its strategy library.
+    abstentions: by agent, counts by question.
+    use: calls and cost of models.
+    interrupted: True where days are missing.
+    """
+
+    run: str
+    preset: str
+    seed: int
+    table: Table
+    kinds: Mapping[str, str]
+    strategies: Mapping[str, Sequence[Strategy]]
+    abstentions: Mapping[str, Mapping[str, int]]
+    use: ModelUse
+    interrupted: bool
+
+
+def arena_document(report: ArenaReport) -> Row:
+    """The document of an arena."""
+    market = report.table.market
+    figures = market_figures(market)
+    tape = {
+        "trades": [
+            {
+                "day": one.day,
+                "round": one.round,
+                "stock": one.stock,
+                "buyer": one.buyer,
+                "seller": one.seller,
+                "quantity": one.quantity,
+                "price": money(one.price),
+                "cost_buyer": money(one.cost_buyer),
+                "cost_seller": money(one.cost_seller),
+                "maker": one.maker or None,
+            }
+            for one in market.trades
+        ],
+        "flows": [_flow(one) for one in market.flows],
+        "prices": [
+            {"day": day, "stock": name, "close": money(close)}
+            for name, listing in market.listings.items()
+            for day, close in enumerate(listing.closes[1:], 1)
+        ],
+        "messages": [
+            {"id": one.id, "day": one.day, "agent": one.agent, "to": list(one.to), "text": one.text, "truth": one.truth}
+            for one in report.table.messages
+        ],
+    }
+    return {
+        "schema": SCHEMA,
+        "run": report.run,
+        "preset": report.preset,
+        "seed": report.seed,
+        "days": market.day - 1,
+        "agents": [_agent(report, name, figures["average_trend"]) for name in market.agents],
+        "stocks": [
+            {
+                "name": name,
+                "shares": listing.shares,
+                "first_price": money(listing.rules.first_price),
+                "last_price": money(listing.reference),
+                "fundamental": _optional(market.rules.fundamental_value(listing.rules, max(1, market.day - 1))),
+            }
+            for name, listing in market.listings.items()
+        ],
+        **tape,
+        "market": dict(figures) | {"excess": money(sum((one.excess for one in market.trades), Decimal(0)))},
+        "model": model_use(report.use),
+        "interrupted": report.interrupted,
+        "fingerprint": hashlib.sha256(json.dumps(tape, sort_keys=True).encode()).hexdigest(),
+    }
+
+
+def _agent(report: ArenaReport, name: str, trend: float | None) -> Row:
+    market, wealth = report.table.market, report.table.wealth[name]
+    return {
+        "name": name,
+        "kind": report.kinds[name],
+        "cash": money(market.ledger.cash(name)),
+        "holdings": {stock: market.ledger.shares(name, stock) for stock in market.listings},
+        "wealth": money(wealth[-1]),
+        "metrics": dict(agent_figures(wealth, trend)),
+        "equity": [money(one) for one in wealth],
+        "refused": dict(report.table.refused.get(name, {})),
+        "abstentions": dict(report.abstentions.get(name, {})),
+        "strategies": [asdict(one) for one in report.strategies.get(name, ())],
+    }
+
+
+def _flow(flow: Flow) -> Row:
+    amount = money(flow.amount) if flow.amount else "0"
+    row: Row = {"day": flow.day, "agent": flow.agent, "kind": flow.kind, "amount": amount}
+    if flow.stock is not None:
+        row["stock"] = flow.stock
+    if flow.shares:
+        row["shares"] = flow.shares
+    return row
+
+
+def _optional(amount: Decimal | None) -> str | None:
+    return None if amount is None else money(amount)

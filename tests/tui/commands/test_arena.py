@@ -1,0 +1,220 @@
+"""`paperdesk arena`: accounts that anyone can add up, one tape for one seed, models over HTTP, outages, resuming."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from connectors.llm import gate
+from engine import places
+from tests.servers.fake_llm_server import Fail, FakeLLMServer, Hang, Say, Turn, fake_llm_server
+from tests.tui.commands.conftest import Run
+
+TABLE = """
+[[agents]]
+name = "Ann"
+model = "openai:m1"
+input = "both"
+
+[[agents]]
+name = "Bob"
+model = "openai:m2"
+
+[[agents]]
+name = "Maker"
+rule = "market-maker"
+
+[[agents]]
+name = "Luck"
+rule = "zero-intelligence"
+"""
+
+
+@pytest.mark.parametrize("preset", ["paper", "paper-program", "ssw", "constant"])
+def test_cash_shares_and_wealth_add_up(run: Run, fresh: Path, preset: str) -> None:
+    document = run("arena", "--preset", preset, "--agents", "controls", "--seed", "4", "--json").json
+    assert document["trades"] and document["days"] == {"paper": 30, "paper-program": 30, "ssw": 15}.get(preset, 20)
+    cash: dict[str, Decimal] = dict.fromkeys((one["name"] for one in document["agents"]), Decimal(0))
+    shares: dict[tuple[str, str], int] = {}
+    for flow in document["flows"]:
+        cash[flow["agent"]] += Decimal(flow["amount"])
+        if "shares" in flow:
+            key = flow["agent"], flow["stock"]
+            shares[key] = shares.get(key, 0) + flow["shares"]
+    for trade in document["trades"]:
+        value = trade["quantity"] * Decimal(trade["price"])
+        cash[trade["buyer"]] -= value + Decimal(trade["cost_buyer"])
+        cash[trade["seller"]] += value - Decimal(trade["cost_seller"])
+        for agent, sign in ((trade["buyer"], 1), (trade["seller"], -1)):
+            shares[agent, trade["stock"]] = shares.get((agent, trade["stock"]), 0) + sign * trade["quantity"]
+    last = {stock["name"]: Decimal(stock["last_price"]) for stock in document["stocks"]}
+    for agent in document["agents"]:
+        assert cash[agent["name"]] == Decimal(agent["cash"]) >= 0
+        assert agent["holdings"] == {stock: shares.get((agent["name"], stock), 0) for stock in last}
+        worth = sum(count * last[stock] for stock, count in agent["holdings"].items())
+        assert Decimal(agent["wealth"]) == Decimal(agent["cash"]) + worth
+        total = Decimal(agent["wealth"]) / Decimal(agent["equity"][0]) - 1
+        assert agent["metrics"]["total_return"] == pytest.approx(float(total))
+    assert {one["close"] for one in document["prices"] if one["day"] == document["days"]} == {
+        stock["last_price"] for stock in document["stocks"]
+    }
+
+
+def test_an_arena_of_rules_is_one_tape(run: Run, fresh: Path) -> None:
+    first, again = (run("arena", "--days", "4", "--seed", "2", "--json").json for _ in range(2))
+    assert first["fingerprint"] == again["fingerprint"] and first["run"] != again["run"]
+    assert run("arena", "--days", "4", "--seed", "3", "--json").json["fingerprint"] != first["fingerprint"]
+    # The seats are no advantage of their own; without a rumour it is not read.
+    swapped = run("arena", "--days", "4", "--seed", "2", "--swap-seats", "--json").json
+    assert swapped["trades"] == first["trades"]
+    unsaid = first["messages"][0]["id"]
+    twin = run("arena", "--days", "4", "--seed", "2", "--without-rumour", unsaid, "--json").json
+    assert unsaid not in [one["id"] for one in twin["messages"]]
+    assert twin["messages"][:3] == first["messages"][1:4]
+    text = run("arena", "--days", "2").out
+    assert "play money" in text and "rules, not a language model" in text and "--resume" in text
+
+
+def test_strategies_have_scores_and_a_lineage(run: Run, fresh: Path) -> None:
+    document = run("arena", "--seed", "1", "--json").json
+    for agent in document["agents"]:
+        first, *later = agent["strategies"]
+        assert (first["day"], first["parent"]) == (0, None)
+        assert all(one["parent"] == before["day"] for before, one in zip(agent["strategies"], later, strict=False))
+        assert all(one["score"] is not None for one in agent["strategies"][:-1])
+    assert any(len(agent["strategies"]) > 2 for agent in document["agents"])
+
+
+class Traders(FakeLLMServer):
+    """Two personas over HTTP; `trouble` may reply to a question in place of them, given its number from 1."""
+
+    trouble: Callable[[int, dict[str, Any]], Turn | None] = staticmethod(lambda number, body: None)
+
+    def next_turn(self, body: dict[str, Any], headers: dict[str, str]) -> Turn:
+        with self._lock:
+            self.requests.append(body)
+            number = len(self.requests)
+        return self.trouble(number, body) or Say(text=json.dumps(_answer(body)))
+
+
+def _answer(body: dict[str, Any]) -> dict[str, Any]:
+    schema = json.dumps(body["response_format"])
+    if '"invented"' in schema:
+        return {"message": f"{body['model']} hears of a merger of A and B.", "invented": body["model"] == "m2"}
+    if '"ranking"' in schema:
+        finding = {"finding": "A pays more.", "bearing": "Buy A."}
+        return {"findings": [finding], "ranking": ["A", "B", "C"]}
+    if '"orders"' in schema:
+        action, limit = ("BUY", "450") if body["model"] == "m1" else ("SELL", "440")
+        orders = [{"stock": "A", "action": action, "quantity": 5, "limit": limit}]
+        return {"reason": "The ranking says so.", "orders": orders}
+    return {"evaluation": "It did well.", "strategy": "Stay with A."}
+
+
+@pytest.fixture
+def traders(fresh: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Traders]:
+    monkeypatch.setattr(gate, "PACE", 0.001)
+    with fake_llm_server(Traders()) as running:
+        monkeypatch.setenv("OPENAI_BASE_URL", running.openai_url)
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-1")
+        (tmp_path / "table.toml").write_text(TABLE)
+        monkeypatch.chdir(tmp_path)
+        assert isinstance(running, Traders)
+        yield running
+
+
+ARENA = ("arena", "--agents", "table.toml", "--days", "3", "--json", "--yes")
+
+
+def test_personas_talk_trade_and_learn_over_http(run: Run, traders: Traders) -> None:
+    document = run(*ARENA).json
+    bought = [one for one in document["trades"] if one["buyer"] == "Ann"]
+    assert bought and {one["stock"] for one in bought} == {"A"}
+    assert [(one["agent"], one["truth"]) for one in document["messages"]][:2] == [("Ann", True), ("Bob", False)]
+    # Chat, analysis and three rounds a day, and a reflection after all days but the last.
+    assert document["model"]["calls"] == len(traders.requests) == 2 * (3 * 5 + 2)
+    asked = json.dumps(traders.requests)
+    # What is invented is known to whoever runs the arena alone.
+    assert "<<<chat\\n- Bob: m2 hears of a merger of A and B.\\nchat>>>" in asked
+    assert "SELL 5 A at 440.00: accepted" in asked and "score " in asked
+    # A persona that is shown charts gets them as pictures.
+    pictures = [body["model"] for body in traders.requests if '"image_url"' in json.dumps(body)]
+    assert pictures and set(pictures) == {"m1"}
+
+
+def test_an_outage_pauses_and_resuming_gives_the_unbroken_tape(run: Run, traders: Traders) -> None:
+    traders.trouble = lambda number, body: Fail(500, "boom") if number > 14 else None
+    failed = run(*ARENA, "--run", "arena-x")
+    assert (failed.code, failed.out) == (75, "") and "paperdesk arena --resume arena-x" in failed.err
+    traders.trouble = lambda number, body: None
+    answered, traders.requests = 14, []
+    done = run("arena", "--resume", "arena-x", "--json", "--yes")
+    assert done.code == 0 and done.json["run"] == "arena-x"
+    assert len(traders.requests) == 34 - answered
+    traders.requests = []
+    unbroken, replayed = run(*ARENA), run("arena", "--resume", "arena-x", "--model", "replay", "--json")
+    assert unbroken.json["fingerprint"] == replayed.json["fingerprint"] == done.json["fingerprint"]
+    assert traders.requests == []
+    assert json.loads(places.arena_file("arena-x").read_text())["document"]["fingerprint"] == done.json["fingerprint"]
+
+
+NONSENSE = (
+    "no JSON at all",
+    json.dumps({"reason": "all in", "orders": [{"stock": "A", "action": "BUY", "quantity": 900000, "limit": None}]}),
+    json.dumps({"reason": "short", "orders": [{"stock": "A", "action": "SELL", "quantity": 5000, "limit": "440"}]}),
+    json.dumps({"reason": "?", "orders": [{"stock": "TESLA", "action": "BUY", "quantity": 1, "limit": "440"}]}),
+    json.dumps({"reason": "?", "orders": [{"stock": "A", "action": "BUY", "quantity": 1, "limit": "0.01"}]}),
+    json.dumps({"message": "buy!" * 500, "invented": False}),
+)
+
+
+@pytest.mark.parametrize("text", NONSENSE, ids=lambda text: text[:20])
+def test_an_agent_without_a_usable_answer_harms_itself_alone(run: Run, traders: Traders, text: str) -> None:
+    traders.trouble = lambda number, body: Say(text=text) if body["model"] == "m2" else None
+    done = run(*ARENA)
+    assert done.code == 0 and done.json["days"] == 3
+    ann, bob, *_ = done.json["agents"]
+    assert ann["abstentions"] == {} and sum(bob["abstentions"].values()) >= 3
+    assert not any(one["seller"] == "Bob" and one["maker"] == "Bob" for one in done.json["trades"])
+    assert not [one for one in done.json["messages"] if one["agent"] == "Bob"]
+    assert any("Ann" in (one["buyer"], one["seller"]) for one in done.json["trades"])
+
+
+def test_an_agent_that_is_late_abstains(run: Run, traders: Traders, monkeypatch: pytest.MonkeyPatch) -> None:
+    places.config_file().write_text("[models.arena]\ntimeout = 1\n")
+    traders.trouble = lambda number, body: Hang() if body["model"] == "m2" else None
+    done = run("arena", "--agents", "table.toml", "--days", "1", "--json", "--yes")
+    assert done.code == 0 and sum(done.json["agents"][1]["abstentions"].values()) == 5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (("--preset", "nasdaq"), 2, "no arena preset nasdaq: choose constant, paper, paper-program, ssw"),
+        (("--agents", "twelve"), 2, "no table twelve"),
+        (("--resume", "arena-none"), 65, "no arena arena-none"),
+        (("--resume", "arena-none", "--seed", "1"), 2, "leave out what would change it"),
+        (("--days", "0"), 2, "0 is not in the range"),
+    ],
+)
+def test_bad_input_is_one_line(run: Run, fresh: Path, arguments: tuple[str, ...], code: int, says: str) -> None:
+    done = run("arena", *arguments)
+    assert done.code == code and says in done.err and done.err.count("\n") == 1
+
+
+def test_a_faulty_table_names_file_and_fault(run: Run, fresh: Path, tmp_path: Path) -> None:
+    file = tmp_path / "t.toml"
+    for text, says in (
+        ('[[agents]]\nname = "A"\n', "at least 2 items"),
+        ('[[agents]]\nname = "A"\n[[agents]]\nname = "A"\n', "A sits at the table twice"),
+        ('[[agents]]\nname = "A"\nrule = "luck"\n[[agents]]\nname = "B"\n', "no rule luck"),
+        ("[[agents", "t.toml"),
+    ):
+        file.write_text(text)
+        done = run("arena", "--agents", str(file))
+        assert done.code == 2 and says in done.err and "t.toml" in done.err

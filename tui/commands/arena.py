@@ -1,0 +1,157 @@
+"""`paperdesk arena` (research): play a closed market made of agents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tui.commands.options import json_option
+from tui.console import show_document, standard_output
+from tui.invocation import Invocation, desk_options
+from tui.plain_text import table
+
+if TYPE_CHECKING:
+    from engine.app.arena import ArenaSpec
+    from engine.services import Services
+
+
+@click.command("arena")
+@click.option("--preset", metavar="NAME|FILE", help="Market: paper (default), paper-program, ssw, constant, or a file.")
+@click.option("--agents", metavar="NAME|FILE", help="Table: nine (default), controls, or a TOML file of [[agents]].")
+@click.option("--days", type=click.IntRange(1, 10_000), metavar="N", help="Days (default: the preset's).")
+@click.option("--seed", type=click.IntRange(0), metavar="N", help="Seed of everything that is drawn (default: 0).")
+@click.option("--model", metavar="SPEC", help="Model of every persona; replay: recorded answers alone.")
+@click.option("--budget", type=click.FloatRange(0), metavar="USD", help="Most that this call may cost.")
+@click.option("--resume", metavar="RUN", help="Goes on with an arena that was stopped: nothing is asked twice.")
+@click.option("--without-rumour", "unsaid", multiple=True, metavar="ID", help="Message that nobody reads (repeatable).")
+@click.option("--swap-seats", is_flag=True, help="The seats in reverse order.")
+@click.option("--yes", is_flag=True, help="Do not ask where the models' forecast is above budget.ask_above.")
+@json_option
+@desk_options
+def arena_command(
+    *,
+    invocation: Invocation,
+    preset: str | None,
+    agents: str | None,
+    days: int | None,
+    seed: int | None,
+    model: str | None,
+    budget: float | None,
+    resume: str | None,
+    unsaid: tuple[str, ...],
+    swap_seats: bool,
+    yes: bool,
+    as_json: bool,
+) -> None:
+    """Plays a closed market whose prices the agents make: personas that ask a model, and rules beside them.
+
+    Every day they chat, analyse, send orders in several rounds and write their next strategy. Equal seeds and answers
+    give the same tape: the same arena without one rumour, or with the seats swapped, shows what that was worth. It is
+    play money, not investment advice. --run names the new arena.
+
+    \b
+    Examples:
+      paperdesk arena --days 5
+      paperdesk arena --preset constant --agents controls --seed 3 --json
+      paperdesk arena --resume arena-20261120-120000-ab12 --model replay
+    """
+    from engine.app.arena import run_arena
+    from engine.errors import Interrupted
+    from tui.interruption import interruptible
+
+    services = invocation.services()
+    given: dict[str, Any] = {"preset": preset, "agents": agents, "days": days, "seed": seed, "model": model}
+    given |= {"unsaid": unsaid or None, "swapped": swap_seats or None}
+    changes = {name: value for name, value in given.items() if value is not None}
+    spec = _spec(services, invocation.run, resume, changes)
+    with interruptible() as stop:
+        document = run_arena(
+            services,
+            spec,
+            replay=model == "replay",
+            budget=None if budget is None else Decimal(str(budget)),
+            stop=stop,
+        )
+    show_document(document, as_json, lambda: arena_lines(document))
+    if document["interrupted"]:
+        done = f"interrupted after day {document['days']}"
+        raise Interrupted(f"{done}; `paperdesk arena --resume {spec.run}` goes on")
+
+
+def _spec(services: Services, run: str | None, resume: str | None, changes: Mapping[str, Any]) -> ArenaSpec:
+    """The arena that is meant: a new one, or the one to be resumed."""
+    from engine.app.arena import ArenaSpec, load_spec
+    from engine.app.run_spec import new_run_id
+
+    if resume is None:
+        return ArenaSpec(run=run or new_run_id("arena", services.clock.now()), **changes)
+    if set(changes) - {"model"}:
+        raise click.UsageError("--resume goes on with an arena as it was begun: leave out what would change it")
+    return load_spec(resume)
+
+
+def arena_lines(document: Mapping[str, Any]) -> Iterator[str]:
+    """An arena as text: agents by wealth, stocks, figures of the market."""
+    console = standard_output()
+    yield console.bold(f"Arena {document['run']}") + "   play money. not investment advice"
+    yield f"Market {document['preset']}, {document['days']} days, seed {document['seed']}"
+    yield ""
+    ranked = sorted(document["agents"], key=lambda one: -Decimal(one["wealth"]))
+    rows = [
+        (
+            agent["name"],
+            agent["kind"],
+            f"{Decimal(agent['wealth']):,.2f}",
+            _percent(agent["metrics"]["total_return"]),
+            _ratio(agent["metrics"]["sharpe"]),
+            _percent(agent["metrics"]["win_rate"]),
+            " ".join(f"{name} {count}" for name, count in agent["holdings"].items() if count) or "-",
+        )
+        for agent in ranked
+    ]
+    yield from table(
+        ("AGENT", "KIND", "WEALTH", "RETURN", "SHARPE", "WON", "SHARES"),
+        rows,
+        right=("WEALTH", "RETURN", "SHARPE", "WON"),
+        width=console.width,
+    )
+    yield ""
+    stocks = [
+        (
+            stock["name"],
+            f"{stock['shares']:,}",
+            f"{Decimal(stock['first_price']):,.2f}",
+            f"{Decimal(stock['last_price']):,.2f}",
+            "-" if stock["fundamental"] is None else f"{Decimal(stock['fundamental']):,.2f}",
+        )
+        for stock in document["stocks"]
+    ]
+    yield from table(("STOCK", "SHARES", "FIRST", "LAST", "VALUE"), stocks, right=("SHARES", "FIRST", "LAST", "VALUE"))
+    yield ""
+    market = document["market"]
+    yield f"Trades      {len(document['trades'])}, turnover {market['turnover']:.2f}"
+    trend, sharpe = _percent(market["average_trend"]), _ratio(market["index_sharpe"])
+    yield f"Prices      average trend {trend}, index Sharpe {sharpe}, volatility {_percent(market['volatility'])}"
+    if market["deviation"] is not None:
+        bubble = f"{market['deviation']:.3f} absolute, {market['relative_deviation']:+.3f} signed"
+        yield f"Deviation   from the fundamental value {bubble}"
+    refused = sum(sum(agent["refused"].values()) for agent in document["agents"])
+    silent = sum(sum(agent["abstentions"].values()) for agent in document["agents"])
+    yield f"Orders      {refused} refused, {silent} questions without an answer"
+    invented = sum(one["truth"] is False for one in document["messages"])
+    yield f"Messages    {len(document['messages'])}, of them {invented} invented"
+    model = document["model"]
+    cost = "unknown cost" if model["cost"] is None else f"${Decimal(model['cost']):,.2f}"
+    yield f"Model       {model['spec'] or 'none'}: {model['calls']} calls, {cost}"
+    yield f"Again       paperdesk arena --resume {document['run']} --model replay"
+
+
+def _percent(figure: float | None) -> str:
+    return "-" if figure is None else f"{figure * 100:+.2f} %"
+
+
+def _ratio(figure: float | None) -> str:
+    return "-" if figure is None else f"{figure:.2f}"
