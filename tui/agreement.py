@@ -11,6 +11,7 @@ import click
 from engine.errors import UsageError
 
 if TYPE_CHECKING:
+    from engine.app.bench.forecast import Forecast
     from engine.app.bench.jobs import Job
     from engine.services import Services
 
@@ -22,7 +23,11 @@ def agreed(
     not answered by `yes`. Raises UsageError where nobody can be asked."""
     from engine.app.bench.forecast import paid_forecast
 
-    found = paid_forecast(services, jobs, report)
+    return agreed_to(services, paid_forecast(services, jobs, report), yes)
+
+
+def agreed_to(services: Services, found: Forecast | None, yes: bool) -> bool:
+    """The same for a forecast that is made; None asks nobody who might charge for it."""
     if found is None:
         return True
     for line in found.lines():

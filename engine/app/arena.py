@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import aclosing
 from dataclasses import asdict, dataclass
@@ -17,13 +18,15 @@ from random import Random
 
 from engine import places
 from engine.agents.ask import DEFAULT, AnswerRecord, Asker
+from engine.app.bench.forecast import KINDS, Estimate, Forecast, Rehearsal
 from engine.app.models import open_model
 from engine.arena.play import Table, play
 from engine.arena.players import AskedPlayer, Persona, Player, RulePlayer
 from engine.arena.rules import ArenaRules, load_rules
 from engine.arena.seating import DEFAULT_TABLE, AgentSeat, Seating, load_seating
 from engine.arena.traders import RULES
-from engine.domain.model_spec import ModelKind, ReplayMode
+from engine.domain.model_call import Usage
+from engine.domain.model_spec import ModelKind, ReplayMode, parse_model_spec
 from engine.errors import MalformedData, MissingData, TryAgainLater
 from engine.ports import LanguageModel
 from engine.reports.documents.arena import ArenaReport, arena_document
@@ -106,6 +109,43 @@ def run_arena(
     return document
 
 
+REHEARSED = 2
+"""Days that a forecast plays with the rules in the place of models."""
+
+
+def arena_forecast(services: Services, spec: ArenaSpec) -> Forecast | None:
+    """An estimate of what the personas will ask, recorded answers not considered; None where nobody is asked who might
+    charge for it. Raises UsageError for a preset or table that means nothing."""
+    config, rules, seating = services.config, spec.rules(), spec.seating()
+    if spec.model == ModelKind.REPLAY or config.models.replay == ReplayMode.REPLAY_ONLY:
+        return None
+    tallies: dict[str, Counter[tuple[str, str]]] = {}
+    players: dict[str, Player] = {}
+    for seat in seating.agents:
+        model = None
+        if seat.rule is None:
+            text = _model_of(services, spec, seat)
+            named = parse_model_spec(text, config.endpoints)
+            model = Rehearsal(tallies.setdefault(text, Counter()), None, named)
+        players[seat.name] = _player(seat, model, spec.seed, config.models.arena, lambda record: None)
+    asyncio.run(_rehearse(rules.model_copy(update={"days": min(REHEARSED, rules.days)}), players, spec.seed))
+    times, prices, estimates = max(1.0, rules.days / REHEARSED), services.models.prices(), dict[str, Estimate]()
+    for text, tally in tallies.items():
+        named = parse_model_spec(text, config.endpoints)
+        if named.kind is ModelKind.OFFLINE:
+            continue
+        calls, asked, written = (times * sum(n for (_, kind), n in tally.items() if kind == wanted) for wanted in KINDS)
+        price = prices.find(named.provider, named.model)
+        cost = None if price is None else price.cost(Usage(round(asked), 0, round(written)))
+        estimates[text] = Estimate(calls=calls, input_tokens=asked, output_tokens=written, cost=cost)
+    return Forecast(estimates, 1) if estimates else None
+
+
+async def _rehearse(rules: ArenaRules, players: Mapping[str, Player], seed: int) -> None:
+    async for _ in play(rules, players, seed):
+        pass
+
+
 @dataclass(frozen=True, slots=True)
 class _Limits:
     replay: bool
@@ -151,14 +191,15 @@ async def _play(services: Services, spec: ArenaSpec, rules: ArenaRules, seating:
 def _models(services: Services, spec: ArenaSpec, seating: Seating, opened: OpenModels) -> Mapping[str, LanguageModel]:
     """The model of each persona; personas of one model share it."""
     config = services.config
-    override = None if spec.model == ModelKind.REPLAY else spec.model
-    texts = {
-        seat.name: override or seat.model or config.models.arena.model or config.models.default
-        for seat in seating.agents
-        if not seat.rule
-    }
+    texts = {seat.name: _model_of(services, spec, seat) for seat in seating.agents if not seat.rule}
     made = {text: open_model(text, config, opened) for text in dict.fromkeys(texts.values())}
     return {name: made[text] for name, text in texts.items()}
+
+
+def _model_of(services: Services, spec: ArenaSpec, seat: AgentSeat) -> str:
+    models = services.config.models
+    override = None if spec.model == ModelKind.REPLAY else spec.model
+    return override or seat.model or models.arena.model or models.default
 
 
 def _player(

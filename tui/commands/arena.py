@@ -58,8 +58,9 @@ def arena_command(
       paperdesk arena --preset constant --agents controls --seed 3 --json
       paperdesk arena --resume arena-20261120-120000-ab12 --model replay
     """
-    from engine.app.arena import run_arena
+    from engine.app.arena import arena_forecast, run_arena
     from engine.errors import Interrupted
+    from tui.agreement import agreed_to
     from tui.interruption import interruptible
 
     services = invocation.services()
@@ -67,6 +68,9 @@ def arena_command(
     given |= {"unsaid": unsaid or None, "swapped": swap_seats or None}
     changes = {name: value for name, value in given.items() if value is not None}
     spec = _spec(services, invocation.run, resume, changes)
+    if model != "replay" and not agreed_to(services, arena_forecast(services, spec), yes):
+        click.echo("nothing was run", err=True)
+        return
     with interruptible() as stop:
         document = run_arena(
             services,

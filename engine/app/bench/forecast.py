@@ -108,7 +108,7 @@ Rates = Mapping[str, tuple[float, float, float]]
 """Calls, input tokens and output tokens of one session, by agent."""
 
 
-class _Rehearsal:
+class Rehearsal:
     """Answers from the recorded answers of a model, if one is given, else by the rules, and counts."""
 
     label = OfflineModel.label
@@ -230,7 +230,7 @@ def _rates(services: Services, job: Job) -> tuple[int, Rates] | None:
     try:
         market = job_market(services, job)
         warming, sessions = windows(job.spec, desk_calendar_of(market, job.spec.symbols))
-        rehearsal = _Rehearsal(tally, None, ModelSpec(ModelKind.OFFLINE))
+        rehearsal = Rehearsal(tally, None, ModelSpec(ModelKind.OFFLINE))
         counting = replace(services, open_embedder=partial(_counted, services.open_embedder, tally))
         played = asyncio.run(_play(counting, job, market, lambda spec: rehearsal, enough))
     except (MissingData, StaleData):
@@ -249,7 +249,7 @@ def _held(services: Services, job: Job, recorded: RecordedAnswers, specs: Mappin
     """By agent, the calls of a run that are recorded, as far as the first session that lacks one."""
     tally = Counter[tuple[str, str]]()
     asked = {spec for spec in specs.values() if spec.kind is not ModelKind.OFFLINE}
-    models = {spec: _Rehearsal(tally, recorded, spec) for spec in asked}
+    models = {spec: Rehearsal(tally, recorded, spec) for spec in asked}
 
     def missed() -> bool:
         return any(model.missed for model in models.values())

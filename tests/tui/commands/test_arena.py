@@ -37,8 +37,9 @@ rule = "zero-intelligence"
 
 @pytest.mark.parametrize("preset", ["paper", "paper-program", "ssw", "constant"])
 def test_cash_shares_and_wealth_add_up(run: Run, fresh: Path, preset: str) -> None:
-    document = run("arena", "--preset", preset, "--agents", "controls", "--seed", "4", "--json").json
-    assert document["trades"] and document["days"] == {"paper": 30, "paper-program": 30, "ssw": 15}.get(preset, 20)
+    days = ("--days", "8") if preset.startswith("paper") else ()
+    document = run("arena", "--preset", preset, "--agents", "controls", "--seed", "4", *days, "--json").json
+    assert document["trades"] and document["days"] == {"ssw": 15, "constant": 20}.get(preset, 8)
     cash: dict[str, Decimal] = dict.fromkeys((one["name"] for one in document["agents"]), Decimal(0))
     shares: dict[tuple[str, str], int] = {}
     for flow in document["flows"]:
@@ -81,7 +82,7 @@ def test_an_arena_of_rules_is_one_tape(run: Run, fresh: Path) -> None:
 
 
 def test_strategies_have_scores_and_a_lineage(run: Run, fresh: Path) -> None:
-    document = run("arena", "--seed", "1", "--json").json
+    document = run("arena", "--seed", "1", "--days", "8", "--json").json
     for agent in document["agents"]:
         first, *later = agent["strategies"]
         assert (first["day"], first["parent"]) == (0, None)
@@ -161,6 +162,20 @@ def test_an_outage_pauses_and_resuming_gives_the_unbroken_tape(run: Run, traders
     assert unbroken.json["fingerprint"] == replayed.json["fingerprint"] == done.json["fingerprint"]
     assert traders.requests == []
     assert json.loads(places.arena_file("arena-x").read_text())["document"]["fingerprint"] == done.json["fingerprint"]
+
+
+def test_a_costly_arena_is_asked_about_first(run: Run, traders: Traders) -> None:
+    prices = '[models.prices]\n"openai:m1" = { input = 1000, output = 1000 }\n"openai:m2" = { input = 0, output = 0 }\n'
+    places.config_file().write_text(prices)
+    done = run(*ARENA[:-1])
+    assert done.code == 2 and "openai:m1: about" in done.err and "--yes runs it" in done.err
+    assert traders.requests == []
+    assert run(*ARENA).code == 0
+    # A budget that does not pay for the first question pauses before it is sent.
+    traders.requests = []
+    stopped = run(*ARENA, "--seed", "9", "--budget", "0.01")
+    assert stopped.code == 75 and "paperdesk arena --resume" in stopped.err
+    assert not [body for body in traders.requests if body["model"] == "m1"]
 
 
 NONSENSE = (
