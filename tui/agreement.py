@@ -26,13 +26,13 @@ def agreed(
     return agreed_to(services, paid_forecast(services, jobs, report), yes)
 
 
-def agreed_to(services: Services, found: Forecast | None, yes: bool) -> bool:
+def agreed_to(services: Services, forecast: Forecast | None, yes: bool) -> bool:
     """The same for a forecast that is made; None asks nobody who might charge for it."""
-    if found is None:
+    if forecast is None:
         return True
-    for line in found.lines():
+    for line in forecast.lines():
         click.echo(f"{wiped()}{line}", err=True)
-    reason = "" if yes else found.too_much(services.config.budget)
+    reason = "" if yes else forecast.too_much(services.config.budget)
     if reason and not _at_a_terminal():
         raise UsageError(f"{reason}: --yes runs it")
     return not reason or click.confirm("Run it?", err=True)

@@ -21,7 +21,7 @@ from engine.agents.ask import DEFAULT, AnswerRecord, Asker
 from engine.app.bench.forecast import KINDS, Estimate, Forecast, Rehearsal
 from engine.app.models import open_model
 from engine.arena.play import Table, play
-from engine.arena.players import AskedPlayer, Persona, Player, RulePlayer
+from engine.arena.players import Persona, PersonaPlayer, Player, RulePlayer
 from engine.arena.rules import ArenaRules, load_rules
 from engine.arena.seating import DEFAULT_TABLE, AgentSeat, Seating, load_seating
 from engine.arena.traders import RULES
@@ -180,8 +180,8 @@ async def _play(services: Services, spec: ArenaSpec, rules: ArenaRules, seating:
             seed=spec.seed,
             table=table,
             kinds={seat.name: f"rule {seat.rule}" if seat.rule else models[seat.name].label for seat in seating.agents},
-            strategies={name: one.library for name, one in players.items() if isinstance(one, AskedPlayer)},
-            abstentions={name: one.abstained for name, one in players.items() if isinstance(one, AskedPlayer)},
+            strategies={name: one.library for name, one in players.items() if isinstance(one, PersonaPlayer)},
+            abstentions={name: one.abstained for name, one in players.items() if isinstance(one, PersonaPlayer)},
             use=meter.use,
             interrupted=table.market.day <= rules.days,
         )
@@ -220,7 +220,7 @@ def _player(
         sample=seed,
         late_abstains=True,
     )
-    return AskedPlayer(persona, asker)
+    return PersonaPlayer(persona, asker)
 
 
 def _keep(spec: ArenaSpec, document: Row | None) -> None:

@@ -194,7 +194,7 @@ class Finding(Part):
     finding: Sentence
     """The finding, with its figures."""
     bearing: Sentence
-    """What it means for your strategy."""
+    """The meaning of it for your strategy."""
 
 
 class AnalysisAnswer(Answer):
@@ -245,7 +245,7 @@ class OrdersAnswer(Answer):
     """The orders of a round."""
 
     reason: Sentence
-    """Why, in at most 60 words."""
+    """The reasons, in at most 60 words."""
     orders: list[OrderAnswer] = Field(max_length=MOST_ORDERS)
     """Your orders; an empty list for none."""
 
@@ -303,7 +303,7 @@ class ReflectionAnswer(Answer):
     """A judgement and the next strategy."""
 
     evaluation: Sentence
-    """How the strategy did today, and why."""
+    """A judgement of how the strategy did today, with the reasons."""
     strategy: Annotated[Sentence, StringConstraints(max_length=1_200)]
     """The strategy for the coming days, concrete enough to follow; at most 120 words."""
 

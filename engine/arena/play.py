@@ -87,7 +87,7 @@ async def _round(table: Table, players: Mapping[str, Player], seed: int) -> None
             if refusal is not None:
                 counts = table.refused.setdefault(agent, {})
                 counts[refusal.value] = counts.get(refusal.value, 0) + 1
-            players[agent].heard(wish, refusal)
+            players[agent].answered(wish, refusal)
     market.end_round()
 
 

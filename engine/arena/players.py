@@ -1,4 +1,4 @@
-"""Whoever sits at the table of an arena: a rule, or a persona that asks a model."""
+"""Players at the table of an arena: rules, and personas that ask a model."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ V = TypeVar("V", bound=TraderView)
 
 
 class Player(Protocol):
-    """An agent at the table. A day calls chat, prepare, orders and heard for every round, and reflect.
+    """An agent at the table. A day calls chat, prepare, orders and answered for every round, and reflect.
 
     window: days of closes that it sees.
     """
@@ -54,7 +54,7 @@ class Player(Protocol):
     async def orders(self, view: MarketView) -> Sequence[Wish]:
         """The orders of a round."""
 
-    def heard(self, wish: Wish, refusal: Refusal | None) -> None:
+    def answered(self, wish: Wish, refusal: Refusal | None) -> None:
         """Learn of an order that was sent: accepted, or refused and why."""
 
     async def reflect(self, market: Market, day_return: Decimal, average: Decimal) -> None:
@@ -80,7 +80,7 @@ class RulePlayer:
         """The rule's orders."""
         return self.rule(view, self.random)
 
-    def heard(self, wish: Wish, refusal: Refusal | None) -> None:
+    def answered(self, wish: Wish, refusal: Refusal | None) -> None:
         """Nothing."""
 
     async def reflect(self, market: Market, day_return: Decimal, average: Decimal) -> None:
@@ -110,7 +110,7 @@ class Persona:
 
 
 @dataclass(slots=True)
-class AskedPlayer:
+class PersonaPlayer:
     """A persona whose questions a model answers. An abstention costs it the step, and nobody else.
 
     asker: the way to its model.
@@ -156,7 +156,7 @@ class AskedPlayer:
         answer = await self._answer(ORDERS, asked)
         return () if answer is None else answer.wishes(asked)
 
-    def heard(self, wish: Wish, refusal: Refusal | None) -> None:
+    def answered(self, wish: Wish, refusal: Refusal | None) -> None:
         """Note the order and its result for the rest of the day."""
         limit = "any price" if wish.limit is None else money(wish.limit)
         result = "accepted" if refusal is None else f"refused: {refusal}"

@@ -1,4 +1,4 @@
-"""Who sits at a table, as a file states it: personas that ask a model, and rules."""
+"""Tables as files state them: personas that ask a model, and rules."""
 
 from __future__ import annotations
 

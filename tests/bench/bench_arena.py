@@ -5,14 +5,17 @@ Beside the figures of Gode and Sunder's schedules: constrained traders at least 
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import Sequence
+from random import Random
 from resource import RUSAGE_SELF, getrusage
 from statistics import mean, quantiles
 from time import perf_counter
 
+from engine.arena.play import play
+from engine.arena.players import RulePlayer
 from engine.arena.rules import ArenaRules, load_rules
-from engine.arena.table import play
 from engine.arena.traders import RULES
 from tests.engine.arena.zero_intelligence import efficiency
 
@@ -37,9 +40,15 @@ def main() -> int:
     agents = {f"{name} {number}": rule for number in (1, 2) for name, rule in RULES.items()}
     began, memory, after_a_fifth = perf_counter(), 0, 0
     trades = 0
-    for market in play(year(), agents, 1):
-        trades, memory = len(market.trades), getrusage(RUSAGE_SELF).ru_maxrss // 1024
-        after_a_fifth = memory if market.day == DAYS // 5 else after_a_fifth
+
+    async def whole() -> None:
+        nonlocal trades, memory, after_a_fifth
+        players = {agent: RulePlayer(rule, Random(agent)) for agent, rule in agents.items()}
+        async for table in play(year(), players, 1):
+            trades, memory = len(table.market.trades), getrusage(RUSAGE_SELF).ru_maxrss // 1024
+            after_a_fifth = memory if table.market.day == DAYS // 5 else after_a_fifth
+
+    asyncio.run(whole())
     seconds = perf_counter() - began
     print(f"\nArena: {len(agents)} rule agents x {STOCKS} stocks x {DAYS} days (limit {LIMIT:.0f} s)")
     print(f"  {seconds:.1f} s, {trades} trades, {after_a_fifth} MB after a fifth, {memory} MB at the end")

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+from random import Random
+
 import pytest
 
 from engine.arena.market import Market
+from engine.arena.play import play
+from engine.arena.players import RulePlayer
 from engine.arena.rules import load_rules, preset_names
-from engine.arena.table import play
 from engine.arena.traders import RULES
 from tests.engine.arena.zero_intelligence import efficiency
 
@@ -15,9 +19,14 @@ SYMMETRIC = range(10, 120, 10)
 
 
 def last_day(name: str, *, reverse: bool = False, seed: int = 5) -> Market:
-    agents = dict(reversed(AGENTS.items())) if reverse else AGENTS
-    *_, market = play(load_rules(name), agents, seed)
-    return market
+    """The market of rules after the last day."""
+
+    async def played() -> Market:
+        agents = dict(reversed(AGENTS.items())) if reverse else AGENTS
+        players = {agent: RulePlayer(rule, Random(f"{seed} {agent}")) for agent, rule in agents.items()}
+        return [table async for table in play(load_rules(name), players, seed)][-1].market
+
+    return asyncio.run(played())
 
 
 @pytest.mark.parametrize("name", preset_names())
