@@ -136,16 +136,18 @@ def build_models(
     *,
     keys_on_demand: bool = False,
     limit: SpendingLimit | None = None,
+    recorded_alone: bool = False,
 ) -> ModelSet:
     """The models of a run; without the preset's step `vision` none of them is shown a picture. `override` (a flag)
     answers every agent, or is `replay`: models from recorded answers alone, never the rules. Raises UsageError or
     ConfigError for a spec that means nothing, CredentialsRefused for a missing key; with `keys_on_demand` that is
     raised by the first question that no recorded answer is there for, and BudgetReached by the first that does not fit
-    into `limit`."""
+    into `limit`. With `recorded_alone` the configured models give recorded answers and nothing else, beside the rules
+    where these are configured."""
     config = services.config
     mode = ReplayMode(config.models.replay)
     replays = override == ModelKind.REPLAY
-    if replays:
+    if replays or recorded_alone:
         mode, override = ReplayMode.REPLAY_ONLY, None
     settings, specs = chosen_models(preset, config, override)
     if replays:

@@ -117,7 +117,7 @@ def check_parity(services: Services, reader: JournalReader, session: date | None
         symbol: [trail(reader, made.key) for made in decisions if made.key.symbol == symbol]
         for symbol in dict.fromkeys((*(made.key.symbol for made in decisions), *inputs.symbols))
     }
-    models = build_models(services, preset, ModelKind.REPLAY)
+    models = build_models(services, preset, recorded_alone=True)
     answers = _answers(chain.from_iterable(before.values()))
     decider = _Decider(services=services, preset=preset, models=models, answers=answers)
 
