@@ -1,11 +1,11 @@
-"""Notifications of ended runs: a program of the user's own, a webhook."""
+"""Notifications of ended runs: a program of the user's own, a webhook, an address that is called after each."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from json import dumps
 from typing import Any
 from urllib.parse import urlsplit
@@ -14,8 +14,6 @@ from engine.errors import ConfigError, NotificationFailed
 
 PROGRAM_SECONDS = 30.0
 """Time limit of the program: an ended run waits for it."""
-KEYS = frozenset({"APCA_API_KEY_ID", "APCA_API_SECRET_KEY", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "FRED_API_KEY"})
-"""Variables that the program does not inherit: it is notified of a run and trades nothing."""
 WEBHOOK_SECONDS = 10.0
 """Time limit of one attempt."""
 PAUSES = (1.0, 4.0)
@@ -26,16 +24,18 @@ _PASSING = frozenset({408, 429, 500, 502, 503, 504})
 class CommandNotifier:
     """A Notifier that starts a program directly, without a shell."""
 
-    def __init__(self, command: Sequence[str]) -> None:
-        """Raise ConfigError for an empty command."""
+    def __init__(self, command: Sequence[str], keys: Collection[str] = ()) -> None:
+        """Set the program, and the `keys`, environment variables that it does not inherit: it is notified of a run and
+        neither trades nor asks models. Raise ConfigError for an empty command."""
         if not command or not command[0].strip():
             raise ConfigError("notify.command names no program: write the program, then its arguments")
         self.name = f"the program {os.path.basename(command[0])}"  # noqa: PTH119 (either system's way of writing)
         self._command = tuple(command)
+        self._keys = frozenset(keys)
 
     async def notify(self, summary: Mapping[str, Any]) -> None:
         """Start the program and wait for its end. Raises NotificationFailed."""
-        environment = {name: value for name, value in os.environ.items() if name not in KEYS}
+        environment = {name: value for name, value in os.environ.items() if name not in self._keys}
         try:
             process = await asyncio.create_subprocess_exec(
                 *self._command,
@@ -66,10 +66,7 @@ class WebhookNotifier:
 
     def __init__(self, url: str) -> None:
         """Raise ConfigError for an invalid address."""
-        parts = urlsplit(url.strip())
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ConfigError("notify.webhook is no address: it has to begin with https:// or http://")
-        self.name = f"the webhook at {parts.hostname}"
+        self.name = f"the webhook at {_host(url, 'notify.webhook')}"
         self._url = url.strip()
 
     async def notify(self, summary: Mapping[str, Any]) -> None:
@@ -78,22 +75,52 @@ class WebhookNotifier:
 
         Raises NotificationFailed.
         """
-        import httpx
+        trouble = await _delivered("POST", self._url, dumps(summary, allow_nan=False).encode())
+        if trouble:
+            raise NotificationFailed(f"{self.name} {trouble}: check notify.webhook")
 
-        body = dumps(summary, allow_nan=False).encode()
-        trouble = ""
-        async with httpx.AsyncClient(timeout=WEBHOOK_SECONDS) as client:
-            for pause in (*PAUSES, None):
-                try:
-                    response = await client.post(self._url, content=body, headers={"Content-Type": "application/json"})
-                except (httpx.HTTPError, httpx.InvalidURL) as error:
-                    trouble = "gave no answer in time" if isinstance(error, httpx.TimeoutException) else "is not there"
-                else:
-                    if response.status_code < 400:
-                        return
-                    trouble = f"answered with {response.status_code}"
-                    if response.status_code not in _PASSING:
-                        break
-                if pause is not None:
-                    await asyncio.sleep(pause)
-        raise NotificationFailed(f"{self.name} {trouble}: check notify.webhook")
+
+class Ping:
+    """A Notifier that calls an address and says nothing: a service there raises the alarm when no call comes."""
+
+    def __init__(self, url: str) -> None:
+        """Raise ConfigError for an invalid address."""
+        self.name = f"the ping address at {_host(url, 'notify.ping')}"
+        self._url = url.strip()
+
+    async def notify(self, summary: Mapping[str, Any]) -> None:
+        """Call the address, again after a fault that may pass. Raises NotificationFailed."""
+        trouble = await _delivered("GET", self._url)
+        if trouble:
+            raise NotificationFailed(f"{self.name} {trouble}: check notify.ping")
+
+
+def _host(url: str, setting: str) -> str:
+    parts = urlsplit(url.strip())
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ConfigError(f"{setting} is no address: it has to begin with https:// or http://")
+    return parts.hostname
+
+
+async def _delivered(method: str, url: str, body: bytes | None = None) -> str:
+    """Send a request until it is taken; return the trouble, empty where it was. A redirect is one: followed, a POST
+    would become a GET, and the body or a secret in the address might go to another host."""
+    import httpx
+
+    trouble, headers = "", {} if body is None else {"Content-Type": "application/json"}
+    async with httpx.AsyncClient(timeout=WEBHOOK_SECONDS, follow_redirects=False) as client:
+        for pause in (*PAUSES, None):
+            try:
+                response = await client.request(method, url, content=body, headers=headers)
+            except (httpx.HTTPError, httpx.InvalidURL) as error:
+                trouble = "gave no answer in time" if isinstance(error, httpx.TimeoutException) else "is not there"
+            else:
+                if response.is_success:
+                    return ""
+                redirect = " (a redirect, which is not followed)" if response.has_redirect_location else ""
+                trouble = f"answered with {response.status_code}{redirect}"
+                if response.status_code not in _PASSING:
+                    return trouble
+            if pause is not None:
+                await asyncio.sleep(pause)
+    return trouble

@@ -126,6 +126,8 @@ class NotifyConfig(_Section):
     """Program with its arguments that gets the run's summary (JSON) on standard input."""
     webhook: str | None = None
     """Address that the summary (JSON) is posted to."""
+    ping: str | None = None
+    """Address that is called (GET) after every finished run: a service there notices when no call comes."""
 
 
 class ExecutionConfig(_Section):

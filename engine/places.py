@@ -6,13 +6,16 @@ created here: the writer makes the folder.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from pathlib import Path
 
-from engine.errors import ConfigError
+from engine.errors import ConfigError, DataError, PaperdeskError
 
 HOME = "PAPERDESK_HOME"
+_REFUSED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.EEXIST, errno.ENOENT, errno.ENOTDIR})
+"""Errors of a folder in which nothing may be written, whatever is free on the disk."""
 _APP = "paperdesk"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -138,6 +141,17 @@ def edgar_responses() -> Path:
 def market_folder() -> Path:
     """Data folder of a desk at a broker that names none; fetched data goes there."""
     return data_dir() / "market"
+
+
+def unusable(path: Path, error: OSError) -> PaperdeskError:
+    """The error of a file or folder of the program's own that cannot be written: of the configuration where nothing
+    may be written there, else (a full disk) of the data."""
+    if error.errno in _REFUSED:
+        return ConfigError(
+            f"{path} cannot be written ({error.strerror}): make {data_dir()} writable, or name another folder with "
+            f"{HOME}"
+        )
+    return DataError(f"{path} cannot be written ({error.strerror}): check its folder and the free space")
 
 
 def _folder(kind: str, under_home: str) -> Path:

@@ -244,6 +244,7 @@ class Services:
     import_file: brings a file into a data folder.
     open_embedder: opens embedders.
     open_notifiers: receivers of notifications about runs.
+    open_ping: the address that is called after every finished run; None where none is configured.
     open_painter: painter of charts.
     key_variables: environment variables of every service's keys, sorted.
     """
@@ -264,6 +265,7 @@ class Services:
     import_file: Callable[[FileImport], Sequence[Imported]]
     open_embedder: OpenEmbedder
     open_notifiers: Callable[[], Sequence[ports.Notifier]]
+    open_ping: Callable[[], ports.Notifier | None]
     open_painter: Callable[[], ports.ChartPainter]
     key_variables: Callable[[], Sequence[str]]
 

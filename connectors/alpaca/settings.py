@@ -12,6 +12,8 @@ KEY_ID, SECRET_KEY = "APCA_API_KEY_ID", "APCA_API_SECRET_KEY"
 BASE_URL, DATA_URL = "APCA_API_BASE_URL", "APCA_API_DATA_URL"
 PAPER_HOST, LIVE_HOST = "paper-api.alpaca.markets", "api.alpaca.markets"
 PAPER_URL = f"https://{PAPER_HOST}"
+DATA_HOSTS = frozenset({"data.alpaca.markets", "data.sandbox.alpaca.markets"})
+"""The broker's own hosts of market data; the keys that trade go nowhere else."""
 HIDDEN = "(a key)"
 
 
@@ -23,8 +25,8 @@ class AlpacaSettings:
     trading_url, data_url: without a slash at the end, without /v2.
     timeout: seconds per request.
     feed: the stock price feed that the account may read.
-    Raises ConfigError for a trading address that is neither the paper host nor this machine, or a data address over
-    which keys would be sent unencrypted; CredentialsRefused for keys that are missing or invalid.
+    Raises ConfigError for a trading address that is neither the paper host nor this machine, or a data address that
+    is neither the broker's own, over https, nor this machine; CredentialsRefused for keys that are missing or invalid.
     """
 
     key: str = field(repr=False)
@@ -80,14 +82,19 @@ def checked_trading_url(url: str) -> str:
 
 
 def checked_data_url(url: str) -> str:
-    """The normalised address of market data. Raises ConfigError for one that is neither https nor this machine."""
+    """The normalised address of market data. Raises ConfigError for one that is neither a host of the broker's, over
+    https, nor this machine."""
     parts = _split(url, "data")
-    if parts.scheme != "https" and not is_loopback(parts.geturl()):
+    if not is_loopback(parts.geturl()) and not _is_own(parts):
         raise ConfigError(
-            f"{_shown(parts)} is no address for market data: keys are sent over https only; correct broker.data_url or "
-            f"{DATA_URL}"
+            f"{_shown(parts)} is no address for market data: keys are sent over https to the broker's own hosts alone "
+            f"({', '.join(sorted(DATA_HOSTS))}) or to this machine; correct broker.data_url or {DATA_URL}"
         )
     return _tidy(parts)
+
+
+def _is_own(parts: SplitResult) -> bool:
+    return parts.hostname in DATA_HOSTS and parts.scheme == "https" and parts.port in (None, 443)
 
 
 def _split(url: str, what: str) -> SplitResult:

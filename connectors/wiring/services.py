@@ -47,6 +47,7 @@ def services(config: Config, clock: Clock | None = None, *, keep_sessions: bool 
         broker=broker,
         open_embedder=partial(open_embedder, config),
         open_notifiers=partial(open_notifiers, config),
+        open_ping=partial(open_ping, config),
         open_painter=open_painter,
         key_variables=key_variables,
     )
@@ -82,10 +83,19 @@ def open_notifiers(config: Config) -> Sequence[Notifier]:
 
     notifiers: list[Notifier] = []
     if config.notify.command:
-        notifiers.append(CommandNotifier(config.notify.command))
+        own = {endpoint.key_env for endpoint in config.endpoints.values() if endpoint.key_env}
+        notifiers.append(CommandNotifier(config.notify.command, {*key_variables(), *own}))
     if config.notify.webhook is not None:
         notifiers.append(WebhookNotifier(config.notify.webhook))
     return notifiers
+
+
+def open_ping(config: Config) -> Notifier | None:
+    """The address that is called after every finished run; None where none is configured. Raises ConfigError for one
+    that is none."""
+    from connectors.notify import Ping
+
+    return None if config.notify.ping is None else Ping(config.notify.ping)
 
 
 def open_painter() -> ChartPainter:

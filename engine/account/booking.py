@@ -10,6 +10,7 @@ from datetime import date, timedelta
 from decimal import Decimal
 from pathlib import Path
 
+from engine import places
 from engine.account.reconciliation import (
     CASH,
     Reconciler,
@@ -24,7 +25,7 @@ from engine.domain.market import Symbol, from_nano
 from engine.domain.order import Fill, Order, OrderState, is_final
 from engine.domain.portfolio import CENT, ZERO, Portfolio
 from engine.domain.run import Adoption, CashFlow, EquityPoint
-from engine.errors import ConfigError, DataError, MissingData
+from engine.errors import ConfigError, MissingData
 from engine.execution.venue import SettledSession
 from engine.journal.entries import BoundAccount
 from engine.journal.reader import JournalReader
@@ -48,7 +49,7 @@ def claim_account(path: Path, desk: str, account: str) -> None:
             path.write_text(desk, encoding="utf-8")
             return
     except OSError as error:
-        raise DataError(f"{path} cannot be used ({error.strerror}): check its folder and the free space") from error
+        raise places.unusable(path, error) from error
     if holder != desk:
         raise ConfigError(
             f"the account {account} serves the desk {holder} already, and {desk} needs one of its own: use other keys, "

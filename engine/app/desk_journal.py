@@ -97,18 +97,21 @@ class DeskJournal:
 
 @contextmanager
 def desk_lock(desk: str) -> Iterator[None]:
-    """Hold the desk's lock until the block ends. Raises TryAgainLater at once where another process holds it."""
+    """Hold the desk's lock until the block ends. Raises TryAgainLater at once where another process holds it,
+    ConfigError where nothing may be written."""
     from filelock import FileLock, Timeout
 
     path = places.lock_file(desk)
-    path.parent.mkdir(parents=True, exist_ok=True)
     lock = FileLock(path)
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         lock.acquire(timeout=0)
     except Timeout:
         raise TryAgainLater(
             f"another run of the desk {desk} is at work (lock {path}); try again when it is done"
         ) from None
+    except OSError as error:
+        raise places.unusable(path, error) from error
     try:
         yield
     finally:

@@ -55,6 +55,7 @@ async def notify_of(
     """Await a `run` of the desk and send its document (session_document) with `exit_code` and `error` to notify.command
     and notify.webhook.
 
+    The address notify.ping is called after every run that finished, with something to do or not.
     Nobody is notified of a run with nothing to do, of one that was called in a way that means nothing, or of the
     error that was the last one already. A notification that fails is a warning, published and noted in the journal.
     Raises what the run raises, and ConfigError for a receiver that cannot be notified at all.
@@ -63,6 +64,7 @@ async def notify_of(
         notification = _Notification(
             services=services,
             notifiers=services.open_notifiers(),
+            address=services.open_ping(),
             journal=opened,
             session=session,
             publish=publish,
@@ -83,6 +85,7 @@ async def notify_of(
             notification.run = done.run
             frozen = frozen_error(reasons(done.frozen)) if done.frozen else None
             await notification.send(done.outcome, frozen.exit_code if frozen else 0, str(frozen) if frozen else None)
+        await notification.ping()
         return done
 
 
@@ -92,6 +95,7 @@ class _Notification:
 
     services: the configured desk.
     notifiers: receivers.
+    address: called after a finished run; None for none.
     journal: the desk's journal.
     session: the session that the run is for, where it is known before.
     publish: hears every event.
@@ -100,6 +104,7 @@ class _Notification:
 
     services: Services
     notifiers: Sequence[Notifier]
+    address: Notifier | None
     journal: DeskJournal
     session: date | None
     publish: Publish
@@ -117,10 +122,18 @@ class _Notification:
             return
         document = self._document(outcome) | {"exit_code": exit_code, "error": error}
         for notifier in self.notifiers:
-            try:
-                await notifier.notify(document)
-            except NotificationFailed as failure:
-                self._warn(document["run"], f"not notified of the run: {failure}")
+            await self._notify(notifier, document)
+
+    async def ping(self) -> None:
+        """Call the address that expects every finished run."""
+        if self.address is not None:
+            await self._notify(self.address, {"run": self.run})
+
+    async def _notify(self, notifier: Notifier, document: Row) -> None:
+        try:
+            await notifier.notify(document)
+        except NotificationFailed as failure:
+            self._warn(document["run"], f"not notified of the run: {failure}")
 
     def _document(self, outcome: RunOutcome) -> Row:
         """The journal's document of the run that began; of one that did not, what is known without."""

@@ -110,13 +110,9 @@ def error_of(error: sqlite3.Error, path: Path) -> PaperdeskError:
             return MalformedData(
                 f"the journal {path} is damaged ({error}): restore a backup (paperdesk journal restore)"
             )
-        case (
-            sqlite3.SQLITE_CANTOPEN
-            | sqlite3.SQLITE_PERM
-            | sqlite3.SQLITE_READONLY
-            | sqlite3.SQLITE_FULL
-            | sqlite3.SQLITE_IOERR
-        ):
+        case sqlite3.SQLITE_PERM | sqlite3.SQLITE_READONLY:
+            return ConfigError(f"the journal {path} may not be written ({error}): check its folder's permissions")
+        case sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_FULL | sqlite3.SQLITE_IOERR:
             return DataError(f"the journal {path} cannot be used ({error}): check its permissions and the free space")
     return InvariantBroken(f"the journal {path} refused what the program did: {error}")
 

@@ -16,11 +16,12 @@ from time import monotonic
 from types import TracebackType
 from typing import Any, Self
 
-from engine.errors import DataError, InvariantBroken, TryAgainLater
+from engine.errors import InvariantBroken, TryAgainLater
 from engine.journal.database import WAIT, older_version, sqlite_errors, version_of
 from engine.journal.migrations import VERSION, migrate
 from engine.journal.rows import Row, stored
 from engine.journal.schema import CONTENT_NAMED, LIVE, MARKED
+from engine.places import unusable
 
 BATCH_ROWS = 2000
 BATCH_SECONDS = 0.25
@@ -58,7 +59,7 @@ class RowStore:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise DataError(f"there can be no journal at {path} ({error.strerror}): check the folder") from error
+            raise unusable(path, error) from error
         with sqlite_errors(path):
             connection = sqlite3.connect(path, timeout=wait)
         try:

@@ -41,7 +41,9 @@ def run(invocation: Invocation, session: str | None, as_json: bool) -> None:
     with DeskJournal(DEFAULT_DESK if services is None else services.desk) as journal:
         # A desk without a journal has no session that is quickly known to be due.
         due = due_session(services, requested) if journal.path.is_file() else None
-        run_id, outcome = None if due is None else _finished(journal, due), NOTHING_TO_DO
+        # Who waits for a call after every run gets one from the long way, which ends as quickly for a person.
+        quick = due is not None and not (services and services.config.notify.ping)
+        run_id, outcome = _finished(journal, due) if quick and due else None, NOTHING_TO_DO
         if run_id is None:
             try:
                 run_id, outcome = _run(services or invocation.services(), journal, requested, due)

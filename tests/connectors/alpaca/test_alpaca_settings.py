@@ -82,8 +82,22 @@ def test_keys_travel_over_https_only() -> None:
     settings = AlpacaSettings(key=KEY, secret=SECRET, data_url="https://data.alpaca.markets/v2/")
     assert settings.data_url == "https://data.alpaca.markets"
     assert AlpacaSettings(key=KEY, secret=SECRET, data_url="http://127.0.0.1:1/").data_url == "http://127.0.0.1:1"
-    with pytest.raises(ConfigError, match="https only"):
-        AlpacaSettings(key=KEY, secret=SECRET, data_url="http://data.alpaca.markets")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://data.alpaca.markets",
+        "https://data.alpaca.markets:8443",
+        "https://data.alpaca.markets.example.com",
+        "https://data.alpaca.markets.",
+        "https://mirror.example.com",
+        "http://10.0.0.1",
+    ],
+)
+def test_keys_go_to_the_brokers_own_hosts_alone(url: str) -> None:
+    with pytest.raises(ConfigError, match=r"broker's own hosts alone .*correct broker\.data_url"):
+        AlpacaSettings(key=KEY, secret=SECRET, data_url=url)
 
 
 def service_of(config: Config) -> BrokerService:
@@ -110,14 +124,16 @@ def test_a_key_that_no_header_can_carry_is_refused_unseen(wrong: str) -> None:
 
 
 def test_the_environment_overrides_the_configuration() -> None:
-    plain = {"broker": {"kind": "alpaca", "data_url": "https://mirror.example.com", "timeout": 7, "feed": "sip"}}
+    plain = {
+        "broker": {"kind": "alpaca", "data_url": "https://data.sandbox.alpaca.markets", "timeout": 7, "feed": "sip"}
+    }
     config = Config.model_validate(plain)
     configured = BROKER.settings(config.broker, KEYS)
     assert configured == AlpacaSettings(
         key=KEY,
         secret=SECRET,
         trading_url="https://paper-api.alpaca.markets",
-        data_url="https://mirror.example.com",
+        data_url="https://data.sandbox.alpaca.markets",
         timeout=7.0,
         feed="sip",
     )

@@ -33,7 +33,7 @@ async def test_a_program_gets_the_summary_and_no_keys(tmp_path: Path, monkeypatc
         "heard = {'summary': json.load(sys.stdin), 'secret': os.environ.get('APCA_API_SECRET_KEY')}\n"
         "open(sys.argv[1], 'w').write(json.dumps(heard))\n"
     )
-    await CommandNotifier(program(tmp_path, code)).notify(SUMMARY)
+    await CommandNotifier(program(tmp_path, code), ["APCA_API_SECRET_KEY"]).notify(SUMMARY)
     assert json.loads((tmp_path / "heard.json").read_text()) == {"summary": SUMMARY, "secret": None}
 
 

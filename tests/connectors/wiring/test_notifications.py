@@ -22,7 +22,8 @@ from engine.errors import ConfigError, DataError, PaperdeskError, TryAgainLater,
 from engine.journal.reader import JournalReader
 from engine.messages.events import Event, Noticed
 from engine.session.context import DeskRunResult
-from tests.servers.fake_web import Page, fake_web
+from tests.servers.fake_web import Asked, Page, fake_web
+from tui.cli import main
 
 DAY = date(2025, 3, 11)
 
@@ -138,6 +139,54 @@ def test_who_cannot_be_told_is_a_warning_on_the_record_and_no_failure(
     with JournalReader(places.desk_journal("demo")) as reader:
         assert [(note.level, note.text) for note in reader.notes(done.run)] == [("warning", text) for text in said]
         assert "secret" not in "".join(note.text for note in reader.notes())
+
+
+def test_a_program_gets_no_key_of_any_endpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ("OPENAI_API_KEY", "APCA_API_SECRET_KEY", "FRED_API_KEY", "MY_SERVER_KEY", "MY_NAME")
+    for name in names:
+        monkeypatch.setenv(name, "not for you")
+    script = tmp_path / "told.py"
+    script.write_text("import os, sys\nopen(sys.argv[1], 'w').write(' '.join(os.environ))\n", encoding="utf-8")
+    notify = {"command": (sys.executable, str(script), str(tmp_path / "names"))}
+    told = config(**notify)
+    endpoints = {"mine": {"base_url": "http://127.0.0.1:9/v1", "key_env": "MY_SERVER_KEY"}}
+    run(Config.model_validate(told.model_dump() | {"endpoints": endpoints}))
+    assert set(names) & set((tmp_path / "names").read_text().split()) == {"MY_NAME"}
+
+
+def test_a_redirect_of_a_webhook_is_a_failure_and_not_followed() -> None:
+    with fake_web(lambda asked: Page(body=b"ok")) as other:
+
+        def moved(asked: Asked) -> Page:
+            return Page(status=302, headers=(("Location", f"{other.url}/else"),))
+
+        with fake_web(moved) as web:
+            _, events = run(config(webhook=f"{web.url}/hook"))
+            assert [one.method for one in web.asked] == ["POST"]
+        assert other.asked == []
+    said = [event.text for event in events if isinstance(event, Noticed)]
+    assert said == [
+        "not notified of the run: the webhook at 127.0.0.1 answered with 302 (a redirect, which is not followed): "
+        "check notify.webhook"
+    ]
+
+
+def test_an_address_is_called_after_every_finished_run_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    with fake_web(lambda asked: Page(body=b"ok")) as web:
+        calls = config(ping=f"{web.url}/alive")
+        with desk_lock("demo"), pytest.raises(TryAgainLater):
+            run(calls)
+        assert web.asked == [], "a run that failed does not call"
+        assert isinstance(run(calls)[0], DeskRunResult)
+        assert isinstance(run(calls)[0], Finished), "nothing to do"
+        assert [(one.method, one.path, one.body) for one in web.asked] == [("GET", "/alive", b"")] * 2
+        monkeypatch.setenv("PAPERDESK_NOTIFY__PING", f"{web.url}/alive")
+        monkeypatch.setenv("PAPERDESK_DESK__PRESET", "finvision")
+        for _ in range(2):
+            with pytest.raises(SystemExit) as ended:
+                main(["--daily", "--json"])
+            assert ended.value.code == 0
+        assert len(web.asked) == 4, "the quick answer of a finished day calls too"
 
 
 def test_a_program_that_is_none_is_said_before_anything_is_done() -> None:

@@ -165,7 +165,7 @@ def test_a_reader_cannot_write(path: Path) -> None:
 
 def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(DataError, match="check the folder"):
+    with pytest.raises(ConfigError, match=r"make .* writable"):
         JournalWriter(tmp_path / "file" / "j.db")
 
 

@@ -113,6 +113,15 @@ def test_an_address_with_real_money_is_refused_before_anything_is_asked(
     assert server.state()["requests"] == {}
 
 
+def test_the_accounts_keys_go_to_the_brokers_own_hosts_alone(
+    run: Run, opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = opened()
+    monkeypatch.setenv("APCA_API_DATA_URL", "https://mirror.example.com")
+    says(run("--daily"), 78, "mirror.example.com is no address for market data", "data.alpaca.markets")
+    assert server.state()["requests"] == {}
+
+
 @pytest.mark.parametrize(
     ("fault", "word"), [("account_blocked", "the account is blocked"), ("trading_blocked", "trading is blocked")]
 )
@@ -289,6 +298,22 @@ def test_a_full_disk_says_so_and_the_next_run_goes_on(run: Run, opened: Open) ->
 
 
 # The way to the broker
+
+
+def test_a_home_in_which_nothing_may_be_written_is_the_configurations_fault(
+    run: Run, opened: Open, fresh: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = opened()
+    config, home = fresh / "config.toml", fresh / "home"
+    home.mkdir(0o500)
+    if os.geteuid() == 0:  # who may do everything is refused by the system's own folder alone
+        home = Path("/proc/paperdesk")
+    monkeypatch.setenv("PAPERDESK_HOME", str(home))
+    backtest = ("backtest", "--symbols", "ORVL", "--from", "2025-03-03", "--to", "2025-03-07", "--strategy", "macd")
+    for command in (("--daily",), backtest, ("halt",)):
+        said = run(*command, "--config", str(config))
+        says(said, 78, str(home), "writable", "PAPERDESK_HOME")
+    assert not any(path.startswith("POST") for path in server.state()["requests"])
 
 
 def test_a_broker_that_is_down(run: Run, opened: Open) -> None:
