@@ -21,9 +21,13 @@ from engine.ports import Calendar
 from memory.recall import LayeredMemory
 from memory.record import Cause, Item, record_id
 
-FALSE = "Negative: fraud probe at {symbol}, its auditor resigned, guidance was cut, losses widened, banks downgrade it."
-
-"""The text of a false memory; it speaks for a sale."""
+FALSE = (
+    "Negative: fraud probe at {symbol}, its auditor resigned, guidance was cut, losses widened. Reported after: {news}"
+)
+"""The text of a false memory, which speaks for a sale; the words of the news tell it from other false ones, since of
+equal texts one is recalled."""
+QUOTED = 12
+"""Number of words of the news that it quotes."""
 
 WITHOUT = "without memory"
 """The arm that the worth of recall is measured against."""
@@ -125,7 +129,7 @@ class StudiedMemory(TradingMemory):
 
 
 def _false(item: Item) -> Item:
-    text = FALSE.format(symbol=item.symbol)
+    text = FALSE.format(symbol=item.symbol, news=" ".join(item.text.split()[:QUOTED]))
     labels = tuple(RetrievalType.PRICE_DOWN if label == RetrievalType.PRICE_UP else label for label in item.labels)
     return replace(item, text=text, query_text="", source=f"false, beside {item.source}", labels=labels)
 
