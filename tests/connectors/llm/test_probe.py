@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import pytest
+
 from connectors.llm.probe import probe
 from engine.domain.model_call import Capabilities, FailureKind
 from tests.servers.fake_llm_server import Fail, FakeLLMServer, Say
 from tests.servers.llm_questions import OnePixelPainter
+
+
+@pytest.fixture(autouse=True)
+def asked_by_the_script(server: FakeLLMServer) -> None:
+    """A probe's first question is a preflight's, and here the script answers it."""
+    server.plays_preflight = True
 
 
 async def test_a_full_endpoint(make_model, server: FakeLLMServer) -> None:
