@@ -29,7 +29,14 @@ from engine.domain.model_call import UnansweredCall
 from engine.domain.portfolio import ZERO
 from engine.domain.run import ModelUse, RunKind, RunOutcome, RunSpec
 from engine.errors import DataError, DeskHalted, MissingData, PaperdeskError, gravest
-from engine.execution.frozen_symbols import FrozenSymbol, freeze, frozen_before, frozen_error, late_actions, reasons
+from engine.execution.frozen_symbols import (
+    FrozenSymbol,
+    freeze,
+    frozen_error,
+    frozen_when_closed,
+    late_actions,
+    reasons,
+)
 from engine.execution.venue import Venue
 from engine.journal.entries import CallCost, RunEntry
 from engine.journal.reader import JournalReader
@@ -284,7 +291,7 @@ class _Run:
         if not points:
             return self.market.actions
         closed = points[-1].session
-        before = frozen_before(self.reader, self.run, closed)
+        before = frozen_when_closed(self.reader, closed)
         return late_actions(self.market.actions, [one for one in before if one.symbol not in left_out], closed)
 
     def _rules(self) -> tuple[ExecutionRules, Decimal]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from engine.domain.json_text import plain_of, to_json, typed
 from engine.domain.market import ActionKind, CorporateAction, Symbol
-from engine.domain.run import RunKind, RunOutcome
+from engine.domain.run import RunKind
 from engine.errors import MalformedData
 
 if TYPE_CHECKING:
@@ -49,14 +49,11 @@ def reasons(frozen: Iterable[FrozenSymbol]) -> dict[Symbol, str]:
     return {one.symbol: one.why for one in frozen}
 
 
-def frozen_before(reader: JournalReader, run: str, closed: date | None) -> tuple[FrozenSymbol, ...]:
-    """The symbols that were frozen when the books were closed, by another daily run than this one."""
-    runs = [
-        (one.session, one.id)
-        for one in reader.runs(RunKind.DAILY)
-        if one.session and closed and one.session <= closed and one.id != run and one.outcome is not RunOutcome.SKIPPED
-    ]
-    return frozen_in(reader, max(runs)[1]) if runs else ()
+def frozen_when_closed(reader: JournalReader, closed: date) -> tuple[FrozenSymbol, ...]:
+    """The symbols that were frozen when the books were closed: by the daily run of that session, whatever became of
+    it afterwards."""
+    run = next((one.id for one in reader.runs(RunKind.DAILY) if one.session == closed), None)
+    return () if run is None else frozen_in(reader, run)
 
 
 def freeze(
@@ -66,7 +63,7 @@ def freeze(
     frozen stays so: the books may have been closed without it."""
     begun, points = frozen_in(reader, run), reader.equity()
     closed = points[-1].session if points else None
-    known = {one.symbol: one for one in frozen_before(reader, run, closed)}
+    known = {one.symbol: one for one in (() if closed is None else frozen_when_closed(reader, closed))}
     found = {one.symbol: one for one in begun}
     for fault in faults:
         if fault.session <= session and fault.symbol not in found:

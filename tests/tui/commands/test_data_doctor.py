@@ -472,3 +472,23 @@ def test_a_dividend_and_a_split_of_the_frozen_days_are_paid_in_their_order(run: 
     assert Decimal(said.json["positions"]["AAA"]["quantity"]) == 4 * held
     (paid,) = [Decimal(flow["amount"]) for flow in said.json["cash_flows"] if flow["kind"] == "dividend"]
     assert abs(paid - 2 * held) < Decimal("0.01")
+
+
+def test_a_frozen_session_that_was_settled_and_ended_by_an_outage_loses_nothing_either(
+    run: Run, desk_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = Decimal(run("positions", "--json").json["positions"]["AAA"]["quantity"])
+    missing(desk_folder)
+
+    async def ends(*_: object) -> None:
+        raise TryAgainLater("the model is out")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("engine.session.loop._decide", ends)
+        said = run("--daily", "--session", str(WEDNESDAY))
+    assert (said.code, said.err.endswith("; and the model is out\n")) == (CODE, True), said.err
+    said = run("--daily", "--session", str(THURSDAY), "--json")
+    assert (said.code, Decimal(said.json["positions"]["AAA"]["quantity"])) == (CODE, held)
+    mended_by_the_split(desk_folder)
+    said = run("--daily", "--session", str(FRIDAY), "--json")
+    assert (said.code, Decimal(said.json["positions"]["AAA"]["quantity"])) == (0, 4 * held), said.err
