@@ -108,7 +108,7 @@ def with_costs(spec: RunSpec, config: Config) -> tuple[ExecutionRules, Decimal]:
     """The rules and the starting cash of a run: the configuration's under the desk's own convention, the paper's
     under a paper's, each overridden by the run's own. A preset says whether its agents sell short, and what that
     costs."""
-    known = convention(spec.convention)
+    known = convention(spec.convention).for_symbols(spec.symbols)
     if known.name == "desk":
         own = config.execution
         known = replace(

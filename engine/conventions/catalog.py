@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import difflib
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from importlib import resources
 from types import MappingProxyType
@@ -27,6 +27,8 @@ class SymbolRule:
 
     bars_dropped: int | None = None
     periods_per_year: int | None = None
+    starting_cash: Decimal | None = None
+    commission_rate: Decimal | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +70,15 @@ class Convention:
         if own is not None:
             return own
         return self.crypto_periods if is_crypto(symbol) else self.stock_periods
+
+    def for_symbols(self, symbols: Sequence[Symbol]) -> Convention:
+        """The convention with the starting cash and the commission of a run's symbols, where they share exceptions."""
+        rules = {symbol: self.by_symbol.get(symbol, SymbolRule()) for symbol in symbols}
+        cash = {rule.starting_cash for rule in rules.values()}
+        rates = {rule.commission_rate for rule in rules.values()}
+        own_cash, own_rate = (found.pop() if len(found) == 1 else None for found in (cash, rates))
+        execution = self.execution if own_rate is None else replace(self.execution, commission_rate=own_rate)
+        return replace(self, execution=execution, starting_cash=self.starting_cash if own_cash is None else own_cash)
 
     def metrics(self, track: Track) -> Metrics:
         """The metrics of a track record by this convention's formulas."""

@@ -108,7 +108,7 @@ class RuleRun:
         cls, spec: RunSpec, market: Market, rules: ExecutionRules | None = None, cash: Decimal | None = None
     ) -> RuleRun:
         """The run that a spec describes. Raises UsageError for an unknown convention, no cash and an empty window."""
-        convention = convention_named(spec.convention)
+        convention = convention_named(spec.convention).for_symbols(spec.symbols)
         if cash is None:
             cash = convention.starting_cash if spec.cash is None else spec.cash
         if cash <= 0:

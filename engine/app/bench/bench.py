@@ -354,7 +354,7 @@ class RuleRows:
             convention=table.convention,
             seed=self.seed,
         )
-        known = convention(table.convention)
+        known = convention(table.convention).for_symbols((symbol,))
         market = asyncio.run(load_window(self.source, self.calendar_for, (symbol,), spec.first, spec.last))
         return tune(
             spec,
