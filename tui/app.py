@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import re
+import signal
+import threading
 import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -29,6 +31,9 @@ REFRESHES_PER_SECOND = 10
 
 LEAVE_WITHIN = 1.8
 """Seconds that quitting waits for the engine."""
+
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Signals that end the app as its own key does: what it was at work on is ended, and the terminal is as it was."""
 
 _COLOURS = tomllib.loads(Path(__file__).with_name("themes.toml").read_text(encoding="utf-8"))
 THEMES = tuple(Theme(name, **(next(iter(_COLOURS.values())) | colours)) for name, colours in _COLOURS.items())
@@ -72,6 +77,12 @@ class PaperdeskApp(App[str]):
         self.theme = THEMES[0].name
         self.set_class(plain, "-plain")
 
+    def on_load(self) -> None:
+        """Listen to signals before the terminal is taken over; where no signal arrives, in a thread, to none."""
+        if threading.current_thread() is threading.main_thread():
+            for number in ENDING:
+                asyncio.get_running_loop().add_signal_handler(number, self.call_later, self.action_quit)
+
     def on_mount(self) -> None:
         """Start the engine once the desk has been painted."""
         self.call_after_refresh(self._begin)
@@ -84,6 +95,15 @@ class PaperdeskApp(App[str]):
         stack = self.screen_stack  # what lies under a page that is being read goes on; empty while closing
         if stack and isinstance(stack[0], FramedScreen):
             stack[0].show_view(self.bridge.snapshot())
+
+    @property
+    def bug(self) -> Exception | None:
+        """The exception that ended the app."""
+        return self._exception
+
+    def _fatal_error(self) -> None:
+        """Close the app; whoever runs it says what went wrong, once the terminal is as it was."""
+        self._close_messages_no_wait()
 
     async def action_quit(self) -> None:
         """End what runs, within two seconds."""

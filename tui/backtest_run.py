@@ -38,6 +38,8 @@ connection is closed. A function of a module, so that another process can import
 STOP, GO_ON = "stop", "go on"
 GRACE = 3.0
 """Seconds between the request to stop and the use of force."""
+NICENESS = 10
+"""Priority that the process gives up, so that keys are answered while it computes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -281,6 +283,7 @@ class BacktestProcess:
 def _child(target: Target, spec: RunSpec, connection: Connection) -> None:
     """The main function of the other process. Its output must not reach the terminal that the app draws on, and Ctrl+C
     is the app's to answer."""
+    os.nice(NICENESS)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     silent = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):

@@ -37,6 +37,13 @@ def fails(spec: RunSpec, connection: Connection) -> None:
     raise StaleData("the bars end on 2024-02-01, before 2024-03-01")
 
 
+def tells_its_priority(spec: RunSpec, connection: Connection) -> None:
+    """An error that is the priority of the process."""
+    import os
+
+    raise StaleData(f"niceness {os.nice(0)}")
+
+
 def dies(spec: RunSpec, connection: Connection) -> None:
     """A process that is gone without a word."""
     import os

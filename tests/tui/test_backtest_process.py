@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import time
 from collections.abc import Iterator
 from datetime import date
@@ -12,7 +13,7 @@ from types import ModuleType
 import pytest
 
 from engine.domain.run import RunSpec
-from tui.backtest_run import DONE, FAILED, STOPPED, BacktestProcess, Target
+from tui.backtest_run import DONE, FAILED, NICENESS, STOPPED, BacktestProcess, Target
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +59,10 @@ def test_what_a_run_raises_is_one_line_here(targets: ModuleType, capfd: pytest.C
     state = _ended(targets.fails).state
     assert (state.status, state.error) == (FAILED, "the bars end on 2024-02-01, before 2024-03-01")
     assert capfd.readouterr().out == ""
+
+
+def test_it_yields_the_processor_to_the_keys(targets: ModuleType) -> None:
+    assert _ended(targets.tells_its_priority).state.error == f"niceness {min(19, os.nice(0) + NICENESS)}"
 
 
 def test_a_process_that_dies_is_said(targets: ModuleType) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -21,10 +22,10 @@ REPO = Path(__file__).resolve().parents[2]
 class Terminal:
     """One tmux session with the app in it."""
 
-    def __init__(self, home: Path, columns: int, rows: int) -> None:
+    def __init__(self, home: Path, columns: int, rows: int, before: str = "") -> None:
         assert TMUX is not None
         self._tmux = [TMUX, "-L", f"paperdesk-{uuid.uuid4().hex[:8]}", "-f", os.devnull]
-        program = f"{sys.executable} -c 'from tui.cli import main; main()'"
+        program = f"{sys.executable} -c 'from tui.cli import main; {before}main()'"
         # A shell may export its size; the app has to follow its window all the same.
         environment = f"env COLUMNS=80 LINES=24 TERM=tmux-256color LC_ALL=C.UTF-8 PAPERDESK_HOME={home}"
         size = ["-x", str(columns), "-y", str(rows)]
@@ -48,12 +49,21 @@ class Terminal:
         """Another size."""
         self._run("resize-window", "-x", str(columns), "-y", str(rows))
 
+    def modes(self) -> str:
+        """Alternate screen, cursor and mouse reporting: `0 1 0` as a shell has them."""
+        return self._run("display", "-p", "#{alternate_on} #{cursor_flag} #{mouse_any_flag}").strip()
+
+    def program(self) -> int:
+        """The process id of the app."""
+        shell = self._run("display", "-p", "#{pane_pid}").strip()
+        return int(Path(f"/proc/{shell}/task/{shell}/children").read_text().split()[0])
+
     def until(self, holds: Callable[[str], bool], seconds: float = 60) -> str:
         """Polls until the screen is as wanted; never with a traceback on it."""
         deadline = time.monotonic() + seconds
         while True:
             text = self.text()
-            assert "Traceback" not in text and "Error:" not in text, text
+            assert "Traceback" not in text, text
             if holds(text):
                 return text
             assert time.monotonic() < deadline, text
@@ -65,12 +75,12 @@ class Terminal:
 
 
 @pytest.fixture
-def opened(paperdesk_home: Path) -> Iterator[Callable[[int, int], Terminal]]:
+def opened(paperdesk_home: Path) -> Iterator[Callable[..., Terminal]]:
     """Opens the app at a size; closes what was opened."""
     terminals: list[Terminal] = []
 
-    def at(columns: int, rows: int) -> Terminal:
-        terminals.append(Terminal(paperdesk_home, columns, rows))
+    def at(columns: int, rows: int, before: str = "") -> Terminal:
+        terminals.append(Terminal(paperdesk_home, columns, rows, before))
         return terminals[-1]
 
     yield at
@@ -80,7 +90,7 @@ def opened(paperdesk_home: Path) -> Iterator[Callable[[int, int], Terminal]]:
 
 @pytest.mark.parametrize(("columns", "rows"), [(120, 40), (80, 24)])
 def test_it_opens_and_survives_every_size_down_to_30_by_8(
-    opened: Callable[[int, int], Terminal], columns: int, rows: int
+    opened: Callable[..., Terminal], columns: int, rows: int
 ) -> None:
     terminal = opened(columns, rows)
     terminal.until(lambda text: "ORVL 1D" in text and "PAPER" in text)
@@ -92,7 +102,7 @@ def test_it_opens_and_survives_every_size_down_to_30_by_8(
     terminal.until(lambda text: "ORVL 1D" in text and "run cycle" in text)
 
 
-def test_a_cycle_and_a_backtest_run_while_keys_are_answered(opened: Callable[[int, int], Terminal]) -> None:
+def test_a_cycle_and_a_backtest_run_while_keys_are_answered(opened: Callable[..., Terminal]) -> None:
     terminal = opened(120, 40)
     terminal.until(lambda text: "ORVL 1D" in text)
     terminal.keys("r")
@@ -116,3 +126,26 @@ def test_a_cycle_and_a_backtest_run_while_keys_are_answered(opened: Callable[[in
     terminal.until(lambda text: "4 decisions" in text)
     terminal.keys("q")
     terminal.until(lambda text: "ENDED 0" in text)
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="the process is found in /proc")
+@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_signal_ends_it_and_leaves_the_terminal_as_it_was(
+    opened: Callable[..., Terminal], ending: signal.Signals
+) -> None:
+    terminal = opened(120, 40)
+    terminal.until(lambda text: "ORVL 1D" in text)
+    assert terminal.modes() == "1 0 1"
+    os.kill(terminal.program(), ending)
+    terminal.until(lambda text: "ENDED 0" in text)
+    assert terminal.modes() == "0 1 0"
+
+
+def test_a_bug_is_one_line_under_a_terminal_as_it_was(opened: Callable[..., Terminal]) -> None:
+    broken = "from tui.screens.frame import FramedScreen; FramedScreen.action_log = lambda self: 1 / 0; "
+    terminal = opened(120, 40, broken)
+    terminal.until(lambda text: "ORVL 1D" in text)
+    terminal.keys("`")
+    text = terminal.until(lambda text: "ENDED" in text)
+    assert "ENDED 70" in text and "paperdesk: a bug: ZeroDivisionError: division by zero" in text
+    assert terminal.modes() == "0 1 0"

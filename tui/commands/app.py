@@ -42,6 +42,8 @@ def run(invocation: Invocation) -> None:
         images=places.data_dir() / "screenshots",
     )
     remains = app.run()
+    if app.bug is not None:
+        raise app.bug
     if remains:
         click.echo(f"paperdesk: {remains}", err=True)
 

@@ -172,7 +172,8 @@ class Table(ScrollView, can_focus=True):
     def on_click(self, event: events.Click) -> None:
         """Put the cursor on the clicked row; a click on the row under the cursor chooses it."""
         point = event.get_content_offset(self)
-        row = -1 if point is None else point.y - 1 + self.scroll_offset.y
+        # The heading stays while the rows under it scroll: a click on it is none on the row behind it.
+        row = -1 if point is None or point.y < 1 else point.y - 1 + self.scroll_offset.y
         if 0 <= row < len(self.rows):
             if self.rows[row].key == self.cursor_key:
                 self.action_open()
