@@ -6,6 +6,7 @@ from datetime import date, datetime
 
 from engine.domain.order import Fill, OrderState, is_final
 from engine.domain.run import Adoption, CashFlow, EquityPoint
+from engine.journal.database import reading
 from engine.journal.entries import BoundAccount, Holding, OrderEntry, OrderMove
 from engine.journal.row_reader import RowReader, where
 from engine.journal.rows import equity_of
@@ -89,7 +90,11 @@ class BookReader(RowReader):
 
     def activities(self) -> dict[str, datetime]:
         """The account activity that is on record: time by id."""
-        return {row["id"]: datetime.fromisoformat(row["time"]) for row in self._rows("SELECT id, time FROM activities")}
+        times = {}
+        for row in self._rows("SELECT id, time FROM activities"):
+            with reading(row):
+                times[row["id"]] = datetime.fromisoformat(row["time"])
+        return times
 
     def adoptions(self) -> tuple[Adoption, ...]:
         """Differences in which a person took the broker's side."""

@@ -4,6 +4,7 @@ so that it is quick."""
 from __future__ import annotations
 
 import sqlite3
+import zlib
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ from engine.journal.migrations import VERSION
 from engine.journal.schema import APPLICATION
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
 WAIT = 5.0
@@ -49,7 +50,7 @@ def open_read_only(path: Path, wait: float = WAIT, *, older: bool = False) -> sq
                 f"the journal {path} has version {version} and this program reads {VERSION}: "
                 "bring it up to date with paperdesk journal check (and its --desk or --run)"
             )
-        connection.row_factory = _by_column
+        connection.row_factory = _row_maker(path)
     except BaseException:
         connection.close()
         raise
@@ -114,8 +115,48 @@ def error_of(error: sqlite3.Error, path: Path) -> PaperdeskError:
             return ConfigError(f"the journal {path} may not be written ({error}): check its folder's permissions")
         case sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_FULL | sqlite3.SQLITE_IOERR:
             return DataError(f"the journal {path} cannot be used ({error}): check its permissions and the free space")
+    if str(error).startswith("Could not decode"):
+        return MalformedData(f"the journal {path} is damaged ({error}): restore a backup (paperdesk journal restore)")
     return InvariantBroken(f"the journal {path} refused what the program did: {error}")
 
 
-def _by_column(cursor: sqlite3.Cursor, values: tuple[Any, ...]) -> dict[str, Any]:
-    return {column[0]: value for column, value in zip(cursor.description, values, strict=True)}
+class StoredRow(dict[str, Any]):
+    """A row by column, that knows the journal (`path`) it is of."""
+
+    __slots__ = ("path",)
+    path: Path
+
+
+def _row_maker(path: Path) -> Callable[[sqlite3.Cursor, tuple[Any, ...]], StoredRow]:
+    def by_column(cursor: sqlite3.Cursor, values: tuple[Any, ...]) -> StoredRow:
+        row = StoredRow(zip((column[0] for column in cursor.description), values, strict=True))
+        row.path = path
+        return row
+
+    return by_column
+
+
+NAMING = ("id", "seq", "order_id", "run", "session", "cycle", "symbol", "owner", "name", "memory", "hash")
+"""Columns that tell a person which row is meant."""
+UNREADABLE = (ValueError, ArithmeticError, TypeError, LookupError, AttributeError, zlib.error)
+"""Errors of values that were written otherwise than they stand there now."""
+
+
+def damaged(row: Mapping[str, Any], column: str = "") -> MalformedData:
+    """The error of a row that cannot be read, because of one of its columns where that is known."""
+    named = ", ".join(f"{name} {row[name]}" for name in NAMING if row.get(name) not in (None, "") and name != column)
+    journal = f"the journal {row.path}" if isinstance(row, StoredRow) else "the journal"
+    what = f"{column} is {str(row[column])[:40]!r}" if column else "what it says cannot be read"
+    return MalformedData(
+        f"{journal} is damaged in the row with {named or 'no name'}: {what}; restore a backup "
+        "(paperdesk journal restore)"
+    )
+
+
+@contextmanager
+def reading(row: Mapping[str, Any]) -> Iterator[None]:
+    """Raise MalformedData that names the row where a block cannot read it."""
+    try:
+        yield
+    except UNREADABLE as error:
+        raise damaged(row) from error

@@ -9,6 +9,7 @@ from datetime import date, datetime
 from engine.domain.chart import ChartSpec
 from engine.domain.decision import Decision, DecisionKey, Opinion, Outcome
 from engine.errors import MalformedData
+from engine.journal.database import reading
 from engine.journal.entries import AnswerEntry, CallCost, Recalled, UnansweredEntry
 from engine.journal.row_reader import RowReader, where
 from engine.journal.rows import answer_of, chart_of, row_of, stored
@@ -85,11 +86,14 @@ class DecisionReader(RowReader):
         found: dict[str, tuple[bytes, ...]] = {}
         for row in self._rows("SELECT name, chunks FROM inputs WHERE run = ? AND cycle = ? ORDER BY rowid", run, cycle):
             parts = []
-            for name in json.loads(row["chunks"]):
-                chunk = self._rows("SELECT data FROM chunks WHERE hash = ?", name)
+            with reading(row):
+                names = json.loads(row["chunks"])
+            for name in names:
+                chunk = self._rows("SELECT hash, data FROM chunks WHERE hash = ?", name)
                 if not chunk:
                     raise MalformedData(f"the journal {self.path} lacks a part of {row['name']}: restore a backup")
-                parts.append(zlib.decompress(chunk[0]["data"]))
+                with reading(chunk[0]):
+                    parts.append(zlib.decompress(chunk[0]["data"]))
             found[row["name"]] = tuple(parts)
         return found
 

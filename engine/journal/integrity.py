@@ -7,11 +7,12 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from datetime import date, datetime
+from functools import partial
 from itertools import chain, count, pairwise
 from pathlib import Path
 
 from engine.domain.ledger import carried_forward
-from engine.domain.order import MOVES, OrderState
+from engine.domain.order import MOVES
 from engine.domain.run import EquityPoint
 from engine.errors import DataError, MalformedData, MissingData, TryAgainLater
 from engine.journal.database import WAIT, error_of, open_read_only
@@ -55,7 +56,11 @@ def quick_check(path: Path, wait: float = WAIT) -> tuple[str, ...]:
         for promise, query in PROMISES.items():
             broken = [str(next(iter(row.values()))) for row in connection.execute(f"{query} LIMIT 5")]
             faults += [f"not true that {promise}: {', '.join(broken)}"] if broken else []
-        return (*faults, *_illegal_lives(connection), *_books_that_do_not_follow(path, wait))
+        return (
+            *faults,
+            *_illegal_lives(connection),
+            *(_unreadable_rows(path, wait) or _books_that_do_not_follow(path, wait)),
+        )
     except sqlite3.Error as error:
         fault = error_of(error, path)
         if isinstance(fault, TryAgainLater):
@@ -161,6 +166,20 @@ def _make_one_file(path: Path) -> None:
         connection.execute("PRAGMA journal_mode = DELETE")
 
 
+def _unreadable_rows(path: Path, wait: float) -> list[str]:
+    """Rows whose texts say nothing that the program could have written: the first of each kind."""
+    faults = []
+    with JournalReader(path, wait) as reader:
+        kinds = (reader.runs, reader.orders, reader.fills, reader.cash_flows, reader.equity, reader.adoptions)
+        more = (reader.account, reader.decisions, reader.opinions, reader.outcomes, reader.notes, reader.calls)
+        for read in (*kinds, *more, partial(reader.events_after, limit=-1)):
+            try:
+                read()
+            except MalformedData as fault:
+                faults.append(str(fault))
+    return faults
+
+
 def _books_that_do_not_follow(path: Path, wait: float) -> list[str]:
     """Closes of an account at a broker that are not what the close before them and the journal's rows come to."""
     with JournalReader(path, wait) as reader:
@@ -191,8 +210,9 @@ def _illegal_lives(connection: sqlite3.Connection) -> list[str]:
     """Transitions of orders that are not in the table of legal moves."""
     states = "SELECT order_id, state, lag(state) OVER (PARTITION BY order_id ORDER BY seq) AS before FROM order_states"
     rows = connection.execute(f"SELECT * FROM ({states}) WHERE before IS NOT NULL")
+    legal = {str(state): {str(after) for after in moves} for state, moves in MOVES.items()}
     return [
         f"order {row['order_id']} went from {row['before']} to {row['state']}"
         for row in rows
-        if OrderState(row["state"]) not in MOVES[OrderState(row["before"])]
+        if row["state"] not in legal.get(row["before"], ())
     ]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from engine.journal.database import WAIT, open_read_only, sqlite_errors
+from engine.errors import MalformedData
+from engine.journal.database import WAIT, damaged, open_read_only, sqlite_errors
 from engine.journal.point_in_time import hide_after_event, hide_after_session
 from engine.journal.rows import value_of
 
@@ -50,9 +51,29 @@ class RowReader:
         return tuple(value_of(kind, row) for row in self._rows(f"{select}{conditions} ORDER BY {order}", *values))
 
     def _rows(self, sql: str, *values: Any) -> list[dict[str, Any]]:
-        with sqlite_errors(self.path):
-            found: list[dict[str, Any]] = self._connection.execute(sql, values).fetchall()
+        try:
+            with sqlite_errors(self.path):
+                found: list[dict[str, Any]] = self._connection.execute(sql, values).fetchall()
+        except MalformedData:
+            self._find_damaged_text(sql, values)
+            raise
         return found
+
+    def _find_damaged_text(self, sql: str, values: Sequence[Any]) -> None:
+        """Raise MalformedData naming the first row with a text that is none, after SQLite refused to read it."""
+        connection = self._connection
+        connection.text_factory = lambda data: data.decode("utf-8", "surrogateescape")
+        try:
+            for row in connection.execute(sql, values):
+                for column, value in row.items():
+                    if isinstance(value, str) and not _is_text(value):
+                        raise damaged(row, column)
+        finally:
+            connection.text_factory = str
+
+
+def _is_text(value: str) -> bool:
+    return value == value.encode("utf-8", "replace").decode()
 
 
 def where(narrow: Mapping[str, Any], *more: str) -> tuple[str, list[Any]]:

@@ -27,6 +27,7 @@ from engine.domain.portfolio import Portfolio, Position
 from engine.domain.recollection import Recollection
 from engine.domain.run import EquityPoint
 from engine.errors import InvariantBroken
+from engine.journal.database import UNREADABLE, damaged, reading
 from engine.journal.entries import AnswerEntry, Holding
 from engine.messages import commands
 
@@ -122,7 +123,8 @@ def equity_of(row: Mapping[str, Any], holdings: Iterable[Holding]) -> EquityPoin
             positions[holding.symbol] = Position(holding.quantity, holding.average_cost)
         if holding.price is not None:
             prices[holding.symbol] = holding.price
-    portfolio = Portfolio(Decimal(row["cash"]), positions, Decimal(row["money_step"]))
+    with reading(row):
+        portfolio = Portfolio(Decimal(row["cash"]), positions, Decimal(row["money_step"]))
     return value_of(EquityPoint, row, portfolio=portfolio, prices=prices)
 
 
@@ -134,7 +136,8 @@ def charts_in(entry: AnswerEntry) -> dict[str, ChartSpec]:
 
 def chart_of(row: Mapping[str, Any]) -> ChartSpec:
     """A chart from its row."""
-    return from_json(ChartSpec, row["json"] if row["packed"] is None else unpacked(row["packed"]))
+    with reading(row):
+        return from_json(ChartSpec, row["json"] if row["packed"] is None else unpacked(row["packed"]))
 
 
 def answer_row(entry: AnswerEntry, system: str) -> Row:
@@ -168,31 +171,34 @@ def answer_row(entry: AnswerEntry, system: str) -> Row:
 
 def answer_of(row: Mapping[str, Any], chart: Callable[[str], ChartSpec]) -> AnswerEntry:
     """An answer from its row joined with its system prompt; `chart` gives a chart by its fingerprint."""
-    failure, texts = row["failure"], _texts(row)
-    result = value_of(
-        ModelResult,
-        row,
-        answer=texts["raw"],
-        failure=None if failure is None else ModelFailure(FailureKind(failure), row["failure_detail"]),
-        text=texts["text"],
-        failed=(),
-    )
-    messages = (Message(role, text, tuple(map(chart, shown))) for role, text, shown in texts["messages"])
+    with reading(row):
+        failure, texts = row["failure"], _texts(row)
+        result = value_of(
+            ModelResult,
+            row,
+            answer=texts["raw"],
+            failure=None if failure is None else ModelFailure(FailureKind(failure), row["failure_detail"]),
+            text=texts["text"],
+            failed=(),
+        )
+        messages = tuple(Message(role, text, tuple(map(chart, shown))) for role, text, shown in texts["messages"])
+        shown_first = tuple(map(chart, json.loads(row["charts"])))
     return value_of(
         AnswerEntry,
         row,
         system=row["system_text"],
-        messages=tuple(messages),
+        messages=messages,
         result=result,
         answer=texts["answer"],
-        charts=tuple(map(chart, json.loads(row["charts"]))),
+        charts=shown_first,
     )
 
 
 def command_of(row: Mapping[str, Any]) -> tuple[datetime, commands.Command]:
     """A command from its row, with its time."""
-    kind: type[commands.Command] = getattr(commands, row["type"])
-    return datetime.fromisoformat(row["time"]), from_json(kind, row["json"])
+    with reading(row):
+        kind: type[commands.Command] = getattr(commands, row["type"])
+        return datetime.fromisoformat(row["time"]), from_json(kind, row["json"])
 
 
 def _texts(row: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -228,7 +234,10 @@ def _builders(kind: Any) -> tuple[tuple[str, Callable[[Mapping[str, Any]], Any]]
 
 def _field_of(column: str, convert: Callable[[Any], Any] | None, row: Mapping[str, Any]) -> Any:
     value = row[column]
-    return value if value is None or convert is None else convert(value)
+    try:
+        return value if value is None or convert is None else convert(value)
+    except UNREADABLE as error:
+        raise damaged(row, column) from error
 
 
 def _converter(hint: Any) -> Callable[[Any], Any] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 from engine.domain.market import Dropped
 from engine.domain.run import RunKind
 from engine.errors import MissingData
+from engine.journal.database import reading
 from engine.journal.entries import Note, RunEntry
 from engine.journal.row_reader import RowReader, where
 from engine.journal.rows import command_of
@@ -65,8 +66,12 @@ class RunReader(RowReader):
 
     def stretches(self, run: str) -> dict[str, Decimal]:
         """The parts of a backtest in order, with the money that each began with."""
-        rows = self._rows("SELECT part, initial_value FROM stretches WHERE run = ? ORDER BY rowid", run)
-        return {row["part"]: Decimal(row["initial_value"]) for row in rows}
+        rows = self._rows("SELECT part, initial_value, run FROM stretches WHERE run = ? ORDER BY rowid", run)
+        begun = {}
+        for row in rows:
+            with reading(row):
+                begun[row["part"]] = Decimal(row["initial_value"])
+        return begun
 
     def dropped(self, run: str | None = None) -> tuple[Dropped, ...]:
         """Items of sources that could not be used."""
@@ -85,7 +90,7 @@ class RunReader(RowReader):
         """The events after a number, at most `limit`, each with its own number: ask again from the last one."""
         narrow, values = where({"run": run}, "seq > ?")
         rows = self._rows(f"SELECT seq, json FROM events{narrow} ORDER BY seq LIMIT ?", *values, seq, limit)
-        return tuple((row["seq"], from_plain(json.loads(row["json"]))) for row in rows)
+        return tuple((row["seq"], _event_of(row)) for row in rows)
 
     def last_event(self) -> int:
         """The number of the journal's last event, 0 where there is none."""
@@ -123,3 +128,8 @@ class RunReader(RowReader):
 
 def _places(values: Collection[Any]) -> str:
     return ", ".join("?" * len(values))
+
+
+def _event_of(row: Mapping[str, Any]) -> Event:
+    with reading(row):
+        return from_plain(json.loads(row["json"]))

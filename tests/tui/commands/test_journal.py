@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -223,3 +224,37 @@ async def test_the_apps_cycle_brings_a_journal_up_to_date_that_was_put_there_sin
     await app.run_cycle(events.append, gate)
     assert [type(event) for event in events] == [Noticed]
     assert version_of(old) == VERSION
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ("UPDATE equity SET cash = 'x1000' WHERE session = '2025-03-12'", ("session 2025-03-12",)),
+        ("UPDATE fills SET price = '1x0' WHERE seq = 2", ("seq 2", "price is '1x0'")),
+        ("UPDATE orders SET side = 'BUZ' WHERE rowid = 1", ("id demo-", "side is 'BUZ'")),
+        ("UPDATE runs SET started = '2025-13-45' WHERE session = '2025-03-12'", ("id daily-demo-20250312", "started")),
+        (
+            "UPDATE runs SET name = CAST(x'FF41' AS TEXT) WHERE session = '2025-03-12'",
+            ("daily-demo-20250312", "name is"),
+        ),
+    ],
+)
+def test_a_damaged_text_is_one_line_that_names_the_row(
+    run: Run, journal: Path, change: str, words: tuple[str, ...]
+) -> None:
+    with closing(sqlite3.connect(journal)) as connection, connection:
+        guards = connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall()
+        for (guard,) in guards:  # a damaged disk asks nobody
+            connection.execute(f"DROP TRIGGER {guard}")
+        assert connection.execute(change).rowcount == 1
+    codes = []
+    for command in (("--daily", "--session", "2025-03-17"), ("status",), ("orders",), ("equity",)):
+        said = run(*command)
+        codes.append(said.code)
+        if said.code:  # a command that does not read the row works
+            assert (said.code, said.out) == (65, ""), said.err
+            assert said.err.startswith("paperdesk: ") and said.err.count("\n") == 1
+            assert all(word in said.err for word in (str(journal), "journal restore", *words)), said.err
+    assert set(codes) <= {0, 65} and 65 in codes
+    checked = run("journal", "check")
+    assert checked.code in (1, 65) and all(word in checked.out + checked.err for word in words)
