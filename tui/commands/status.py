@@ -140,6 +140,7 @@ def _positions_lines(title: str, document: Document) -> Iterator[str]:
         return
     yield standard_output().bold(f"Positions of {title} at {document['session']}")
     yield from _position_table(document)
+    yield from (f"frozen, no order is given: {why}" for why in document["frozen"].values())
 
 
 def _position_table(document: Document) -> Iterator[str]:

@@ -45,7 +45,7 @@ def status_document(records: Records, due: date | None = None) -> Row:
         "counts": {name: counts[name] for name in ("decisions", "orders", "fills", "answers")},
         "model": _model(reader.calls(records.run)),
         "due": None if due is None or _decided(reader, due) else str(due),
-        "frozen": {} if run is None else reasons(frozen_in(reader, run.id)),
+        "frozen": _frozen(reader, records.run),
     }
 
 
@@ -86,10 +86,21 @@ def _model(calls: Sequence[CallCost]) -> Row:
 
 
 def positions_document(records: Records) -> Row:
-    """The books at the last close; null before the first."""
+    """The books at the last close; null before the first. `frozen` are the symbols that its run gave no order."""
     books, owners = last_books(records)
-    session = None if books is None else str(books.session)
-    return {**records.head, "session": session, **row_json.books(books), **row_json.per_owner(owners)}
+    return {
+        **records.head,
+        "session": None if books is None else str(books.session),
+        **row_json.books(books),
+        **row_json.per_owner(owners),
+        "frozen": {} if records.reader is None else _frozen(records.reader, records.run),
+    }
+
+
+def _frozen(reader: JournalReader, run: str | None) -> dict[str, str]:
+    """The symbols that a run, or the latest one, has frozen, with the reasons."""
+    latest = reader.latest_run() if run is None else reader.run(run)
+    return {} if latest is None else reasons(frozen_in(reader, latest.id))
 
 
 def last_books(records: Records) -> tuple[EquityPoint | None, Sequence[EquityPoint]]:

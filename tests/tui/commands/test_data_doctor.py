@@ -292,6 +292,8 @@ def test_a_daily_run_freezes_the_symbol_and_goes_on_with_the_others(
     assert (kept["quantity"], kept["price"]) == (held["AAA"]["quantity"], held["AAA"]["price"])
     assert said.json["positions"]["BBB"]["price"] != held["BBB"]["price"]
     assert "AAA" in run("status", "--json").json["frozen"] and "Frozen" in run("status").out
+    shown = run("positions", "--json").json
+    assert "AAA" in shown["positions"] and list(shown["frozen"]) == ["AAA"] and "frozen" in run("positions").out
     again = run("--daily", "--session", str(WEDNESDAY), "--json")
     assert (again.code, again.json["outcome"], again.json["orders"]) == (CODE, "nothing to do", said.json["orders"])
     assert "AAA is frozen" in again.err
