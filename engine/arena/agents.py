@@ -6,7 +6,7 @@ Source: Agent Trading Arena §4.2, appendix A [R3, R4, R5, R6].
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -18,7 +18,7 @@ from engine.agents.agent import Agent, Answer, Part, Reads, View
 from engine.agents.rendering import money, signed_percent
 from engine.agents.text import Sentence, plain
 from engine.arena.view import MarketView, StockView, Wish
-from engine.domain.chart import ChartSpec, Line, Marker
+from engine.domain.chart import Candles, ChartSpec, Line, Marker, Panel
 from engine.domain.order import Side
 
 PROMPTS = Path(__file__).parent / "prompts"
@@ -38,12 +38,16 @@ def date_of(day: int) -> date:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Charted:
-    """Closes of a stock with the trader's own trades: `closes` oldest first, marks by day (0: before the first)."""
+    """Closes of a stock with the trader's own trades: `closes` oldest first, marks by day (0: before the first).
+
+    bars: open, high, low and volume of each day, where candles are shown in place of a line.
+    """
 
     name: str
     closes: tuple[Decimal, ...]
     first_day: int
     trades: tuple[tuple[int, Side, Decimal], ...] = ()
+    bars: tuple[tuple[Decimal, Decimal, Decimal, int], ...] = ()
 
     def spec(self) -> ChartSpec:
         """The chart as a value."""
@@ -51,13 +55,24 @@ class Charted:
         markers = (
             Marker(day - self.first_day, side.value, float(price)) for day, side, price in self.trades if day in days
         )
-        return ChartSpec(
+        closes = tuple(map(float, self.closes))
+        line = ChartSpec(
             kind="signals",
-            title=f"{self.name}, closes of {len(self.closes)} days",
+            title=f"{self.name}, closes of {len(closes)} days",
             symbol=self.name,
             sessions=tuple(date_of(day).isoformat() for day in days),
-            lines=(Line("close", tuple(map(float, self.closes)), "close"),),
+            lines=(Line("close", closes, "close"),),
             markers=tuple(markers),
+        )
+        if not self.bars:
+            return line
+        opened, high, low, volume = (tuple(map(float, column)) for column in zip(*self.bars, strict=True))
+        return replace(
+            line,
+            title=f"{self.name}, candles and volume of {len(closes)} days",
+            candles=Candles(opened, high, low, closes),
+            lines=(),
+            panels=(Panel("Volume", bars=volume),),
         )
 
 
@@ -90,6 +105,11 @@ class TraderView(View):
     def charts(self) -> tuple[ChartSpec, ...]:
         """A chart of every stock, none where figures alone are shown."""
         return tuple(one.spec() for one in self.charted)
+
+    @property
+    def charted_as(self) -> str:
+        """The content of the charts in words."""
+        return "candles and volumes" if any(one.bars for one in self.charted) else "the daily closes"
 
     @property
     def day(self) -> int:
@@ -142,11 +162,13 @@ class TraderView(View):
 
 
 def _stock_line(stock: StockView, figures: bool) -> str:
-    change = stock.price / stock.closes[-1] - 1
-    parts = [f"{stock.name}: price {money(stock.price)} ({signed_percent(change)} today)"]
+    parts = [f"{stock.name}: price {money(stock.price)} ({signed_percent(stock.change)} today)"]
     if stock.today:
-        mean = sum(stock.today, Decimal(0)) / len(stock.today)
-        parts.append(f"traded today from {money(min(stock.today))} to {money(max(stock.today))}, mean {money(mean)}")
+        prices, volume = [price for price, _ in stock.today], sum(quantity for _, quantity in stock.today)
+        mean = sum(prices, Decimal(0)) / len(prices)
+        parts.append(
+            f"{volume} shares traded today, high {money(max(prices))}, low {money(min(prices))}, mean {money(mean)}"
+        )
     if stock.bid is not None or stock.ask is not None:
         sides = (("bid", stock.bid), ("ask", stock.ask))
         parts.append(", ".join(f"best {name} {money(price)}" for name, price in sides if price is not None))
@@ -287,11 +309,13 @@ class OrdersAnswer(Answer):
 class ReflectionView(TraderView):
     """The view after the close.
 
+    findings: of the day's analysis.
     notes: orders of the day and what became of them.
     day_return, average_return: the trader's and all traders' change of wealth.
     best, worst: strategies with their scores.
     """
 
+    findings: tuple[str, ...]
     notes: tuple[str, ...]
     day_return: Decimal
     average_return: Decimal

@@ -12,7 +12,7 @@ from random import Random
 
 from engine.arena.book import Book, Resting, clearing_price
 from engine.arena.ledger import WORLD, ZERO, Ledger
-from engine.arena.rules import ArenaRules, StockRules
+from engine.arena.rules import ArenaRules, Shock, StockRules
 from engine.arena.values import Flow, FlowKind, Order, Refusal, Trade
 from engine.domain.order import Side
 
@@ -28,7 +28,7 @@ class Listing:
     dividends: what may be paid a share, changed by shocks.
     past: closes from before the arena, made up by the seed; the last of them is the first price.
     closes: the first price, and reference prices at the end of each day.
-    today: prices of the day's trades.
+    today: prices and quantities of the day's trades, until the next day opens.
     """
 
     rules: StockRules
@@ -38,7 +38,7 @@ class Listing:
     book: Book = field(default_factory=Book)
     past: tuple[Decimal, ...] = ()
     closes: list[Decimal] = field(default_factory=list)
-    today: list[Decimal] = field(default_factory=list)
+    today: list[tuple[Decimal, int]] = field(default_factory=list)
 
 
 class Market:
@@ -52,7 +52,7 @@ class Market:
         self.ledger = Ledger()
         self.trades: list[Trade] = []
         self.flows: list[Flow] = []
-        self.day, self.round = 1, 1
+        self.day, self.round, self.closed = 1, 1, False
         self.listings: dict[str, Listing] = {}
         self._orders = 0
         self._covered: dict[int, int] = {}
@@ -127,17 +127,15 @@ class Market:
                 self._withdraw(resting, listing)
 
     def open_day(self) -> None:
-        """Apply the shocks of the day."""
+        """Pay the income and apply the shocks of the day."""
+        self.closed = False
+        for listing in self.listings.values():
+            listing.today.clear()
+        for agent in self.agents:
+            self._flow(agent, FlowKind.INCOME, self.rules.income)
         for shock in self.rules.shocks:
-            if shock.day != self.day:
-                continue
-            if shock.kind == "dividend":
-                for name, listing in self.listings.items():
-                    if shock.stock in {None, name}:
-                        listing.dividends = tuple(one * shock.factor for one in listing.dividends)
-                continue
-            for agent in self.agents:
-                self._flow(agent, FlowKind.SHOCK, _cents(self.ledger.cash(agent) * (shock.factor - 1)))
+            if shock.day == self.day:
+                self._shake(shock)
 
     def close_day(self) -> None:
         """Cancel what is open, pay dividends and interest, charge the fee, keep the closes; after the last day buy all
@@ -155,8 +153,7 @@ class Market:
             self._buy_back(self.rules.buy_back)
         for listing in self.listings.values():
             listing.closes.append(listing.reference)
-            listing.today.clear()
-        self.day, self.round = self.day + 1, 1
+        self.day, self.round, self.closed = self.day + 1, 1, True
 
     # Starting positions.
 
@@ -307,7 +304,7 @@ class Market:
     ) -> None:
         price = self._price(listing, deal, quantity)
         listing.reference = self._after(listing, deal, quantity)
-        listing.today.append(price)
+        listing.today.append((price, quantity))
         cost = self._cost(price * quantity)
         for order in (buy, sell):
             self._reserve(order, self._covered.get(order.id, 0) - quantity)
@@ -357,7 +354,16 @@ class Market:
     def _with_cost(self, value: Decimal) -> Decimal:
         return value + self._cost(value)
 
-    # The end of a day.
+    # The beginning and the end of a day.
+
+    def _shake(self, shock: Shock) -> None:
+        if shock.kind == "liquidity":
+            for agent in self.agents:
+                self._flow(agent, FlowKind.SHOCK, _cents(self.ledger.cash(agent) * (shock.factor - 1)))
+            return
+        for name, listing in self.listings.items():
+            if shock.stock in {None, name}:
+                listing.dividends = tuple(one * shock.factor for one in listing.dividends)
 
     def _pay_dividends(self) -> None:
         for name, listing in self.listings.items():

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from itertools import pairwise
-from statistics import fmean, pstdev
+from statistics import fmean, stdev
 
 from engine.arena.market import Market
 
@@ -27,7 +27,7 @@ def agent_figures(wealth: Sequence[Decimal], trend: float | None) -> Figures:
         "total_return": total,
         "win_rate": sum(one > 0 for one in returns) / len(returns) if returns else None,
         "mean_return": fmean(returns) if returns else None,
-        "standard_deviation": pstdev(returns) if returns else None,
+        "standard_deviation": stdev(returns) if len(returns) > 1 else None,
         "sharpe": _sharpe(returns),
         "difference": None if total is None or trend is None else total - trend,
     }
@@ -48,11 +48,26 @@ def market_figures(market: Market) -> Figures:
     return {
         "average_trend": fmean(trends),
         "index_sharpe": _sharpe(index),
-        "volatility": pstdev(index) if index else None,
+        "volatility": stdev(index) if len(index) > 1 else None,
         "turnover": traded / sum(listing.shares for listing in market.listings.values()),
         "deviation": fmean(map(abs, gaps)) / worth if worth else None,
         "relative_deviation": fmean(gaps) / worth if worth else None,
     }
+
+
+def most_volatile(market: Market) -> tuple[str, float] | None:
+    """The stock whose daily returns have the greatest deviation, with its trend; None before the second day.
+
+    Source: Agent Trading Arena, figure 5 [R7].
+    """
+    spreads = {
+        name: stdev(_returns(one.closes)) for name, one in market.listings.items() if len(_returns(one.closes)) > 1
+    }
+    if not spreads:
+        return None
+    name = max(spreads, key=lambda one: spreads[one])
+    closes = market.listings[name].closes
+    return name, float(closes[-1] / closes[0]) - 1
 
 
 def _gaps(market: Market) -> tuple[list[float], list[float]]:
@@ -72,5 +87,5 @@ def _returns(values: Sequence[Decimal]) -> list[float]:
 
 
 def _sharpe(returns: Sequence[float]) -> float | None:
-    spread = pstdev(returns) if len(returns) > 1 else 0.0
+    spread = stdev(returns) if len(returns) > 1 else 0.0
     return fmean(returns) / spread if spread > 0 else None

@@ -28,8 +28,8 @@ from engine.arena.agents import (
 from engine.arena.chat import ChatMessage, Strategy, best_and_worst
 from engine.arena.market import Market
 from engine.arena.traders import Rule
-from engine.arena.values import Refusal
-from engine.arena.view import MarketView, Wish, view_of
+from engine.arena.values import Refusal, Trade
+from engine.arena.view import MarketView, StockView, Wish, view_of
 from engine.domain.order import Side
 
 V = TypeVar("V", bound=TraderView)
@@ -152,9 +152,13 @@ class PersonaPlayer:
         """The orders of a round; none without an answer."""
         assert self._market is not None
         shared = self._shared(self._market)
-        asked = OrdersView(**shared | {"market": view}, findings=self._findings, notes=tuple(self._notes))
+        notes = (*self._notes, *self._traded(self._market, view.day))
+        asked = OrdersView(**shared | {"market": view}, findings=self._findings, notes=notes)
         answer = await self._answer(ORDERS, asked)
-        return () if answer is None else answer.wishes(asked)
+        if answer is None:
+            return ()
+        self._notes.append(f"round {view.round}: {answer.reason}")
+        return tuple(answer.wishes(asked))
 
     def answered(self, wish: Wish, refusal: Refusal | None) -> None:
         """Note the order and its result for the rest of the day."""
@@ -173,7 +177,8 @@ class PersonaPlayer:
         best, worst = best_and_worst(self.library)
         view = ReflectionView(
             **self._shared(market),
-            notes=(*self._notes, *self._traded(market)),
+            findings=self._findings,
+            notes=(*self._notes, *self._traded(market, market.day - 1)),
             day_return=day_return,
             average_return=average,
             best=tuple(f"score {one.score:+.2f}: {one.text}" for one in best),
@@ -184,8 +189,8 @@ class PersonaPlayer:
             self.library.append(Strategy(day=market.day - 1, text=answer.strategy, parent=current.day))
             self._returns = []
 
-    def _traded(self, market: Market) -> Sequence[str]:
-        name, day = self.persona.name, market.day - 1
+    def _traded(self, market: Market, day: int) -> Sequence[str]:
+        name = self.persona.name
         return tuple(
             f"{'bought' if one.buyer == name else 'sold'} {one.quantity} {one.stock} at {money(one.price)}"
             for one in market.trades
@@ -201,10 +206,10 @@ class PersonaPlayer:
     def _shared(self, market: Market) -> dict[str, Any]:
         persona = self.persona
         view = view_of(market, persona.name, persona.window)
-        changes = [one.price / one.closes[-1] - 1 for one in view.stocks]
+        changes = [one.change for one in view.stocks]
         return {
             "symbol": MARKET_SYMBOL,
-            "session": date_of(min(market.day, market.rules.days)),
+            "session": date_of(view.day),
             "owner": persona.name,
             "name": persona.name,
             "profession": persona.profession,
@@ -230,6 +235,22 @@ class PersonaPlayer:
                     for one in trades
                     if one.stock == stock.name
                 ),
+                # Candles and volumes are for looking back [R6].
+                bars=_bars(market, stock, market.day - len(stock.closes)) if market.closed else (),
             )
             for stock in view.stocks
         )
+
+
+def _bars(market: Market, stock: StockView, first_day: int) -> tuple[tuple[Decimal, Decimal, Decimal, int], ...]:
+    """Open, high, low and volume of the days of a stock's closes; a day without trades has its close alone."""
+    trades: dict[int, list[Trade]] = {}
+    for one in market.trades:
+        if one.stock == stock.name:
+            trades.setdefault(one.day, []).append(one)
+    bars = []
+    for day, close in enumerate(stock.closes, first_day):
+        done = trades.get(day, [])
+        prices = [*(one.price for one in done), close]
+        bars.append((prices[0], max(prices), min(prices), sum(one.quantity for one in done)))
+    return tuple(bars)

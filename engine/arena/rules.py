@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Sequence
 from decimal import Decimal
+from math import prod
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -75,6 +76,7 @@ class ArenaRules(Frozen):
     fee_rate: of every agent's wealth, charged each day after dividends, as far as its cash goes.
     cost_rate: of a trade's value, paid by each side.
     interest: on cash, a day.
+    income: paid to every agent each day before the open, the job that the paper's personas have.
     buy_back: price at which all shares are bought back after the last day; None: shares keep the last price.
     auction: orders trade as they come, or once a round at one price.
     settle: at the deal's price, or at the reference price after the deal's impact.
@@ -97,6 +99,7 @@ class ArenaRules(Frozen):
     fee_rate: Share = Decimal(0)
     cost_rate: Share = Decimal(0)
     interest: Share = Decimal(0)
+    income: Amount = Decimal(0)
     buy_back: Amount | None = None
     auction: Literal["continuous", "call"] = "continuous"
     settle: Literal["deal", "impact"] = "deal"
@@ -115,13 +118,33 @@ class ArenaRules(Frozen):
         strangers = {name for seat in self.seats for name in seat.shares} - {one.name for one in self.stocks}
         if strangers:
             raise ValueError(f"seats name shares of unknown stocks: {', '.join(sorted(strangers))}")
+        shaken = {shock.stock for shock in self.shocks if shock.stock} - {one.name for one in self.stocks}
+        if shaken:
+            raise ValueError(f"shocks name unknown stocks: {', '.join(sorted(shaken))}")
+        if self.fundamental == "buy back" and any(one.kind == "dividend" for one in self.shocks):
+            raise ValueError("a shock to dividends changes the value that the buy-back is to hold: leave one out")
         return self
 
     def fundamental_value(self, stock: StockRules, day: int) -> Decimal | None:
         """Expected value of a share on a day before its dividend; None where it has none that is known."""
         if self.fundamental == "dividends left":
-            return stock.mean_dividend * (self.days - day + 1)
+            return stock.mean_dividend * self.dividend_factor(stock.name, day) * (self.days - day + 1)
         return self.buy_back if self.fundamental == "buy back" else None
+
+    def dividend_factor(self, stock: str, day: int) -> Decimal:
+        """Product of the shocks to a stock's dividends up to a day."""
+        known = (one for one in self.shocks if one.kind == "dividend" and one.day <= day)
+        return prod((one.factor for one in known if one.stock in {None, stock}), start=Decimal(1))
+
+    def news(self, day: int) -> Sequence[str]:
+        """Shocks of a day as every agent is told of them."""
+        return tuple(
+            f"All cash was multiplied by {one.factor}."
+            if one.kind == "liquidity"
+            else f"Dividends of {one.stock or 'all stocks'} are multiplied by {one.factor} from today on."
+            for one in self.shocks
+            if one.day == day
+        )
 
     def moved(self, reference: Decimal, deal: Decimal, quantity: int, shares: int) -> Decimal:
         """The reference price after a deal of `quantity` of `shares` in circulation, without the daily cap.

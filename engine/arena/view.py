@@ -25,21 +25,29 @@ class StockView:
     """A stock as every agent sees it.
 
     price: the reference price now.
-    closes: of the days before, the newest last; those from before the arena are made up.
+    closes: of the days before, after the close also of the day itself, the newest last; those from before the arena are
+      made up.
+    previous: the close of the day before.
     dividend: expected, a share and day.
     fundamental: value of a share, where the preset tells it.
     bid, ask: the best open limits; None where there is none.
-    today: prices of the day's trades, oldest first.
+    today: prices and quantities of the day's trades, oldest first.
     """
 
     name: str
     price: Decimal
     closes: Sequence[Decimal]
+    previous: Decimal
     dividend: Decimal
     fundamental: Decimal | None
     bid: Decimal | None
     ask: Decimal | None
-    today: Sequence[Decimal]
+    today: Sequence[tuple[Decimal, int]]
+
+    @property
+    def change(self) -> Decimal:
+        """The move of the price since the close of the day before."""
+        return self.price / self.previous - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +60,7 @@ class MarketView:
     cash, shares: all that it has: its open orders are cancelled when its next ones arrive.
     costs: by stock, what a share cost it on average.
     wealth: cash and shares at reference prices.
+    news: shocks of the day.
     """
 
     agent: str
@@ -63,15 +72,17 @@ class MarketView:
     shares: Mapping[str, int]
     costs: Mapping[str, Decimal]
     wealth: Decimal
+    news: Sequence[str]
     stocks: Sequence[StockView]
 
 
 def view_of(market: Market, agent: str, window: int = 20) -> MarketView:
     """The market as `agent` sees it now, with the closes of the last `window` days."""
     ledger = market.ledger
+    day = market.day - market.closed
     return MarketView(
         agent=agent,
-        day=market.day,
+        day=day,
         days=market.rules.days,
         round=market.round,
         tick=market.rules.tick,
@@ -79,6 +90,7 @@ def view_of(market: Market, agent: str, window: int = 20) -> MarketView:
         shares={name: ledger.shares(agent, name) for name in market.listings},
         costs={name: market.average_cost(agent, name) for name in market.listings},
         wealth=market.wealth(agent),
+        news=market.rules.news(day),
         stocks=tuple(_stock(market, listing, window) for listing in market.listings.values()),
     )
 
@@ -89,6 +101,7 @@ def _stock(market: Market, listing: Listing, window: int) -> StockView:
         name=listing.rules.name,
         price=listing.reference,
         closes=(*listing.past[:-1], *listing.closes)[-window:],
+        previous=listing.closes[-2 if market.closed else -1],
         dividend=sum(listing.dividends, Decimal(0)) / len(listing.dividends),
         fundamental=market.rules.fundamental_value(listing.rules, market.day),
         bid=bid.limit if bid else None,

@@ -7,11 +7,12 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from decimal import Decimal
+from statistics import fmean
 
 from engine.arena.chat import Strategy
-from engine.arena.metrics import agent_figures, market_figures
+from engine.arena.metrics import agent_figures, market_figures, most_volatile
 from engine.arena.play import Table
-from engine.arena.values import Flow
+from engine.arena.values import Flow, FlowKind
 from engine.domain.decimal_text import money
 from engine.domain.run import ModelUse
 from engine.reports.documents.row_json import Row, model_use
@@ -49,6 +50,8 @@ def arena_document(report: ArenaReport) -> Row:
     """The document of an arena."""
     market = report.table.market
     figures = market_figures(market)
+    returns = [float(one[-1] / one[0]) - 1 for one in report.table.wealth.values() if one[0]]
+    trend, volatile = figures["average_trend"], most_volatile(market)
     tape = {
         "trades": [
             {
@@ -94,7 +97,12 @@ def arena_document(report: ArenaReport) -> Row:
             for name, listing in market.listings.items()
         ],
         **tape,
-        "market": dict(figures) | {"excess": money(sum((one.excess for one in market.trades), Decimal(0)))},
+        "market": {
+            **figures,
+            "difference": fmean(returns) - trend if returns and trend is not None else None,
+            "most_volatile": None if volatile is None else {"stock": volatile[0], "trend": volatile[1]},
+            "excess": money(sum((one.excess for one in market.trades), Decimal(0))),
+        },
         "model": model_use(report.use),
         "interrupted": report.interrupted,
         "fingerprint": hashlib.sha256(json.dumps(tape, sort_keys=True).encode()).hexdigest(),
@@ -122,7 +130,7 @@ def _flow(flow: Flow) -> Row:
     row: Row = {"day": flow.day, "agent": flow.agent, "kind": flow.kind, "amount": amount}
     if flow.stock is not None:
         row["stock"] = flow.stock
-    if flow.shares:
+    if flow.shares or (flow.kind is FlowKind.INITIAL and flow.stock is not None):
         row["shares"] = flow.shares
     return row
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import signal
+import threading
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -12,8 +14,10 @@ import pytest
 
 from connectors.llm import gate
 from engine import places
+from engine.arena import rules
 from tests.servers.fake_llm_server import Fail, FakeLLMServer, Hang, Say, Turn, fake_llm_server
 from tests.tui.commands.conftest import Run
+from tests.tui.commands.test_daily import process
 
 TABLE = """
 [[agents]]
@@ -162,6 +166,96 @@ def test_an_outage_pauses_and_resuming_gives_the_unbroken_tape(run: Run, traders
     assert unbroken.json["fingerprint"] == replayed.json["fingerprint"] == done.json["fingerprint"]
     assert traders.requests == []
     assert json.loads(places.arena_file("arena-x").read_text())["document"]["fingerprint"] == done.json["fingerprint"]
+
+
+def test_killed_at_a_question_it_resumes_to_the_unbroken_tape(
+    run: Run, traders: Traders, fresh: Path, tmp_path: Path
+) -> None:
+    unbroken = run(*ARENA, "--seed", "5").json["fingerprint"]
+    for kill_at in (3, 21):
+        assert run("replay", "prune", "--before", "2999-01-01").code == 0
+        traders.requests, reached = [], threading.Event()
+
+        def trouble(number: int, body: dict[str, Any], last: int = kill_at, at: threading.Event = reached) -> Any:
+            if number < last:
+                return None
+            at.set()
+            return Hang()
+
+        traders.trouble = trouble
+        name = f"arena-k{kill_at}"
+        one = process(fresh, *ARENA, "--seed", "5", "--run", name, "--agents", str(tmp_path / "table.toml"))
+        while not reached.wait(0.05):
+            assert one.poll() is None
+        one.send_signal(signal.SIGKILL)
+        one.communicate()
+        assert one.returncode == -signal.SIGKILL
+        assert json.loads(places.arena_file(name).read_text())["document"] is None
+        traders.trouble, traders.requests = lambda number, body: None, []
+        done = run("arena", "--resume", name, "--json", "--yes")
+        assert (done.code, done.json["fingerprint"]) == (0, unbroken)
+        # What was answered before the kill is not asked again, but for what was still on its way.
+        assert len(traders.requests) <= 34 - (kill_at - 2)
+
+
+def test_a_reflection_is_of_the_day_that_is_over(run: Run, traders: Traders) -> None:
+    run(*ARENA, "--seed", "7")
+    looked = [body for body in traders.requests if '"evaluation"' in json.dumps(body["response_format"])]
+    said = [json.dumps(body["messages"]) for body in looked]
+    assert sum("Day 1 of 3, after the close" in one for one in said) == 2
+    assert any("shares traded today, high" in one and "BUY 5 A at 450.00: accepted" in one for one in said)
+    assert all("Index: +0.00" not in one and "A pays more." in one for one in said)
+    # Fills of earlier rounds are known in the next ones.
+    orders = [body for body in traders.requests if '"orders"' in json.dumps(body["response_format"])]
+    assert any("bought 5 A at" in json.dumps(body["messages"]) for body in orders)
+    # One that is shown charts looks back on candles and volumes, and ahead on closes.
+    shown = [one for one, body in zip(said, looked, strict=True) if body["model"] == "m1"]
+    assert shown and all("show candles and volumes of A, B, C" in one and "image_url" in one for one in shown)
+    assert any("show the daily closes of A, B, C" in json.dumps(body["messages"]) for body in orders)
+
+
+def test_income_and_news_of_shocks_reach_every_agent(run: Run, traders: Traders, tmp_path: Path) -> None:
+    paper = (Path(rules.__file__).parent / "presets" / "paper.toml").read_text()
+    shocks = "[[shocks]]\nday = 2\nkind = 'dividend'\nfactor = 0.5\nstock = 'A'\n"
+    (tmp_path / "mine.toml").write_text(paper.replace("[[stocks]]", "income = 250\n\n[[stocks]]", 1) + shocks)
+    document = run(*ARENA, "--preset", "mine.toml").json
+    incomes = [one for one in document["flows"] if one["kind"] == "income"]
+    assert len(incomes) == 4 * 3 and {one["amount"] for one in incomes} == {"250.00"}
+    told = [body for body in traders.requests if "Dividends of A are multiplied by 0.5" in json.dumps(body["messages"])]
+    assert told and all("Day 2 of 3" in json.dumps(body["messages"]) for body in told)
+    assert {body["model"] for body in told} == {"m1", "m2"}
+    dividends = {one["day"]: one for one in document["flows"] if one["kind"] == "dividend" and one["stock"] == "A"}
+    assert Decimal(dividends[1]["amount"]) > Decimal(dividends[2]["amount"]) > 0
+
+
+KEYS = {
+    "agents": {"name", "kind", "cash", "holdings", "wealth", "metrics"},
+    "stocks": {"name", "shares", "first_price", "last_price", "fundamental"},
+    "trades": {
+        *("day", "round", "stock", "buyer", "seller", "quantity", "price", "cost_buyer", "cost_seller", "maker"),
+    },
+    "flows": {"day", "agent", "kind", "amount"},
+    "prices": {"day", "stock", "close"},
+    "messages": {"day", "agent", "to", "text", "truth"},
+}
+FIGURES = {
+    *("average_trend", "difference", "index_sharpe", "volatility", "turnover", "deviation", "relative_deviation"),
+}
+
+
+def test_the_document_has_every_key(run: Run, fresh: Path) -> None:
+    document = run("arena", "--days", "3", "--json").json
+    assert set(document) >= {"schema", "run", "preset", "seed", "days", "market", "fingerprint", *KEYS}
+    for name, keys in KEYS.items():
+        assert document[name] and all(set(row) >= keys for row in document[name])
+    assert set(document["market"]) >= FIGURES
+    initial = [one for one in document["flows"] if one["kind"] == "initial"]
+    assert [one["amount"] for one in initial if "stock" in one] == ["0"] * 27
+    assert all(one["shares"] >= 0 for one in initial if "stock" in one)
+    returns = [one["metrics"]["total_return"] for one in document["agents"]]
+    market = document["market"]
+    assert market["difference"] == pytest.approx(sum(returns) / 9 - market["average_trend"])
+    assert market["most_volatile"]["stock"] in {"A", "B", "C"}
 
 
 def test_a_costly_arena_is_asked_about_first(run: Run, traders: Traders) -> None:
