@@ -108,6 +108,11 @@ def run_journal(run: str) -> Path:
     return runs_dir() / f"{_part('run', run)}.db"
 
 
+def run_lock(run: str) -> Path:
+    """Lock of the one process that plays a backtest; beside its journal. Raises ConfigError as `run_journal` does."""
+    return runs_dir() / f"{_part('run', run)}.lock"
+
+
 def run_memory(run: str) -> Path:
     """Folder of a backtest's memory; beside its journal. Raises ConfigError as `run_journal` does."""
     return runs_dir() / f"{_part('run', run)}.memory"

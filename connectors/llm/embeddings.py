@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -14,7 +14,7 @@ from connectors.llm.paid_results import EmbeddingStore
 from engine.domain.model_call import FailureKind, Usage
 from engine.domain.model_price import PriceTable
 from engine.domain.run import ModelUse
-from engine.errors import NetworkError, PaperdeskError, TryAgainLater
+from engine.errors import TryAgainLater
 from engine.services import SpendingLimit, Spent
 from memory.errors import EmbedderUnavailable
 
@@ -32,12 +32,7 @@ _LONGEST_TEXT = 24_000
 _TEXTS_PER_CALL = 256
 _CHARACTERS_PER_CALL = 400_000
 """Most characters of one call, whose limits are 2,048 texts and 300,000 tokens."""
-_PASSING: Mapping[FailureKind, type[PaperdeskError]] = {
-    FailureKind.UNAVAILABLE: NetworkError,
-    FailureKind.TIMED_OUT: NetworkError,
-    FailureKind.RATE_LIMITED: TryAgainLater,
-    FailureKind.NO_CREDIT: TryAgainLater,
-}
+_PASSING = (FailureKind.UNAVAILABLE, FailureKind.TIMED_OUT, FailureKind.RATE_LIMITED, FailureKind.NO_CREDIT)
 """Failures that are no fault of the configuration and may pass."""
 
 
@@ -94,9 +89,8 @@ class OpenAIEmbedder:
     def embed(self, texts: Sequence[str]) -> Matrix:
         """One row per text, shape (len(texts), dimension), float32, of length 1.
 
-        A text longer than the model's limit is embedded by its beginning. Raises NetworkError where the endpoint cannot
-        be reached, TryAgainLater where it limits requests, CredentialsRefused, and EmbedderUnavailable where its
-        answers cannot be used.
+        A text longer than the model's limit is embedded by its beginning. Raises TryAgainLater where the endpoint
+        cannot be had now, CredentialsRefused, and EmbedderUnavailable where its answers cannot be used.
         """
         import numpy as np
 
@@ -134,8 +128,8 @@ class OpenAIEmbedder:
             except CallFailed as error:
                 failure = error.failure
                 message = f"embedder {self.id}: {failure.kind.value}: {failure.detail}"
-                if passing := _PASSING.get(failure.kind):
-                    raise passing(f"{message}; try again later") from None
+                if failure.kind in _PASSING:
+                    raise TryAgainLater(f"{message}; try again later") from None
                 message = f"{message}; check the endpoint or name another (memory.embedder)"
                 raise EmbedderUnavailable(message) from None
         self._store.store(self.id, reply)

@@ -14,7 +14,7 @@ from engine.app.look_index import count_result
 from engine.app.market_data import load_run
 from engine.app.memory import keep_run_memory, run_memory
 from engine.app.models import ModelSet, OnUnanswered, build_models, price_notes
-from engine.app.resumption import FirstPart, resumed_journal
+from engine.app.resumption import FirstPart, resumed_journal, run_lock
 from engine.app.run_spec import check_spec, preset_of, settled, with_costs
 from engine.clock import BacktestClock
 from engine.cycle.cycle import Cycle
@@ -62,7 +62,8 @@ def run_backtest(
     loaded already. It is counted as a look of a `kind` at its window. A run that was stopped goes on from its
     `first_part`.
 
-    Raises UsageError, DataError, ConfigError and CredentialsRefused before anything is kept.
+    Raises UsageError, DataError, ConfigError, CredentialsRefused, and TryAgainLater where another process plays the
+    run, before anything is kept.
     """
     check_spec(spec, services.clock.now())
     spec = settled(services, spec)
@@ -79,7 +80,7 @@ def run_backtest(
     label, started = "a rule strategy" if models is None else models.label, services.clock.now()
     if first_part is not None:
         label, started = first_part.label(label), first_part.run.started
-    with _journal(spec.run, first_part) as journal:
+    with run_lock(spec.run), _journal(spec.run, first_part) as journal:
         begin_run(
             journal,
             publish,

@@ -8,7 +8,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from engine import places
-from engine.errors import MissingData, OutdatedJournal, TryAgainLater
+from engine.app.lock import one_process
+from engine.errors import MissingData, OutdatedJournal
 from engine.journal.reader import JournalReader
 from engine.journal.store import bring_up_to_date
 
@@ -95,24 +96,7 @@ class DeskJournal:
         return found.st_dev, found.st_ino
 
 
-@contextmanager
-def desk_lock(desk: str) -> Iterator[None]:
+def desk_lock(desk: str) -> AbstractContextManager[None]:
     """Hold the desk's lock until the block ends. Raises TryAgainLater at once where another process holds it,
     ConfigError where nothing may be written."""
-    from filelock import FileLock, Timeout
-
-    path = places.lock_file(desk)
-    lock = FileLock(path)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        lock.acquire(timeout=0)
-    except Timeout:
-        raise TryAgainLater(
-            f"another run of the desk {desk} is at work (lock {path}); try again when it is done"
-        ) from None
-    except OSError as error:
-        raise places.unusable(path, error) from error
-    try:
-        yield
-    finally:
-        lock.release()
+    return one_process(places.lock_file(desk), f"another run of the desk {desk} is at work")

@@ -7,18 +7,19 @@ ends, so that it reads like that of an unbroken run, and a process that is kille
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
 from engine import places
 from engine.agents.ask import prompt_hash
+from engine.app.lock import one_process
 from engine.app.models import label_after
 from engine.domain.market import Symbol
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.domain.run import RunOutcome
-from engine.errors import UsageError
+from engine.errors import TryAgainLater, UsageError
 from engine.journal.entries import AnswerEntry, RunEntry, UnansweredEntry
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
@@ -50,10 +51,15 @@ class FirstPart:
         return label_after(self.run.label, label)
 
 
+def run_lock(run: str) -> AbstractContextManager[None]:
+    """Hold a run until the block ends: it is played by one process. Raises TryAgainLater where another one holds it."""
+    return one_process(places.run_lock(run), f"the run {run} is being played by another process")
+
+
 def first_part(run: str) -> FirstPart:
     """The recorded part of a stopped run. Raises MissingData where there is no such run, UsageError for one that came
-    to its end."""
-    with JournalReader(places.run_journal(run)) as reader:
+    to its end, TryAgainLater for one that another process is playing."""
+    with JournalReader(places.run_journal(run)) as reader, run_lock(run):
         entry = reader.run(run)
         answers, unanswered = reader.answers(run=run), reader.unanswered(run=run)
     if entry.outcome is RunOutcome.DONE or entry.spec is None:
@@ -64,8 +70,11 @@ def first_part(run: str) -> FirstPart:
 @contextmanager
 def resumed_journal(first: FirstPart) -> Iterator[JournalWriter]:
     """The new journal of a run that goes on. It takes the place of the old one at the end of the block, unless the run
-    was stopped before it came as far as that."""
+    was stopped before it came as far as that. Raises TryAgainLater where another process went on with it meanwhile."""
     path = places.run_journal(first.run.id)
+    with JournalReader(path) as reader:
+        if reader.run(first.run.id) != first.run:
+            raise TryAgainLater(f"the run {first.run.id} was gone on with by another process: try again")
     part = path.with_name(f"{path.name}.part")
     _delete(part)
     try:

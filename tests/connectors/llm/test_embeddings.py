@@ -17,7 +17,7 @@ import pytest
 from connectors.llm.embeddings import OpenAIEmbedder
 from connectors.llm.endpoint import Endpoint, RateLimiter
 from connectors.llm.paid_results import EmbeddingStore
-from engine.errors import ConfigError, CredentialsRefused, MalformedData, NetworkError, TryAgainLater
+from engine.errors import ConfigError, CredentialsRefused, MalformedData, TryAgainLater
 from memory.errors import EmbedderUnavailable
 from tests.servers.fake_llm_server import Fail, FakeLLMServer, Hang, Raw, Reset, Say, vector_of
 
@@ -125,12 +125,12 @@ def body(*vectors: list[Any]) -> Raw:
     ("turn", "said", "kind"),
     [
         (Fail(429, "slow down"), "rate limited: slow down", TryAgainLater),
-        (Fail(500, "broken"), "unavailable: broken", NetworkError),
+        (Fail(500, "broken"), "unavailable: broken", TryAgainLater),
         (Fail(404, "no such model"), "not configured: no such model", EmbedderUnavailable),
         (Raw(b"<html>hello</html>", "text/html"), "malformed", EmbedderUnavailable),
         (Raw(b'{"data": [{"index": 0, "embed'), "malformed", EmbedderUnavailable),
-        (Reset(), "unavailable", NetworkError),
-        (Hang(), "timed out: no answer within 0.3 s", NetworkError),
+        (Reset(), "unavailable", TryAgainLater),
+        (Hang(), "timed out: no answer within 0.3 s", TryAgainLater),
         (body([1.0, 2.0], [1.0, 2.0]), "2 vectors came back for 1 texts", EmbedderUnavailable),
         (body(), "0 vectors came back", EmbedderUnavailable),
         (body([0.0, 0.0]), "is zero or holds no numbers", EmbedderUnavailable),
@@ -157,7 +157,7 @@ def test_an_endpoint_that_is_not_there_is_an_outage(embedder: Open) -> None:
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))
         closed = f"http://127.0.0.1:{held.getsockname()[1]}/v1"
-        with pytest.raises(NetworkError, match=r"unavailable: .*try again later"):
+        with pytest.raises(TryAgainLater, match=r"unavailable: .*try again later"):
             embedder(base_url=closed).embed(["a"])
 
 

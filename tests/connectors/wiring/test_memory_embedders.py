@@ -180,7 +180,7 @@ def test_a_memory_is_embedded_anew_and_goes_on_under_the_other(server: FakeLLMSe
     assert day(config(embedder="hash-384"), DAYS[2]).decisions
 
 
-@pytest.mark.parametrize(("status", "code"), [(400, 78), (503, 74), (429, 75)])
+@pytest.mark.parametrize(("status", "code"), [(400, 78), (503, 75), (429, 75)])
 def test_a_service_that_fails_leaves_the_old_store_where_it_was(server: FakeLLMServer, status: int, code: int) -> None:
     day(config(embedder="hash-384"), DAYS[0])
     before = records()
