@@ -70,11 +70,11 @@ class Answered:
 async def answer_orders(
     desk: ApprovalDesk, answer: Answer, order_ids: Collection[str] | None, *, now: datetime, reason: str = ""
 ) -> Answered:
-    """Write an answer on orders (None: on all that wait) and carry it out at once. A veto needs nobody for that:
-    whoever sends reads it first. Raises UsageError for a desk that does not ask, MissingData for an id that the
-    journal does not know."""
+    """Write an answer on orders, by id or symbol (None: on all that wait), and carry it out at once. A veto needs
+    nobody for that: whoever sends reads it first. Raises UsageError for a desk that does not ask, MissingData for a
+    name that the journal does not know."""
     state = desk.state()
-    taken, answered = _selected(desk, state, answer, order_ids)
+    taken, answered = _selected(desk, state, answer, None if order_ids is None else _named(state, order_ids))
     error = None
     if taken:
         names = [order.id for order in taken]
@@ -88,6 +88,15 @@ async def answer_orders(
             error = problem if answer == "approve" else None
         answered += _carried_out(desk.journal, taken, answer)
     return Answered(answered, error)
+
+
+def _named(state: ControlState, names: Collection[str]) -> list[str]:
+    """The ids of orders that are named by their ids, or by a symbol: all that wait for it."""
+    found = []
+    for name in names:
+        of_symbol = [one.order.id for one in state.waiting if one.order.symbol == name.upper()]
+        found += of_symbol or [name]
+    return found
 
 
 def _selected(

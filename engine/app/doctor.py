@@ -10,7 +10,7 @@ import sqlite3
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import date
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine import places
 from engine.app.broker_check import ANY_SHARE, broker_checks
+from engine.app.desk_journal import DeskJournal
 from engine.app.models import agent_models, probe_models, stale_words
 from engine.clock import LiveClock
 from engine.config import Config, Loaded
@@ -25,9 +26,10 @@ from engine.errors import MissingData, PaperdeskError
 from engine.journal.integrity import quick_check
 from engine.market.coverage import check_coverage
 from engine.market.price_faults import price_faults, refuse_faults
-from engine.market.trading_hours import LAST_SESSION
+from engine.market.trading_hours import LAST_SESSION, session_to_decide
 from engine.reports.documents.records import latest_backtests
 from engine.reports.documents.set_up import FAIL, NOTE, OK, AgentModel, Finding, has_answered, probe_text
+from engine.reports.documents.status import missed_sessions
 
 if TYPE_CHECKING:
     from engine.ports import Calendar, MarketSource
@@ -76,6 +78,7 @@ def desk_findings(services: Services, connect: bool) -> Iterator[Finding]:
     yield from broker_checks(services, connect)
     yield from _places()
     yield from _journals(services.config)
+    yield from _missed(services, connect)
     yield from _data(services)
     yield from _versions()
     yield from _clock(services)
@@ -148,6 +151,21 @@ def _journals(config: Config) -> Iterator[Finding]:
         else:
             yield Finding("Journals", name, FAIL if faults else OK, "; ".join(faults) or f"sound ({path})")
     yield from _recorded_answers(places.replay_cache())
+
+
+def _missed(services: Services, connect: bool) -> Iterator[Finding]:
+    """Sessions that no run came for, as far as the desk has a sound journal, and its time is known: a broker's is asked
+    only with `connect`."""
+    broker = services.broker if services.goes_by_broker else None
+    with suppress(PaperdeskError), DeskJournal(services.desk) as journal:
+        now = services.clock.now() if broker is None else broker.time() if connect else None
+        if journal.reader is None or now is None:
+            return
+        calendar = services.desk_calendar(services.symbols)
+        due = session_to_decide(calendar, services.symbols, None, now)
+        missed = missed_sessions(journal.reader, calendar, due)
+        said = f"no run came for {', '.join(map(str, missed))}; look at the timer, and at notify.ping" if missed else ""
+        yield Finding("Journals", "sessions", NOTE if missed else OK, said or "a run came for every session of late")
 
 
 def _recorded_answers(path: Path) -> Iterator[Finding]:

@@ -71,28 +71,29 @@ def resume_command(invocation: Invocation, as_json: bool) -> None:
 
 
 @click.command("approve")
-@click.argument("order_ids", nargs=-1, metavar="[ORDER_ID]...")
+@click.argument("order_ids", nargs=-1, metavar="[ORDER_ID|SYMBOL]...")
 @click.option("--all", "everything", is_flag=True, help="Every order that waits.")
 @json_option
 @desk_options
 def approve_command(invocation: Invocation, order_ids: tuple[str, ...], everything: bool, as_json: bool) -> int:
     """Approves orders of a desk that asks (broker.mode = ask), and sends them at once where they may be.
 
-    Without an order it lists those that wait, why, and how long each stays: until the session after its own is
-    completed. Every check of a daily run is made again before an order is sent. The exit code is 1 where an order that
-    was named can no longer be sent.
+    A symbol stands for every order of it that waits. Without an order it lists those that wait, why, and how long each
+    stays: until the session after its own is completed. Every check of a daily run is made again before an order is
+    sent. The exit code is 1 where an order that was named can no longer be sent.
 
     \b
     Examples:
       paperdesk approve
       paperdesk approve growth-20250314-1-AAPL-B-1
+      paperdesk approve AAPL MSFT
       paperdesk approve --all --json
     """
     return _answer(invocation, "approve", order_ids, everything=everything, as_json=as_json)
 
 
 @click.command("veto")
-@click.argument("order_ids", nargs=-1, metavar="[ORDER_ID]...")
+@click.argument("order_ids", nargs=-1, metavar="[ORDER_ID|SYMBOL]...")
 @click.option("--all", "everything", is_flag=True, help="Every order that waits.")
 @click.option("--reason", metavar="TEXT", default="", help="Why, for whoever looks at the order later.")
 @json_option
@@ -102,12 +103,12 @@ def veto_command(
 ) -> int:
     """Vetoes orders of a desk that asks (broker.mode = ask): they are never sent.
 
-    Without an order it lists those that wait. A veto holds at once, also for a run that is at work; the exit code is 1
-    where an order that was named was sent before.
+    A symbol stands for every order of it that waits. Without an order it lists those that wait. A veto holds at once,
+    also for a run that is at work; the exit code is 1 where an order that was named was sent before.
 
     \b
     Examples:
-      paperdesk veto growth-20250314-1-AAPL-B-1 --reason "too much of one thing"
+      paperdesk veto AAPL --reason "too much of one thing"
       paperdesk veto --all
     """
     return _answer(invocation, "veto", order_ids, everything=everything, as_json=as_json, reason=reason)
@@ -188,7 +189,7 @@ def _waiting_lines(document: Document, now: datetime | None) -> Iterator[str]:
     yield standard_output().bold(f"{counted(waiting)} of the desk {document['desk']} to approve or veto")
     for order in waiting:
         yield from _order_lines(order, now)
-    yield "paperdesk approve ORDER_ID (or --all), paperdesk veto ORDER_ID (or --all)"
+    yield "paperdesk approve SYMBOL or ORDER_ID (or --all), paperdesk veto SYMBOL or ORDER_ID (or --all)"
 
 
 def _none(document: Document) -> str:

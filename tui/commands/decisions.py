@@ -142,7 +142,8 @@ def _order_lines(title: str, document: Mapping[str, Any], filtered: bool) -> Ite
 
 def _order_table(orders: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     from tui import amounts
-    from tui.plain_text import table
+    from tui.plain_text import table, wrapped
+    from tui.run_text import order_words
 
     rows = []
     for order in orders:
@@ -163,4 +164,7 @@ def _order_table(orders: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             )
         )
     head = ("SESSION", "SYMBOL", "SIDE", "ASKED", "STATE", "FILLED", "PRICE", "ON")
-    return table(head, rows, {"ASKED", "FILLED", "PRICE"}, standard_output().width)
+    yield from table(head, rows, {"ASKED", "FILLED", "PRICE"}, standard_output().width)
+    for order in orders:
+        if order["detail"]:
+            yield from wrapped(f"{order['session']} {order_words(order)}", standard_output().width)

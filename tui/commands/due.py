@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from engine import places
 
 if TYPE_CHECKING:
+    from engine.ports import Calendar
     from engine.services import Services
 
 
@@ -19,17 +20,29 @@ def due_session(services: Services | None, requested: date | None = None) -> dat
     configuration. Raises UsageError for a day that is no completed session, ConfigError, CredentialsRefused."""
     from engine.clock import LiveClock
 
-    symbols: Sequence[str]
-    if services is None:
-        from connectors.demo.market import DEFAULT_WATCHLIST
-
-        symbols, broker = DEFAULT_WATCHLIST, None
-    else:
-        symbols, broker = services.symbols, services.broker if services.goes_by_broker else None
+    broker = services.broker if services is not None and services.goes_by_broker else None
     now = LiveClock().now() if broker is None else broker.time()
-    table = places.session_table()
-    if now is None or not symbols or not table.is_file():
+    calendar = None if now is None else quick_calendar(services)
+    if now is None or calendar is None:
         return None
-    from engine.market.trading_hours import desk_calendar, session_to_decide
+    from engine.market.trading_hours import session_to_decide
 
-    return session_to_decide(desk_calendar(symbols, table), symbols, requested, now)
+    return session_to_decide(calendar, _symbols(services), requested, now)
+
+
+def quick_calendar(services: Services | None) -> Calendar | None:
+    """The calendar of a desk's decisions; None where no run has left the table of the exchange's sessions."""
+    symbols, table = _symbols(services), places.session_table()
+    if not symbols or not table.is_file():
+        return None
+    from engine.market.trading_hours import desk_calendar
+
+    return desk_calendar(symbols, table)
+
+
+def _symbols(services: Services | None) -> Sequence[str]:
+    if services is not None:
+        return services.symbols
+    from connectors.demo.market import DEFAULT_WATCHLIST
+
+    return DEFAULT_WATCHLIST

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from tui.commands.options import DAY
+from tui.commands.options import Parsed
 from tui.invocation import Invocation, desk_options
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from datetime import date
 
 FORMATS = {"md": ".md", "html": ".html", "json": ".json", "csv": ".csv"}
 """Formats with how their files end."""
@@ -22,8 +22,22 @@ OF_A_SESSION = frozenset({"md", "json"})
 """Those of a session of the desk."""
 
 
+LATEST = "latest"
+
+
+def _session_named(text: str) -> date | str:
+    return text if text == LATEST else date.fromisoformat(text)
+
+
 @click.command("report")
-@click.option("--session", type=DAY, metavar="DATE", help="The desk's run of a session instead of a backtest.")
+@click.option(
+    "--session",
+    type=Parsed("session", _session_named, "is no date; write it as YYYY-MM-DD, or leave it out for the latest"),
+    is_flag=False,
+    flag_value=LATEST,
+    metavar="[DATE]",
+    help="The desk's run of a session instead of a backtest; without a date the latest.",
+)
 @click.option("--format", "chosen", type=click.Choice(list(FORMATS)), help="Default: by the ending of FILE, else md.")
 @click.option("--table", metavar="NAME", help="With csv: equity (the default), metrics, trades, cash-flows, ...")
 @click.option("--out", metavar="FILE", help="File to write instead of standard output; a folder for all csv tables.")
@@ -32,7 +46,7 @@ OF_A_SESSION = frozenset({"md", "json"})
 def report_command(
     *,
     invocation: Invocation,
-    session: date | None,
+    session: date | str | None,
     chosen: str | None,
     table: str | None,
     out: str | None,
@@ -47,6 +61,7 @@ def report_command(
     \b
     Examples:
       paperdesk report
+      paperdesk report --session
       paperdesk report --session 2026-11-20
       paperdesk report --run ID --out report.html
       paperdesk report --format csv --table trades
@@ -99,14 +114,14 @@ def _is_of_the_desk(run: str | None) -> bool:
     return run is not None and run.startswith(("daily-", "session-")) and not places.run_journal(run).is_file()
 
 
-def _session(invocation: Invocation, session: date | None, chosen: str) -> str:
-    """The report of the desk's run of a session, or of the run that is named."""
+def _session(invocation: Invocation, session: date | str | None, chosen: str) -> str:
+    """The report of the desk's run of a session (LATEST: its latest), or of the run that is named."""
     from engine.reports.day_markdown import day_markdown
     from engine.reports.documents.backtest import as_text
     from engine.reports.documents.session import run_of_session, session_document
 
     with invocation.records() as records:
-        run = records.run or run_of_session(records, session)
+        run = records.run or run_of_session(records, session if isinstance(session, date) else None)
         document = session_document(records.required, records.desk, run)
     return as_text(document) + "\n" if chosen == "json" else day_markdown(document)
 

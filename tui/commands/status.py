@@ -16,6 +16,7 @@ from tui.console import show_records, standard_output
 from tui.invocation import Invocation, desk_options
 
 if TYPE_CHECKING:
+    from engine.ports import Calendar
     from engine.reports.documents.records import At, Records
 
 Document = Mapping[str, Any]
@@ -37,7 +38,8 @@ def status_command(invocation: Invocation, at: At, as_json: bool) -> None:
     with invocation.records(at=at) as records:
         from engine.reports.documents.status import status_document
 
-        document = status_document(records, None if records.run or at is not None else _last_completed(invocation))
+        now = records.run is None and at is None
+        document = status_document(records, *(_last_completed(invocation) if now else ()))
     show_records(records, document, as_json, lambda: _status_lines(records, document))
 
 
@@ -60,16 +62,16 @@ def positions_command(invocation: Invocation, at: At, as_json: bool) -> None:
     show_records(records, document, as_json, lambda: _positions_lines(records.title, document))
 
 
-def _last_completed(invocation: Invocation) -> date | None:
-    """The last completed session of the desk; None where that is not quickly known."""
+def _last_completed(invocation: Invocation) -> tuple[date | None, Calendar | None]:
+    """The last completed session of the desk, and its calendar; None where that is not quickly known."""
     from engine.errors import PaperdeskError
-    from tui.commands.due import due_session
+    from tui.commands.due import due_session, quick_calendar
 
     services = invocation.services() if invocation.configured else None
     try:
-        return due_session(services)
+        return due_session(services), quick_calendar(services)
     except PaperdeskError:  # no keys here: the records can be shown without
-        return None
+        return None, None
 
 
 def _status_lines(records: Records, document: Document) -> Iterator[str]:
@@ -85,6 +87,8 @@ def _status_lines(records: Records, document: Document) -> Iterator[str]:
     pairs += _run_facts(document["last_run"], "Last run" if records.run is None else "Run")
     if document["due"] is not None:
         pairs.append(("Due", f"{document['due']} is completed and not decided yet: paperdesk --daily"))
+    if document["missed"]:
+        pairs.append(("Missed", f"no run came for {', '.join(document['missed'])}"))
     pairs += _facts(document)
     yield from facts(pairs, min(console.width, 100))
     if document["session"] is not None:

@@ -7,7 +7,7 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 from engine.domain.decision import Decision
-from engine.domain.order import Fill
+from engine.domain.order import Fill, Order, OrderState
 from engine.journal.schema import WARM_UP
 from engine.reports.documents import row_json
 from engine.reports.documents.closes import HORIZONS, SymbolCloses
@@ -15,6 +15,7 @@ from engine.reports.documents.records import Records
 from engine.reports.documents.row_json import Row
 
 if TYPE_CHECKING:
+    from engine.journal.reader import JournalReader
     from engine.market.point_in_time import MarketAsOf
 
 
@@ -92,7 +93,15 @@ def orders_document(records: Records, *, symbol: str | None = None, open_only: b
             "run": entry.run,
             "time": entry.time.isoformat(),
             "fills": [row_json.trade(fill) for fill in fills.get(entry.order.id, ())],
+            "detail": _why_ended(records.reader, entry.order),
         }
         for entry in entries[-last:]
     ]
     return {**records.head, "count": len(entries), "orders": rows}
+
+
+def _why_ended(reader: JournalReader, order: Order) -> str | None:
+    """The reason that an order ended without filling, as far as anybody gave one."""
+    if order.state not in (OrderState.REJECTED, OrderState.CANCELED, OrderState.EXPIRED):
+        return None
+    return reader.order_moves(order.id)[-1].detail or None

@@ -77,8 +77,12 @@ def raise_frozen(document: Row) -> None:
 
 
 def run_of_session(records: Records, session: date | None) -> str:
-    """The desk's daily run of a session. Raises MissingData that names the latest sessions."""
-    runs = records.required.runs()
+    """The desk's daily run of a session, or with None the latest that took place. Raises MissingData that names the
+    latest sessions."""
+    runs = records.required.runs(RunKind.DAILY)
+    came = [run for run in runs if run.outcome is not RunOutcome.SKIPPED]
+    if session is None and came:
+        return came[-1].id
     found = next((run.id for run in runs if run.session == session), None)
     if found is None:
         known = ", ".join(dict.fromkeys(str(run.session) for run in runs[:-6:-1]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
 
 from engine.domain.decimal_text import money
@@ -13,15 +13,20 @@ from engine.execution.controls import halted
 from engine.execution.frozen_symbols import frozen_in, reasons
 from engine.journal.entries import CallCost
 from engine.journal.reader import JournalReader
+from engine.ports import Calendar
 from engine.reports.documents import row_json
 from engine.reports.documents.account import measured_closes
 from engine.reports.documents.records import Records
 from engine.reports.documents.row_json import Row
 
+MISSED_WITHIN = timedelta(days=14)
+"""Sessions without a run are named for so long."""
 
-def status_document(records: Records, due: date | None = None) -> Row:
+
+def status_document(records: Records, due: date | None = None, calendar: Calendar | None = None) -> Row:
     """Halt, last run, value, open orders, positions, counts and cost. `due` is the last completed session where that
-    is known and counts for these records: it is printed where the desk has not decided for it."""
+    is known and counts for these records: it is printed where the desk has not decided for it. The `calendar` tells
+    which sessions passed before it without a run."""
     reader = records.reader
     if reader is None:
         nothing = ("halted", "last_run", "brought_in", "total_return", "value", "cash", "model")
@@ -31,6 +36,7 @@ def status_document(records: Records, due: date | None = None) -> Row:
             "positions": {},
             "open_orders": [],
             "due": due and str(due),
+            "missed": [],
             "frozen": {},
         }
     run = reader.latest_run() if records.run is None else reader.run(records.run)
@@ -45,6 +51,7 @@ def status_document(records: Records, due: date | None = None) -> Row:
         "counts": {name: counts[name] for name in ("decisions", "orders", "fills", "answers")},
         "model": _model(reader.calls(records.run)),
         "due": None if due is None or _decided(reader, due) else str(due),
+        "missed": [] if due is None or calendar is None else [*map(str, missed_sessions(reader, calendar, due))],
         "frozen": _frozen(reader, records.run),
     }
 
@@ -67,6 +74,15 @@ def _value(records: Records, reader: JournalReader) -> Row:
         **row_json.books(books),
         **row_json.per_owner(owners),
     }
+
+
+def missed_sessions(reader: JournalReader, calendar: Calendar, due: date) -> tuple[date, ...]:
+    """The sessions of the last two weeks before the one that is due, since the desk's first run, for which no run
+    came."""
+    came = {run.session for run in reader.runs(RunKind.DAILY) if run.outcome is not RunOutcome.SKIPPED}
+    first = min((session for session in came if session is not None), default=due)
+    past = calendar.sessions(max(first, due - MISSED_WITHIN), due - timedelta(days=1))
+    return tuple(session for session in past if session not in came)
 
 
 def _decided(reader: JournalReader, session: date) -> bool:

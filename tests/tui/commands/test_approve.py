@@ -151,3 +151,18 @@ def test_names_and_all_exclude_each_other(run: Run, asks: None) -> None:
     assert run("approve").out == "no order of the desk demo waits for approval\n"
     assert run("approve", "x").code == 65
     assert not places.desk_journal("demo").exists()
+
+
+def test_a_symbol_stands_for_its_orders_that_wait(
+    run: Run, waiting: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk, first, second = waiting[0]["desk"], waiting[0], waiting[1]
+    monkeypatch.setenv("PAPERDESK_DATA__DEMO_SEED", first["seed"])
+    vetoed = run("veto", first["symbol"].lower(), "--reason", "too much", "--desk", desk)
+    assert (vetoed.code, vetoed.err) == (0, "") and vetoed.out.endswith(": canceled: vetoed: too much\n")
+    assert run("approve", second["symbol"], "--desk", desk).code == 0
+    assert states(run, desk) | {first["id"]: "canceled", second["id"]: "acknowledged"} == states(run, desk)
+    listed = run("orders", "--desk", desk)
+    assert "vetoed: too much" in listed.out, "the list says why an order ended"
+    nothing = run("veto", "NOSUCH", "--desk", desk)
+    assert nothing.code == 65 and "has no order NOSUCH: those that wait are" in nothing.err

@@ -20,8 +20,8 @@ from engine.journal.schema import MARKED
 from tests.tui.commands.conftest import BACKTEST, FEW_AGENTS, SESSIONS, Run
 
 COMMANDS = ("status", "positions", "orders", "decisions", "equity")
-UNKNOWN_THEN = {"due"}
-"""The session that is due depends on today."""
+UNKNOWN_THEN = {"due", "missed"}
+"""The sessions that are due and were missed depend on today."""
 
 
 @pytest.fixture

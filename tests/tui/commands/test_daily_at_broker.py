@@ -206,3 +206,33 @@ def test_killed_by_signal_while_the_broker_fails_it_trades_everything_once(
     assert quick_check(journal) == ()
     assert kills > 3
     print(f"{kills} kills, {len(there)} orders, each once")
+
+
+def test_a_session_that_no_run_came_for_is_named(run: Run, sandbox: SandboxServer) -> None:
+    assert run("--daily").code == 0
+    assert run("status", "--json").json["missed"] == []
+    for _ in range(3):
+        after_close(sandbox)
+    assert run("status", "--json").json | {"due": "2024-03-06", "missed": ["2024-03-04", "2024-03-05"]} == (
+        run("status", "--json").json
+    )
+    said = "no run came for 2024-03-04, 2024-03-05"
+    assert said in run("status").out
+    assert run("--daily").code == 0
+    assert said in run("status").out, "also once the next run has written them down"
+    checks = run("doctor", "--connect", "--json").json["checks"]
+    (found,) = [one for one in checks if (one["area"], one["name"]) == ("Journals", "sessions")]
+    assert found["state"] == "note" and found["detail"].startswith(said)
+
+
+def test_a_rejected_order_is_listed_with_its_reason(run: Run, sandbox: SandboxServer) -> None:
+    sandbox.fault("refuse", count=1)
+    for _ in range(6):
+        assert run("--daily").code == 0
+        rejected = [one for one in run("orders", "--json").json["orders"] if one["state"] == "rejected"]
+        if rejected:
+            break
+        after_close(sandbox)
+    (order,) = rejected
+    assert order["detail"]
+    assert " ".join(order["detail"].split()) in " ".join(run("orders").out.split())

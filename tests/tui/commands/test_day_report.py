@@ -141,3 +141,13 @@ def test_a_cycle_within_the_session_has_a_report_of_its_own(run: Run, desk: Path
     assert f"session {session}, cycle 2 within the next" in kept.read_text(encoding="utf-8").splitlines()[0]
     assert run("report", "--run", identity).out == kept.read_text(encoding="utf-8")
     assert run("report", "--session", str(session), "--json").json["cycle"] == 1
+
+
+def test_without_a_date_it_is_the_latest_day(run: Run, desk: Path, tmp_path: Path) -> None:
+    latest = run("report", "--session", str(SESSIONS[-1]))
+    for arguments in (("--session",), ("--session", "--format", "md"), ("--session", "--desk", "demo")):
+        said = run("report", *arguments)
+        assert (said.code, said.err, said.out) == (0, "", latest.out)
+    assert run("report", "--json", "--session").json["session"] == str(SESSIONS[-1])
+    wrong = run("report", "--session", "yesterday")
+    assert wrong.code == 2 and "leave it out for the latest" in wrong.err
