@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -21,13 +22,14 @@ from engine.domain.run import RunSpec, TradingMode
 from engine.errors import PaperdeskError
 from engine.messages.bus import Bus, Subscription
 from engine.messages.commands import Approve, Command, Shutdown, StartBacktest, StopBacktest, Veto
-from engine.messages.events import Event, Noticed, OrderMoved, RunFinished, RunStarted
+from engine.messages.events import AgentAnswered, Event, Noticed, OrderMoved, RunFinished, RunStarted, StepStarted
 from engine.reports.documents.control_state import ControlState
 from tui.backtest_run import RUNNING, BacktestProcess, BacktestState, Target
+from tui.journal_tail import Growth, JournalTail
 from tui.live import LiveBoard, LiveView, live_line
 from tui.market_view import MarketView, market_view
 from tui.plain_text import one_line
-from tui.state import DeskState, after, opening_state, with_line
+from tui.state import DeskState, Line, after, opening_state, with_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -47,7 +49,11 @@ SWITCH_SECONDS = 0.001
 through the loop, and the usual 5 ms would be felt while a cycle runs."""
 
 POLL_SECONDS = 1.0
-"""Seconds between two readings of the journal for commands of other processes."""
+"""Seconds between two looks at the journal for what other processes write."""
+
+QUIET_SECONDS = 300.0
+"""Seconds without an event of another process's run after which it is not shown as running any more: it may have been
+killed, and a model's answer takes less."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +97,32 @@ class Snapshot:
     sources: tuple[Source, ...] = ()
 
 
+class OwnEvents(Bus):
+    """The bus of this process's runs, which remembers what it published until that is read from the journal too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._unread: Counter[Event] = Counter()
+
+    def publish(self, event: Event) -> None:
+        """Pass an event to all subscriptions; never waits."""
+        if event.durable and event.run:
+            self._unread[event] += 1
+        super().publish(event)
+
+    def foreign(self, events: Iterable[Event]) -> list[Event]:
+        """The events of a journal that other processes have written. A run writes an event and publishes it in one
+        turn of the loop: what is its own is known here by the time that it is read."""
+        found = []
+        for event in events:
+            if self._unread[event] > 0:
+                self._unread[event] -= 1
+            else:
+                found.append(event)
+        self._unread = +self._unread
+        return found
+
+
 class Bridge:
     """Opens the desk in a thread, passes commands on, runs backtests in processes, and has a snapshot of all of it."""
 
@@ -105,6 +137,9 @@ class Bridge:
         self._answers: dict[str, bool] = {}
         """Approvals (True) and vetoes by order id that were sent and may not be in the journal yet."""
         self._touched: asyncio.Event | None = None
+        self._tail: JournalTail | None = None
+        self._heard = 0.0
+        """The time of the last event, by the monotonic clock."""
         self._market: MarketView | None = None
         self._board: LiveBoard | None = None
         self._trouble = ""
@@ -262,18 +297,19 @@ class Bridge:
     async def _serve(self, services: OpenDesk) -> None:
         from engine.app.desk_runner import DeskRunner
 
+        self._tail = JournalTail(services.journal)
         await self._read_desk(services)
         self._touched = asyncio.Event()
         await self._read_controls(services)
         self._services = services
-        bus = Bus()
+        bus = OwnEvents()
         # The subscription first: no event of the first cycle must be missed.
         tasks = [
             asyncio.create_task(self._fold(bus.subscribe(), services)),
-            asyncio.create_task(self._poll_controls(services, self._touched)),
         ]
         runner = DeskRunner(bus, services.run_cycle, services.clock, services.journal, services.submit)
         self._runner = runner
+        tasks.append(asyncio.create_task(self._poll_journal(services, self._touched, bus)))
         while self._early:
             runner.send(self._early.pop(0))
         if self._stopped:
@@ -322,19 +358,46 @@ class Bridge:
             signals = {**stored.signals, **self._desk.signals}
             self._desk = replace(self._desk, books=stored.books or self._desk.books, signals=signals)
         else:
-            self._desk = stored if stored.run else replace(stored, steps=tuple(services.steps))
+            self._desk = stored if stored.run else replace(stored, steps=tuple(services.steps), lines=self._desk.lines)
+            if self._tail is not None:
+                self._tail.last_event = opening.last_event
         market = await services.market()
         self._market = market_view(market, services.symbols, services.clock.now(), opening.fills)
         self._version += 1
 
-    async def _poll_controls(self, services: OpenDesk, touched: asyncio.Event) -> None:
-        """Read halts and open orders from the journal, whoever wrote them: at once where this desk did something,
-        else after POLL_SECONDS."""
+    async def _poll_journal(self, services: OpenDesk, touched: asyncio.Event, bus: OwnEvents) -> None:
+        """Follow the journal, whoever writes it: at once where this desk did something, else after POLL_SECONDS."""
         while True:
             with suppress(TimeoutError):
                 await asyncio.wait_for(touched.wait(), POLL_SECONDS)
             touched.clear()
             await self._read_controls(services)
+            with suppress(PaperdeskError):  # as with the controls: the next look tries again
+                await self._read_on(services, bus)
+
+    async def _read_on(self, services: OpenDesk, bus: OwnEvents) -> None:
+        """Show what other processes have written since the last look."""
+        assert self._tail is not None
+        growth: Growth = await asyncio.to_thread(self._tail.growth)
+        foreign = bus.foreign(growth.events)
+        for event in foreign:
+            if isinstance(event, StepStarted | AgentAnswered) and event.run == self._desk.run:
+                self._desk = replace(self._desk, running=True)  # the run was at work already when the app opened
+            await self._take(event, services)
+        at_work = self._desk.running or (self._runner is not None and self._runner.busy)
+        if growth.another:
+            self._desk = DeskState()
+        if growth.another or (growth.changed and not growth.events and not at_work):
+            await self._read_desk(services)
+        self._give_up(services)
+
+    def _give_up(self, services: OpenDesk) -> None:
+        """Stop showing another process's run as running, where nothing was heard of it for long."""
+        busy = self._runner is not None and self._runner.busy
+        if self._desk.running and not busy and time.monotonic() - self._heard > QUIET_SECONDS:
+            text = "nothing was heard of the running cycle for five minutes: r goes on with it where it was killed"
+            line = Line(services.clock.now(), "warning", text)
+            self._desk, self._began = replace(with_line(self._desk, line), running=False), None
 
     async def _read_controls(self, services: OpenDesk) -> None:
         def read() -> ControlState:
@@ -355,21 +418,26 @@ class Bridge:
 
     async def _fold(self, subscription: Subscription, services: OpenDesk) -> None:
         async for event in subscription:
-            if self._desk.error != (desk := after(self._desk, event)).error or _is_error(event):
-                self._dismissed = ""  # the same error again is news again
-            self._desk = desk
-            if _is_error(event):
-                self._answers.clear()  # it may not have been written: what the journal has holds
             if self._touched is not None and isinstance(event, Noticed | OrderMoved | RunStarted | RunFinished):
                 self._touched.set()
-            if isinstance(event, RunStarted):
-                self._began = time.monotonic()
-            elif isinstance(event, RunFinished):
-                self._began = None
-                try:
-                    await self._read_desk(services)
-                except PaperdeskError as error:
-                    self._trouble = one_line(str(error))
+            await self._take(event, services)
+
+    async def _take(self, event: Event, services: OpenDesk) -> None:
+        """Show an event, of this process or another; after a run read the desk anew."""
+        self._heard = time.monotonic()
+        if self._desk.error != (desk := after(self._desk, event)).error or _is_error(event):
+            self._dismissed = ""  # the same error again is news again
+        self._desk = desk
+        if _is_error(event):
+            self._answers.clear()  # it may not have been written: what the journal has holds
+        if isinstance(event, RunStarted):
+            self._began = time.monotonic()
+        elif isinstance(event, RunFinished):
+            self._began = None
+            try:
+                await self._read_desk(services)
+            except PaperdeskError as error:
+                self._trouble = one_line(str(error))
 
 
 def _is_error(event: Event) -> bool:

@@ -149,3 +149,23 @@ def test_a_bug_is_one_line_under_a_terminal_as_it_was(opened: Callable[..., Term
     text = terminal.until(lambda text: "ENDED" in text)
     assert "ENDED 70" in text and "paperdesk: a bug: ZeroDivisionError: division by zero" in text
     assert terminal.modes() == "0 1 0"
+
+
+def daily(home: Path) -> None:
+    """`paperdesk --daily` in a process of its own, as cron runs it."""
+    command = [sys.executable, "-c", "from tui.cli import main; main()", "--daily"]
+    environ = {**os.environ, "PAPERDESK_HOME": str(home)}
+    subprocess.run(command, cwd=REPO, env=environ, capture_output=True, check=True)
+
+
+def test_an_open_app_follows_the_daily_run_of_another_process(
+    opened: Callable[..., Terminal], paperdesk_home: Path
+) -> None:
+    terminal = opened(120, 40)
+    before = terminal.until(lambda text: "ORVL 1D" in text)
+    assert "no cycle yet" in before and "nothing has happened yet" in before
+    daily(paperdesk_home)
+    terminal.until(lambda text: "run done" in text and "Equity 100,000.00" in text)
+    terminal.until(lambda text: "no cycle yet" not in text and "press r" not in text)
+    terminal.keys("5")
+    terminal.until(lambda text: "4 decisions" in text)

@@ -21,6 +21,7 @@ class Opening:
     """A desk as its journal has it; empty for one that never ran.
 
     events: those of the last run, in order.
+    last_event: the number of the journal's last event up to which they were read.
     books: the books at the last close.
     change: the time-weighted change of the last session, a fraction.
     fall: the fraction, not positive, from the highest growth so far.
@@ -29,6 +30,7 @@ class Opening:
     """
 
     events: tuple[Event, ...] = ()
+    last_event: int = 0
     books: EquityPoint | None = None
     change: Decimal | None = None
     fall: Decimal = ZERO
@@ -41,12 +43,16 @@ def opening_of(records: Records) -> Opening:
     reader = records.reader
     if reader is None:
         return Opening()
+    before = reader.last_event()
     latest = next((run for run in reversed(reader.runs()) if run.outcome is not RunOutcome.SKIPPED), None)
     points = sorted(reader.equity(), key=lambda point: point.session)
+    events = () if latest is None else tuple(events_of(reader, latest.id))
     rows, _ = measured_closes(records, points)
     last = rows[-1] if rows else None
     return Opening(
-        events=() if latest is None else tuple(events_of(reader, latest.id)),
+        events=tuple(event for _, event in events),
+        # A run that is at work may have written on since its number was read.
+        last_event=max([before, *(number for number, _ in events[-1:])]),
         books=points[-1] if points else None,
         change=None if last is None else last.change,
         fall=ZERO if last is None else last.fall,
@@ -55,9 +61,8 @@ def opening_of(records: Records) -> Opening:
     )
 
 
-def events_of(reader: JournalReader, run: str) -> Iterator[Event]:
-    """Every event of a run, in order, read in pages."""
-    last = 0
+def events_of(reader: JournalReader, run: str | None = None, last: int = 0) -> Iterator[tuple[int, Event]]:
+    """Every event of a run, or of all, after a number, each with its own; in order, read in pages."""
     while page := reader.events_after(last, run):
-        yield from (event for _, event in page)
+        yield from page
         last = page[-1][0]

@@ -163,7 +163,7 @@ def _skipped(reader: JournalReader, entry: RunEntry) -> Iterator[date]:
 
 def _notes(reader: JournalReader, run: str) -> Iterator[Mapping[str, Any]]:
     """Notices from while it ran, and notes on it since; each once, however often the run was begun."""
-    noticed = [(event.level, event.text) for event in events_of(reader, run) if isinstance(event, Noticed)]
+    noticed = [(event.level, event.text) for _, event in events_of(reader, run) if isinstance(event, Noticed)]
     noticed += [(note.level, note.text) for note in reader.notes(run)]
     for level, text in dict.fromkeys(noticed):
         yield {"level": level, "text": text}

@@ -1,0 +1,118 @@
+"""The open app beside other processes: their runs, their fills and a restored journal are shown as they come."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from datetime import date
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Running, shown, until
+from textual.pilot import Pilot
+
+from connectors.wiring.services import services
+from engine import places
+from engine.app.desk_runner import OpenDesk
+from engine.app.runs import run_daily
+from engine.config import Config, load_config
+from engine.journal.writer import JournalWriter
+from engine.messages.events import RunFinished, RunStarted, StepStarted
+from tui.state import Progress
+from tui.widgets.screen_bars import EventLog, StatusBar
+from tui.widgets.table import Table
+
+FIRST, SECOND = date(2025, 3, 11), date(2025, 3, 12)
+
+
+@pytest.fixture
+def config(paperdesk_home: Path, monkeypatch: pytest.MonkeyPatch) -> Config:
+    monkeypatch.setenv("PAPERDESK_DESK__PRESET", "finvision")
+    return load_config(None).config
+
+
+def rows(pilot: Pilot[Any], name: str) -> list[list[str]]:
+    table = pilot.app.screen_stack[0].query_one(f"#{name}", Table)
+    return [[cell.text for cell in row.cells] for row in table.rows]
+
+
+def bar(pilot: Pilot[Any]) -> str:
+    return pilot.app.screen_stack[0].query_one(StatusBar).render_line(0).text
+
+
+def log(pilot: Pilot[Any]) -> list[str]:
+    text = pilot.app.screen_stack[0].query_one(EventLog).as_text()
+    return text.splitlines()
+
+
+def desk_is_open(pilot: Pilot[Any]) -> bool:
+    return pilot.app.bridge.snapshot().services is not None  # type: ignore[attr-defined]
+
+
+async def run_elsewhere(config: Config, session: date) -> None:
+    """A daily run that this app does not publish: only the journal tells of it."""
+    await asyncio.to_thread(lambda: asyncio.run(run_daily(services(config), session)))
+
+
+async def test_runs_and_fills_of_another_process_come_as_they_are_written(running: Running, config: Config) -> None:
+    async with running(open_desk=partial(OpenDesk, services(config))) as pilot:
+        await until(pilot, lambda: desk_is_open(pilot))
+        await until(pilot, lambda: "no cycle yet" in bar(pilot) and rows(pilot, "positions") == [])
+        for session in (FIRST, SECOND):
+            await run_elsewhere(config, session)
+            done = {FIRST: 1, SECOND: 2}[session]
+            await until(pilot, lambda done=done: sum("run done" in line for line in log(pilot)) == done)  # type: ignore[misc]
+        await shown(pilot)
+        with_journal = pilot.app.bridge.snapshot().desk.books  # type: ignore[attr-defined]
+        assert with_journal.session == SECOND and "no cycle yet" not in bar(pilot)
+        assert {held.symbol for held in with_journal.held} == {row[0] for row in rows(pilot, "positions")} != set()
+        assert any(" at " in line and "trade: " in line for line in log(pilot)), "the fill is an event"
+
+
+async def test_a_cycle_of_its_own_is_shown_once(running: Running, config: Config) -> None:
+    async with running(open_desk=partial(OpenDesk, services(config))) as pilot:
+        await until(pilot, lambda: desk_is_open(pilot))
+        await pilot.press("r")
+        await until(pilot, lambda: any("run done" in line for line in log(pilot)))
+        places.desk_journal("demo").touch()  # one more look at the journal, with nothing new in it
+        await pilot.pause(2.5)
+        told = [line.split(" ", 2)[2] for line in log(pilot)]
+        assert len(told) == len(set(told)), told
+
+
+async def test_a_run_that_is_at_work_when_the_app_opens_goes_on_before_the_eyes(
+    running: Running, config: Config
+) -> None:
+    await run_elsewhere(config, FIRST)
+    journal = places.desk_journal("demo")
+    desk = OpenDesk(services(config))
+    now, symbols = desk.clock.now(), tuple(desk.symbols)
+    started = RunStarted(
+        run="later", time=now, kind="daily", name="x", label="x", symbols=symbols, first=SECOND, last=SECOND,  # type: ignore[arg-type]
+        sessions=1, steps=tuple(desk.steps),
+    )  # fmt: skip
+    async with running(open_desk=lambda: desk) as pilot:
+        await until(pilot, lambda: desk_is_open(pilot))
+        with JournalWriter(journal) as writer:
+            writer.event(started)
+            writer.event(StepStarted(run="later", time=now, session=SECOND, symbol=symbols[0], owner="d", step="chart"))
+        await until(pilot, lambda: f"Cycle 0/{len(symbols)} {symbols[0]}" in bar(pilot))
+        panes = pilot.app.bridge.snapshot().desk.panes_of(symbols[0])  # type: ignore[attr-defined]
+        assert any(pane.progress is Progress.THINKING for pane in panes)
+        with JournalWriter(journal) as writer:
+            writer.event(RunFinished("later", now, "done", None, ""))  # type: ignore[arg-type]
+        await until(pilot, lambda: "Cycle" not in bar(pilot))
+
+
+async def test_a_restored_journal_is_read_whole(running: Running, config: Config) -> None:
+    journal = places.desk_journal("demo")
+    await run_elsewhere(config, FIRST)
+    kept = Path(shutil.copy(journal, journal.with_name("kept.db")))
+    await run_elsewhere(config, SECOND)
+    async with running(open_desk=partial(OpenDesk, services(config))) as pilot:
+        await until(pilot, lambda: desk_is_open(pilot))
+        assert pilot.app.bridge.snapshot().desk.books.session == SECOND  # type: ignore[attr-defined]
+        shutil.copy(kept, kept.with_name("again.db")).replace(journal)
+        await until(pilot, lambda: pilot.app.bridge.snapshot().desk.books.session == FIRST)  # type: ignore[attr-defined]
