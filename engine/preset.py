@@ -214,6 +214,12 @@ def load_preset(name: str) -> Preset:
 
 
 @cache
+def recorded_preset(text: str) -> Preset:
+    """The preset that a run has kept as JSON."""
+    return Preset.model_validate_json(text)
+
+
+@cache
 def _loaded(name: str, folder: Path | None) -> Preset:
     """The preset of a name; a relative file name means another file in every `folder`."""
     plain = _read(name)

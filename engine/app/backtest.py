@@ -13,7 +13,7 @@ from engine.agents.ask import AnswerRecord, QuestionKey
 from engine.app.look_index import count_result
 from engine.app.market_data import load_run
 from engine.app.memory import keep_run_memory, run_memory
-from engine.app.models import ModelSet, OnUnanswered, build_models, price_notes
+from engine.app.models import ModelSet, OnUnanswered, build_models, model_notes
 from engine.app.resumption import FirstPart, resumed_journal, run_lock
 from engine.app.run_spec import check_spec, preset_of, settled, with_costs
 from engine.clock import BacktestClock
@@ -27,8 +27,8 @@ from engine.journal.writer import JournalWriter
 from engine.lab.backtest import BacktestContext, run_agents, windows
 from engine.lab.rule_backtest import run_strategy
 from engine.lab.window import desk_calendar_of, on_convention
-from engine.market.as_of import Market
-from engine.market.trading_hours import FIRST_SESSION
+from engine.market.as_of import Market, data_fingerprint
+from engine.market.trading_hours import FIRST_SESSION, decision_time
 from engine.messages.events import Noticed, Publish, RunFinished
 from engine.ports import Calendar
 from engine.preset import Preset
@@ -40,6 +40,8 @@ from engine.session.recorder import JournalRecorder, Recorder, begin_run
 
 BASELINES = ("buy-and-hold", "equal-weight", "macd", "kdj-rsi", "z-score", "random", "cash")
 """The strategies that every result is compared with."""
+
+NEVER_TRADED = "the run never traded: its figures are those of cash"
 
 Stop = Callable[[], bool]
 OnBaseline = Callable[[str, Result], None]
@@ -71,10 +73,13 @@ def run_backtest(
     models = None if preset is None else build_models(services, preset, spec.model)
     market = asyncio.run(load_run(services, spec)) if market is None else market
     calendar = desk_calendar_of(market, spec.symbols)
-    windows(spec, calendar)
+    _, sessions = windows(spec, calendar)
+    spec = replace(spec, data_fingerprint=data_fingerprint(market, decision_time(calendar, sessions[-1])))
     beside: dict[str, Result] = {}
     for name in baselines:
-        rule = replace(spec, preset=None, strategy=name, params=(), model=None, without=(), warm_up_from=None)
+        rule = replace(
+            spec, preset=None, strategy=name, params=(), model=None, without=(), warm_up_from=None, preset_text=None
+        )
         beside[name] = run_strategy(rule, market, *with_costs(rule, services.config))
         on_baseline(name, beside[name])
     label, started = "a rule strategy" if models is None else models.label, services.clock.now()
@@ -118,8 +123,9 @@ def run_backtest(
             journal.run_finished(spec.run, outcome, services.clock.now(), detail=detail)
             publish(RunFinished(spec.run, services.clock.now(), outcome, None, detail))
             raise
-        notes = () if preset is None else price_notes(services, preset, spec.model)
-        result = replace(result, notes=(*result.notes, *notes))
+        notes = () if preset is None else model_notes(services, preset, spec)
+        idle = (NEVER_TRADED,) if result.test.equity and not result.test.fills else ()
+        result = replace(result, notes=(*result.notes, *idle, *notes))
         report = Report(result, beside, label, services.config.metrics.risk_free)
         store_document(journal, report)
         journal.backtest_result(spec.run, result, services.clock.now())
@@ -220,14 +226,25 @@ async def play(run: AgentRun, journal: JournalWriter | None = None) -> Result:
         meter.unanswered(entry, entry.call)
         if journal is not None:
             journal.unanswered(entry)
+    prompts: dict[str, set[str]] = {}
+
+    def count(answer: AnswerRecord) -> None:
+        meter.count(answer)
+        prompts.setdefault(answer.key.agent, set()).add(answer.prompt_version)
+
     async with aclosing(run.models):
         with run_memory(
             run.services, run.preset, run.calendar, embedder=spec.embedder, on_use=meter.add_vectors
         ) as memory:
-            context, trouble = run.context(memory, meter.count, journal, meter.unanswered), ""
+            context, trouble = run.context(memory, count, journal, meter.unanswered), ""
             try:
                 result = await run_agents(context)
             finally:
                 if journal is not None:
                     trouble = keep_run_memory(memory, spec.run)
-    return replace(result, model=meter.use, notes=(*result.notes, trouble) if trouble else result.notes)
+    return replace(
+        result,
+        model=meter.use,
+        notes=(*result.notes, trouble) if trouble else result.notes,
+        extra={**result.extra, "prompts": {agent: sorted(versions) for agent, versions in sorted(prompts.items())}},
+    )

@@ -219,6 +219,24 @@ def chosen_models(
     return settings, specs
 
 
+def model_notes(services: Services, preset: Preset, spec: RunSpec) -> list[str]:
+    """Notes on the models of a backtest: those that were trained on its window, and prices that are old."""
+    config, prices = services.config, services.models.prices()
+    override = None if spec.model == ModelKind.REPLAY else spec.model
+    notes = []
+    specs = chosen_models(preset, config, override)[1]
+    for text in dict.fromkeys(specs[agent.name] for agent in preset.active_agents):
+        named = parse_model_spec(text, config.endpoints)
+        price = prices.find(named.provider, named.model)
+        if price is not None and f"{spec.first:%Y-%m}" <= price.training_cutoff:
+            extent = "lies" if f"{spec.last:%Y-%m}" <= price.training_cutoff else "begins"
+            notes.append(
+                f"the window {extent} within the training of {text}, which knows the world to "
+                f"{price.training_cutoff}: what it decides may be remembered"
+            )
+    return [*notes, *price_notes(services, preset, spec.model)]
+
+
 def price_notes(services: Services, preset: Preset, override: str | None = None) -> list[str]:
     """A warning where the costs of a run would come from a price table that is old by now."""
     config, prices = services.config, services.models.prices()

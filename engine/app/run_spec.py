@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
+from importlib.metadata import version
 from pathlib import Path
 
 from engine.agents.tools import read_guidance
@@ -17,6 +18,7 @@ from engine.domain.briefing import Briefing, ExpertNote
 from engine.domain.execution import ExecutionRules
 from engine.domain.json_text import from_json, to_json
 from engine.domain.market import Symbol
+from engine.domain.portfolio import ZERO
 from engine.domain.run import DataSpec, RunSpec
 from engine.errors import ConfigError, UsageError
 from engine.journal.entries import RunEntry
@@ -24,9 +26,10 @@ from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
 from engine.lab.window import execution_rules
 from engine.market.trading_hours import FIRST_SESSION
-from engine.preset import Preset, briefed, load_preset
+from engine.preset import Preset, briefed, load_preset, recorded_preset
 from engine.services import Services
-from engine.strategies.catalog import make_strategy
+from engine.strategies.catalog import make_strategy, strategy_class
+from engine.strategies.strategy import parameters
 
 DEMO_WINDOW = (date(2024, 11, 1), date(2025, 1, 2), date(2025, 6, 30))
 """Warm-up from, first and last session of the demo desk's backtest."""
@@ -105,9 +108,20 @@ def _faults(spec: RunSpec, now: datetime) -> Iterator[tuple[object, str]]:
 
 
 def with_costs(spec: RunSpec, config: Config) -> tuple[ExecutionRules, Decimal]:
-    """The rules and the starting cash of a run: the configuration's under the desk's own convention, the paper's
-    under a paper's, each overridden by the run's own. A preset says whether its agents sell short, and what that
-    costs."""
+    """The rules and the starting cash of a run: those that it has kept, else the configuration's under the desk's own
+    convention, the paper's under a paper's, each overridden by the run's own. A preset says whether its agents sell
+    short, and what that costs."""
+    rules, cash = _costs_of(spec, config)
+    preset = preset_of(spec)
+    allow_short, borrow_rate = (
+        (False, ZERO) if preset is None else (preset.sizing.allow_short, preset.sizing.borrow_rate)
+    )
+    return replace(rules, allow_short=allow_short, borrow_rate=borrow_rate), cash
+
+
+def _costs_of(spec: RunSpec, config: Config) -> tuple[ExecutionRules, Decimal]:
+    if spec.rules is not None and spec.cash is not None:
+        return spec.rules, spec.cash
     known = convention(spec.convention).for_symbols(spec.symbols)
     if known.name == "desk":
         own = config.execution
@@ -124,10 +138,7 @@ def with_costs(spec: RunSpec, config: Config) -> tuple[ExecutionRules, Decimal]:
                 fractional=own.fractional,
             ),
         )
-    rules, preset = execution_rules(spec, known), preset_of(spec)
-    if preset is not None:
-        rules = replace(rules, allow_short=preset.sizing.allow_short, borrow_rate=preset.sizing.borrow_rate)
-    return rules, known.starting_cash if spec.cash is None else spec.cash
+    return execution_rules(spec, known), known.starting_cash if spec.cash is None else spec.cash
 
 
 _FILES = (".txt", ".md")
@@ -149,14 +160,28 @@ def configured_briefing(services: Services, data: DataSpec, symbols: Sequence[Sy
 
 
 def settled(services: Services, spec: RunSpec) -> RunSpec:
-    """The spec of a run of agents, completed by the configuration so that it can be run again without it. Raises as
+    """The spec of a run, completed by the configuration so that it can be run again without it. Raises as
     `configured_briefing` does."""
+    rules, cash = with_costs(spec, services.config)
+    spec = replace(spec, rules=rules, cash=cash, version=version("paperdesk"))
     if spec.preset is None:
-        return spec
+        return replace(spec, params=_all_params(spec))
     briefing = spec.briefing
     if briefing is None:
         briefing = configured_briefing(services, spec.data, spec.symbols)
-    return replace(spec, briefing=briefing, embedder=spec.embedder or services.config.memory.embedder)
+    return replace(
+        spec,
+        briefing=briefing,
+        embedder=spec.embedder or services.config.memory.embedder,
+        preset_text=spec.preset_text or load_preset(spec.preset).model_dump_json(),
+    )
+
+
+def _all_params(spec: RunSpec) -> tuple[tuple[str, str], ...]:
+    """Every parameter of a rule strategy, as given, by the run's seed, or by default."""
+    known = parameters(strategy_class(spec.strategy or ""))
+    defaults = {one.name: str(spec.seed if one.name == "seed" else one.default) for one in known}
+    return tuple({**defaults, **dict(spec.params)}.items())
 
 
 def preset_of(spec: RunSpec) -> Preset | None:
@@ -164,7 +189,8 @@ def preset_of(spec: RunSpec) -> Preset | None:
     that there is not."""
     if spec.preset is None:
         return None
-    return briefed(load_preset(spec.preset).without(spec.without), spec.briefing)
+    preset = load_preset(spec.preset) if spec.preset_text is None else recorded_preset(spec.preset_text)
+    return briefed(preset.without(spec.without), spec.briefing)
 
 
 def _profiles(services: Services, data: DataSpec, symbols: Sequence[Symbol]) -> Iterator[tuple[Symbol, str]]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from engine.domain.briefing import Briefing
 from engine.domain.decision import Decision, Opinion
+from engine.domain.execution import ExecutionRules
 from engine.domain.market import Dropped, Symbol
 from engine.domain.model_call import NO_OPTIONS, AnswerOptions
 from engine.domain.order import Fill
@@ -102,7 +103,9 @@ class RunSpec:
     slippage_bp: basis points against the trader.
     run, journal: the id of the run and its file; they decide nothing.
     sample: tells repeats of one run apart, since it is part of every question.
-    briefing, embedder: the configuration's once a run has begun.
+    briefing, embedder, rules: the configuration's once a run has begun; `rules` are all fills and costs.
+    preset_text: the whole preset as JSON once a run has begun: its file may change later.
+    data_fingerprint, version: of the data through the window and of the program; they decide nothing.
     options: go with every question.
     """
 
@@ -126,6 +129,10 @@ class RunSpec:
     sample: int = 0
     briefing: Briefing | None = None
     embedder: str | None = None
+    rules: ExecutionRules | None = None
+    preset_text: str | None = None
+    data_fingerprint: str = ""
+    version: str = ""
     options: AnswerOptions = NO_OPTIONS
 
 

@@ -25,5 +25,8 @@ def add_looks(index: Path, looks: Iterable[WindowLook], wait: float = WAIT) -> N
 
 
 def spec_hash(spec: RunSpec) -> str:
-    """SHA-256 (hex) over the canonical JSON of everything that decides a run; its name and its journal do not."""
-    return hashlib.sha256(to_json(replace(spec, run="", journal=None)).encode()).hexdigest()
+    """SHA-256 (hex) over the canonical JSON of everything that decides a run: what it is called and what it was made
+    with do not."""
+    return hashlib.sha256(
+        to_json(replace(spec, run="", journal=None, data_fingerprint="", version="")).encode()
+    ).hexdigest()

@@ -74,6 +74,10 @@ def coverage(spec: RunSpec, market: Market) -> Mapping[Symbol, Coverage]:
 
 def data_notes(spec: RunSpec, market: Market, covered: Mapping[Symbol, Coverage]) -> Iterator[str]:
     """Notes on the data that a reader has to know, a sentence each."""
+    dropped = max(convention(spec.convention).bars_dropped_for(symbol) for symbol in spec.symbols)
+    if dropped:
+        count = "session" if dropped == 1 else f"{dropped} sessions"
+        yield f"convention {spec.convention} leaves out the last {count} of the window until {spec.last}"
     without = [symbol for symbol in spec.symbols if market.actions.get(symbol) is None]
     if without and convention(spec.convention).price_basis is PriceBasis.RAW:
         names = ", ".join(without)

@@ -7,6 +7,7 @@ visible session, by the splits known by then. All decisions read through here, s
 
 from __future__ import annotations
 
+import hashlib
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
@@ -16,8 +17,10 @@ from decimal import Decimal
 from operator import attrgetter
 from typing import TypeVar
 
+from engine.domain.json_text import to_json
 from engine.domain.macro import MacroRelease, MacroSeries
 from engine.domain.market import (
+    COLUMNS,
     UNKNOWN,
     ActionKind,
     CorporateAction,
@@ -97,6 +100,17 @@ class Market:
             macro={name: series.cut(now) for name, series in self.macro.items()},
             commentary=[item for item in self.commentary if item.available_at <= now],
         )
+
+
+def data_fingerprint(market: Market, now: datetime) -> str:
+    """SHA-256 over all data that is known at a moment: equal for equal data, whatever came later."""
+    known, digest = market.cut(now), hashlib.sha256()
+    for symbol, history in sorted(known.histories.items()):
+        digest.update(symbol.encode())
+        for column in COLUMNS:
+            digest.update(getattr(history, column).tobytes())
+    digest.update(to_json([known.actions, known.news, known.filings, known.macro, known.commentary]).encode())
+    return digest.hexdigest()
 
 
 def last_opened(calendar: Calendar, now: datetime) -> date:

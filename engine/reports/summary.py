@@ -10,6 +10,7 @@ from itertools import accumulate
 from typing import Any
 
 from engine.conventions.catalog import convention
+from engine.domain.decimal_text import plain
 from engine.domain.decision import Action
 from engine.domain.portfolio import ZERO
 from engine.reports.documents.row_json import failed_words
@@ -75,18 +76,40 @@ def facts(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """The settings of a run, as pairs of a name and a value."""
     settings, warm_up = document["settings"], document["warm_up"]
     yield "Decided by", decided_by(document)
-    yield "Window", window_of(document)
+    dropped = settings.get("dropped_sessions")
+    left_out = f"; asked to {settings['to']}, its last {dropped} left out by the convention" if dropped else ""
+    yield "Window", window_of(document) + left_out
     if warm_up is not None:
-        yield "Warm-up", f"{window_of(warm_up)}, then fresh books"
+        counted = f"{len(warm_up['decisions'])} decisions, {len(warm_up['trades'])} trades"
+        yield "Warm-up", f"{window_of(warm_up)}, {counted}, then fresh books"
     yield "Symbols", ", ".join(document["symbols"])
     yield "Data", settings["data"]
     yield "Convention", f"{document['convention']}: {convention(document['convention']).title}"
+    if "fills" in settings:  # runs of before kept none
+        yield "Costs", _costs(settings)
+        yield "Version", f"{settings['version']}, seed {settings['seed']}, data {settings['data_fingerprint'][:12]}"
     if settings["params"]:
         yield "Parameters", ", ".join(f"{key} = {value}" for key, value in settings["params"].items())
     if settings["without"]:
         yield "Without", ", ".join(settings["without"])
     if document["interrupted"]:
         yield "Interrupted", "only the sessions above were run"
+
+
+def _costs(settings: Mapping[str, Any]) -> str:
+    """Fills, costs, cash and its floor, as they were in effect."""
+    parts = [
+        f"fills at the {settings['fills']}",
+        f"slippage {settings['slippage_bp']} bp",
+        f"commission {plain(100 * Decimal(settings['commission']))} %",
+    ]
+    for name, what in (("commission_per_order", "an order"), ("commission_per_share", "a share")):
+        if Decimal(settings[name]):
+            parts.append(f"{settings[name]} {what}")
+    parts.append(f"cash {amount(settings['cash'])}")
+    if settings["cash_floor"] is not None:
+        parts.append(f"cash floor {plain(100 * Decimal(settings['cash_floor']))} %")
+    return ", ".join(parts)
 
 
 def totals(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

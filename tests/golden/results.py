@@ -29,6 +29,9 @@ DROPPED = frozenset(
         "prompt_hash",
         "prompt_version",
         "system",
+        "data_fingerprint",
+        "preset_text",
+        "prompts",
         # The session that is due today.
         "due",
         # The sandbox's address: a free port.

@@ -15,6 +15,7 @@ from typing import Any
 
 from engine.conventions.catalog import convention
 from engine.domain.decimal_text import money, plain
+from engine.domain.json_text import plain_of
 from engine.domain.market import Dropped
 from engine.domain.order import Fill, Side
 from engine.domain.portfolio import EXACT, ZERO
@@ -43,7 +44,7 @@ def document(report: Report) -> Document:
         "run": spec.run,
         **({"strategy": spec.strategy} if spec.strategy is not None else {"preset": spec.preset}),
         "label": report.label,
-        "settings": _settings(spec),
+        "settings": _settings(result),
         "symbols": list(spec.symbols),
         **_extent(test),
         "convention": spec.convention,
@@ -91,17 +92,50 @@ def as_text(content: Mapping[str, Any]) -> str:
     return json.dumps(content, indent=2, allow_nan=False)
 
 
-def _settings(spec: RunSpec) -> Document:
-    """The settings of a run beyond its window; null where the convention or the configuration decided."""
-    demo = f"demo market, seed {spec.data.demo_seed}"
-    costs = {"commission": spec.commission, "slippage_bp": spec.slippage_bp}
+def _settings(result: Result) -> Document:
+    """Every effective setting of a run; null where one does not apply, or a run of before did not keep it."""
+    spec = result.spec
+    preset = None if spec.preset_text is None else json.loads(spec.preset_text)
+    named = convention(spec.convention)
     return {
-        "data": demo if spec.data.folder is None else spec.data.folder,
-        **row_json.fields(spec, "seed", "without"),
+        "from": spec.first.isoformat(),
+        "to": spec.last.isoformat(),
+        "dropped_sessions": max(named.bars_dropped_for(symbol) for symbol in spec.symbols),
+        "data": f"demo market, seed {spec.data.demo_seed}" if spec.data.folder is None else spec.data.folder,
+        "price_basis": named.price_basis,
+        **row_json.fields(spec, "seed", "without", "embedder"),
         "params": dict(spec.params),
-        **{name: None if value is None else plain(value) for name, value in costs.items()},
+        "cash": _number(spec.cash),
+        "cash_floor": None if preset is None else preset["sizing"]["cash_floor"],
+        **_costs(spec),
         **asdict(spec.options),
+        "preset_text": spec.preset_text,
+        "briefing": None if spec.briefing is None else plain_of(spec.briefing),
+        "prompts": result.extra.get("prompts", {}),
+        "data_fingerprint": spec.data_fingerprint or None,
+        "version": spec.version or None,
     }
+
+
+def _costs(spec: RunSpec) -> Document:
+    """Fills and costs; of a run of before those that were asked for."""
+    rules = spec.rules
+    if rules is None:
+        return {"commission": _number(spec.commission), "slippage_bp": _number(spec.slippage_bp)}
+    return {
+        "fills": rules.fill_at,
+        "commission": plain(rules.commission_rate),
+        "slippage_bp": plain(rules.slippage_bp),
+        "commission_per_order": plain(rules.commission_per_order),
+        "commission_per_share": plain(rules.commission_per_share),
+        "volume_cap": _number(rules.volume_cap),
+        "borrow_rate": plain(rules.borrow_rate),
+        **row_json.fields(rules, "fractional", "allow_short"),
+    }
+
+
+def _number(value: Decimal | None) -> str | None:
+    return None if value is None else plain(value)
 
 
 def _extent(stretch: Stretch) -> Document:
