@@ -50,6 +50,9 @@ class ArenaSpec:
     model: of every persona; None: its own, else the configured default.
     unsaid: ids of chat messages that nobody gets to read.
     swapped: the seats are taken in reverse order.
+    rotated: the seats are moved on by so many.
+    repeats: arenas with the next seeds and rotated seats.
+    baseline: model of the baseline's seats in a duel; None: the configured default.
     """
 
     run: str
@@ -60,6 +63,9 @@ class ArenaSpec:
     model: str | None = None
     unsaid: tuple[str, ...] = ()
     swapped: bool = False
+    rotated: int = 0
+    repeats: int = 1
+    baseline: str | None = None
 
     def rules(self) -> ArenaRules:
         """The market's rules. Raises UsageError."""
@@ -68,8 +74,10 @@ class ArenaSpec:
 
     def seating(self) -> Seating:
         """The table. Raises UsageError."""
-        seating = load_seating(self.agents)
-        return seating if not self.swapped else Seating(agents=seating.agents[::-1])
+        agents = load_seating(self.agents).agents
+        first = self.rotated % len(agents)
+        agents = agents[first:] + agents[:first]
+        return Seating(agents=agents[::-1] if self.swapped else agents)
 
 
 def load_spec(run: str) -> ArenaSpec:
@@ -100,12 +108,12 @@ def run_arena(
     a model cannot be had or the budget is reached: the arena can be resumed.
     """
     rules, seating = spec.rules(), spec.seating()
-    _keep(spec, None)
+    keep_record(spec, None)
     try:
         document = asyncio.run(_play(services, spec, rules, seating, _Limits(replay, budget, on_day, stop)))
     except TryAgainLater as error:
         raise type(error)(f"{error}; `paperdesk arena --resume {spec.run}` goes on") from None
-    _keep(spec, document)
+    keep_record(spec, document)
     return document
 
 
@@ -129,7 +137,11 @@ def arena_forecast(services: Services, spec: ArenaSpec) -> Forecast | None:
             model = Rehearsal(tallies.setdefault(text, Counter()), None, named)
         players[seat.name] = _player(seat, model, spec.seed, config.models.arena, lambda record: None)
     asyncio.run(_rehearse(rules.model_copy(update={"days": min(REHEARSED, rules.days)}), players, spec.seed))
-    times, prices, estimates = max(1.0, rules.days / REHEARSED), services.models.prices(), dict[str, Estimate]()
+    times, prices, estimates = (
+        spec.repeats * max(1.0, rules.days / REHEARSED),
+        services.models.prices(),
+        dict[str, Estimate](),
+    )
     for text, tally in tallies.items():
         named = parse_model_spec(text, config.endpoints)
         if named.kind is ModelKind.OFFLINE:
@@ -138,7 +150,7 @@ def arena_forecast(services: Services, spec: ArenaSpec) -> Forecast | None:
         price = prices.find(named.provider, named.model)
         cost = None if price is None else price.cost(Usage(round(asked), 0, round(written)))
         estimates[text] = Estimate(calls=calls, input_tokens=asked, output_tokens=written, cost=cost)
-    return Forecast(estimates, 1) if estimates else None
+    return Forecast(estimates, spec.repeats) if estimates else None
 
 
 async def _rehearse(rules: ArenaRules, players: Mapping[str, Player], seed: int) -> None:
@@ -198,6 +210,8 @@ def _models(services: Services, spec: ArenaSpec, seating: Seating, opened: OpenM
 
 def _model_of(services: Services, spec: ArenaSpec, seat: AgentSeat) -> str:
     models = services.config.models
+    if seat.baseline:
+        return spec.baseline or seat.model or models.default
     override = None if spec.model == ModelKind.REPLAY else spec.model
     return override or seat.model or models.arena.model or models.default
 
@@ -211,7 +225,7 @@ def _player(
 ) -> Player:
     if seat.rule is not None or model is None:
         return RulePlayer(RULES[seat.rule or ""], Random(f"{seed} {seat.name}"))
-    persona = Persona(**seat.model_dump(exclude={"rule", "model"}))
+    persona = Persona(**seat.model_dump(exclude={"rule", "model", "baseline"}))
     asker = Asker(
         {DEFAULT: model},
         {DEFAULT: settings},
@@ -223,8 +237,9 @@ def _player(
     return PersonaPlayer(persona, asker)
 
 
-def _keep(spec: ArenaSpec, document: Row | None) -> None:
-    """Write the record, whole or not at all. A document that is there stays until the new one is."""
+def keep_record(spec: ArenaSpec, document: Row | None) -> None:
+    """Write the record of an arena or of its repeats, whole or not at all. A document that is there stays until
+    the new one is."""
     file = places.arena_file(spec.run)
     if document is None and file.exists():
         return

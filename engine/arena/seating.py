@@ -22,12 +22,14 @@ class AgentSeat(Frozen):
 
     rule: a control of this name; a persona that asks a model where there is none.
     model: the persona's model; None: the run's.
+    baseline: asks the run's baseline model, that the others are measured against.
     profession, horizon, input, window, reflects, strategy: of the persona.
     """
 
     name: str = Field(min_length=1, max_length=24, pattern=r"^[A-Za-z0-9 ._-]+$")
     rule: str | None = None
     model: str | None = None
+    baseline: bool = False
     profession: str = Field("a trader", max_length=80)
     horizon: int = Field(1, ge=1, le=50)
     input: Literal["text", "charts", "both"] = "text"

@@ -20,10 +20,15 @@ if TYPE_CHECKING:
 
 @click.command("arena")
 @click.option("--preset", metavar="NAME|FILE", help="Market: paper (default), paper-program, ssw, constant, or a file.")
-@click.option("--agents", metavar="NAME|FILE", help="Table: nine (default), controls, or a TOML file of [[agents]].")
+@click.option(
+    "--agents", metavar="NAME|FILE", help="Table: nine (default), controls, duel, or a TOML file of [[agents]]."
+)
 @click.option("--days", type=click.IntRange(1, 10_000), metavar="N", help="Days (default: the preset's).")
 @click.option("--seed", type=click.IntRange(0), metavar="N", help="Seed of everything that is drawn (default: 0).")
 @click.option("--model", metavar="SPEC", help="Model of every persona; replay: recorded answers alone.")
+@click.option("--baseline", metavar="SPEC", help="Model of a duel's other agents, whose scores are 100.")
+@click.option("--repeats", type=click.IntRange(1, 999), metavar="N", help="Arenas with the next seeds, seats rotated.")
+@click.option("--jobs", type=click.IntRange(1, 64), default=1, metavar="N", help="Repeats at a time (default: 1).")
 @click.option("--budget", type=click.FloatRange(0), metavar="USD", help="Most that this call may cost.")
 @click.option("--resume", metavar="RUN", help="Goes on with an arena that was stopped: nothing is asked twice.")
 @click.option("--without-rumour", "unsaid", multiple=True, metavar="ID", help="Message that nobody reads (repeatable).")
@@ -39,6 +44,9 @@ def arena_command(
     days: int | None,
     seed: int | None,
     model: str | None,
+    baseline: str | None,
+    repeats: int | None,
+    jobs: int,
     budget: float | None,
     resume: str | None,
     unsaid: tuple[str, ...],
@@ -56,33 +64,34 @@ def arena_command(
     Examples:
       paperdesk arena --days 5
       paperdesk arena --preset constant --agents controls --seed 3 --json
+      paperdesk arena --agents controls --repeats 20 --jobs 2
+      paperdesk arena --agents duel --model openai:gpt-4o --baseline groq:llama-3 --days 10 --repeats 5
       paperdesk arena --resume arena-20261120-120000-ab12 --model replay
     """
     from engine.app.arena import arena_forecast, run_arena
+    from engine.app.arena_repeats import run_repeats
     from engine.errors import Interrupted
     from tui.agreement import agreed_to
     from tui.interruption import interruptible
 
     services = invocation.services()
     given: dict[str, Any] = {"preset": preset, "agents": agents, "days": days, "seed": seed, "model": model}
-    given |= {"unsaid": unsaid or None, "swapped": swap_seats or None}
+    given |= {"unsaid": unsaid or None, "swapped": swap_seats or None, "baseline": baseline, "repeats": repeats}
     changes = {name: value for name, value in given.items() if value is not None}
     spec = _spec(services, invocation.run, resume, changes)
     if model != "replay" and not agreed_to(services, arena_forecast(services, spec), yes):
         click.echo("nothing was run", err=True)
         return
+    replay, most = model == "replay", None if budget is None else Decimal(str(budget))
     with interruptible() as stop:
-        document = run_arena(
-            services,
-            spec,
-            replay=model == "replay",
-            budget=None if budget is None else Decimal(str(budget)),
-            stop=stop,
-        )
-    show_document(document, as_json, lambda: arena_lines(document))
-    if document["interrupted"]:
-        done = f"interrupted after day {document['days']}"
-        raise Interrupted(f"{done}; `paperdesk arena --resume {spec.run}` goes on")
+        if spec.repeats > 1:
+            document = run_repeats(services, spec, jobs=jobs, replay=replay, budget=most, stop=stop)
+        else:
+            document = run_arena(services, spec, replay=replay, budget=most, stop=stop)
+    if document is not None:
+        show_document(document, as_json, lambda: document_lines(document))
+    if document is None or document["interrupted"]:
+        raise Interrupted(f"interrupted, what is done is kept; `paperdesk arena --resume {spec.run}` goes on")
 
 
 def _spec(services: Services, run: str | None, resume: str | None, changes: Mapping[str, Any]) -> ArenaSpec:
@@ -95,6 +104,53 @@ def _spec(services: Services, run: str | None, resume: str | None, changes: Mapp
     if set(changes) - {"model"}:
         raise click.UsageError("--resume goes on with an arena as it was begun: leave out what would change it")
     return load_spec(resume)
+
+
+def document_lines(document: Mapping[str, Any]) -> Iterator[str]:
+    """An arena, or its repeats, as text."""
+    return repeats_lines(document) if "repeats" in document else arena_lines(document)
+
+
+def repeats_lines(document: Mapping[str, Any]) -> Iterator[str]:
+    """Repeats of an arena as text: agents by mean return, each beside the others of its repeats."""
+    console = standard_output()
+    done = len(document["runs"])
+    yield console.bold(f"Arena {document['run']}") + "   play money. not investment advice"
+    seeds = f"seeds {document['runs'][0]['seed']} to {document['runs'][-1]['seed']}, seats rotated"
+    yield f"Market {document['preset']}, {document['days']} days, {done} of {document['repeats']} repeats, {seeds}"
+    yield ""
+    ranked = sorted(document["agents"], key=lambda one: -(one["mean_return"] or 0.0))
+    rows = [
+        (
+            one["name"],
+            _percent(one["mean_return"]),
+            _ratio(one["mean_sharpe"]),
+            f"{one['mean_rank']:.1f}",
+            _percent(one["difference"]["mean"]),
+            _between(one["difference"]),
+            str(one["difference"]["repeats_needed"] or "-"),
+            *((_score(one["relative"]["return"]), _score(one["relative"]["sharpe"])) if one["relative"] else ("", "")),
+            one["kind"],
+        )
+        for one in ranked
+    ]
+    numbers = ("RETURN", "SHARPE", "RANK", "TO OTHERS", "95 %", "REPEATS", "OF 100", "SHARPE OF 100")
+    yield from table(("AGENT", *numbers, "KIND"), rows, right=numbers, width=console.width)
+    yield ""
+    yield "TO OTHERS: mean difference to the other agents of the same repeat; REPEATS: how many it takes to see it."
+    if any(one["relative"] for one in ranked):
+        yield "OF 100: in percent of the baseline's agents; - where they did not earn anything."
+    trend = _percent(document["market"]["average_trend"])
+    yield f"Prices      average trend {trend}, {document['model']['calls']} calls"
+    yield f"Each        paperdesk arena --resume {document['runs'][0]['run']} --model replay"
+
+
+def _between(paired: Mapping[str, float | None]) -> str:
+    return "-" if paired["low"] is None else f"{_percent(paired['low'])} to {_percent(paired['high'])}"
+
+
+def _score(figure: float | None) -> str:
+    return "-" if figure is None else f"{figure:.2f}"
 
 
 def arena_lines(document: Mapping[str, Any]) -> Iterator[str]:

@@ -127,7 +127,7 @@ def _side_by_side(
 ) -> Mapping[int, Played]:
     context = multiprocessing.get_context("spawn")
     stopping = context.Event()
-    pool = ProcessPoolExecutor(workers, context, _begin, (stopping,))
+    pool = ProcessPoolExecutor(workers, context, begin_worker, (stopping,))
     ended: dict[int, Played] = {}
     try:
         numbers = {pool.submit(_play_there, services, job): number for number, job in enumerate(jobs)}
@@ -165,13 +165,17 @@ _stopping: Event | None = None
 """In a process of the pool: set once the bench is to stop."""
 
 
-def _begin(stopping: Event) -> None:
-    """Ctrl-C reaches every process of the terminal; it is the parent's to answer."""
+def begin_worker(stopping: Event) -> None:
+    """Begin a process of a pool. Ctrl-C reaches every process of the terminal; it is the parent's to answer."""
     global _stopping  # noqa: PLW0603 - how a pool's process is given what cannot be sent with a job
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _stopping = stopping
 
 
 def _play_there(services: Services, job: Job) -> Played:
-    stopping = _stopping
-    return play_job(services, job, (lambda: False) if stopping is None else stopping.is_set)
+    return play_job(services, job, stop_requested)
+
+
+def stop_requested() -> bool:
+    """True in a process of a pool once the parent asked it to stop."""
+    return _stopping is not None and _stopping.is_set()

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
+from statistics import mean, stdev
 from typing import Any
 
 import pytest
@@ -226,6 +227,68 @@ def test_income_and_news_of_shocks_reach_every_agent(run: Run, traders: Traders,
     assert {body["model"] for body in told} == {"m1", "m2"}
     dividends = {one["day"]: one for one in document["flows"] if one["kind"] == "dividend" and one["stock"] == "A"}
     assert Decimal(dividends[1]["amount"]) > Decimal(dividends[2]["amount"]) > 0
+
+
+def test_repeats_rotate_seats_and_pair_differences(run: Run, fresh: Path) -> None:
+    call = ("arena", "--preset", "ssw", "--agents", "controls", "--seed", "3", "--repeats", "4", "--run", "arena-r")
+    document = run(*call, "--json").json
+    assert [(one["run"], one["seed"]) for one in document["runs"]] == [(f"arena-r-{n + 1}", 3 + n) for n in range(4)]
+    single = [json.loads(places.arena_file(one["run"]).read_text())["document"] for one in document["runs"]]
+    # The seats of this market have different endowments: whoever is first changes.
+    assert len({one["agents"][0]["name"] for one in single}) == 4
+    returns = {
+        agent["name"]: [
+            next(one["metrics"]["total_return"] for one in arena["agents"] if one["name"] == agent["name"])
+            for arena in single
+        ]
+        for agent in document["agents"]
+    }
+    for agent in document["agents"]:
+        own = returns[agent["name"]]
+        gaps = [own[n] - mean(rest[n] for name, rest in returns.items() if name != agent["name"]) for n in range(4)]
+        half = 3.182 * stdev(gaps) / 2
+        assert agent["mean_return"] == pytest.approx(mean(own))
+        found = agent["difference"]
+        assert (found["mean"], found["low"], found["high"]) == pytest.approx(
+            (mean(gaps), mean(gaps) - half, mean(gaps) + half)
+        )
+        assert agent["relative"] is None
+    assert len(document["pairs"]) == 12 * 11 / 2
+    # Side by side gives the same; resuming plays nothing that is done again.
+    side = run(*call[:-1], "arena-s", "--jobs", "2", "--json").json
+    assert [one["fingerprint"] for one in side["runs"]] == [one["fingerprint"] for one in document["runs"]]
+    places.arena_file("arena-r-3").unlink()
+    again = run("arena", "--resume", "arena-r", "--json")
+    assert again.code == 0 and again.json["runs"] == document["runs"]
+    text = run("arena", "--resume", "arena-r").out
+    assert "TO OTHERS" in text and "4 of 4 repeats" in text and "Momentum" in text
+
+
+def test_an_outage_in_a_repeat_pauses_and_resumes_the_whole(run: Run, traders: Traders) -> None:
+    call = (*ARENA, "--repeats", "2", "--run", "arena-t")
+    traders.trouble = lambda number, body: Fail(500, "boom") if number > 40 else None
+    failed = run(*call)
+    assert failed.code == 75 and "`paperdesk arena --resume arena-t` goes on" in failed.err
+    assert failed.err.count("--resume") == 1
+    traders.trouble, traders.requests = lambda number, body: None, []
+    done = run("arena", "--resume", "arena-t", "--json", "--yes")
+    assert done.code == 0 and len(done.json["runs"]) == 2 and len(traders.requests) == 68 - 40
+
+
+def test_a_duel_scores_text_and_charts_against_a_baseline(run: Run, traders: Traders) -> None:
+    duel = ("arena", "--agents", "duel", "--model", "openai:m1", "--baseline", "openai:m2", "--days", "2")
+    document = run(*duel, "--repeats", "2", "--run", "arena-d", "--json", "--yes").json
+    scores = {one["name"]: one["relative"] for one in document["agents"]}
+    bases = [name for name in scores if name.startswith("Baseline")]
+    assert len(bases) == 7 and set(scores) - set(bases) == {"Text", "Charts"}
+    with_pictures = {body["model"] for body in traders.requests if '"image_url"' in json.dumps(body)}
+    assert with_pictures == {"m1"}
+    assert {body["model"] for body in traders.requests} == {"m1", "m2"}
+    rows = {one["name"]: one["returns"] for one in document["agents"]}
+    base = mean(value for name in bases for value in rows[name])
+    assert base > 0 and scores["Text"]["return"] == pytest.approx(100 * mean(rows["Text"]) / base)
+    assert mean(scores[name]["return"] for name in bases) == pytest.approx(100)
+    assert "OF 100" in run("arena", "--resume", "arena-d").out
 
 
 KEYS = {
