@@ -33,10 +33,12 @@ from tui.state import DeskState, Line, after, opening_state, with_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from datetime import date
     from pathlib import Path
 
     from engine.app.desk_runner import DeskRunner, OpenDesk
     from engine.domain.decision import Decision
+    from engine.ports import Calendar
     from engine.reports.documents.decisions import FollowedDecision
     from engine.reports.documents.records import Records
 
@@ -50,6 +52,9 @@ through the loop, and the usual 5 ms would be felt while a cycle runs."""
 
 POLL_SECONDS = 1.0
 """Seconds between two looks at the journal for what other processes write."""
+
+TIME_SECONDS = 1.0
+"""Seconds between two looks at the desk's clock, and at whether another session has closed by it."""
 
 QUIET_SECONDS = 300.0
 """Seconds without an event of another process's run after which it is not shown as running any more: it may have been
@@ -141,6 +146,9 @@ class Bridge:
         self._heard = 0.0
         """The time of the last event, by the monotonic clock."""
         self._market: MarketView | None = None
+        self._calendars: tuple[Calendar, ...] = ()
+        self._closed: tuple[date, ...] = ()
+        """The last completed sessions that the desk was read for."""
         self._board: LiveBoard | None = None
         self._trouble = ""
         self._dismissed = ""
@@ -310,6 +318,7 @@ class Bridge:
         runner = DeskRunner(bus, services.run_cycle, services.clock, services.journal, services.submit)
         self._runner = runner
         tasks.append(asyncio.create_task(self._poll_journal(services, self._touched, bus)))
+        tasks.append(asyncio.create_task(self._keep_time(services)))
         while self._early:
             runner.send(self._early.pop(0))
         if self._stopped:
@@ -362,6 +371,8 @@ class Bridge:
             if self._tail is not None:
                 self._tail.last_event = opening.last_event
         market = await services.market()
+        self._calendars = tuple(market.calendars.values())
+        self._closed = self._last_closes(services)
         self._market = market_view(market, services.symbols, services.clock.now(), opening.fills)
         self._version += 1
 
@@ -374,6 +385,22 @@ class Bridge:
             await self._read_controls(services)
             with suppress(PaperdeskError):  # as with the controls: the next look tries again
                 await self._read_on(services, bus)
+
+    async def _keep_time(self, services: OpenDesk) -> None:
+        """Follow the desk's clock, and read the desk anew once another session has closed by it."""
+        while True:
+            await asyncio.sleep(TIME_SECONDS)
+            await services.sync()
+            if self._closed != self._last_closes(services):
+                try:
+                    await self._read_desk(services)
+                except PaperdeskError as error:
+                    self._trouble = one_line(str(error))
+
+    def _last_closes(self, services: OpenDesk) -> tuple[date, ...]:
+        """The last completed session of every symbol's calendar."""
+        now = services.clock.now()
+        return tuple(calendar.last_closed(now) for calendar in self._calendars)
 
     async def _read_on(self, services: OpenDesk, bus: OwnEvents) -> None:
         """Show what other processes have written since the last look."""

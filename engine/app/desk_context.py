@@ -12,7 +12,7 @@ from engine.account.booking import Booking
 from engine.account.reconciliation import Reconciler
 from engine.app.desk_journal import DeskJournal
 from engine.broker_registration import BrokerService
-from engine.clock import OffsetClock
+from engine.clock import OffsetClock, SyncedClock
 from engine.domain.market import Symbol
 from engine.errors import ConfigError, StaleData, UsageError
 from engine.execution.frozen_symbols import FrozenSymbol, frozen_in
@@ -138,13 +138,14 @@ async def desk_account(services: Services, service: BrokerService) -> AsyncItera
 
 
 def desk_clock(services: Services) -> Clock:
-    """The clock of an open desk: this machine's, or the broker's as it is found now, where it answers (every run asks
-    it again). Raises ConfigError and CredentialsRefused."""
-    machine = services.clock
+    """The clock of an open desk: this machine's, or one synchronized with the broker's as it is found now, where it
+    answers. Raises ConfigError and CredentialsRefused."""
     if services.broker is None or not services.goes_by_broker:
-        return machine
-    theirs = services.broker.time()
-    return machine if theirs is None else OffsetClock(machine, theirs - machine.now())
+        return services.clock
+    clock, theirs = SyncedClock(services.clock), services.broker.time()
+    if theirs is not None:
+        clock.sync(theirs)
+    return clock
 
 
 async def agreed_clock(services: Services, broker: Broker) -> Clock:

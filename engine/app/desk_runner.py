@@ -20,6 +20,7 @@ from engine.app.market_data import held_symbols, load_desk
 from engine.app.models import Through, build_models
 from engine.app.run_spec import default_spec
 from engine.app.runs import run_daily, submit_approved
+from engine.clock import SyncedClock
 from engine.domain.live import FeedMessage
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.errors import CredentialsRefused, InvariantBroken, PaperdeskError, TryAgainLater
@@ -220,6 +221,7 @@ class OpenDesk:
     steps: the questions that its agents are asked about a symbol, in order, by their names in events.
     journal: the journal's file, which is not there before the first run.
     clock: this machine's, or the broker's.
+    follows_broker: True where the clock is a local broker's, which may be moved at any time.
     feed: live prices and news; None where there are none.
     watches: True where its cycles run on a schedule while it is open.
     mode: auto, ask or observe.
@@ -238,11 +240,20 @@ class OpenDesk:
             with desk_lock(self.desk):
                 bring_up_to_date(self.journal)
         self.clock: Clock = desk_clock(services)
+        service = services.broker
+        self.follows_broker = service is not None and services.goes_by_broker and service.settings.is_local
         self.feed: LiveFeed | None = None
         with suppress(CredentialsRefused):  # a desk can be shown without keys; a run that trades refuses
             self.feed = None if services.broker is None else services.broker.open_feed(self.clock)
         self.watches = config.watch.in_app
         self.default_backtest = default_spec(services)
+
+    async def sync(self) -> None:
+        """Set the desk's clock by the broker's where that is the desk's time: a local broker's is moved by hand."""
+        service = self._services.broker
+        theirs = await asyncio.to_thread(service.time) if service is not None and self.follows_broker else None
+        if theirs is not None and isinstance(self.clock, SyncedClock):
+            self.clock.sync(theirs)
 
     async def market(self) -> Market:
         """All data of the desk's symbols through the last completed session; read anew at every call."""

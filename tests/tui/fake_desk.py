@@ -103,6 +103,9 @@ class FakeDesk:
         self.pause = pause
         self._breaks = breaks
 
+    async def sync(self) -> None:
+        """A clock that stands still is never moved."""
+
     async def market(self) -> Market:
         """Ninety days of every symbol."""
         histories = {symbol: history(symbol, 40.0 + 60 * n) for n, symbol in enumerate(self.symbols)}
