@@ -69,7 +69,6 @@ class BrokerVenue:
         """Reconcile the account with the journal and closes the books. Raises BooksDisagree where they do not agree,
         CredentialsRefused for an account that may not trade, ConfigError for another desk's or another account."""
         report = await self.reconciler.reconcile()
-        self._seen(report.account, report.open_orders)
         if report.account.blocked:
             raise CredentialsRefused(
                 f"the broker's account {report.account.id} cannot trade: {report.account.blocked}; ask the broker"
@@ -78,6 +77,7 @@ class BrokerVenue:
         self.booking.orders(report, session)
         if report.differences:
             raise disagreement(self.desk, report.differences)
+        self._seen(report.account, report.open_orders)  # after the differences: a stranger's order may have no price
         played = self._book(report, session)
         self.books = played[-1].after if played else journal_snapshot(self.reader).books
         return Settlement.of(played)

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from datetime import date, timedelta
 
+from engine.account.reconciliation import journal_snapshot
 from engine.clock import OffsetClock
 from engine.domain.decision import DecisionKey
 from engine.domain.fetched import Fetched
@@ -104,11 +105,13 @@ def known_closes(services: Services, records: Records, key: DecisionKey) -> Mark
 
 
 def held_symbols(reader: JournalReader | None) -> tuple[Symbol, ...]:
-    """The symbols that a desk holds or has ordered; none without a journal."""
+    """The symbols that a desk holds, also since its last close by an adoption or a trade, or has ordered; none without
+    a journal."""
     if reader is None:
         return ()
     ordered = [entry.order.symbol for entry in reader.orders(open_only=True)]
-    return tuple(dict.fromkeys((*(holding.symbol for holding in reader.positions()), *ordered)))
+    since = journal_snapshot(reader).portfolio().positions
+    return tuple(dict.fromkeys((*(holding.symbol for holding in reader.positions()), *since, *ordered)))
 
 
 async def load_macro(services: Services, data: DataSpec, through: date) -> Mapping[str, MacroSeries]:

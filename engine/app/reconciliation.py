@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing
 from dataclasses import dataclass
 from datetime import date
@@ -13,11 +13,12 @@ from engine.account.booking import adopt, cancel_ended_orders, claim_account
 from engine.account.reconciliation import ReconciliationReport
 from engine.app.desk_context import DeskAccount, DeskContext, check_calendar, desk_account, desk_context
 from engine.app.desk_journal import DeskJournal
-from engine.app.market_data import held_symbols, load_desk
+from engine.app.market_data import fetch, held_symbols, load_desk
+from engine.domain.market import Symbol
 from engine.domain.run import Adoption
 from engine.errors import ConfigError
 from engine.market.as_of import Market
-from engine.services import Services
+from engine.services import FetchOptions, Services
 from engine.session.context import run_id
 
 ATTEMPTS = 2
@@ -66,9 +67,17 @@ async def _adopted(context: DeskContext, account: DeskAccount, reason: str) -> R
     report = await cancel_ended_orders(account.broker, reconciler, report, desk)
     market = Market(histories={}, actions={}, news={}, filings={}, calendars={})
     if report.journal.bound is None:
+        await _fetch_held(context.services, tuple(report.account.positions))
         market = await load_desk(context.services, session, (*held_symbols(journal.reader), *report.account.positions))
     booking = context.booking(account, run_id(desk, session), market)
     return Reconciled(desk, report, adopt(report, booking, calendar, session, reason))
+
+
+async def _fetch_held(services: Services, held: Sequence[Symbol]) -> None:
+    """Fetch the prices of what an account holds, where the desk fetches from its broker."""
+    brings = services.broker is not None and services.broker.registration.brings_data
+    if held and brings and services.config.data.refresh and services.data_folder is not None:
+        await fetch(services, "bars", FetchOptions(folder=services.data_folder), held)
 
 
 async def broker_values(services: Services, first: date, last: date) -> Mapping[date, Decimal]:

@@ -170,12 +170,17 @@ def after_close(server: SandboxServer) -> None:
 
 def bought(server: SandboxServer, symbol: str, shares: str) -> None:
     """Somebody else buys in the account; the order fills at the next open, and that session passes."""
+    ordered(server, symbol, shares)
+    after_close(server)
+
+
+def ordered(server: SandboxServer, symbol: str, shares: str) -> None:
+    """Somebody else orders in the account; it waits for the next open."""
     place = server.environment
     headers = {"APCA-API-KEY-ID": place["APCA_API_KEY_ID"], "APCA-API-SECRET-KEY": place["APCA_API_SECRET_KEY"]}
     order = {"symbol": symbol, "qty": shares, "side": "buy", "type": "market", "time_in_force": "day"}
     with httpx.Client(base_url=server.url, headers=headers) as http:
         assert http.post("/v2/orders", json=order).status_code == 200
-    after_close(server)
 
 
 def _copied(from_: Path, home: Path) -> Path:

@@ -28,7 +28,7 @@ from engine.clock import LiveClock
 from engine.journal.integrity import quick_check
 from engine.journal.reader import JournalReader
 from tests.conftest import REPO
-from tests.tui.commands.conftest import OpenBroker, Run, after_close, bought
+from tests.tui.commands.conftest import OpenBroker, Run, after_close, bought, ordered
 
 FRIDAY = datetime(2025, 3, 7, 21, 5, tzinfo=UTC)
 """Five minutes after a close; the offline analysts buy on the Monday that follows."""
@@ -238,6 +238,66 @@ def test_a_symbol_that_is_held_and_renamed_halts_the_desk_with_both_names(run: R
     assert "disagree (ORVL, ORVX)" in line and "paperdesk reconcile" in line
     report = (places.desk_reports("paper") / "2025-03-07.md").read_text(encoding="utf-8")
     assert "| halted: " in report and "## Differences" in report
+
+
+def test_a_renamed_symbol_is_fetched_once_it_is_adopted(
+    run: Run, opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = opened(datetime(2025, 3, 5, 21, 5, tzinfo=UTC))
+    monkeypatch.setenv("PAPERDESK_DATA__REFRESH", "true")
+    bought(server, "ORVL", "5")
+    assert run("reconcile", "--adopt", "--reason", "mine", "--yes", "--json").code == 0
+    assert run("--daily").code == 0
+    server.fault("renamed", symbol="ORVL", then="ORVX")
+    after_close(server)
+    said = run("--daily")
+    assert said.code == 79 and "(ORVL, ORVX)" in said.err, said.err
+    assert run("reconcile", "--adopt", "--reason", "renamed", "--yes").code == 0
+    after = run("--daily", "--json")
+    assert after.code == 0, after.err
+    held = after.json["positions"]
+    assert "ORVL" not in held and held["ORVX"]["quantity"] == "5" and Decimal(held["ORVX"]["price"]) > 0
+    after_close(server)
+    assert run("--daily").code == 0
+
+
+def test_a_strangers_order_and_what_it_bought(run: Run, opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    server = opened()
+    monkeypatch.setenv("PAPERDESK_DATA__REFRESH", "true")
+    assert run("--daily").code == 0
+    ordered(server, "TMBK", "3")
+    server.advance("10m")
+    after_weekend = run("--daily", "--session", "2025-03-07")
+    assert after_weekend.code == 0, "the session is done"
+    after_close(server)
+    ordered(server, "PLWY", "2")
+    said = run("--daily")
+    assert said.code == 79, said.err
+    assert "not this desk's: BUY PLWY, 2 shares" in said.err and "TMBK" in said.err
+    refused = run("reconcile", "--adopt", "--reason", "mine", "--yes")
+    assert refused.code == 79 and "cancel what is not the desk's" in refused.err
+    after_close(server)
+    assert run("--daily").code == 79
+    assert run("reconcile", "--adopt", "--reason", "mine", "--yes").code == 0
+    after = run("--daily", "--json")
+    assert after.code == 0, after.err
+    assert {name: after.json["positions"][name]["quantity"] for name in ("TMBK", "PLWY")} == {"TMBK": "3", "PLWY": "2"}
+    after_close(server)
+    assert run("--daily").code == 0
+
+
+def test_an_account_with_foreign_shares_is_opened_with_their_prices(
+    run: Run, opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = opened()
+    monkeypatch.setenv("PAPERDESK_DATA__REFRESH", "true")
+    bought(server, "TMBK", "3")
+    assert run("--daily").code == 79
+    adopted = run("reconcile", "--adopt", "--reason", "mine", "--yes")
+    assert adopted.code == 0, adopted.err
+    after_close(server)
+    after = run("--daily", "--json")
+    assert after.code == 0 and after.json["positions"]["TMBK"]["quantity"] == "3"
 
 
 def test_a_split_overnight_is_booked_and_no_profit(run: Run, opened: Open) -> None:
