@@ -14,6 +14,7 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
+from engine.agents.text import plain
 from engine.domain.chart import ChartSpec
 from engine.domain.decision import Outcome
 from engine.domain.macro import MacroRelease
@@ -92,6 +93,10 @@ class Answer(Part):
             for name, value in shown
             for item in (value if isinstance(value, list) else [value])
         )
+
+    def quoted(self) -> tuple[str, ...]:
+        """The lines as the prompts of other agents quote them."""
+        return tuple(f"- {plain(line)}" for line in self.lines())
 
 
 A = TypeVar("A", bound=Answer)

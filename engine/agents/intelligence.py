@@ -12,7 +12,7 @@ from pydantic import Field, create_model
 
 from engine.agents.agent import MARKET_ALONE, Agent, Answer, ChartedView, Part, Reads, View
 from engine.agents.evidence import check_cited
-from engine.agents.text import Prose, Sentence, plain, shortened
+from engine.agents.text import Prose, Sentence, count_words, plain, shortened
 from engine.domain.chart import IndicatorTable
 from engine.domain.macro import MacroRelease
 from engine.domain.market import Filing, NewsItem, Symbol
@@ -115,7 +115,9 @@ NEWS = Agent(
 
 ItemKind = Literal["news", "10-Q", "10-K", "report", "macro", "commentary"]
 REPORT_LIMIT = 8_000
-"""Characters of a filing, a report or a macro item: its summary is of 1,000 words. Source: InvestorBench [I5]."""
+"""Characters of a filing, a report or a macro item: about 1,000 words."""
+SUMMARY_WORDS = 1_000
+"""Words of a filing's summary, a wish; a filing of no more is read as it is. Source: InvestorBench A.1 [I5]."""
 NEWS_LIMIT = 2_400
 READERS_ITEMS = 12
 """Judged items that a reader of the intelligence sees, the weightiest first."""
@@ -169,15 +171,71 @@ class IntelligenceItem:
         return f"[{self.id}] {self.day.isoformat()} {self.kind}: {self.text}"
 
 
+@dataclass(frozen=True, slots=True)
+class FilingView(View):
+    """A filing as plain text, its end cut off beyond the length of a prompt. Nothing in it changes from one session or
+    owner to another, so that a filing is asked about once. Source: InvestorBench A.1 [I5]."""
+
+    form: str
+    day: date
+    text: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "form", plain(self.form, 40))
+        object.__setattr__(self, "text", plain(self.text, TOTAL_LIMIT))
+
+    @classmethod
+    def of(cls, symbol: Symbol, session: date, owner: str, filing: Filing) -> FilingView:
+        """The view of a filing."""
+        return cls(symbol, session, owner, filing.form, filing.date, filing.summary)
+
+    @property
+    def is_long(self) -> bool:
+        """True for a filing that is worth a summary."""
+        return count_words(self.text) > SUMMARY_WORDS
+
+    def summary(self) -> str:
+        """The view in a few words."""
+        return f"{self.form} of {self.day}, {count_words(self.text):,} words"
+
+
+class FilingSummary(Answer):
+    """A filing in 1,000 words. Source: InvestorBench A.1 [I5]."""
+
+    summary: Prose
+    """The filing's contents that matter to an investor, in prose of at most 1,000 words: results and their causes,
+    segments, margins, cash and debt, outlook, risks that are new. Every figure as the filing gives it, with its unit
+    and period."""
+
+    def lines(self) -> tuple[str, ...]:
+        """The summary for a reader."""
+        return tuple(self.summary.splitlines())
+
+    def quoted(self) -> tuple[str, ...]:
+        """The summary as the text of an item."""
+        return (plain(self.summary, REPORT_LIMIT),)
+
+
+FILING_SUMMARY = Agent(
+    name="filing-summary",
+    view=FilingView,
+    answer=FilingSummary,
+    rule="engine.offline.intelligence:summarize_filing",
+    reads=MARKET_ALONE,
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IntelligenceView(View):
     """Items since the last decision, oldest first, and the moves of the last sessions. What exceeds the length of a
-    prompt is left out and counted: the oldest news first, never filings, reports or macro items. `types` are the
-    retrieval types that a query is wanted for. Source: FinAgent §4.1 [A1, A2]."""
+    prompt is left out and counted: the oldest news first, never filings, reports or macro items. `summaries` are the
+    texts of those filings that were too long, `types` the retrieval types that a query is wanted for.
+    Source: FinAgent §4.1 [A1, A2]."""
 
     items: tuple[IntelligenceItem, ...]
     left_out: int = 0
     prices: tuple[SessionMove, ...] = ()
+    summaries: tuple[FilingSummary, ...] = ()
     types: tuple[RetrievalType, ...] = HORIZON_TYPES
 
     def __post_init__(self) -> None:
@@ -202,6 +260,7 @@ class IntelligenceView(View):
         news: Iterable[NewsItem],
         *,
         filings: Iterable[Filing] = (),
+        summaries: tuple[FilingSummary, ...] = (),
         prices: tuple[SessionMove, ...] = (),
         macro: Iterable[MacroRelease] = (),
         commentary: Iterable[NewsItem] = (),
@@ -210,11 +269,20 @@ class IntelligenceView(View):
         """The view of macro releases, filings, commentary and news, each in order of availability."""
         reports = (*map(IntelligenceItem.of_macro, macro), *map(IntelligenceItem.of_filing, filings))
         items = (*reports, *map(IntelligenceItem.of_commentary, commentary), *map(IntelligenceItem.of_news, news))
-        return cls(symbol=symbol, session=session, owner=owner, items=items, prices=prices, types=types)
+        return cls(
+            symbol=symbol,
+            session=session,
+            owner=owner,
+            items=items,
+            prices=prices,
+            summaries=summaries,
+            types=types,
+        )
 
     def summary(self) -> str:
         """The view in a few words."""
         more = f", {self.left_out} more left out" if self.left_out else ""
+        more += f", {len(self.summaries)} of them summarized" if self.summaries else ""
         return f"{len(self.items)} items{more}, {len(self.prices)} sessions"
 
 

@@ -10,7 +10,7 @@ from typing import Any, get_args, get_type_hints
 
 from engine.agents.agent import DECIDING, Agent, Inputs, Reads, Report
 from engine.agents.decision import DECISION, EVIDENCE_DECISION, IMMEDIATE, WHOLE_DECISION
-from engine.agents.intelligence import CHART, INTELLIGENCE, NEWS, PAST
+from engine.agents.intelligence import CHART, FILING_SUMMARY, INTELLIGENCE, NEWS, PAST
 from engine.agents.reflections import EXTENDED, HIGH_LEVEL, LOW_LEVEL, PERFORMANCE, SIGNALS
 from engine.errors import ConfigError
 from engine.user_code import load_name
@@ -18,7 +18,7 @@ from engine.user_code import load_name
 Agents = Mapping[str, Agent[Any, Any]]
 """Agents by name, in the order of the cycle."""
 
-_OBSERVING = (NEWS, INTELLIGENCE, PAST, CHART)
+_OBSERVING = (NEWS, FILING_SUMMARY, INTELLIGENCE, PAST, CHART)
 _REFLECTING = (LOW_LEVEL, HIGH_LEVEL, PERFORMANCE, SIGNALS, EXTENDED, IMMEDIATE)
 _DECIDING = (DECISION, EVIDENCE_DECISION, WHOLE_DECISION)
 

@@ -144,7 +144,7 @@ class Cycle:
 async def _observe(context: StepContext) -> Observations:
     """Take in what is new since the last decision; memory is searched with queries made of today's news."""
     news = await observe.news(context)
-    filings, macro, said = observe.filings(context), observe.macro(context), observe.commentary(context)
+    filings, macro, said = await observe.filings(context), observe.macro(context), observe.commentary(context)
     intelligence = await observe.intelligence(context, filings, macro.value or (), said.value or ())
     recollections = observe.recall(context, search_queries(news, intelligence))
     observed = Observations(
@@ -181,7 +181,7 @@ def _memories(context: StepContext, observed: Observations, reflections: Reflect
     today = received(
         context.scope,
         context.news,
-        observed.filings,
+        observed.filings.texts,
         observed.intelligence.value,
         observed.macro.value or (),
         analyses="analyses" in context.preset.steps,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -10,9 +11,10 @@ from engine.agents import intelligence as agents
 from engine.agents.agent import Agent, Answer, Inputs, Report
 from engine.agents.character import describe
 from engine.agents.registry import cut
+from engine.agents.text import plain
 from engine.agents.tools import ToolSignal, guidance_signals, tool_signals
 from engine.cycle.recall import YEAR
-from engine.cycle.step import Finding, Observations, StepContext
+from engine.cycle.step import FilingsRead, Finding, Observations, StepContext
 from engine.cycle.turn import Turn
 from engine.domain.macro import MacroRelease
 from engine.domain.market import Filing, NewsItem, PriceHistory, Symbol
@@ -60,7 +62,34 @@ async def news(context: StepContext) -> Finding[agents.NewsDigest]:
     return await context.ask(agents.NEWS, agents.NewsView.of(*context.subject, context.news))
 
 
-def filings(context: StepContext) -> Sequence[Filing]:
+_UNSUMMARIZED = "(The beginning of a filing of which there is no summary.)"
+
+
+async def filings(context: StepContext) -> FilingsRead:
+    """New filings as they are judged and remembered: a long one by its summary, or cut where there is none. Where the
+    step is left out they are as they came. Source: InvestorBench A.1 [I5]."""
+    new = _new_filings(context)
+    if (left_out := context.without(agents.FILING_SUMMARY.step)) is not None:
+        return FilingsRead(new, absent=left_out.absent)
+    texts: list[Filing] = []
+    summaries: list[agents.FilingSummary] = []
+    absent: list[str] = []
+    for filing in new:
+        view = agents.FilingView.of(*context.subject, filing)
+        if not view.is_long:
+            texts.append(filing)
+            continue
+        found = await context.ask(agents.FILING_SUMMARY, view, name=f"filing-summary of {view.summary()}")
+        if found.value is None:
+            absent.append(found.absent)
+            texts.append(replace(filing, summary=plain(f"{_UNSUMMARIZED} {filing.summary}", agents.REPORT_LIMIT)))
+        else:
+            summaries.append(found.value)
+            texts.append(replace(filing, summary=found.value.summary))
+    return FilingsRead(texts, tuple(summaries), "; ".join(absent))
+
+
+def _new_filings(context: StepContext) -> Sequence[Filing]:
     """Filings since the last decision; of a year for a memory that knows nothing of the symbol yet."""
     market = context.turn.market
     after = market.now - YEAR if _memory_begins(context) else context.turn.news_after
@@ -86,7 +115,7 @@ def commentary(context: StepContext) -> Finding[Sequence[NewsItem]]:
 
 async def intelligence(
     context: StepContext,
-    new_filings: Sequence[Filing],
+    new_filings: FilingsRead,
     releases: Sequence[MacroRelease],
     texts: Sequence[NewsItem] = (),
 ) -> Finding[agents.MarketIntelligence]:
@@ -97,7 +126,8 @@ async def intelligence(
     view = agents.IntelligenceView.of(
         *context.subject,
         context.news,
-        filings=new_filings,
+        filings=new_filings.texts,
+        summaries=new_filings.summaries,
         prices=prices,
         macro=releases,
         commentary=texts,
@@ -193,7 +223,7 @@ def _inputs(context: StepContext, observed: Observations, answers: dict[str, Ans
         now=context.turn.market.now,
         bars=context.bars,
         news=tuple(context.news),
-        filings=tuple(observed.filings),
+        filings=tuple(_new_filings(context)),
         macro=tuple(observed.macro.value or ()),
         outcomes=context.outcomes(context.preset.windows.history),
         holding=context.position,

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from engine.agents.agent import A, View
 from engine.agents.ask import Reply
 from engine.agents.evidence import unresolved_figures, without_figures
-from engine.agents.text import plain
 from engine.domain.chart import chart_text
 
 
@@ -31,7 +30,7 @@ class Sources:
 
     def add(self, agent: str, view: View, reply: Reply[A]) -> None:
         """Look up the figures of a checked reply in its inputs, and in the charts of the question."""
-        lines = () if reply.answer is None else tuple(map(plain, reply.answer.lines()))
+        lines = () if reply.answer is None else reply.answer.quoted()
         quoted, inputs = "\n".join(lines), reply.inputs
         found = unresolved_figures(quoted, inputs)
         if found and view.charts:
@@ -39,4 +38,4 @@ class Sources:
         if not found:
             return
         self.unresolved.extend(f"{figure} ({agent})" for figure in found)
-        self.lines.update({f"- {line}": f"- {without_figures(line, found)}" for line in lines})
+        self.lines.update({line: without_figures(line, found) for line in lines})

@@ -196,12 +196,22 @@ def finding_of(name: str, reply: Reply[A], lesson: Callable[[A], Item | None] = 
     return Finding(reply.answer, lesson=lesson(reply.answer))
 
 
+@dataclass(frozen=True, slots=True)
+class FilingsRead:
+    """Filings as they are judged and remembered, with the summaries among them. `absent` names the reason why a long
+    one has none."""
+
+    texts: Sequence[Filing]
+    summaries: tuple[observing.FilingSummary, ...] = ()
+    absent: str = ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observations:
     """The findings of the steps that take in what there is today.
 
     news: digest of the news.
-    filings: new since the last decision.
+    filings: new since the last decision, long ones summarized.
     macro: releases since the last decision.
     commentary: of funds, since the last decision.
     intelligence: judgement of every item, with queries for memory.
@@ -213,7 +223,7 @@ class Observations:
     """
 
     news: Finding[observing.NewsDigest]
-    filings: Sequence[Filing]
+    filings: FilingsRead
     macro: Finding[Sequence[MacroRelease]]
     commentary: Finding[Sequence[NewsItem]]
     intelligence: Finding[observing.MarketIntelligence]
@@ -253,7 +263,8 @@ class Observations:
     def absent(self) -> tuple[str, ...]:
         """The reasons of all findings that are absent, in the order of the steps."""
         asked = (self.intelligence, self.past, self.chart, self.tools)
-        return _absent(self.news, self.macro, self.commentary, *asked, *self.reports)
+        filings: Finding[Any] = Finding(absent=self.filings.absent)
+        return _absent(self.news, filings, self.macro, self.commentary, *asked, *self.reports)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Rules for the news agent and market intelligence: sides by the lexicon, weights and horizons by kind and words."""
+"""Rules for news, filings and market intelligence: sides by the lexicon, weights and horizons by kind and words."""
 
 from __future__ import annotations
 
@@ -8,7 +8,15 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any, Literal
 
-from engine.agents.intelligence import IntelligenceItem, IntelligenceView, ItemKind, NewsLine, NewsView
+from engine.agents.intelligence import (
+    SUMMARY_WORDS,
+    FilingView,
+    IntelligenceItem,
+    IntelligenceView,
+    ItemKind,
+    NewsLine,
+    NewsView,
+)
 from engine.agents.rendering import signed_percent
 from engine.agents.text import count_words, plain
 from engine.domain.recollection import RetrievalType
@@ -18,6 +26,7 @@ from engine.offline.reading import (
     Reading,
     counted,
     ended,
+    extract,
     key_sentences,
     names_of,
     read,
@@ -88,6 +97,11 @@ class _Judged:
     @property
     def concerns(self) -> bool:
         return self.reading.concerns
+
+
+def summarize_filing(view: FilingView) -> Mapping[str, Any]:
+    """Answer as a FilingSummary, as plain JSON."""
+    return {"summary": extract(read(view.text), SUMMARY_WORDS)}
 
 
 def judge(view: IntelligenceView) -> Mapping[str, Any]:

@@ -305,6 +305,19 @@ def key_sentences(reading: Reading, count: int, names: re.Pattern[str] | None = 
     return [clean(sentence, limit) for sentence in reading.sentences if sentence in best]
 
 
+def extract(reading: Reading, most: int) -> str:
+    """The weightiest sentences, clean and in their order, those with figures before others: as many as fit into so many
+    words."""
+    best: dict[str, str] = {}
+    for sentence in reading.weightiest(len(reading.sentences), lambda text: bool(_FIGURE.search(text))):
+        text = ended(clean(sentence))
+        most -= count_words(text)
+        if most < 0:
+            break
+        best[sentence] = text
+    return " ".join(best[sentence] for sentence in dict.fromkeys(reading.sentences) if sentence in best)
+
+
 def ended(text: str) -> str:
     """The text with a full stop where it has no end."""
     return text if text.endswith((".", "!", "?", "…")) else f"{text}."

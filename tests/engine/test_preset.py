@@ -198,7 +198,12 @@ def test_a_file_that_is_no_text_is_a_configuration_error(mine: Path) -> None:
 def test_a_preset_says_what_its_agents_are_asked() -> None:
     steps = ("news", "chart", "short-term reflection", "medium-term reflection", "signal-reflection", "decision")
     assert load_preset("finvision").questions == steps
-    assert load_preset("finmem").questions == ("market-intelligence", "extended-reflection", "immediate-reflection")
+    assert load_preset("finmem").questions == (
+        "filing-summary",
+        "market-intelligence",
+        "extended-reflection",
+        "immediate-reflection",
+    )
     assert load_preset("finagent").without(("memory", "chart")).questions == (
         "market-intelligence",
         "low-level-reflection",

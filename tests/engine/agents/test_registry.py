@@ -31,14 +31,15 @@ def test_who_waits_for_whom_is_read_off_the_views() -> None:
     graph = {name: set(waits_for(agent, registered())) for name, agent in registered().items()}
     assert [name for name, waited in graph.items() if not waited] == [
         "news",
-        "market-intelligence",
+        "filing-summary",
         "chart",
         "performance-reflection",
         "signal-reflection",
     ]
     assert graph["past-intelligence"] == {"news", "market-intelligence"}
+    assert graph["market-intelligence"] == {"filing-summary"}
     assert graph["decision"] == {"news", "chart", "performance-reflection", "signal-reflection"}
-    others = set(registered()) - {"decision", "evidence-decision", "whole-decision"}
+    others = set(registered()) - {"filing-summary", "decision", "evidence-decision", "whole-decision"}
     assert graph["evidence-decision"] == graph["whole-decision"] == others
 
 
