@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, timedelta
 from typing import Any
@@ -34,6 +34,7 @@ from engine.lab.window import decided_sessions, on_convention
 from engine.market.as_of import Market
 from engine.market.trading_hours import decision_time
 from engine.ports import Calendar, LanguageModel
+from engine.preset import Preset
 from engine.services import Services
 from engine.session.owner_books import BookOrders
 from engine.session.recorder import Recorder
@@ -63,12 +64,24 @@ async def _audit(services: Services, spec: RunSpec, cuts: int | None, on_step: O
     with opened_files(spec.data.folder) as opened:
         if preset is None or models is None:
             rules, cash = with_costs(spec, services.config)
-            certificate = await audit(RuleSubject(spec, market, rules, cash), cuts, on_step)
+            certificate = await audit(RuleSubject(spec, market, rules, cash), cuts, on_step, spec.seed)
         else:
             run = AgentRun(services=services, spec=spec, preset=preset, models=models, market=market)
             with run_memory(services, preset, run.calendar, embedder=spec.embedder) as memory:
-                certificate = await audit(_AgentSubject(run, memory), cuts, on_step)
-    return replace(certificate, opened=tuple(sorted(opened)))
+                certificate = await audit(_AgentSubject(run, memory), cuts, on_step, spec.seed)
+    undated = () if preset is None else tuple(_undated(preset, spec.symbols))
+    return replace(certificate, opened=tuple(sorted(opened)), undated=undated)
+
+
+def _undated(preset: Preset, symbols: Sequence[Symbol]) -> Iterator[str]:
+    """Texts of the user's own that a preset's agents read, each with its length: they may have been written later."""
+    texts = {f"profile of {symbol}": preset.profiles.get(symbol, "") for symbol in symbols}
+    texts["instruction"] = preset.instruction
+    for name, owner in preset.owners.items():
+        texts |= {f"character of {name}": owner.character, f"profile of {name}": owner.profile}
+    yield from (f"{what} ({len(text.split())} words)" for what, text in texts.items() if text)
+    if preset.guidance:
+        yield f"guidance ({len(preset.guidance)} notes, dated by their file alone)"
 
 
 class _AgentSubject:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
+from random import Random
 from typing import Any, Literal, Protocol
 
 from engine.domain.execution import FillAt
@@ -94,6 +95,7 @@ class Certificate:
     opened: files of the data folder that the run opened itself: what it reads of them no cut removes.
     hindsight: memories of the warm-up that rest on what followed, which is allowed: each is recalled only once that is
         known. None without a memory.
+    undated: texts of the user's own that the agents read: nobody can tell of when they are.
     """
 
     subject: str
@@ -108,6 +110,7 @@ class Certificate:
     planted: tuple[Planted, ...]
     findings: tuple[str, ...] = ()
     hindsight: int | None = None
+    undated: tuple[str, ...] = ()
     opened: tuple[str, ...] = ()
 
     @property
@@ -117,8 +120,8 @@ class Certificate:
         return "leak" if leaks or any(i.from_the_future for i in self.inputs.values()) else "clean"
 
 
-def choose_cuts(decided: Sequence[date], count: int | None, market: Market) -> tuple[date, ...]:
-    """So many sessions spread evenly over those decided on, first and last included; None: all of them.
+def choose_cuts(decided: Sequence[date], count: int | None, market: Market, seed: int = 0) -> tuple[date, ...]:
+    """So many sessions of those decided on, the first, the last, and others by chance; None: all of them.
 
     A session in which a symbol trades for the last time is passed over: that it was the last is known only later,
     and the books say so on that day.
@@ -129,8 +132,8 @@ def choose_cuts(decided: Sequence[date], count: int | None, market: Market) -> t
         return tuple(decided[row] for row in rows)
     if count == 1:
         return (decided[rows[-1]],)
-    picked = sorted({round(n * (len(rows) - 1) / (count - 1)) for n in range(count)})
-    return tuple(decided[rows[place]] for place in picked)
+    between = Random(seed).sample(rows[1:-1], count - 2)
+    return tuple(decided[row] for row in sorted((rows[0], *between, rows[-1])))
 
 
 def _touches(decided: Sequence[date], row: int, final: set[date]) -> bool:
@@ -166,12 +169,15 @@ OnStep = Callable[[int, int], None]
 """A listener for the number of steps done, and of all steps."""
 
 
-async def audit(subject: Subject, count: int | None, on_step: OnStep = lambda done, steps: None) -> Certificate:
-    """Run the truncation test at `count` cuts (None: at every session) and plant futures after each of them.
+async def audit(
+    subject: Subject, count: int | None, on_step: OnStep = lambda done, steps: None, seed: int = 0
+) -> Certificate:
+    """Run the truncation test at `count` cuts (None: at every session), chosen by a seed, and plant futures after each
+    of them.
 
     Raises what the whole run raises; what goes wrong on changed data alone is a finding.
     """
-    cuts = choose_cuts(subject.decided, count, subject.market)
+    cuts = choose_cuts(subject.decided, count, subject.market, seed)
     whole, read_inputs = await subject.whole()
     sources = (*READ, MEMORY) if MEMORY in subject.beside else READ
     inputs = {source: read_inputs.get(source, Inputs()) for source in sources}

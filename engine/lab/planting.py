@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
+from itertools import accumulate
+from operator import mul
 from typing import TypeVar
 
 from engine.domain.briefing import ExpertNote
 from engine.domain.macro import MacroObservation, MacroSeries
-from engine.domain.market import ActionKind, CorporateAction, Filing, NewsItem, PriceHistory, Symbol, to_nano
+from engine.domain.market import NANO, ActionKind, CorporateAction, Filing, NewsItem, PriceHistory, Symbol, to_nano
 from engine.market.as_of import Market, last_opened
 from engine.market.trading_hours import session_after
 from engine.ports import Calendar
@@ -37,20 +39,22 @@ MARKERS = {
 ABSURD_PRICE = Decimal("987654.321")
 ABSURD_SPLIT = Decimal(1000)
 _SOON = timedelta(seconds=1)
+_LARGEST = 2**62
+"""Nano-units that a column holds with all splits applied, planted ones included, and room for rounding."""
 
 
 def planted(market: Market, sources: Sequence[str], now: datetime) -> Market:
     """The whole market with records that become available only after a moment: bars at an absurd price and a split of
-    a thousand for one from each symbol's next session on; a second later a takeover in the news and in a filing, and
-    absurd macro series and a fund's commentary."""
-    symbols = tuple(market.histories)
+    a thousand for one from each symbol's next session on, less where its own splits leave no room for that; a second
+    later a takeover in the news and in a filing, and absurd macro series and a fund's commentary."""
+    symbols, real = tuple(market.histories), market
     if "bars" in sources:
-        bars = {s: _bars(market.histories[s], market.calendars[s], now) for s in symbols}
+        bars = {s: _bars(market.histories[s], market.calendars[s], now, _price(real, s)) for s in symbols}
         market = replace(market, histories=bars)
     if "actions" in sources:
         # Where none are on file, nothing is planted: a file of them is something else than one more action.
         known = {s: actions for s in symbols if (actions := market.actions[s]) is not None}
-        more = {s: [*actions, _split(s, market.calendars[s], now)] for s, actions in known.items()}
+        more = {s: [*actions, _split(s, market.calendars[s], now, _ratio(real, s))] for s, actions in known.items()}
         market = replace(market, actions={**market.actions, **more})
     if "news" in sources:
         market = replace(market, news={s: _inserted(market.news.get(s, ()), _news(s, now + _SOON)) for s in symbols})
@@ -76,13 +80,30 @@ def planted_notes(symbols: Sequence[Symbol], session: date) -> tuple[ExpertNote,
     )
 
 
-def _bars(history: PriceHistory, calendar: Calendar, now: datetime) -> PriceHistory:
+def _scale(market: Market, symbol: Symbol) -> Decimal:
+    """The largest factor by which a symbol's splits multiply its prices on the basis of the first."""
+    splits = [one for one in market.actions.get(symbol) or () if one.kind is ActionKind.SPLIT]
+    ratios = (one.value for one in sorted(splits, key=lambda one: one.ex_date))
+    return max(Decimal(1), *accumulate(ratios, mul, initial=Decimal(1)))
+
+
+def _ratio(market: Market, symbol: Symbol) -> Decimal:
+    highest = max(market.histories[symbol].high, default=NANO)
+    return min(ABSURD_SPLIT, max(Decimal(2), _LARGEST // (highest * _scale(market, symbol))))
+
+
+def _price(market: Market, symbol: Symbol) -> int:
+    """The absurd price in nano-units."""
+    return min(to_nano(ABSURD_PRICE), int(_LARGEST // (_ratio(market, symbol) * _scale(market, symbol))))
+
+
+def _bars(history: PriceHistory, calendar: Calendar, now: datetime, price: int) -> PriceHistory:
     known = history.rows_through(calendar.last_closed(now))
     later = history.sessions[known:] or array("q", [session_after(calendar, calendar.last_closed(now)).toordinal()])
     count = len(later)
 
     def absurd(column: array[int]) -> array[int]:
-        return column[:known] + array("q", [to_nano(ABSURD_PRICE)]) * count
+        return column[:known] + array("q", [price]) * count
 
     return PriceHistory(
         symbol=history.symbol,
@@ -96,10 +117,10 @@ def _bars(history: PriceHistory, calendar: Calendar, now: datetime) -> PriceHist
     )
 
 
-def _split(symbol: Symbol, calendar: Calendar, now: datetime) -> CorporateAction:
+def _split(symbol: Symbol, calendar: Calendar, now: datetime, ratio: Decimal) -> CorporateAction:
     """Effective when a session opens, so not in one that goes on already."""
     ex_date = session_after(calendar, last_opened(calendar, now))
-    return CorporateAction(symbol, ex_date, ActionKind.SPLIT, ABSURD_SPLIT)
+    return CorporateAction(symbol, ex_date, ActionKind.SPLIT, ratio)
 
 
 def _news(symbol: Symbol, soon: datetime) -> NewsItem:

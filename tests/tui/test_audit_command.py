@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime
+from datetime import date, datetime
 from pathlib import Path
 
 import pytest
 
+from engine import places
+from engine.market.trading_hours import calendar_for
 from tui.cli import main
 
 WINDOW = ("--symbols", "ORVL,WRNN-USD", "--from", "2025-02-03", "--to", "2025-02-11")
@@ -103,3 +105,55 @@ def test_what_cannot_be_audited_is_one_line(
 def test_the_default_audit_of_the_demo_desk_is_clean(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("--json") == 0
     assert json.loads(capsys.readouterr().out)["truncation"]["cuts"] == 12
+
+
+def with_split(folder: Path, ratio: int) -> tuple[str, ...]:
+    """The flags of an audit of a share that splits within the window, its bars as traded."""
+    days = calendar_for("AAA").sessions(date(2024, 1, 2), date(2024, 4, 30))
+    rows = ["date,open,high,low,close,adj_close,volume"]
+    for row, day in enumerate(days):
+        close = (100 + row % 7) / (ratio if row >= 60 else 1)
+        rows.append(f"{day},{close:.6f},{close * 1.02:.6f},{close * 0.98:.6f},{close:.6f},,1000")
+    for kind in ("prices", "actions"):
+        (folder / kind).mkdir(parents=True)
+    (folder / "prices" / "AAA.csv").write_text("\n".join(rows) + "\n")
+    (folder / "actions" / "AAA.csv").write_text(f"ex_date,kind,value\n{days[60]},split,{ratio}\n")
+    return ("--symbols", "AAA", "--from", str(days[58]), "--to", str(days[64]), "--data", str(folder), "--cuts", "4")
+
+
+@pytest.mark.parametrize("ratio", [20, 50_000])
+@pytest.mark.parametrize("subject", [("--strategy", "macd"), ("--preset", "finvision-no-reflection")])
+def test_a_split_of_any_ratio_is_audited(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], ratio: int, subject: tuple[str, str]
+) -> None:
+    assert run(*subject, *with_split(tmp_path, ratio), "--json") == 0
+    made = json.loads(capsys.readouterr().out)
+    assert made["verdict"] == "clean"
+    assert {p["source"] for p in made["planted"]} >= {"bars", "actions"}
+
+
+def test_cuts_are_chosen_by_the_seed(capsys: pytest.CaptureFixture[str]) -> None:
+    def compared(*flags: str) -> int:
+        assert (
+            run(*WINDOW[:2], "--strategy", "macd", "--from", "2025-02-03", "--to", "2025-04-30", *flags, "--json") == 0
+        )
+        found: int = json.loads(capsys.readouterr().out)["truncation"]["compared"]
+        return found
+
+    # A rule's legs begin at the beginning: the later the cuts, the more is compared.
+    by_seed = [compared("--cuts", "5", "--seed", str(seed)) for seed in (1, 2, 3)]
+    assert len(set(by_seed)) == 3
+    assert compared("--cuts", "5", "--seed", "2") == by_seed[1]
+
+
+def test_texts_of_the_users_own_are_listed_as_undated(paperdesk_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    places.config_file().parent.mkdir(parents=True, exist_ok=True)
+    places.config_file().write_text(
+        '[desk]\ninstruction = "Sell before March."\n[desk.profile]\nORVL = "It fell by half in March 2025."\n'
+    )
+    flags = ("--symbols", "ORVL", "--from", "2025-02-03", "--to", "2025-02-05", "--cuts", "1")
+    assert run(*flags, "--preset", "finvision-no-reflection") == 0
+    text = capsys.readouterr().out
+    assert "Undated texts  profile of ORVL (7 words), instruction (3 words): no cut tells" in text
+    assert run(*flags, "--strategy", "macd", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["undated_texts"] == []

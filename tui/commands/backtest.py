@@ -87,9 +87,9 @@ def backtest_command(invocation: Invocation, flags: RunFlags, resume: str | None
 def audit_command(invocation: Invocation, flags: RunFlags, cuts: int, as_json: bool) -> int:
     """Checks that no decision saw the future: the same run, on data that ends at the decision.
 
-    Takes the flags of a backtest. The data is cut at a number of decisions, which have to come out the same; then
-    records from the future are planted into each source and must surface nowhere. Ends with 0 where all is clean and
-    with 1 where something leaked.
+    Takes the flags of a backtest. The data is cut at a number of decisions, chosen by --seed, which have to come out
+    the same; then records from the future are planted into each source and must surface nowhere. Ends with 0 where all
+    is clean and with 1 where something leaked.
 
     \b
     Examples:
@@ -210,6 +210,8 @@ def _audit_lines(document: Mapping[str, Any]) -> Iterator[str]:
     if document["hindsight_memories"] is not None:
         count = document["hindsight_memories"]
         yield f"Hindsight      {count} memories of the warm-up rest on what followed, as training may"
+    if document["undated_texts"]:
+        yield f"Undated texts  {', '.join(document['undated_texts'])}: no cut tells of when they are"
     yield from (f"  - {finding}" for finding in document["findings"])
     yield ""
     yield f"Verdict: {document['verdict']}"
