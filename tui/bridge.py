@@ -21,7 +21,7 @@ from engine.domain.live import FeedMessage, OrderHint
 from engine.domain.run import RunSpec, TradingMode
 from engine.errors import PaperdeskError
 from engine.messages.bus import Bus, Subscription
-from engine.messages.commands import Approve, Command, Shutdown, StartBacktest, StopBacktest, Veto
+from engine.messages.commands import Approve, Command, RunCycle, Shutdown, StartBacktest, StopBacktest, Veto
 from engine.messages.events import AgentAnswered, Event, Noticed, OrderMoved, RunFinished, RunStarted, StepStarted
 from engine.reports.documents.control_state import ControlState
 from tui.backtest_run import RUNNING, BacktestProcess, BacktestState, Target
@@ -81,10 +81,11 @@ class Snapshot:
     market: None until the desk is open.
     live: the feed; None where there is none.
     services: None until the desk is open.
-    busy: True while a cycle is under way, paused or not.
+    busy: True while a cycle is asked for or under way, paused or not.
+    starting: True from the request for a cycle until its run begins.
     paused: True while the next question to a model waits.
     trouble: an error to show; empty for none.
-    cycle_seconds: since the running cycle began; None without one.
+    cycle_seconds: since the running cycle was asked for, or began; None without one.
     backtests: those of this session of the app, oldest first.
     sources: the desk's journal, once it is open, and those of finished backtests.
     """
@@ -95,6 +96,7 @@ class Snapshot:
     live: LiveView | None = None
     services: OpenDesk | None = None
     busy: bool = False
+    starting: bool = False
     paused: bool = False
     trouble: str = ""
     cycle_seconds: float | None = None
@@ -153,6 +155,7 @@ class Bridge:
         self._trouble = ""
         self._dismissed = ""
         self._began: float | None = None
+        self._starting = False
         self._version = 0
         self._early: list[Command] = []
         self._stopped = False
@@ -198,6 +201,8 @@ class Bridge:
                     return "no backtest is running"
                 process.stop()
             case _ if self._runner is not None:
+                if isinstance(command, RunCycle) and not self._runner.busy:
+                    self._starting, self._began = True, time.monotonic()
                 if isinstance(command, Approve | Veto):
                     self._answers[command.order_id] = isinstance(command, Approve)
                 self._runner.send(command)
@@ -249,6 +254,7 @@ class Bridge:
             live=live,
             services=services,
             busy=runner is not None and runner.busy,
+            starting=self._starting and runner is not None and runner.busy,
             paused=runner is not None and runner.paused,
             trouble="" if trouble == self._dismissed else trouble,
             cycle_seconds=None if self._began is None else time.monotonic() - self._began,
@@ -458,7 +464,8 @@ class Bridge:
         if _is_error(event):
             self._answers.clear()  # it may not have been written: what the journal has holds
         if isinstance(event, RunStarted):
-            self._began = time.monotonic()
+            self._began = self._began if self._starting else time.monotonic()
+            self._starting = False
         elif isinstance(event, RunFinished):
             self._began = None
             try:

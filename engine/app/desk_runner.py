@@ -16,14 +16,14 @@ from engine import places
 from engine.app.desk_context import Finished, desk_clock, desk_context
 from engine.app.desk_journal import DeskJournal, desk_lock
 from engine.app.desk_watch import DeskWatch
-from engine.app.market_data import held_symbols, load_desk
+from engine.app.market_data import fetch, held_symbols, load_desk
 from engine.app.models import Through, build_models
 from engine.app.run_spec import default_spec
 from engine.app.runs import run_daily, submit_approved
 from engine.clock import SyncedClock
 from engine.domain.live import FeedMessage
 from engine.domain.model_call import ModelRequest, ModelResult
-from engine.errors import CredentialsRefused, InvariantBroken, PaperdeskError, TryAgainLater
+from engine.errors import CredentialsRefused, InvariantBroken, MissingData, PaperdeskError, TryAgainLater
 from engine.execution import controls
 from engine.journal.database import older_version
 from engine.journal.store import bring_up_to_date
@@ -33,7 +33,7 @@ from engine.messages.commands import Approve, Command, Halt, PauseCycle, Resume,
 from engine.messages.events import Noticed, Publish
 from engine.ports import Clock, LanguageModel, LiveFeed
 from engine.preset import load_preset
-from engine.services import Services
+from engine.services import FetchOptions, Services
 
 Gate = Callable[[], Awaitable[None]]
 """A wait while the desk is paused; awaited before every question to a model."""
@@ -93,7 +93,11 @@ class DeskRunner:
 
     @property
     def busy(self) -> bool:
-        """True while a cycle is under way, paused or not."""
+        """True while a cycle is asked for or under way, paused or not."""
+        return self._at_work or any(isinstance(command, RunCycle) for command in tuple(self._waiting))
+
+    @property
+    def _at_work(self) -> bool:
         return self._cycle is not None and not self._cycle.done()
 
     @property
@@ -127,12 +131,12 @@ class DeskRunner:
 
     def _carry_out(self, command: Command) -> None:
         match command:
-            case RunCycle() if self.busy:
+            case RunCycle() if self._at_work:
                 self._notice("info", "a cycle is running already")
             case RunCycle():
                 self._open.set()
                 self._cycle = asyncio.create_task(self._guarded(self._whole_cycle(self._daily)), name="cycle")
-            case PauseCycle() if self.busy:
+            case PauseCycle() if self._at_work:
                 self._open.clear()
                 self._notice("info", "paused: the present answer is finished, then the desk waits")
             case PauseCycle():
@@ -229,8 +233,9 @@ class OpenDesk:
     """
 
     def __init__(self, services: Services) -> None:
-        """Bring the journal up to date where an older program wrote it: all that the app shows reads it. Raises
-        UsageError or ConfigError for a desk that could not run, TryAgainLater where an older journal is in use."""
+        """Bring the journal up to date where an older program wrote it (all that the app shows reads it), and fetch the
+        prices of a new account. Raises UsageError or ConfigError for a desk that could not run, TryAgainLater where an
+        older journal is in use, MissingData without prices, and as MarketFetch does."""
         config, preset = services.config, load_preset(services.config.desk.preset)
         self._services = services
         self.desk, self.symbols, self.mode = services.desk, services.symbols, config.broker.mode
@@ -246,6 +251,7 @@ class OpenDesk:
         with suppress(CredentialsRefused):  # a desk can be shown without keys; a run that trades refuses
             self.feed = None if services.broker is None else services.broker.open_feed(self.clock)
         self.watches = config.watch.in_app
+        _bring_prices(services)
         self.default_backtest = default_spec(services)
 
     async def sync(self) -> None:
@@ -288,3 +294,17 @@ class OpenDesk:
     def _by_clock(self) -> Services:
         """The services by the desk's clock."""
         return replace(self._services, clock=self.clock)
+
+
+def _bring_prices(services: Services) -> None:
+    """Fetch the bars of symbols that have none yet, where the broker brings data: a new account has nothing to show.
+    Raises MissingData for a folder without prices that somebody else has to fill, and as MarketFetch does."""
+    folder, broker = services.data_folder, services.broker
+    if folder is None:
+        return
+    prices = folder / "prices"
+    missing = [symbol for symbol in services.symbols if not (prices / f"{symbol}.csv").is_file()]
+    if missing and services.config.data.refresh and broker is not None and broker.registration.brings_data:
+        asyncio.run(fetch(services, "bars", FetchOptions(folder=folder), missing))
+    elif missing and not prices.is_dir():
+        raise MissingData(f"no prices in {folder} yet: `paperdesk fetch` or `paperdesk import prices` brings them")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from fake_desk import FakeDesk, opens
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
+from engine.app.desk_runner import Gate, Publish
 from engine.errors import ConfigError
 from tui.bridge import Snapshot
 from tui.keys import KEYS
@@ -150,6 +152,26 @@ async def test_keys_are_answered_while_a_cycle_runs(running: Running, tmp_path: 
             assert screen.symbol != symbol
         # Answered in the middle of the cycle, not after it; how soon is for `make bench`.
         assert pilot.app.bridge.snapshot().desk.running  # type: ignore[attr-defined]
+
+
+async def test_r_answers_at_once_however_long_the_first_question_takes(running: Running, tmp_path: Path) -> None:
+    class Slow(FakeDesk):
+        """A desk that has much to read before its run begins."""
+
+        read = threading.Event()
+
+        async def run_cycle(self, publish: Publish, gate: Gate) -> None:
+            await asyncio.to_thread(self.read.wait)
+            await super().run_cycle(publish, gate)
+
+    desk = Slow(tmp_path)
+    async with running(desk=desk) as pilot:
+        await pilot.press("r")
+        assert pilot.app.bridge.snapshot().starting  # type: ignore[attr-defined]
+        await until(pilot, lambda: "Cycle starting 0:0" in text_of(pilot))
+        desk.read.set()
+        await until(pilot, lambda: "run done" in text_of(pilot))
+        assert "starting" not in text_of(pilot)
 
 
 async def test_a_cycle_that_breaks_is_a_strip_that_can_be_dismissed(running: Running, tmp_path: Path) -> None:

@@ -85,7 +85,7 @@ def _cycle_items(view: Snapshot) -> Iterator[Item]:
         yield Item("Cycle", "PAUSED", "warn")
         return
     minutes = "" if view.cycle_seconds is None else amounts.minutes(view.cycle_seconds)
-    parts = (f"{desk.decided}/{len(desk.symbols)}", desk.at, minutes)
+    parts = ("starting", minutes) if view.starting else (f"{desk.decided}/{len(desk.symbols)}", desk.at, minutes)
     yield Item("Cycle", " ".join(part for part in parts if part), "cycle")
 
 

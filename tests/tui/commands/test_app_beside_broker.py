@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 from datetime import UTC, date, datetime
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 from textual.pilot import Pilot
 
 from connectors.sandbox import SandboxServer
+from tests.connectors.alpaca.sandbox_markets import sandbox as small_sandbox
 from tests.tui.commands.conftest import OpenBroker, Run, after_close
 from tests.tui.conftest import Running, until
 from tui.commands.app import open_desk
@@ -61,3 +63,35 @@ async def test_the_screen_follows_the_brokers_clock_and_the_runs_of_others(
         held = sandbox.state()["positions"]
         assert set(rows(pilot, "positions")) <= set(held) and rows(pilot, "positions")
         assert "trade: " in log(pilot)
+
+
+async def test_a_new_accounts_prices_are_fetched_when_the_app_opens(
+    running: Running, fresh: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with small_sandbox(start=datetime(2024, 3, 6, 21, 5, tzinfo=UTC)) as server:
+        for name, value in server.environment.items():
+            monkeypatch.setenv(name, value)
+        for name, value in {
+            "BROKER__KIND": "alpaca",
+            "BROKER__CLOCK": "broker",
+            "DESK__SYMBOLS": "AAA,BTC-USD",
+        }.items():
+            monkeypatch.setenv(f"PAPERDESK_{name}", value)
+        async with running(open_desk=partial(open_desk, Invocation())) as pilot:
+            view = pilot.app.bridge.snapshot  # type: ignore[attr-defined]
+            await until(pilot, lambda: bool(view().trouble) or bool(rows(pilot, "watchlist")))
+            assert view().trouble == "" and {row[1] for row in rows(pilot, "watchlist").values()}.isdisjoint({"-", ""})
+            await pilot.press("r")
+            await until(pilot, lambda: "run done" in log(pilot))
+
+
+async def test_a_folder_that_somebody_else_fills_is_named_with_what_the_app_has(
+    running: Running, fresh: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PAPERDESK_DATA__FOLDER", str(tmp_path / "mine"))
+    monkeypatch.setenv("PAPERDESK_DESK__SYMBOLS", "AAA")
+    async with running(open_desk=partial(open_desk, Invocation())) as pilot:
+        view = pilot.app.bridge.snapshot  # type: ignore[attr-defined]
+        await until(pilot, lambda: bool(view().trouble))
+        assert "no prices in" in view().trouble and "`paperdesk import prices`" in view().trouble
+        assert "--data" not in view().trouble
