@@ -12,9 +12,10 @@ import json
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import aclosing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from decimal import Decimal
 from random import Random
+from typing import Any
 
 from engine import places
 from engine.agents.ask import DEFAULT, AnswerRecord, Asker
@@ -52,6 +53,7 @@ class ArenaSpec:
     swapped: the seats are taken in reverse order.
     rotated: the seats are moved on by so many.
     repeats: arenas with the next seeds and rotated seats.
+    changes: of the seats that are neither a rule's nor the baseline's, by key of a table's file.
     baseline: model of the baseline's seats in a duel; None: the configured default.
     """
 
@@ -65,6 +67,7 @@ class ArenaSpec:
     swapped: bool = False
     rotated: int = 0
     repeats: int = 1
+    changes: Mapping[str, Any] = field(default_factory=dict)
     baseline: str | None = None
 
     def rules(self) -> ArenaRules:
@@ -74,7 +77,10 @@ class ArenaSpec:
 
     def seating(self) -> Seating:
         """The table. Raises UsageError."""
-        agents = load_seating(self.agents).agents
+        agents = tuple(
+            seat if seat.rule or seat.baseline else seat.model_copy(update=self.changes)
+            for seat in load_seating(self.agents).agents
+        )
         first = self.rotated % len(agents)
         agents = agents[first:] + agents[:first]
         return Seating(agents=agents[::-1] if self.swapped else agents)

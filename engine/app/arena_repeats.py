@@ -67,6 +67,12 @@ def run_repeats(
     return whole
 
 
+def repeat_documents(spec: ArenaSpec) -> Sequence[Mapping[str, Any]]:
+    """The documents of the repeats that came to their end, in their order."""
+    found = (_done(repeat_of(spec, number).run) for number in range(spec.repeats))
+    return [one for one in found if one is not None]
+
+
 def _done(run: str) -> Mapping[str, Any] | None:
     """The document of a repeat that came to its end."""
     try:

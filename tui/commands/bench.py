@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
+from tui.commands.bench_arena import bench_arena
 from tui.commands.bench_memory import check_options, study_memory
 from tui.commands.options import DAY, RunFlags, json_option, key_values, listed, symbol_list
 from tui.console import show_document, standard_output
@@ -101,11 +102,15 @@ def bench_command(
     BENCH may be memory as well: the same window without memory, with recall, with an oracle that knows what will be
     paid for, with each layer switched off, and with false memories; differences are paired over the sessions.
 
+    BENCH may be arena: a trader in the closed market with text, charts or both, with and without reflection, and a duel
+    of text against charts, beside the printed tables 3, 4, 5 and 9.
+
     \b
     Examples:
       paperdesk bench finagent --baselines --data DIR
       paperdesk bench finagent --ablations --without tools,vision --jobs 2 --data DIR
       paperdesk bench investorbench --models openai:gpt-4o,offline --repeats 5 --symbols TSLA --data DIR
+      paperdesk bench arena --models openai:gpt-4o,offline --repeats 5 --jobs 2
       paperdesk bench memory --symbols MSFT,JNJ --warm-up-from 2020-07-01 --from 2020-10-01 --to 2021-05-06 --data DIR
     """
     from engine.app.bench.bench import prepare
@@ -119,6 +124,9 @@ def bench_command(
     left_out = [_each(text, "--without names no step; write them as STEP,STEP") for text in without]
     services = invocation.services()
     check_options(name, _given())
+    if name == "arena":
+        bench_arena(services, _models(models), repeats, jobs, _report, yes=yes, as_json=as_json)
+        return
     if name == "memory":
         flags = RunFlags.of_window(symbols, first, last, warm_up_from, model=models, folder=folder)
         study_memory(services, flags, presets, _report, yes=yes, as_json=as_json)
@@ -130,7 +138,7 @@ def bench_command(
         params=key_values(params),
         trials=trials or 0,
         agents=agents,
-        models=() if models is None else _each(models, "--models names no model; write them as SPEC,SPEC"),
+        models=_models(models),
         ablations=requested_ablations(name, ablations, ablations_from, left_out),
         repeats=repeats,
         jobs=jobs,
@@ -152,6 +160,11 @@ def _given() -> set[str]:
     default = (ParameterSource.DEFAULT, ParameterSource.DEFAULT_MAP)
     names = (one.name for one in context.command.params if one.name)
     return {name for name in names if context.get_parameter_source(name) not in default}
+
+
+def _models(models: str | None) -> tuple[str, ...]:
+    """The models that `--models` names, none without it."""
+    return () if models is None else _each(models, "--models names no model; write them as SPEC,SPEC")
 
 
 def _each(text: str, missing: str) -> tuple[str, ...]:

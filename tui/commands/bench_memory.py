@@ -21,13 +21,16 @@ OWN = ("first", "last", "warm_up_from", "presets")
 """The options of `bench` that the study of memory alone takes."""
 OTHERS = ("baselines", "params", "repeats", "ablations", "ablations_from", "without", "jobs", "keep")
 """Those that it does not take."""
+TABLES = ("baselines", "params", "trials", "symbols", "folder", "ablations", "ablations_from", "without", "keep")
+"""Those of tables of real prices, which the arena's bench does not take."""
 
 
 def check_options(name: str, given: Collection[str]) -> None:
     """Raise UsageError for options that belong to another bench."""
-    wrong = [key for key in (OTHERS if name == "memory" else OWN) if key in given]
+    foreign = {"memory": OTHERS, "arena": (*OWN, *TABLES)}.get(name, OWN)
+    wrong = [key for key in foreign if key in given]
     if wrong:
-        words = {"first": "from", "last": "to", "params": "param"}
+        words = {"first": "from", "last": "to", "params": "param", "trials": "tune", "folder": "data"}
         named = ", ".join(f"--{words.get(key, key).replace('_', '-')}" for key in wrong)
         raise click.UsageError(f"bench {name} takes no {named}")
 

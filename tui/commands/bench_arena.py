@@ -1,0 +1,72 @@
+"""`paperdesk bench arena`: the tables of Agent Trading Arena with our arms beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tui.agreement import agreed_to, wiped
+from tui.console import show_document, standard_output
+from tui.interruption import interruptible
+from tui.plain_text import table, wrapped
+
+if TYPE_CHECKING:
+    from engine.services import Services
+
+
+def bench_arena(
+    services: Services,
+    models: Sequence[str],
+    repeats: int,
+    jobs: int,
+    report: Callable[[str], None],
+    *,
+    yes: bool,
+    as_json: bool,
+) -> None:
+    """Play all arms of the models and print them beside the printed rows."""
+    from engine.app.arena_bench import arms_forecast, arms_of, run_arena_bench
+    from engine.errors import Interrupted
+
+    arms = arms_of(services, models or (services.config.models.default,), repeats)
+    if not agreed_to(services, arms_forecast(services, arms), yes):
+        click.echo("nothing was run", err=True)
+        return
+    with interruptible() as stop:
+        document = run_arena_bench(services, arms, jobs=jobs, report=report, stop=stop)
+    click.echo(wiped(), nl=False, err=True)
+    show_document(document, as_json, lambda: _lines(document, standard_output().width))
+    if document["interrupted"]:
+        raise Interrupted("interrupted: the arms that are done are printed, recorded answers are not asked again")
+
+
+def _lines(document: Mapping[str, Any], width: int) -> Iterator[str]:
+    for printed in document["tables"]:
+        yield f"Agent Trading Arena Table {printed['table']}: {printed['title']}"
+        columns = printed["columns"]
+        rows = [
+            (
+                one["row"],
+                "paper",
+                *(one["figures"][name] for name in columns),
+                "" if one["uneven"] is None else f"Mean / Std is {one['uneven']:.3f}",
+            )
+            for one in printed["rows"]
+        ]
+        ours = [one for one in document["ours"] if one["table"] == printed["table"]]
+        rows += [(one["row"], "ours", *(_figure(one["figures"][name]) for name in columns), "") for one in ours]
+        yield from table(("ROW", "OF", *columns, "NOTE"), rows, right=columns, width=width)
+        yield ""
+    yield f"Ours: {document['days']} days, mean of {document['repeats']} with seats rotated; TR to WR in percent."
+    yield "What cannot be had:"
+    for text in document["absent"]:
+        first, *more = wrapped(text, width - 2)
+        yield from (f"- {first}", *(f"  {line}" for line in more))
+    if document["runs"]:
+        yield f"Again: paperdesk arena --resume {document['runs'][0]}"
+
+
+def _figure(figure: float | None) -> str:
+    return "-" if figure is None else f"{figure:.3f}"
