@@ -18,7 +18,7 @@ from engine.app.lock import one_process
 from engine.app.models import label_after
 from engine.domain.market import Symbol
 from engine.domain.model_call import ModelRequest, ModelResult
-from engine.domain.run import RunOutcome
+from engine.domain.run import RunOutcome, RunSpec
 from engine.errors import TryAgainLater, UsageError
 from engine.journal.entries import AnswerEntry, RunEntry, UnansweredEntry
 from engine.journal.reader import JournalReader
@@ -54,6 +54,16 @@ class FirstPart:
 def run_lock(run: str) -> AbstractContextManager[None]:
     """Hold a run until the block ends: it is played by one process. Raises TryAgainLater where another one holds it."""
     return one_process(places.run_lock(run), f"the run {run} is being played by another process")
+
+
+def recorded_spec(run: str) -> RunSpec:
+    """The description of a backtest, with every setting that its journal has. Raises MissingData where there is no such
+    run, UsageError for one that is no backtest."""
+    with JournalReader(places.run_journal(run)) as reader:
+        spec = reader.run(run).spec
+    if spec is None:
+        raise UsageError(f"{run} is no backtest: only a backtest can be run again")
+    return spec
 
 
 def first_part(run: str) -> FirstPart:

@@ -1,4 +1,5 @@
 """`paperdesk backtest` (research): run agents or a rule strategy over market days and measure them.
+`paperdesk rerun` (research): repeat a run from its journal and say what differs.
 `paperdesk audit` (research): prove that no decision saw the future, or say where one did.
 """
 
@@ -75,6 +76,60 @@ def backtest_command(invocation: Invocation, flags: RunFlags, resume: str | None
     show_document(document, as_json, lines)
     if document["interrupted"]:
         raise Interrupted(_stopped(document))
+
+
+@click.command("rerun")
+@click.argument("of", metavar="ID")
+@click.option("--yes", is_flag=True, help="Do not ask where the models' forecast is above budget.ask_above.")
+@json_option
+@desk_options
+def rerun_command(invocation: Invocation, of: str, yes: bool, as_json: bool) -> int:
+    """Runs a backtest again from what its journal holds, and says what differs.
+
+    Every setting that the run was made with is taken again: symbols, window, costs, cash, seed, parameters, the
+    preset's text and the briefing, wherever the configuration or a file has changed since. Data, prompts and program
+    are today's, and a change of them is told. Ends with 0 where decisions, trades and equity are the same and with 1
+    where they are not. --run names the new run.
+
+    \b
+    Examples:
+      paperdesk rerun backtest-20251122-101500-ab12
+      paperdesk rerun mine --run mine-again --json
+    """
+    from engine.app.bench.jobs import Job
+    from engine.app.resumption import recorded_spec
+    from engine.reports.documents.rerun import rerun_document
+    from engine.reports.stored import stored_document
+    from tui.agreement import agreed
+
+    before, services = stored_document(of), invocation.services()
+    spec = _named(recorded_spec(of), invocation.run)
+    if not agreed(services, [Job(spec, None, spec.run)], yes):
+        click.echo("nothing was run", err=True)
+        return 0
+    _run(services, spec, None)
+    document = rerun_document(before, stored_document(spec.run))
+    show_document(document, as_json, lambda: _rerun_lines(document))
+    return 0 if document["same"] else 1
+
+
+def _rerun_lines(document: Mapping[str, Any]) -> Iterator[str]:
+    """A repetition in plain text: what changed of its settings, and where its results part."""
+    yield f"{document['of']} again as {document['run']}"
+    for one in document["settings"]:
+        yield f"  {one['setting']}: {_short(one['before'])} before, {_short(one['now'])} now"
+    if not document["settings"]:
+        yield "  every setting, the data, the prompts and the program are the same"
+    for one in document["first_differences"]:
+        where = f"{one['session']} {one['symbol'] or ''}".rstrip()
+        yield f"  {one['part']}: the first of its {one['kind']} that differs is of {where}"
+    yield f"Result: {'the same' if document['same'] else 'it differs'}"
+
+
+def _short(value: object) -> str:
+    from tui.run_text import first_line
+
+    return "not recorded" if value is None else first_line(str(value), 60)
 
 
 @click.command("audit")

@@ -136,3 +136,29 @@ def test_a_window_within_the_training_of_a_model_is_told(
     words = "within the training of openai:gpt-4, which knows the world to 2021-09"
     assert [words in note for note in made["notes"]].count(True) == bool(said)
     assert not said or any(note.startswith(f"the window {said} {words}") for note in made["notes"])
+
+
+def test_a_run_is_repeated_from_its_journal_and_what_differs_is_said(
+    fresh: Path, tmp_path: Path, folder: Path, run: Run
+) -> None:
+    own = tmp_path / "own.toml"
+    own.write_text('extends = "finvision"\nname = "own"\n[sizing]\ncash_floor = 0.5\n')
+    places.config_file().write_text('[desk]\ncash = "25000"\n[execution]\nslippage_bp = "9"\n')
+    flags = ("--symbols", "AAA", "--from", "2024-02-12", "--to", "2024-02-15", "--data", str(folder))
+    assert run("backtest", *flags, "--warm-up-from", "2024-02-08", "--preset", str(own), "--run", "one").code == 0
+    # Configuration and preset change; the run keeps its own.
+    own.write_text('extends = "finvision"\nname = "own"\n[sizing]\ncash_floor = 0.9\n')
+    places.config_file().write_text('[desk]\ncash = "99000"\n[execution]\nslippage_bp = "1"\n')
+    same = run("rerun", "one", "--run", "two", "--json")
+    assert (same.code, same.json["same"], same.json["of"], same.json["run"]) == (0, True, "one", "two")
+    assert same.json["settings"] == same.json["first_differences"] == []
+    assert len(set(same.json["fingerprints"])) == 1
+    # The data changes: the fingerprint says so, and the first close that differs is named.
+    prices = folder / "prices" / "AAA.csv"
+    prices.write_text(prices.read_text().replace("2024-02-13,101,103,99,102,102", "2024-02-13,101,106,99,105,105"))
+    apart = run("rerun", "one", "--run", "three", "--json")
+    assert (apart.code, apart.json["same"]) == (1, False)
+    assert [one["setting"] for one in apart.json["settings"]] == ["data_fingerprint"]
+    text = run("rerun", "one")
+    assert text.code == 1 and "data_fingerprint: " in text.out and text.out.rstrip().endswith("Result: it differs")
+    assert run("rerun", "nothing").code == 65
