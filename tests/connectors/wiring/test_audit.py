@@ -54,7 +54,14 @@ def test_an_honest_run_is_clean() -> None:
     assert (found.cuts, found.differing, found.access_differing, found.findings) == (4, 0, 0, ())
     # Every decision from the first through the last cut has been taken again, the cuts' own twice.
     assert found.compared == len(SYMBOLS) * (found.access_sessions + 3)
-    assert [planted.source for planted in found.planted] == ["bars", "actions", "news", "filings", "macro"]
+    assert [planted.source for planted in found.planted] == [
+        "bars",
+        "actions",
+        "news",
+        "filings",
+        "macro",
+        "commentary",
+    ]
     for source in ("bars", "news"):
         read = found.inputs[source]
         assert read.items and read.latest is not None and read.decision is not None
@@ -81,7 +88,7 @@ def test_a_run_with_a_memory_is_clean_and_its_hindsight_is_known() -> None:
     found = certificate(REMEMBERING, cuts=3)
     assert found.outcome == "clean", found.findings
     assert [planted.source for planted in found.planted] == [
-        *("bars", "actions", "news", "filings", "macro"),
+        *("bars", "actions", "news", "filings", "macro", "commentary"),
         *("guidance", "memory"),
     ]
     assert found.hindsight is not None and found.hindsight > 10

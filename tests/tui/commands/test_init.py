@@ -161,6 +161,7 @@ def test_a_model_that_answers_is_said_to(run: Run, paperdesk_home: Path) -> None
 def test_a_model_that_does_not_answer_is_a_no(run: Run, paperdesk_home: Path) -> None:
     with fake_llm_server() as server:
         configured(paperdesk_home, server)
+        server.plays_preflight = True
         server.play(Fail(404, "no such model"))
         said = run("models", "--check")
     assert said.code == 1
@@ -233,6 +234,7 @@ def test_coverage_by_symbol(run: Run, fresh: Path, tmp_path: Path) -> None:
 def test_connect_asks_the_services(run: Run, fresh: Path) -> None:
     with fake_llm_server() as server:
         configured(fresh, server)
+        server.plays_preflight = True
         server.play(Fail(404, "no such model"))
         said = run("doctor", "--connect", "--json")
     assert said.code == 1
