@@ -27,9 +27,9 @@ from engine.reports.documents.control_state import ControlState
 from tui.backtest_run import RUNNING, BacktestProcess, BacktestState, Target
 from tui.journal_tail import Growth, JournalTail
 from tui.live import LiveBoard, LiveView, live_line
-from tui.market_view import MarketView, market_view
+from tui.market_view import MarketView, at_prices, market_view
 from tui.plain_text import one_line
-from tui.state import DeskState, Line, after, opening_state, with_line
+from tui.state import Books, DeskState, Line, after, opening_state, with_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -148,6 +148,8 @@ class Bridge:
         self._heard = 0.0
         """The time of the last event, by the monotonic clock."""
         self._market: MarketView | None = None
+        self._priced: tuple[tuple[object, ...], Books | None, MarketView] | None = None
+        """Books and market at live prices, after what they were made from."""
         self._calendars: tuple[Calendar, ...] = ()
         self._closed: tuple[date, ...] = ()
         """The last completed sessions that the desk was read for."""
@@ -243,14 +245,15 @@ class Bridge:
         """The state of everything now; cheap."""
         runner, services, board, desk = self._runner, self._services, self._board, self._desk
         trouble = self._trouble or desk.error
-        live = None
+        live, market = None, self._market
         if board is not None and services is not None:
             live = board.view(tuple(services.symbols), services.clock.now())
+            desk, market = self._at_live_prices(desk, live, services)
         return Snapshot(
             desk=desk,
             # At once, whatever the desk's thread is busy with: nobody is asked about an order twice.
             controls=self._controls.after(self._answers),
-            market=self._market,
+            market=market,
             live=live,
             services=services,
             busy=runner is not None and runner.busy,
@@ -261,6 +264,22 @@ class Bridge:
             backtests=tuple(process.state for process in self._backtests.values()),
             sources=() if services is None else self._sources(services),
         )
+
+    def _at_live_prices(
+        self, desk: DeskState, live: LiveView, services: OpenDesk
+    ) -> tuple[DeskState, MarketView | None]:
+        """The books and the market at the prices of the feed: the only place from which screens have them."""
+        seen = (self._market, desk.books, live.prices)
+        if self._market is None or not live.prices:
+            return desk, self._market
+        if self._priced is None or self._priced[0] != seen:
+            market = at_prices(self._market, live.prices, services.clock.now())
+            self._priced = (
+                seen,
+                None if desk.books is None else desk.books.at_quotes(market.quotes, market.splits),
+                market,
+            )
+        return replace(desk, books=self._priced[1]), self._priced[2]
 
     def _sources(self, services: OpenDesk) -> tuple[Source, ...]:
         from engine import places

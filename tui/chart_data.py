@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import NamedTuple
 
@@ -63,6 +63,19 @@ class ChartData:
             lines=lines,
             markers=markers,
             title=f"{history.symbol} 1D",
+        )
+
+    def forming(self, price: float, day: date) -> ChartData:
+        """The chart with a bar for a session that has not closed, of which one price is known."""
+        return replace(
+            self,
+            open=(*self.open, price),
+            high=(*self.high, price),
+            low=(*self.low, price),
+            close=(*self.close, price),
+            volume=(*self.volume, math.nan) if len(self.volume) else (),
+            days=(*self.days, day),
+            lines=tuple(replace(line, values=(*line.values, None)) for line in self.lines),
         )
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from engine.domain.chart import Line, Marker
-from engine.domain.market import is_crypto
+from engine.domain.market import ActionKind, is_crypto
 from engine.ports import Calendar
 from tui.chart_data import ChartData
 
@@ -49,16 +49,24 @@ class MarketView:
     calendar: Calendar | None = None
     market: MarketAsOf | None = None
     """The market itself, for the changes after a decision."""
+    splits: Mapping[str, tuple[date, ...]] = field(default_factory=dict)
+    """The days from which shares are counted anew."""
 
 
-def quotes_at(view: MarketView, prices: Mapping[Symbol, Decimal], now: datetime) -> tuple[Quote, ...]:
-    """The quotes at live prices, as far as these belong to a session after the last close."""
+def at_prices(view: MarketView, prices: Mapping[Symbol, Decimal], now: datetime) -> MarketView:
+    """The market at live prices, as far as these belong to a session after the last close: in the quotes, and as a last
+    bar of the charts."""
     from engine.market.as_of import last_opened
 
     exchange = now.date() if view.calendar is None else last_opened(view.calendar, now)
-    return tuple(
-        quote.at(prices.get(quote.symbol), now.date() if is_crypto(quote.symbol) else exchange) for quote in view.quotes
-    )
+    charts, quotes = dict(view.charts), []
+    for closed in view.quotes:
+        symbol = closed.symbol
+        quote = closed.at(prices.get(symbol), now.date() if is_crypto(symbol) else exchange)
+        quotes.append(quote)
+        if quote is not closed and quote.last is not None and quote.session is not None:
+            charts[symbol] = charts[symbol].forming(float(quote.last), quote.session)
+    return replace(view, quotes=tuple(quotes), charts=charts)
 
 
 def market_view(market: Market, symbols: Sequence[Symbol], now: datetime, fills: Sequence[Fill] = ()) -> MarketView:
@@ -79,7 +87,11 @@ def market_view(market: Market, symbols: Sequence[Symbol], now: datetime, fills:
         charts[symbol] = ChartData.of_history(bars, lines=_lines(bars), markers=markers)
     calendars = [market.calendars[symbol] for symbol in symbols if symbol in market.calendars]
     exchange = next((c for c in calendars if c.name != "24/7"), calendars[0] if calendars else None)
-    return MarketView(tuple(quotes), charts, exchange, known)
+    splits = {
+        symbol: tuple(action.ex_date for action in actions or () if action.kind is ActionKind.SPLIT)
+        for symbol, actions in market.actions.items()
+    }
+    return MarketView(tuple(quotes), charts, exchange, known, splits)
 
 
 def _lines(bars: PriceHistory) -> tuple[Line, ...]:

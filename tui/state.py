@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from decimal import Decimal
@@ -18,6 +18,7 @@ from tui.plain_text import one_line, printable
 if TYPE_CHECKING:
     from engine.domain.decision import Decision
     from engine.reports.documents.opening import Opening
+    from tui.market_view import Quote
 
 LOG_LINES = 400
 ANSWER_CHARACTERS = 20_000
@@ -101,9 +102,10 @@ class Books:
     value: cash and positions.
     cash: not negative.
     held: the positions.
-    before: the value a session before, None where not known.
+    before: the value a session before, at live prices that at the close; None where not known.
     peak: the highest value so far, None where not known. Deposits and withdrawals since count as if they had been made
         before both.
+    live: the session of the live prices that the books are valued at; None at the close.
     """
 
     session: date
@@ -112,6 +114,33 @@ class Books:
     held: tuple[Held, ...] = ()
     before: Decimal | None = None
     peak: Decimal | None = None
+    live: date | None = None
+
+    def at_quotes(self, quotes: Sequence[Quote], splits: Mapping[str, Sequence[date]]) -> Books:
+        """The books at live prices, where a quote is of a session after the close that they were valued at, and in the
+        same shares: after a split the next run counts them anew."""
+        later = {
+            one.symbol: one.last
+            for one in quotes
+            if one.session is not None
+            and one.session > self.session
+            and not any(self.session < day <= one.session for day in splits.get(one.symbol, ()))
+        }
+        held = tuple(
+            one if one.price is None or later.get(one.symbol) is None else replace(one, price=later[one.symbol])
+            for one in self.held
+        )
+        earned = [
+            now.quantity * (now.price - then.price)
+            for now, then in zip(held, self.held, strict=True)
+            if now is not then and now.price is not None and then.price is not None
+        ]
+        if not earned:
+            return self
+        value = self.value + sum(earned, Decimal(0))
+        live = max(one.session for one in quotes if one.session is not None)
+        peak = None if self.peak is None else max(self.peak, value)
+        return replace(self, value=value, held=held, before=self.value, peak=peak, live=live)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -11,13 +12,19 @@ from typing import Any
 
 import pytest
 from conftest import Running, shown, until
-from fake_desk import NOW, SYMBOLS, FakeDesk
+from fake_desk import NOW, SESSION, SYMBOLS, FakeDesk
 from textual.pilot import Pilot
 
 from engine.domain.live import Delivery, FeedMessage, FeedState, Headline, LastTrade, OrderHint, Quote
+from engine.domain.market import ActionKind, CorporateAction
+from engine.domain.portfolio import Portfolio, Position
+from engine.domain.run import EquityPoint
 from engine.errors import CredentialsRefused
+from engine.journal.writer import JournalWriter
+from engine.market.as_of import Market
 from tui.live import AT_MOST, STALE, LiveBoard, LiveView, feed_text, live_line
 from tui.market_view import Quote as Shown
+from tui.widgets.candle_chart import CandleChart
 from tui.widgets.screen_bars import EventLog, StatusBar
 from tui.widgets.table import Table
 
@@ -77,6 +84,42 @@ async def test_the_watchlist_follows_the_feed(running: Running, tmp_path: Path, 
         assert "Feed 0." in bar(pilot)
         feed.says(LastTrade("BBB-USD", Decimal("123.45"), NOW))
         await until(pilot, lambda: rows(pilot)["BBB-USD"][0] == "123.45")
+
+
+@pytest.mark.parametrize("split", [False, True])
+async def test_one_price_feeds_last_chart_profit_and_equity(running: Running, tmp_path: Path, split: bool) -> None:
+    class Holding(FakeDesk):
+        """A desk whose journal holds 120 AAA-USD, bought at 44.50, and 96,000 in cash."""
+
+        async def market(self) -> Market:
+            known = await super().market()
+            action = CorporateAction("AAA-USD", NOW.date(), ActionKind.SPLIT, Decimal(2))
+            return replace(known, actions=dict(known.actions) | {"AAA-USD": (action,)}) if split else known
+
+    desk, feed = Holding(tmp_path), FakeFeed()
+    desk.feed = feed
+    held = {"AAA-USD": Position(Decimal(120), Decimal("44.50"))}
+    with JournalWriter(desk.journal) as writer:
+        for day, price in ((SESSION - timedelta(days=1), "45"), (SESSION, "46")):
+            value = 96_000 + 120 * Decimal(price)
+            point = EquityPoint(day, value, Portfolio(Decimal(96_000), held), {"AAA-USD": Decimal(price)})
+            writer.session_settled("r", point)
+    async with running(desk=desk) as pilot:
+        await until(pilot, lambda: bool(feed.symbols))
+        screen = pilot.app.screen_stack[0]
+        positions, chart = screen.query_one("#positions", Table), screen.query_one(CandleChart)
+        bars = len(chart.data)
+        assert "Equity 101,520.00" in bar(pilot) and positions.rows[0].cells[3].text == "+180.00"
+        feed.says(up(), LastTrade("AAA-USD", Decimal(50), NOW))
+        await until(pilot, lambda: rows(pilot)["AAA-USD"][0] == "50.00")
+        await until(
+            pilot, lambda: (len(chart.data), chart.data.close[-1], chart.data.days[-1]) == (bars + 1, 50.0, NOW.date())
+        )
+        if split:  # 120 shares are not 120 any more: the books stay at their close
+            assert "Equity 101,520.00" in bar(pilot) and positions.rows[0].cells[3].text == "+180.00"
+        else:
+            await until(pilot, lambda: "Equity 102,000.00" in bar(pilot) and "+0.47% day" in bar(pilot))
+            assert positions.rows[0].cells[3].text == "+660.00" and positions.border_subtitle == "live"
 
 
 async def test_how_the_feed_is_cannot_be_missed_and_headlines_are_events(running: Running, tmp_path: Path) -> None:

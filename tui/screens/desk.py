@@ -87,7 +87,7 @@ class DeskScreen(FramedScreen):
         positions, books = self.query_one("#positions", Table), view.desk.books
         empty = "no positions yet" if books else "no positions:\npress r to run the first cycle"
         positions.show(position_rows(view.desk), empty)
-        positions.border_subtitle = f"close of {books.session}" if books else ""
+        positions.border_subtitle = "" if books is None else "live" if books.live else f"close of {books.session}"
         self._show_orders(view)
         self.query_one(EventLog).show(view.desk.lines)
 

@@ -9,7 +9,7 @@ from decimal import Decimal
 from engine.reports.documents.control_state import ControlState, OpenOrder, Waiting
 from tui import amounts
 from tui.bridge import Snapshot
-from tui.market_view import Quote, quotes_at
+from tui.market_view import Quote
 from tui.state import DeskState, Held, Progress
 from tui.widgets.table import Cell, Column, Row
 
@@ -43,14 +43,11 @@ def signed(text: str, value: float | Decimal | None) -> Cell:
 
 
 def watchlist_rows(view: Snapshot) -> list[Row]:
-    """Build a row per symbol of the desk, in the desk's order, at the prices of the live feed where they are newer."""
+    """Build a row per symbol of the desk, in the desk's order."""
     if view.market is None:
         return []
-    quotes = view.market.quotes
-    if view.live is not None and view.live.prices and view.services is not None:
-        quotes = quotes_at(view.market, view.live.prices, view.services.clock.now())
     held = {position.symbol: position.quantity for position in view.desk.books.held} if view.desk.books else {}
-    return [_quote(quote, held.get(quote.symbol, Decimal(0)), view.desk) for quote in quotes]
+    return [_quote(quote, held.get(quote.symbol, Decimal(0)), view.desk) for quote in view.market.quotes]
 
 
 def _quote(quote: Quote, shares: Decimal, desk: DeskState) -> Row:
@@ -84,7 +81,7 @@ def _signal(desk: DeskState, symbol: str) -> Cell:
 
 
 def position_rows(desk: DeskState) -> list[Row]:
-    """Build a row per position, as valued at the last close."""
+    """Build a row per position, at the price of its quote."""
     return [_held(held) for held in desk.books.held] if desk.books else []
 
 

@@ -19,7 +19,7 @@ from tui.bridge import Snapshot
 from tui.keys import SCREENS, hints
 from tui.live import feed_text
 from tui.plain_text import cut, one_line
-from tui.state import Line
+from tui.state import Books, Line
 
 PAPER = " PAPER "
 """The label of every screen, at any size and in any theme."""
@@ -54,7 +54,7 @@ def items(view: Snapshot) -> Iterator[Item]:
         yield Item("Equity", amounts.money(books.value))
         if books.before:
             day = float(books.value / books.before - 1)
-            yield Item("", f"{amounts.percent(day)} day", "up" if day >= 0 else "down")
+            yield Item("", f"{amounts.percent(day)} {_since(view, books)}", "up" if day >= 0 else "down")
     yield from _cycle_items(view)
     if books is not None:
         yield Item("Cash", amounts.money(books.cash, 0))
@@ -63,6 +63,14 @@ def items(view: Snapshot) -> Iterator[Item]:
             yield Item("DD", amounts.percent(fall, 1) if fall < 0 else "0.0%", "down" if fall < 0 else "value")
     yield from _market_items(view)
     yield from _desk_items(view)
+
+
+def _since(view: Snapshot, books: Books) -> str:
+    """The beginning of the change: the day's, or where the desk has not run for longer the close of its books."""
+    calendar = None if view.market is None else view.market.calendar
+    if books.live is None or calendar is None or len(calendar.sessions(books.session, books.live)) <= 2:
+        return "day"
+    return f"since {books.session:%b %d}"
 
 
 def _control_items(view: Snapshot) -> Iterator[Item]:
