@@ -88,14 +88,37 @@ class ArenaSpec:
 
 def load_spec(run: str) -> ArenaSpec:
     """The specification of an arena that was begun. Raises MissingData and MalformedData."""
+    record = _record(run)
+    try:
+        spec = record["spec"]
+        return ArenaSpec(**spec | {"unsaid": tuple(spec["unsaid"])})
+    except (KeyError, TypeError) as error:
+        raise MalformedData(_NO_RECORD.format(places.arena_file(run), type(error).__name__)) from None
+
+
+def load_document(run: str) -> Row:
+    """The document of an arena, or of its repeats. Raises MissingData, also where it never came to one."""
+    document = _record(run).get("document")
+    if document is None:
+        raise MissingData(f"arena {run} was not played yet: `paperdesk arena --resume {run}` goes on")
+    found: Row = document
+    return found
+
+
+_NO_RECORD = "{}: not the record of an arena ({})"
+
+
+def _record(run: str) -> Row:
     file = places.arena_file(run)
     try:
-        spec = json.loads(file.read_text("utf-8"))["spec"]
-        return ArenaSpec(**spec | {"unsaid": tuple(spec["unsaid"])})
+        record = json.loads(file.read_text("utf-8"))
+        if not isinstance(record, dict):
+            raise TypeError
     except FileNotFoundError:
         raise MissingData(f"no arena {run}: `paperdesk arena` begins one") from None
-    except (ValueError, KeyError, TypeError) as error:
-        raise MalformedData(f"{file}: not the record of an arena ({type(error).__name__})") from None
+    except (ValueError, TypeError) as error:
+        raise MalformedData(_NO_RECORD.format(file, type(error).__name__)) from None
+    return record
 
 
 def run_arena(

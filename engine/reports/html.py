@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import resources
 from typing import Any
 
 from engine.reports.performance import BENCHMARK
@@ -25,16 +24,12 @@ from engine.reports.svg_charts import Curve, svg
 
 def html(document: Mapping[str, Any]) -> str:
     """The whole page. Every text of a model or a source is escaped."""
-    import jinja2
     from markupsafe import Markup
 
-    page = (resources.files("engine") / "reports" / "templates" / "report.html.j2").read_text(encoding="utf-8")
-    environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
     equity, falls = _charts(document)
     metrics = metric_rows(document)
-    return environment.from_string(page).render(
+    return rendered(
+        "report.html.j2",
         d=document,
         name=name_of(document),
         disclaimer=DISCLAIMER,
@@ -49,6 +44,20 @@ def html(document: Mapping[str, Any]) -> str:
         fall_chart=Markup(falls),
         amount=amount,
     )
+
+
+def rendered(page: str, **values: Any) -> str:
+    """A page of `templates` with its values, escaped but for markup."""
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("engine.reports"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template(page).render(**values)
 
 
 def _charts(document: Mapping[str, Any]) -> tuple[str, str]:

@@ -61,7 +61,7 @@ def _lines(document: Mapping[str, Any]) -> Iterator[str]:
     yield f"**{amount(document['initial_value'])} to {amount(document['final_value'])} ({change(document)})**"
     values = [float(point["value"]) for point in document["equity"]]
     if len(values) > 1:
-        yield from ("", f"`{_sparkline(values)}`")
+        yield from ("", f"`{sparkline(values)}`")
     yield from ("", "## Metrics", "")
     heading = ["", f"**{name}**", "95 % interval", *map(cell, document["baselines"])]
     yield from table(heading, [[cell(row.title), f"**{row.own}**", row.interval, *row.beside] for row in metrics])
@@ -84,7 +84,7 @@ def _lines(document: Mapping[str, Any]) -> Iterator[str]:
     yield from ("", f"Fingerprint `{document['fingerprint']}` (SHA-256 over decisions, trades and equity).")
 
 
-def _sparkline(values: Sequence[float]) -> str:
+def sparkline(values: Sequence[float]) -> str:
     """The course of the value in a line of blocks."""
     step = max(1, -(-len(values) // _SPARK))
     kept = [*values[::step][:-1], values[-1]] if len(values) > step else list(values)

@@ -54,6 +54,9 @@ def report_command(
 ) -> None:
     """Writes the result of a backtest as its journal has it: the run and its data are not needed again.
 
+    With --run of an arena it is the arena's: prices against the fundamental value, wealth by agent, volume, chat and
+    strategies, in md, html or json.
+
     Without --run it is the latest backtest. With --session it is the desk's run of a session as its journal has it now,
     in md or json: what was decided and why, ordered, filled, held and noticed. A daily run leaves the same beside the
     journal when it ends.
@@ -64,6 +67,7 @@ def report_command(
       paperdesk report --session
       paperdesk report --session 2026-11-20
       paperdesk report --run ID --out report.html
+      paperdesk report --run arena-20261120-120000-ab12 --out arena.html
       paperdesk report --format csv --table trades
     """
     from tui.console import show
@@ -76,6 +80,8 @@ def report_command(
         if chosen not in OF_A_SESSION:
             raise click.UsageError(f"a session of the desk is written as md or json, not as {chosen}")
         text = _session(invocation, session, chosen)
+    elif _is_of_an_arena(invocation.run):
+        text = _arena(str(invocation.run), chosen)
     else:
         from engine.reports.stored import stored_document
 
@@ -112,6 +118,31 @@ def _is_of_the_desk(run: str | None) -> bool:
     from engine import places
 
     return run is not None and run.startswith(("daily-", "session-")) and not places.run_journal(run).is_file()
+
+
+def _is_of_an_arena(run: str | None) -> bool:
+    """True for the name of an arena's run: there is no backtest of that name."""
+    from engine import places
+
+    return run is not None and not places.run_journal(run).is_file() and places.arena_file(run).is_file()
+
+
+def _arena(run: str, chosen: str) -> str:
+    """The report of an arena, or of its repeats."""
+    from engine.app.arena import load_document
+    from engine.reports.arena_report import arena_html, arena_markdown
+    from engine.reports.documents.backtest import as_text
+    from tui.plain_text import printable
+
+    document = load_document(run)
+    if chosen == "json":
+        return as_text(document) + "\n"
+    if chosen == "csv" or (chosen == "html" and "repeats" in document):
+        kind = "repeats of an arena are" if "repeats" in document else "an arena is"
+        raise click.UsageError(
+            f"{kind} written as md{'' if 'repeats' in document else ', html'} or json, not as {chosen}"
+        )
+    return printable(arena_html(document) if chosen == "html" else arena_markdown(document))
 
 
 def _session(invocation: Invocation, session: date | str | None, chosen: str) -> str:

@@ -70,7 +70,12 @@ def arena_document(report: ArenaReport) -> Row:
         ],
         "flows": [_flow(one) for one in market.flows],
         "prices": [
-            {"day": day, "stock": name, "close": money(close)}
+            {
+                "day": day,
+                "stock": name,
+                "close": money(close),
+                "fundamental": _optional(market.rules.fundamental_value(listing.rules, day)),
+            }
             for name, listing in market.listings.items()
             for day, close in enumerate(listing.closes[1:], 1)
         ],

@@ -291,6 +291,41 @@ def test_a_duel_scores_text_and_charts_against_a_baseline(run: Run, traders: Tra
     assert "OF 100" in run("arena", "--resume", "arena-d").out
 
 
+def test_the_report_shows_prices_values_wealth_volume_and_chat(run: Run, fresh: Path, tmp_path: Path) -> None:
+    document = run("arena", "--preset", "constant", "--agents", "controls", "--run", "arena-v", "--json").json
+    assert {one["fundamental"] for one in document["prices"]} == {"14.00"}
+    text = run("report", "--run", "arena-v").out
+    head, *rows = text.split("## Prices, values and volume\n\n")[1].split("\n\n")[0].splitlines()
+    assert [one.strip() for one in head.split("|")[1:-1]] == ["Day", "X", "X value", "X volume"] and len(rows) == 21
+    shown = sum(int(row.split("|")[4]) for row in rows[1:])
+    assert shown == sum(one["quantity"] for one in document["trades"]) > 0
+    assert document["messages"][0]["text"].split()[0] in text.split("## Chat")[1]
+    assert all(one["name"] in text for one in document["agents"]) and "## Strategies" in text
+    page = tmp_path / "arena.html"
+    assert run("report", "--run", "arena-v", "--out", str(page)).code == 0
+    html = page.read_text()
+    for title in ("Price of X", "fundamental value", "Wealth by agent", "Shares traded", "Chat:", "Strategies"):
+        assert title in html
+    assert html.count("<svg") == 3 and "--own: #0b62a8" in html
+    assert json.loads(run("report", "--run", "arena-v", "--json").out) == document
+    refused = run("report", "--run", "arena-v", "--format", "csv")
+    assert refused.code == 2 and "an arena is written as md, html or json" in refused.err
+    run("arena", "--agents", "controls", "--days", "2", "--repeats", "2", "--run", "arena-w")
+    assert "2 of 2 repeats" in run("report", "--run", "arena-w").out
+
+
+def test_what_a_model_writes_is_no_markup_in_a_report(run: Run, traders: Traders, tmp_path: Path) -> None:
+    bad = {"message": "<script>alert(1)</script> | **A**", "invented": True}
+    traders.trouble = lambda number, body: (
+        Say(text=json.dumps(bad)) if '"invented"' in json.dumps(body["response_format"]) else None
+    )
+    run(*ARENA, "--run", "arena-m")
+    run("report", "--run", "arena-m", "--out", str(tmp_path / "m.html"))
+    page, text = (tmp_path / "m.html").read_text(), run("report", "--run", "arena-m").out
+    assert "<script>" not in page and "&lt;script&gt;" in page and "invented" in page
+    assert "\\<script\\>" in text and "(invented)" in text
+
+
 KEYS = {
     "agents": {"name", "kind", "cash", "holdings", "wealth", "metrics"},
     "stocks": {"name", "shares", "first_price", "last_price", "fundamental"},

@@ -1,0 +1,199 @@
+"""An arena's document as Markdown and as one HTML file: prices against the value, wealth, volume, chat, strategies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from engine.reports.html import rendered
+from engine.reports.markdown import cell, sparkline, table
+from engine.reports.summary import DISCLAIMER, NOTHING, amount
+from engine.reports.svg_charts import Curve, svg
+
+Document = Mapping[str, Any]
+
+
+def arena_markdown(document: Document) -> str:
+    """The whole report as Markdown; of repeats, their table alone."""
+    lines = _repeats(document) if "repeats" in document else _lines(document)
+    return "\n".join(lines) + "\n"
+
+
+def arena_html(document: Document) -> str:
+    """The whole page of one arena. Every text of a model is escaped."""
+    from markupsafe import Markup
+
+    days = _days(document)
+    charts = [
+        (title, note, Markup(svg(curves, days, 240, title)))
+        for title, note, curves in (*_price_charts(document), _wealth_chart(document), _volume_chart(document))
+    ]
+    return rendered(
+        "arena.html.j2",
+        d=document,
+        disclaimer=DISCLAIMER,
+        charts=charts,
+        agents=list(_agent_rows(document)),
+        figures=list(_figures(document)),
+        strategies=list(_strategy_rows(document)),
+    )
+
+
+def _lines(document: Document) -> Iterator[str]:
+    yield f"# Arena {cell(document['run'])}"
+    yield from (
+        "",
+        f"*{DISCLAIMER}* Market {cell(document['preset'])}, {document['days']} days, seed {document['seed']}.",
+    )
+    yield from ("", "## Agents", "")
+    yield from table(
+        ["Agent", "Kind", "Wealth", "Return", "To the trend", "Sharpe", "Days won", "Course"],
+        [[cell(text) for text in row[:7]] + [f"`{row[7]}`"] for row in _agent_rows(document)],
+        numbers=frozenset({2, 3, 4, 5, 6}),
+    )
+    yield from ("", "## Market", "")
+    yield from (f"- {title}: {cell(value)}" for title, value in _figures(document))
+    yield from ("", "## Prices, values and volume", "")
+    yield from table(["Day", *_price_heading(document)], list(_price_rows(document)))
+    if document["messages"]:
+        yield from ("", "## Chat", "")
+        for one in document["messages"]:
+            yield f"- {cell(one['id'])}{' (invented)' if one['truth'] is False else ''}: {cell(one['text'])}"
+    strategies = list(_strategy_rows(document))
+    if strategies:
+        yield from ("", "## Strategies", "")
+        rows = [[cell(text) for text in row] for row in strategies]
+        yield from table(["Agent", "After day", "From day", "Score", "Strategy"], rows, numbers=frozenset({1, 2, 3}))
+    yield from ("", f"Fingerprint `{document['fingerprint']}` (SHA-256 over trades, flows, prices and messages).")
+
+
+def _repeats(document: Document) -> Iterator[str]:
+    yield f"# Arena {cell(document['run'])}, {len(document['runs'])} of {document['repeats']} repeats"
+    yield from ("", f"*{DISCLAIMER}* Market {cell(document['preset'])}, {document['days']} days, seats rotated.", "")
+    ranked = sorted(document["agents"], key=lambda one: -(one["mean_return"] or 0.0))
+    rows = [
+        [
+            cell(one["name"]),
+            cell(one["kind"]),
+            _percent(one["mean_return"]),
+            _ratio(one["mean_sharpe"]),
+            f"{one['mean_rank']:.1f}",
+            _percent(one["difference"]["mean"]),
+            f"{_percent(one['difference']['low'])} to {_percent(one['difference']['high'])}",
+        ]
+        for one in ranked
+    ]
+    heading = ["Agent", "Kind", "Return", "Sharpe", "Rank", "To the others", "95 % interval"]
+    yield from table(heading, rows, numbers=frozenset({2, 3, 4, 5, 6}))
+
+
+def _agent_rows(document: Document) -> Iterator[Sequence[str]]:
+    for one in _ranked(document):
+        figures = one["metrics"]
+        yield (
+            one["name"],
+            one["kind"],
+            amount(one["wealth"]),
+            _percent(figures["total_return"]),
+            _percent(figures["difference"]),
+            _ratio(figures["sharpe"]),
+            _percent(figures["win_rate"]),
+            sparkline([float(value) for value in one["equity"]]),
+        )
+
+
+def _figures(document: Document) -> Iterator[tuple[str, str]]:
+    market = document["market"]
+    yield "Trades", f"{len(document['trades'])}, turnover {market['turnover']:.2f}"
+    yield "Average trend", f"{_percent(market['average_trend'])}; agents beyond it {_percent(market['difference'])}"
+    yield "Index", f"Sharpe {_ratio(market['index_sharpe'])}, volatility a day {_percent(market['volatility'])}"
+    if market["most_volatile"]:
+        stock = market["most_volatile"]
+        yield "Most volatile stock", f"{stock['stock']}, {_percent(stock['trend'])}"
+    if market["deviation"] is not None:
+        signed = f"{market['deviation']:.3f} absolute, {market['relative_deviation']:+.3f} signed"
+        yield "Distance from the fundamental value", signed
+    refused = sum(sum(one["refused"].values()) for one in document["agents"])
+    yield "Refused orders", str(refused)
+    yield "Questions without an answer", str(sum(sum(one["abstentions"].values()) for one in document["agents"]))
+
+
+def _strategy_rows(document: Document) -> Iterator[Sequence[str]]:
+    for agent in document["agents"]:
+        for one in agent["strategies"]:
+            parent = NOTHING if one["parent"] is None else str(one["parent"])
+            score = NOTHING if one["score"] is None else f"{one['score']:+.2f}"
+            yield agent["name"], str(one["day"]), parent, score, one["text"]
+
+
+def _price_heading(document: Document) -> Sequence[str]:
+    valued = any(one["fundamental"] for one in document["prices"])
+    parts = ("", " value", " volume") if valued else ("", " volume")
+    return [f"{cell(stock['name'])}{part}" for stock in document["stocks"] for part in parts]
+
+
+def _price_rows(document: Document) -> Iterator[Sequence[str]]:
+    prices = {(one["day"], one["stock"]): one for one in document["prices"]}
+    volumes, valued = _volumes(document), any(one["fundamental"] for one in document["prices"])
+    for day in range(1, document["days"] + 1):
+        row = [str(day)]
+        for stock in document["stocks"]:
+            one = prices[day, stock["name"]]
+            row += [amount(one["close"]), *([_value(one["fundamental"])] if valued else [])]
+            row.append(str(volumes[stock["name"]][day - 1]))
+        yield row
+
+
+def _price_charts(document: Document) -> Iterator[tuple[str, str, Sequence[Curve]]]:
+    for stock in document["stocks"]:
+        rows = [one for one in document["prices"] if one["stock"] == stock["name"]]
+        curves = [Curve("price", [float(one["close"]) for one in rows], "own")]
+        note = "Reference price at the close."
+        if all(one["fundamental"] is not None for one in rows):
+            curves.insert(0, Curve("fundamental value", [float(one["fundamental"]) for one in rows], "held"))
+            note = "Reference price at the close; dashed: fundamental value."
+        yield f"Price of {stock['name']}", note, curves
+
+
+def _wealth_chart(document: Document) -> tuple[str, str, Sequence[Curve]]:
+    ranked = _ranked(document)
+    styles = {ranked[0]["name"]: "own", ranked[-1]["name"]: "held"}
+    curves = [
+        Curve(one["name"], [float(value) for value in one["equity"][1:]], styles.get(one["name"], "other"))
+        for one in reversed(ranked)
+    ]
+    note = f"Blue: {ranked[0]['name']}, the wealthiest at the end; dashed: {ranked[-1]['name']}, the poorest."
+    return "Wealth by agent", note, curves
+
+
+def _volume_chart(document: Document) -> tuple[str, str, Sequence[Curve]]:
+    curves = [Curve(name, list(map(float, volumes)), "other") for name, volumes in _volumes(document).items()]
+    total = [sum(day) for day in zip(*(curve.values for curve in curves), strict=True)]
+    return "Shares traded", "Blue: all stocks; grey: each.", [*curves, Curve("all stocks", total, "own")]
+
+
+def _volumes(document: Document) -> Mapping[str, Sequence[int]]:
+    volumes = {stock["name"]: [0] * document["days"] for stock in document["stocks"]}
+    for trade in document["trades"]:
+        volumes[trade["stock"]][trade["day"] - 1] += trade["quantity"]
+    return volumes
+
+
+def _ranked(document: Document) -> Sequence[Document]:
+    return sorted(document["agents"], key=lambda one: -float(one["wealth"]))
+
+
+def _days(document: Document) -> Sequence[str]:
+    return [f"day {day}" for day in range(1, document["days"] + 1)]
+
+
+def _value(value: str | None) -> str:
+    return NOTHING if value is None else amount(value)
+
+
+def _percent(figure: float | None) -> str:
+    return NOTHING if figure is None else f"{figure * 100:+.2f} %"
+
+
+def _ratio(figure: float | None) -> str:
+    return NOTHING if figure is None else f"{figure:.2f}"
