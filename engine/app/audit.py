@@ -28,6 +28,7 @@ from engine.errors import UsageError
 from engine.lab.audit import Certificate, Leg, OnStep, Trace, audit, venue
 from engine.lab.audit_rules import RuleSubject
 from engine.lab.backtest import Checkpoint, play_to, run_agents, windows
+from engine.lab.foretold import foretold
 from engine.lab.planting import GUIDANCE, MARKERS, MEMORY, planted_notes
 from engine.lab.watched_market import Inputs, WatchedMarket, opened_files
 from engine.lab.window import decided_sessions, on_convention
@@ -69,8 +70,9 @@ async def _audit(services: Services, spec: RunSpec, cuts: int | None, on_step: O
             run = AgentRun(services=services, spec=spec, preset=preset, models=models, market=market)
             with run_memory(services, preset, run.calendar, embedder=spec.embedder) as memory:
                 certificate = await audit(_AgentSubject(run, memory), cuts, on_step, spec.seed)
+    told = () if preset is None else tuple(foretold(market, spec.warm_up_from or spec.first, spec.last))
     undated = () if preset is None else tuple(_undated(preset, spec.symbols))
-    return replace(certificate, opened=tuple(sorted(opened)), undated=undated)
+    return replace(certificate, opened=tuple(sorted(opened)), undated=undated, foretold=told)
 
 
 def _undated(preset: Preset, symbols: Sequence[Symbol]) -> Iterator[str]:

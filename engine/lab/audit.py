@@ -95,6 +95,7 @@ class Certificate:
     opened: files of the data folder that the run opened itself: what it reads of them no cut removes.
     hindsight: memories of the warm-up that rest on what followed, which is allowed: each is recalled only once that is
         known. None without a memory.
+    foretold: texts that tell a close of the sessions after them, which may be chance.
     undated: texts of the user's own that the agents read: nobody can tell of when they are.
     """
 
@@ -111,6 +112,7 @@ class Certificate:
     findings: tuple[str, ...] = ()
     hindsight: int | None = None
     undated: tuple[str, ...] = ()
+    foretold: tuple[str, ...] = ()
     opened: tuple[str, ...] = ()
 
     @property

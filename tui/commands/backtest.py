@@ -21,6 +21,9 @@ from tui.invocation import Invocation, desk_options
 _MENDED = (75, 77, 78)
 """Exit codes of errors that a stopped run can go on after, once they are mended or have passed."""
 
+MOST_FORETOLD = 12
+"""Texts that are listed; the rest is counted."""
+
 if TYPE_CHECKING:
     from engine.app.resumption import FirstPart
     from engine.domain.run import RunSpec
@@ -265,6 +268,9 @@ def _audit_lines(document: Mapping[str, Any]) -> Iterator[str]:
     if document["hindsight_memories"] is not None:
         count = document["hindsight_memories"]
         yield f"Hindsight      {count} memories of the warm-up rest on what followed, as training may"
+    if told := document["foretold"]:
+        yield f"Foretold       texts that tell a close of the 60 sessions after them: {len(told)}, to be looked at"
+        yield from (f"  - {one}" for one in told[:MOST_FORETOLD])
     if document["undated_texts"]:
         yield f"Undated texts  {', '.join(document['undated_texts'])}: no cut tells of when they are"
     yield from (f"  - {finding}" for finding in document["findings"])

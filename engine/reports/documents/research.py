@@ -65,6 +65,7 @@ def audit_document(spec: RunSpec, certificate: Certificate) -> Row:
             {"source": p.source, "surfaced": p.surfaced, "where": p.where or None} for p in certificate.planted
         ],
         "hindsight_memories": certificate.hindsight,
+        "foretold": list(certificate.foretold),
         "undated_texts": list(certificate.undated),
         "opened_files": list(certificate.opened),
         "findings": list(certificate.findings),
