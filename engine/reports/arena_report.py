@@ -97,7 +97,7 @@ def _agent_rows(document: Document) -> Iterator[Sequence[str]]:
             _percent(figures["total_return"]),
             _percent(figures["difference"]),
             _ratio(figures["sharpe"]),
-            _percent(figures["win_rate"]),
+            NOTHING if figures["win_rate"] is None else f"{figures['win_rate']:.0%}",
             sparkline([float(value) for value in one["equity"]]),
         )
 
