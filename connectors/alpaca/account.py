@@ -54,7 +54,14 @@ def broker_account(account: Raw, positions: Sequence[Raw]) -> BrokerAccount:
         cash=fields.number("cash"),
         equity=fields.number("portfolio_value") if equity is None else equity,
         positions=dict(map(_position, positions)),
+        prices=dict(filter(None, map(_price, positions))),
     )
+
+
+def _price(raw: Raw) -> tuple[Symbol, Decimal] | None:
+    fields = Fields(raw, "a position at the broker")
+    price = fields.number_or_none("current_price")
+    return None if price is None else (from_wire(fields.required("symbol"), fields.text("asset_class")), price)
 
 
 def _position(raw: Raw) -> tuple[Symbol, Position]:

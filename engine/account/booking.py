@@ -4,7 +4,7 @@ An account serves one desk, which a file of the account's own names."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from datetime import date, timedelta
 from decimal import Decimal
@@ -148,8 +148,8 @@ class Booking:
             for adopted in adoptions:
                 journal.adopted(self.run, adopted, now)
 
-    def closed(self, books: EquityPoint, session: date) -> list[SettledSession]:
-        """Close the books of every session after the last closed one, out of what the journal holds."""
+    def due(self, books: EquityPoint, session: date) -> list[SettledSession]:
+        """The books of every session after the last closed one, out of what the journal holds; nothing is written."""
         snapshot, played = journal_snapshot(self.reader), list[SettledSession]()
         for day in self.calendar.sessions(books.session + timedelta(days=1), session):
             before = books
@@ -157,9 +157,13 @@ class Booking:
             flows = tuple(f for f in snapshot.flows if before.session < f.session <= day)
             adoptions = [a for a in snapshot.adoptions if before.session < a.session <= day]
             books = self._point(day, carried_forward(before.portfolio, fills, flows, adoptions))
-            self.journal.session_settled(self.run, books)
             played.append(SettledSession(before, books, fills, flows, tuple(adoptions)))
         return played
+
+    def close(self, played: Iterable[SettledSession]) -> None:
+        """Write the books of sessions."""
+        for one in played:
+            self.journal.session_settled(self.run, one.after)
 
     def _move(self, order: Order, report: ReconciliationReport) -> None:
         theirs = next(theirs for ours, theirs in report.order_states if ours.id == order.id)

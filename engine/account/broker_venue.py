@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import date
 from decimal import Decimal
 
 from engine.account.booking import Booking
 from engine.account.reconciliation import Reconciler, ReconciliationReport, disagreement, journal_snapshot
+from engine.account.valuation import value_warnings
 from engine.domain.brokerage import Asset, BrokerAccount, BrokerOrder
 from engine.domain.ledger import carried_forward
 from engine.domain.market import Symbol
 from engine.domain.order import Order, OrderUpdate, Side
 from engine.domain.portfolio import EXACT, ZERO, Portfolio
 from engine.domain.run import EquityPoint
-from engine.errors import CredentialsRefused
+from engine.errors import CredentialsRefused, PaperdeskError
 from engine.execution.limits import whole_share_cost
 from engine.execution.venue import BuyingPower, SettledSession, Settlement
 from engine.journal.reader import JournalReader
@@ -79,8 +81,10 @@ class BrokerVenue:
             raise disagreement(self.desk, report.differences)
         self._seen(report.account, report.open_orders)  # after the differences: a stranger's order may have no price
         played = self._book(report, session)
+        warnings = await self._other_values(played[-1].after, report.account) if played else ()
+        self.booking.close(played)
         self.books = played[-1].after if played else journal_snapshot(self.reader).books
-        return Settlement.of(played)
+        return Settlement.of(played, warnings)
 
     async def whole_shares(self, symbols: Iterable[Symbol]) -> frozenset[Symbol]:
         """The symbols that the broker does not split into parts."""
@@ -116,7 +120,16 @@ class BrokerVenue:
             self.booking.opened(report, session)
             return ()
         self.booking.book(report)
-        return self.booking.closed(report.journal.books, session)
+        return self.booking.due(report.journal.books, session)
+
+    async def _other_values(self, books: EquityPoint, account: BrokerAccount) -> tuple[str, ...]:
+        """Warnings of a close at which the broker values the same shares otherwise. Raises BooksDisagree, before the
+        books are closed, where that is by far."""
+        at_close = None
+        if account.prices:
+            with suppress(PaperdeskError):  # its prices of now tell as much
+                at_close = (await self.broker.equity_history(books.session, books.session)).get(books.session)
+        return value_warnings(self.desk, books, account, at_close)
 
     async def _asset(self, symbol: Symbol) -> Asset | None:
         if symbol not in self._assets:

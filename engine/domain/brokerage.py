@@ -27,6 +27,7 @@ class BrokerAccount:
     currency: of all amounts.
     cash: may be negative on margin.
     equity: cash and positions at the broker's prices.
+    prices: the broker's of now, of the positions for which it names one.
     """
 
     id: str
@@ -36,6 +37,7 @@ class BrokerAccount:
     cash: Decimal
     equity: Decimal
     positions: Mapping[Symbol, Position] = field(default_factory=dict)
+    prices: Mapping[Symbol, Decimal] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,12 +34,14 @@ class Settlement:
 
     sessions: tuple[SettledSession, ...] = ()
     stretches: tuple[SettledSession, ...] = ()
+    warnings: tuple[str, ...] = ()
+    """Remarks on the books that a person should read."""
 
     @classmethod
-    def of(cls, sessions: Iterable[SettledSession]) -> Settlement:
+    def of(cls, sessions: Iterable[SettledSession], warnings: Iterable[str] = ()) -> Settlement:
         """Sessions that are stretches as well."""
         closed = tuple(sessions)
-        return cls(closed, closed)
+        return cls(closed, closed, tuple(warnings))
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,6 +57,8 @@ async def settle(context: SessionContext, session: date, state: RunState) -> tup
     """Close the books up to a session, publish them, and learn from them. Where owners keep books of their own,
     what the account did is allocated to them, and each learns from its own."""
     settlement = await context.venue.settle(session)
+    for text in settlement.warnings:
+        _warn(context, text)
     _publish(context, settlement.sessions)
     if not has_books(context.cycle.preset):
         return Settled(settlement.sessions), learn(context, state, settlement.stretches)

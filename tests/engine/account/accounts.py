@@ -12,7 +12,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from connectors.alpaca.account import asset, broker_account, broker_clock, session_hours
+from connectors.alpaca.account import asset, broker_account, broker_clock, equity_by_session, session_hours
 from connectors.alpaca.orders import activity, broker_order, order_body, update_of
 from connectors.sandbox.local_broker import LocalBroker, SandboxSettings
 from connectors.sandbox.market import MarketData
@@ -67,7 +67,9 @@ class LocalAccount:
         return [activity(raw) for raw in self._ask("activities", "GET", "/v2/account/activities", query)]
 
     async def equity_history(self, first: date, last: date) -> dict[date, Decimal]:
-        raise NotImplementedError
+        query = {"timeframe": "1D", "start": f"{first}T17:00:00Z"}
+        every = equity_by_session(self._ask("history", "GET", "/v2/account/portfolio/history", query))
+        return {day: value for day, value in every.items() if first <= day <= last}
 
     async def place(self, order: Order) -> OrderUpdate:
         answer = self._ask("place", "POST", "/v2/orders", body=order_body(order))

@@ -256,7 +256,7 @@ def _lives(journal: Path, calendar: Calendar, days: list[list[Trade]]) -> None:
             else:
                 booking.book(found)
                 rounding += found.rounding
-                booking.closed(found.journal.books, session)  # type: ignore[arg-type]
+                booking.close(booking.due(found.journal.books, session))  # type: ignore[arg-type]
             kept = snapshot(journal)
             assert kept.books is not None and kept.books.session == session
             ours = kept.portfolio()

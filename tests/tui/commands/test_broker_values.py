@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -9,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from connectors.sandbox import SandboxServer
+from engine import places
 from engine.account.time_weighted import CloseComparison, beside
+from engine.config import load_config
 from engine.domain.portfolio import Portfolio, Position
 from engine.domain.run import EquityPoint
 from tests.tui.commands.conftest import OpenBroker, Run, after_close, bought
@@ -87,3 +90,34 @@ def test_rounding_is_half_a_cent_for_everything_that_is_rounded() -> None:
     assert CloseComparison(point.session, point.value, Decimal("99.97"), 2).differs
     assert not CloseComparison(point.session, point.value, Decimal("100.01"), 0).differs
     assert CloseComparison(point.session, point.value, Decimal("100.02"), 0).differs
+
+
+@pytest.mark.parametrize(("factor", "code"), [("1.003", 0), ("1.02", 0), ("0.84", 79)])
+def test_other_prices_of_the_same_shares_warn_and_halt(
+    run: Run, sandbox: SandboxServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, factor: str, code: int
+) -> None:
+    assert run("reconcile", "--adopt", "--reason", "mine", "--yes", "--json").code == 0
+    assert run("--daily").code == 0
+    after_close(sandbox)
+    folder = tmp_path / "own"
+    shutil.copytree(load_config(places.config_file()).config.data.folder or "", folder)
+    monkeypatch.setenv("PAPERDESK_DATA__FOLDER", str(folder))
+    file = folder / "prices" / "PLWY.csv"
+    sound = file.read_text(encoding="utf-8")
+    lines = sound.splitlines()
+    at = next(number for number, line in enumerate(lines) if line.startswith("2021-03-19"))
+    day, *prices, volume = lines[at].split(",")
+    wrong = ",".join(price and str(round(Decimal(price) * Decimal(factor), 4)) for price in prices)
+    file.write_text("\n".join([*lines[:at], f"{day},{wrong},{volume}", *lines[at + 1 :]]) + "\n", encoding="utf-8")
+    said = run("--daily", "--session", "2021-03-19")
+    assert said.code == code, said.err
+    words = "at the close of 2021-03-19 the broker values the same shares"
+    assert (words in said.err) is (factor != "1.003"), said.err
+    if code:
+        table = said.err.splitlines()
+        assert table[0].split() == ["journal", "broker", "difference"] and table[1].startswith("value of PLWY")
+        assert "fetch the bars again" in said.err and "trade" not in said.out
+        again = run("--daily")
+        assert again.code == 79, "it stays so until the prices are mended"
+        file.write_text(sound, encoding="utf-8")
+    assert run("--daily").code == 0
