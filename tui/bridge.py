@@ -416,7 +416,8 @@ class Bridge:
         while True:
             await asyncio.sleep(TIME_SECONDS)
             await services.sync()
-            if self._closed != self._last_closes(services):
+            if self._closed != (closed := self._last_closes(services)):
+                self._closed = closed  # once, also where the data of that session cannot be read
                 try:
                     await self._read_desk(services)
                 except PaperdeskError as error:

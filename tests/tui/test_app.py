@@ -45,7 +45,7 @@ async def every_click_hits(pilot: Pilot[Any], name: str, rows: int) -> None:
     region = clicked.region
     for y in range(region.y, region.bottom):
         drawn = pilot.app.screen._compositor.render_strips()[y].text[region.x : region.right]
-        on = next((row for row in clicked.rows if f"{row.cells[0].text} " in drawn), None)
+        on = next((row for row in clicked.rows if all(f"{cell.text} " in drawn for cell in row.cells[:2])), None)
         expected = clicked.cursor_key if on is None else on.key
         await pilot.click(offset=(region.x + 3, y))
         if isinstance(pilot.app.screen, ReadingScreen):  # a click on the row under the cursor opened it
@@ -169,6 +169,7 @@ async def test_r_answers_at_once_however_long_the_first_question_takes(running: 
         await pilot.press("r")
         assert pilot.app.bridge.snapshot().starting  # type: ignore[attr-defined]
         await until(pilot, lambda: "Cycle starting 0:0" in text_of(pilot))
+        await until(pilot, lambda: "press r" not in text_of(pilot) and "no cycle yet" not in text_of(pilot))
         desk.read.set()
         await until(pilot, lambda: "run done" in text_of(pilot))
         assert "starting" not in text_of(pilot)

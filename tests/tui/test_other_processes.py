@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from conftest import Running, shown, until
+from test_app import every_click_hits
 from textual.pilot import Pilot
 
 from connectors.wiring.services import services
@@ -69,6 +70,11 @@ async def test_runs_and_fills_of_another_process_come_as_they_are_written(runnin
         assert with_journal.session == SECOND and "no cycle yet" not in bar(pilot)
         assert {held.symbol for held in with_journal.held} == {row[0] for row in rows(pilot, "positions")} != set()
         assert any(" at " in line and "trade: " in line for line in log(pilot)), "the fill is an event"
+        await pilot.press("5")
+        await until(
+            pilot, lambda: len(pilot.app.screen.query("#decisions")) == 1 and len(rows(pilot, "decisions")) == 8
+        )
+        await every_click_hits(pilot, "decisions", 8)
 
 
 async def test_a_cycle_of_its_own_is_shown_once(running: Running, config: Config) -> None:

@@ -85,7 +85,8 @@ class DeskScreen(FramedScreen):
             self._choose(watchlist.cursor_key)
         self._show_symbol(view)
         positions, books = self.query_one("#positions", Table), view.desk.books
-        empty = "no positions yet" if books else "no positions:\npress r to run the first cycle"
+        first = view.services is not None and books is None and not view.busy
+        empty = "no positions:\npress r to run the first cycle" if first else "no positions yet"
         positions.show(position_rows(view.desk), empty)
         positions.border_subtitle = "" if books is None else "live" if books.live else f"close of {books.session}"
         self._show_orders(view)

@@ -113,7 +113,7 @@ def _desk_items(view: Snapshot) -> Iterator[Item]:
         yield Item("Models", amounts.cost(view.desk.cost))
     if view.services is None:
         yield Item("", "the desk could not be opened" if view.trouble else "opening the desk", "name")
-    elif view.desk.books is None and not view.desk.running:
+    elif view.desk.books is None and not (view.desk.running or view.busy):
         yield Item("", f"desk {view.services.desk}: no cycle yet", "name")
 
 

@@ -83,6 +83,10 @@ async def test_a_new_accounts_prices_are_fetched_when_the_app_opens(
             assert view().trouble == "" and {row[1] for row in rows(pilot, "watchlist").values()}.isdisjoint({"-", ""})
             await pilot.press("r")
             await until(pilot, lambda: "run done" in log(pilot))
+            read = view().sources[0].version
+            await asyncio.to_thread(after_close, server)  # a close whose bars the next run will fetch
+            await until(pilot, lambda: view().sources[0].version > read)
+            assert view().trouble == ""
 
 
 async def test_a_folder_that_somebody_else_fills_is_named_with_what_the_app_has(
