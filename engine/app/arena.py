@@ -225,6 +225,7 @@ async def _play(services: Services, spec: ArenaSpec, rules: ArenaRules, seating:
             abstentions={name: one.abstained for name, one in players.items() if isinstance(one, PersonaPlayer)},
             use=meter.use,
             interrupted=table.market.day <= rules.days,
+            baseline=[seat.name for seat in seating.agents if seat.baseline],
         )
     )
 

@@ -168,14 +168,15 @@ def arena_lines(document: Mapping[str, Any]) -> Iterator[str]:
             _percent(agent["metrics"]["total_return"]),
             _ratio(agent["metrics"]["sharpe"]),
             _percent(agent["metrics"]["win_rate"]),
+            _score(agent["relative"]["return"]) if agent["relative"] else "",
             " ".join(f"{name} {count}" for name, count in agent["holdings"].items() if count) or "-",
         )
         for agent in ranked
     ]
     yield from table(
-        ("AGENT", "KIND", "WEALTH", "RETURN", "SHARPE", "WON", "SHARES"),
+        ("AGENT", "KIND", "WEALTH", "RETURN", "SHARPE", "WON", "OF 100", "SHARES"),
         rows,
-        right=("WEALTH", "RETURN", "SHARPE", "WON"),
+        right=("WEALTH", "RETURN", "SHARPE", "WON", "OF 100"),
         width=console.width,
     )
     yield ""

@@ -16,6 +16,7 @@ from engine.arena.values import Flow, FlowKind
 from engine.domain.decimal_text import money
 from engine.domain.run import ModelUse
 from engine.reports.documents.row_json import Row, model_use
+from engine.reports.documents.tournament import relative_scores
 
 SCHEMA = 1
 
@@ -33,6 +34,7 @@ class ArenaReport:
     abstentions: by agent, counts by question.
     use: calls and cost of models.
     interrupted: True where days are missing.
+    baseline: agents that the others are scored against.
     """
 
     run: str
@@ -44,6 +46,7 @@ class ArenaReport:
     abstentions: Mapping[str, Mapping[str, int]]
     use: ModelUse
     interrupted: bool
+    baseline: Sequence[str] = ()
 
 
 def arena_document(report: ArenaReport) -> Row:
@@ -116,13 +119,16 @@ def arena_document(report: ArenaReport) -> Row:
 
 def _agent(report: ArenaReport, name: str, trend: float | None) -> Row:
     market, wealth = report.table.market, report.table.wealth[name]
+    figures = {agent: agent_figures(row, trend) for agent, row in report.table.wealth.items()}
+    returns, sharpes = ({agent: [one[key]] for agent, one in figures.items()} for key in ("total_return", "sharpe"))
     return {
         "name": name,
         "kind": report.kinds[name],
         "cash": money(market.ledger.cash(name)),
         "holdings": {stock: market.ledger.shares(name, stock) for stock in market.listings},
         "wealth": money(wealth[-1]),
-        "metrics": dict(agent_figures(wealth, trend)),
+        "metrics": dict(figures[name]),
+        "relative": relative_scores(name, returns, sharpes, report.baseline),
         "equity": [money(one) for one in wealth],
         "refused": dict(report.table.refused.get(name, {})),
         "abstentions": dict(report.abstentions.get(name, {})),

@@ -38,7 +38,7 @@ def tournament_document(
             "mean_sharpe": _mean(sharpes[name]),
             "mean_rank": fmean(order.index(name) + 1 for order in ranks),
             "difference": paired(returns[name], _others(returns, name)),
-            "relative": _relative(name, returns, sharpes, baseline),
+            "relative": relative_scores(name, returns, sharpes, baseline),
         }
         for name in names
     ]
@@ -86,7 +86,7 @@ def _others(returns: Mapping[str, Sequence[float | None]], name: str) -> list[fl
     return [_mean(column) for column in columns]
 
 
-def _relative(
+def relative_scores(
     name: str,
     returns: Mapping[str, Sequence[float | None]],
     sharpes: Mapping[str, Sequence[float | None]],

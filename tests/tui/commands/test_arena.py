@@ -289,6 +289,12 @@ def test_a_duel_scores_text_and_charts_against_a_baseline(run: Run, traders: Tra
     assert base > 0 and scores["Text"]["return"] == pytest.approx(100 * mean(rows["Text"]) / base)
     assert mean(scores[name]["return"] for name in bases) == pytest.approx(100)
     assert "OF 100" in run("arena", "--resume", "arena-d").out
+    # One arena has its scores, too.
+    first = json.loads(places.arena_file("arena-d-1").read_text())["document"]["agents"]
+    own, *others = sorted(first, key=lambda one: one["name"] != "Text")
+    base = mean(one["metrics"]["total_return"] for one in others if one["name"] in bases)
+    assert own["relative"]["return"] == pytest.approx(100 * own["metrics"]["total_return"] / base)
+    assert "OF 100" in run("arena", "--resume", "arena-d-1").out
 
 
 def test_the_report_shows_prices_values_wealth_volume_and_chat(run: Run, fresh: Path, tmp_path: Path) -> None:
