@@ -74,6 +74,12 @@ def desk_memory(desk: str) -> Path:
     return data_dir() / "desks" / f"{_part('desk', desk)}.memory"
 
 
+def desk_spending(desk: str) -> Path:
+    """File of the use of models beside a desk's runs; beside its journal. Raises ConfigError as `desk_journal`
+    does."""
+    return data_dir() / "desks" / f"{_part('desk', desk)}.spending"
+
+
 def desk_reports(desk: str) -> Path:
     """The folder of the reports of a desk's runs, a file each; beside its journal. Raises ConfigError as `desk_journal`
     does."""

@@ -51,15 +51,22 @@ class Spent:
 @dataclass
 class SpendingLimit:
     """Limit of the use of a desk's models in a day, shared by all models and embedders of a run, from any thread.
-    `spent` is what is used, `reserved` the worst case of the calls in flight."""
+    `spent` is what is used, `reserved` the worst case of the calls in flight; `of_flag` is True where the dollars are
+    those of a command's --budget."""
 
     budget: BudgetConfig
     spent: Spent
+    of_flag: bool = False
     reserved: Spent = Spent()
     in_flight: int = 0
 
     def __post_init__(self) -> None:
         self._lock = threading.Lock()
+
+    @classmethod
+    def of_dollars(cls, budget: BudgetConfig, usd: Decimal, spent: Spent = Spent()) -> SpendingLimit:
+        """The limit of one command to some dollars; tokens without a price are limited as in a day."""
+        return cls(budget.model_copy(update={"usd_per_day": usd}), spent, of_flag=True)
 
     def reserve(self, worst: Spent) -> BudgetReached | None:
         """Reserve the worst case of a call; the error where it does not fit beside what is spent and in flight."""
@@ -81,6 +88,9 @@ class SpendingLimit:
         usd, tokens = self.budget.usd_per_day, self.budget.tokens_per_day
         later = "; nothing is decided without it: raise the limit, or run again tomorrow (UTC)"
         if more.usd and taken.usd + more.usd > usd:
+            if self.of_flag:
+                said = f"${taken.usd:,.2f} are spent, and the next call may cost up to ${more.usd:,.2f}"
+                return BudgetReached(f"--budget of ${usd:,.2f} is reached: {said}")
             said = f"${taken.usd:,.2f} are spent today, and the next call may cost up to ${more.usd:,.2f}"
             return BudgetReached(f"budget.usd_per_day of ${usd:,.2f} is reached: {said}{later}")
         if more.tokens and taken.tokens + more.tokens > tokens:
@@ -247,6 +257,7 @@ class Services:
     open_ping: the address that is called after every finished run; None where none is configured.
     open_painter: painter of charts.
     key_variables: environment variables of every service's keys, sorted.
+    limit: of what the models and embedders of runs may cost; None where nothing limits them.
     """
 
     config: Config
@@ -268,6 +279,7 @@ class Services:
     open_ping: Callable[[], ports.Notifier | None]
     open_painter: Callable[[], ports.ChartPainter]
     key_variables: Callable[[], Sequence[str]]
+    limit: SpendingLimit | None = None
 
     @property
     def desk(self) -> str:

@@ -32,7 +32,7 @@ from engine.errors import MalformedData, MissingData, TryAgainLater
 from engine.ports import LanguageModel
 from engine.reports.documents.arena import ArenaReport, arena_document
 from engine.reports.documents.row_json import Row
-from engine.services import OpenModels, Services, SpendingLimit, Spent
+from engine.services import OpenModels, Services, SpendingLimit
 from engine.session.cost_meter import CostMeter
 from engine.settings import AgentSettings
 
@@ -198,9 +198,7 @@ class _Limits:
 async def _play(services: Services, spec: ArenaSpec, rules: ArenaRules, seating: Seating, limits: _Limits) -> Row:
     config = services.config
     mode = ReplayMode.REPLAY_ONLY if limits.replay else ReplayMode(config.models.replay)
-    limit = None
-    if limits.budget is not None:
-        limit = SpendingLimit(config.budget.model_copy(update={"usd_per_day": limits.budget}), Spent())
+    limit = None if limits.budget is None else SpendingLimit.of_dollars(config.budget, limits.budget)
     async with aclosing(services.models.open(mode, limit=limit)) as opened:
         models = _models(services, spec, seating, opened)
         meter = CostMeter(", ".join(dict.fromkeys(model.spec for model in models.values())))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from decimal import Decimal
 from functools import partial
@@ -22,12 +22,13 @@ from engine.app.market_data import held_symbols, load_desk, refresh
 from engine.app.memory import desk_memory, remembers
 from engine.app.models import ModelSet, Through, build_models, label_after, price_notes
 from engine.app.run_spec import configured_briefing, keep_briefing, with_costs
+from engine.app.spending import day_limit
 from engine.cycle.cycle import INDICATOR_ROWS, Cycle
 from engine.domain.execution import ExecutionRules
 from engine.domain.market import Symbol
 from engine.domain.model_call import UnansweredCall
 from engine.domain.portfolio import ZERO
-from engine.domain.run import ModelUse, RunKind, RunOutcome, RunSpec
+from engine.domain.run import RunKind, RunOutcome, RunSpec
 from engine.errors import DataError, DeskHalted, MissingData, PaperdeskError, gravest
 from engine.execution.frozen_symbols import (
     FrozenSymbol,
@@ -38,7 +39,7 @@ from engine.execution.frozen_symbols import (
     reasons,
 )
 from engine.execution.venue import Venue
-from engine.journal.entries import CallCost, RunEntry
+from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
 from engine.lab.window import unread_series
@@ -48,7 +49,6 @@ from engine.messages.events import Event, Noticed, Publish, RunFinished
 from engine.preset import Preset, briefed, load_preset
 from engine.reports.documents import row_json
 from engine.reports.documents.session import session_document
-from engine.services import SpendingLimit, Spent
 from engine.session.context import DeskRun, DeskRunResult, Quotes, run_id
 from engine.session.cost_meter import VECTORS, CostMeter
 from engine.session.desk_run import run_daily, run_within
@@ -69,7 +69,9 @@ async def run_desk(
 ) -> DeskRunResult:
     """The daily run, or a cycle within the session at the prices of `quotes`, of a desk whose lock is held. Raises as
     engine.app.runs does."""
-    services, config = context.services, context.services.config
+    limit = day_limit(context.services, context.journal.reader, context.clock.now())
+    services, config = replace(context.services, limit=limit), context.services.config
+    context = replace(context, services=services)
     run = run_id(context.desk, context.session, number)
     early: list[Event] = []  # before there is a journal to write
 
@@ -79,8 +81,7 @@ async def run_desk(
 
     briefing = configured_briefing(services, services.data, services.symbols)
     preset = briefed(load_preset(config.desk.preset), briefing)
-    limit = SpendingLimit(config.budget, _spent_today(context))
-    models = build_models(services, preset, limit=limit)
+    models = build_models(services, preset)
     for note in price_notes(services, preset):
         warn(Noticed(run, context.clock.now(), "warning", note))
     held = held_symbols(context.journal.reader)
@@ -111,7 +112,6 @@ async def run_desk(
         reader=reader,
         publish=publish,
         meter=CostMeter(", ".join(dict.fromkeys((*answered, *models.spec.split(", "))))),
-        limit=limit,
         label=label_after(before.label if before and answered else "", models.label),
     )
     return await playing.play(through, quotes)
@@ -132,20 +132,6 @@ def _without(market: Market, frozen: Sequence[FrozenSymbol], context: DeskContex
     return market.ended(ends)
 
 
-def _spent_today(context: DeskContext) -> Spent:
-    """Use of the desk's models and embedders since midnight UTC; recorded answers take nothing."""
-    reader = context.journal.reader
-    midnight = context.clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
-    calls = [] if reader is None else [call for call in reader.calls(since=midnight) if not call.cached]
-    runs = () if reader is None else [run for run in reader.runs() if run.ended and run.ended >= midnight]
-    vectors = [run.model.agents[VECTORS] for run in runs if run.model is not None and VECTORS in run.model.agents]
-    paid: list[CallCost | ModelUse] = [*calls, *vectors]
-    return Spent(
-        sum((one.cost for one in paid if one.cost is not None), ZERO),
-        sum(one.input_tokens + one.output_tokens for one in paid if one.cost is None),
-    )
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Run:
     """One run, prepared.
@@ -160,7 +146,6 @@ class _Run:
     journal, reader: the desk's journal, to write and to read.
     publish: hears every event.
     meter: counts calls and cost.
-    limit: of the desk's models today.
     label: every model that decides the run, introduced.
     """
 
@@ -175,7 +160,6 @@ class _Run:
     reader: JournalReader
     publish: Publish
     meter: CostMeter
-    limit: SpendingLimit
     label: str
 
     async def play(self, through: Through, quotes: Quotes | None) -> DeskRunResult:
@@ -215,9 +199,7 @@ class _Run:
         # A broker's fees are known once they are charged: the journal has them, no rate foretells them.
         costs = self._rules()[0].cost_rate if context.account is None else ZERO
         try:
-            with desk_memory(
-                context.services, preset, context.calendar, warn, self.meter.add_vectors, limit=self.limit
-            ) as memory:
+            with desk_memory(context.services, preset, context.calendar, warn, self.meter.add_vectors) as memory:
                 desk = DeskRun(
                     run=self.run,
                     desk=context.desk,

@@ -12,7 +12,7 @@ from engine.cycle.recall import TradingMemory
 from engine.errors import ConfigError, DataError, MissingData, TryAgainLater
 from engine.ports import Calendar
 from engine.preset import Preset
-from engine.services import OnUse, Services, SpendingLimit
+from engine.services import OnUse, Services
 from memory.errors import (
     EmbedderMismatch,
     EmbedderUnavailable,
@@ -56,12 +56,11 @@ def desk_memory(
     calendar: Calendar,
     notice: Callable[[str], None],
     on_use: OnUse,
-    *,
-    limit: SpendingLimit,
 ) -> Iterator[TradingMemory | None]:
     """A desk's memory on disk, held by this one writer until the block ends; None for a preset without one. Small files
     are put together at the end where that is due; `notice` hears why they could not be, `on_use` of every call of a
-    remote embedder, which stays within `limit`. Raises as `memory_errors` says, within the block as well."""
+    remote embedder, which stays within the services' limit. Raises as `memory_errors` says, within the block as
+    well."""
     if not remembers(preset):
         yield None
         return
@@ -69,7 +68,7 @@ def desk_memory(
 
     place = places.desk_memory(services.desk)
     finish_replacing(place)
-    with memory_errors(), services.open_embedder(None, on_use, limit=limit) as embedder:
+    with memory_errors(), services.open_embedder(None, on_use, limit=services.limit) as embedder:
         store = LanceStore(place, embedder, writing=True)
         with LayeredMemory(store, embedder, preset.memory.constants) as memory:
             yield TradingMemory(memory, calendar)
@@ -95,7 +94,7 @@ def run_memory(
     if not remembers(preset):
         yield None
         return
-    with memory_errors(), services.open_embedder(embedder, on_use) as opened:
+    with memory_errors(), services.open_embedder(embedder, on_use, limit=services.limit) as opened:
         store = InMemoryStore(opened.dimension)
         yield TradingMemory(LayeredMemory(store, opened, preset.memory.constants), calendar)
 

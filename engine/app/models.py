@@ -31,7 +31,7 @@ from engine.offline.model import OfflineModel
 from engine.ports import Clock, LanguageModel
 from engine.preset import Preset, load_preset
 from engine.reports.documents.set_up import AgentModel, Probed
-from engine.services import OpenModels, Services, SpendingLimit
+from engine.services import OpenModels, Services
 from engine.session.cost_meter import answered
 from engine.settings import AgentSettings
 
@@ -135,15 +135,14 @@ def build_models(
     override: str | None = None,
     *,
     keys_on_demand: bool = False,
-    limit: SpendingLimit | None = None,
     recorded_alone: bool = False,
 ) -> ModelSet:
     """The models of a run; without the preset's step `vision` none of them is shown a picture. `override` (a flag)
     answers every agent, or is `replay`: models from recorded answers alone, never the rules. Raises UsageError or
     ConfigError for a spec that means nothing, CredentialsRefused for a missing key; with `keys_on_demand` that is
     raised by the first question that no recorded answer is there for, and BudgetReached by the first that does not fit
-    into `limit`. With `recorded_alone` the configured models give recorded answers and nothing else, beside the rules
-    where these are configured."""
+    into the services' limit. With `recorded_alone` the configured models give recorded answers and nothing else, beside
+    the rules where these are configured."""
     config = services.config
     mode = ReplayMode(config.models.replay)
     replays = override == ModelKind.REPLAY
@@ -152,7 +151,7 @@ def build_models(
     settings, specs = chosen_models(preset, config, override)
     if replays:
         specs = _replayed(services, preset, specs)
-    source = services.models.open(mode, keys_on_demand=keys_on_demand, limit=limit)
+    source = services.models.open(mode, keys_on_demand=keys_on_demand, limit=services.limit)
     opened = {text: open_model(text, config, source) for text in dict.fromkeys(specs.values())}
     if "vision" not in preset.steps:
         opened = {text: _Unseeing(model) for text, model in opened.items()}

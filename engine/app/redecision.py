@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import date
 from itertools import chain
 
 from engine.agents.ask import AnswerRecord
+from engine.app.bench.forecast import Forecast, Rehearsal, rehearsed_forecast, unpaid
 from engine.app.look_index import count_looks, spec_look
 from engine.app.market_data import load_macro, load_run
 from engine.app.memory import memory_errors, remembers, run_memory
@@ -21,10 +23,10 @@ from engine.cycle.recall import TradingMemory
 from engine.cycle.turn import CycleResult
 from engine.domain.decision import Decision, DecisionKey
 from engine.domain.market import Symbol
-from engine.domain.model_spec import ModelKind
+from engine.domain.model_spec import ModelKind, ReplayMode, parse_model_spec
 from engine.domain.portfolio import Portfolio
 from engine.domain.run import LookKind, RunKind, RunOutcome, RunSpec, WindowLook
-from engine.errors import DataError, MissingData, StaleData, UsageError
+from engine.errors import BudgetReached, DataError, MissingData, StaleData, UsageError
 from engine.journal.entries import AnswerEntry, OrderEntry, Recalled, RunEntry, Trail
 from engine.journal.reader import JournalReader
 from engine.journal.results import trail
@@ -65,12 +67,9 @@ def redecide(
     """
     key = decisions[0].key
     run = reader.run(key.run)
-    preset = briefed(_preset(services, run, changes), recorded_briefing(reader, run))
-    model = changes.model or (None if run.spec is None else run.spec.model)
-    models = build_models(services, preset, model, keys_on_demand=True)
     before = [trail(reader, made.key) for made in decisions]
-    reused = before if changes.model in (None, ModelKind.REPLAY) else []
-    decider = _Decider(services=services, preset=preset, models=models, answers=_answers(reused))
+    decider = _decider(services, reader, run, before, changes)
+    preset, models = decider.preset, decider.models
 
     async def decide() -> _Again:
         async with aclosing(models):
@@ -92,6 +91,54 @@ def redecide(
         comparisons=compared(before, again.trails(key.symbol)),
         notes=again.notes,
     )
+
+
+def redecision_forecast(
+    services: Services,
+    reader: JournalReader,
+    decisions: Sequence[Decision],
+    changes: Changes = AS_IT_WAS,
+) -> Forecast | None:
+    """An estimate of what `redecide` will ask, the rules answering what is not recorded; None where nobody is asked who
+    might charge for it. Raises as `redecide` does."""
+    key, services = decisions[0].key, unpaid(services)
+    config, run = services.config, reader.run(key.run)
+    decider = _decider(services, reader, run, [trail(reader, made.key) for made in decisions], changes)
+    models, tally = decider.models, Counter[tuple[str, str]]()
+    specs = {agent: parse_model_spec(model.spec, config.endpoints) for agent, model in models.models.items()}
+    alone = changes.model == ModelKind.REPLAY or config.models.replay == ReplayMode.REPLAY_ONLY
+
+    async def rehearse() -> None:
+        async with aclosing(models):
+            if alone or all(spec.kind is ModelKind.OFFLINE for spec in specs.values()):
+                return
+            with services.models.recorded() as recorded, suppress(BudgetReached):  # as far as vectors are stored
+                known = None if config.models.replay == ReplayMode.LIVE else recorded
+                played = {
+                    model.spec: Rehearsal(tally, known, specs[agent], sees=model.sees)
+                    for agent, model in models.models.items()
+                    if specs[agent].kind is not ModelKind.OFFLINE
+                }
+                rehearsed = {agent: played.get(model.spec, model) for agent, model in models.models.items()}
+                turn = await _recorded_turn(services, reader, key)
+                await replace(decider, models=replace(models, models=rehearsed)).decide(turn, key.symbol)
+
+    asyncio.run(rehearse())
+    if not tally:
+        return None
+    title = f"Forecast for deciding {key.symbol} of {key.session} again:"
+    return rehearsed_forecast(services, tally, specs, title)
+
+
+def _decider(
+    services: Services, reader: JournalReader, run: RunEntry, before: Sequence[Trail], changes: Changes
+) -> _Decider:
+    """The agents that decide a run's recorded decisions again."""
+    preset = briefed(_preset(services, run, changes), recorded_briefing(reader, run))
+    model = changes.model or (None if run.spec is None else run.spec.model)
+    models = build_models(services, preset, model, keys_on_demand=True)
+    reused = before if changes.model in (None, ModelKind.REPLAY) else []
+    return _Decider(services=services, preset=preset, models=models, answers=_answers(reused))
 
 
 def check_parity(services: Services, reader: JournalReader, session: date | None, run_id: str | None = None) -> Parity:
@@ -249,7 +296,7 @@ class _Decider:
         from memory.lancedb_store import LanceStore
 
         spec = None if run.spec is None else run.spec.embedder
-        with memory_errors(), services.open_embedder(spec, lambda use: None) as embedder:
+        with memory_errors(), services.open_embedder(spec, lambda use: None, limit=services.limit) as embedder:
             store = LanceStore(stored.place, embedder, writing=False)
             constants = original.memory.constants if remembers(original) else stored.constants
             with LayeredMemory(store, embedder, constants) as memory:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import date
+from decimal import Decimal
 from pathlib import Path
 
 from engine import places
@@ -24,6 +25,7 @@ from engine.journal.entries import AnswerEntry, RunEntry, UnansweredEntry
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
 from engine.ports import LanguageModel
+from engine.services import Spent
 
 _Question = tuple[str, Symbol, date, str, int, str]
 """Agent, symbol, session, owner, sample and hash of the prompt."""
@@ -45,6 +47,15 @@ class FirstPart:
         """The specs of the models that have answered, and of those that go on."""
         had = [result.model for result in self.answers.values()]
         return ", ".join(dict.fromkeys((*had, *spec.split(", "))))
+
+    @property
+    def spent(self) -> Spent:
+        """The use of the models of this part, calls without an answer included."""
+        results = [result for result in self.answers.values() if not result.cached]
+        costs = [(one.cost, one.usage.input_tokens + one.usage.output_tokens) for one in results]
+        costs += [(one.call.cost, one.call.input_tokens + one.call.output_tokens) for one in self.unanswered]
+        unpriced = sum(tokens for cost, tokens in costs if cost is None)
+        return Spent(sum((cost for cost, _ in costs if cost is not None), Decimal(0)), unpriced)
 
     def label(self, label: str) -> str:
         """The label of the run that goes on: every model that decides it."""

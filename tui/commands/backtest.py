@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from datetime import datetime
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from tui.commands.options import CUTS, RunFlags, json_option, run_options
+from tui.commands.options import CUTS, DOLLARS, RunFlags, json_option, run_options
 from tui.console import show_document, standard_output
 from tui.invocation import Invocation, desk_options
 
@@ -32,17 +33,27 @@ if TYPE_CHECKING:
 
 @click.command("backtest")
 @run_options
+@click.option("--budget", type=DOLLARS, metavar="USD", help="Most that the models may cost, a resumed part included.")
 @click.option("--resume", metavar="RUN", help="Go on with a run that was stopped, by this model or another --model.")
 @click.option("--yes", is_flag=True, help="Do not ask where the models' forecast is above budget.ask_above.")
 @json_option
 @desk_options
-def backtest_command(invocation: Invocation, flags: RunFlags, resume: str | None, yes: bool, as_json: bool) -> None:
+def backtest_command(
+    *,
+    invocation: Invocation,
+    flags: RunFlags,
+    budget: Decimal | None,
+    resume: str | None,
+    yes: bool,
+    as_json: bool,
+) -> None:
     """Runs agents or a rule strategy over market days and measures them beside buy and hold, rules and chance.
 
     Without flags it is the desk's own backtest, on the generated demo market where nothing is configured. It decides
     after a session's close and fills at the next open; costs are on. Ctrl-C stops after the session, and what was done
     is kept; a second one stops at once. --run names the new run. --resume goes on with a run that was stopped, by
-    Ctrl-C or because its model could not be had: what was answered is neither asked nor paid for again.
+    Ctrl-C, by its --budget or because its model could not be had: what was answered is neither asked nor paid for
+    again.
 
     \b
     Examples:
@@ -55,6 +66,7 @@ def backtest_command(invocation: Invocation, flags: RunFlags, resume: str | None
     from engine.app.run_spec import check_spec, settled
     from engine.errors import Interrupted
     from engine.reports.stored import stored_document
+    from engine.services import SpendingLimit, Spent
     from tui.agreement import agreed
 
     if flags.preset is not None and flags.strategy is not None:
@@ -68,6 +80,10 @@ def backtest_command(invocation: Invocation, flags: RunFlags, resume: str | None
     if not agreed(services, [Job(settled(services, spec), None, spec.run)], yes):
         click.echo("nothing was run", err=True)
         return
+    if budget is not None:
+        spent = Spent() if stopped is None else stopped.spent
+        limit = SpendingLimit.of_dollars(services.config.budget, budget, spent)
+        services = replace(services, limit=limit)
     _run(services, spec, stopped)
     document = stored_document(spec.run)
 

@@ -40,6 +40,7 @@ def study_memory(
 ) -> None:
     """Play all arms of the presets and print what came of them."""
     from engine.app.bench.memory import jobs_of, run_memory_bench, studied_specs
+    from engine.app.spending import within_day
     from engine.errors import Interrupted
     from engine.reports.documents.memory_worth import memory_document
     from tui.memory_worth_text import lines
@@ -51,8 +52,8 @@ def study_memory(
     if not agreed(services, jobs_of(specs), yes, report):
         click.echo("nothing was run", err=True)
         return
-    with interruptible() as stop:
-        study = run_memory_bench(services, specs, report, stop)
+    with within_day(services) as within, interruptible() as stop:
+        study = run_memory_bench(within, specs, report, stop)
     click.echo(wiped(), nl=False, err=True)
     document = memory_document(study)
     show_document(document, as_json, lambda: lines(document, standard_output().width))

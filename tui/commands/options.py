@@ -45,6 +45,13 @@ def _finite(text: str) -> Decimal:
     return amount
 
 
+def _dollars(text: str) -> Decimal:
+    amount = _finite(text)
+    if amount < 0:
+        raise ValueError(text)
+    return amount
+
+
 def _point(text: str) -> int | date:
     return int(text) if text.isdecimal() and int(text) else date.fromisoformat(text)
 
@@ -57,6 +64,7 @@ def _cuts(text: str) -> int:
 
 DAY = Parsed("date", date.fromisoformat, "is no date; write it as YYYY-MM-DD")
 AMOUNT = Parsed("number", _finite, "is no number")
+DOLLARS = Parsed("USD", _dollars, "is no amount from 0 on")
 CUTS = Parsed("cuts", _cuts, "is neither a number from 1 on nor `all`")
 """A number of cuts; `all` is 0."""
 POINT = Parsed("point", _point, "is neither a session (YYYY-MM-DD) nor the number of an event")

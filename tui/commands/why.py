@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 @click.option("--preset", metavar="NAME", help="With --redecide: another preset, by name or TOML file.")
 @click.option("--model", metavar="SPEC", help="With --redecide: another model; replay: recorded answers alone.")
 @click.option("--without", metavar="STEP,STEP", help="With --redecide: steps of the preset to leave out.")
+@click.option("--yes", is_flag=True, help="With --redecide: do not ask where the forecast is above budget.ask_above.")
 @json_option
 @desk_options
 def why_command(
@@ -45,6 +46,7 @@ def why_command(
     preset: str | None,
     model: str | None,
     without: str | None,
+    yes: bool,
     as_json: bool,
 ) -> None:
     """Prints the whole trail of one decision: what was decided and why, what the limits cut, each agent's answer,
@@ -55,6 +57,7 @@ def why_command(
 
     With --redecide the decision is taken again from the same inputs, with the memory as it was that day and the same
     books, and stands beside what was decided then. Nothing is ordered, and nothing is written to journal or memory.
+    What models may cost for it is forecast first, and lives within the desk's [budget] of the day.
 
     \b
     Examples:
@@ -68,9 +71,9 @@ def why_command(
         if prompts or chart_file is not None:
             raise click.UsageError("--redecide prints what differs: leave out --prompts and --chart")
         changes = {"preset": preset, "model": model, "without": listed(without)}
-        _redecide(invocation, symbol, session, changes, as_json)
+        _redecide(invocation, symbol, session, changes, yes=yes, as_json=as_json)
         return
-    for flag, value in (("--preset", preset), ("--model", model), ("--without", without)):
+    for flag, value in (("--preset", preset), ("--model", model), ("--without", without), ("--yes", yes or None)):
         if value is not None:
             raise click.UsageError(f"{flag} says how to decide again: give --redecide with it")
     from engine.app.market_data import known_closes
@@ -97,15 +100,24 @@ def why_command(
     show_document(document, as_json, lines)
 
 
-def _redecide(invocation: Invocation, symbol: str, session: date, changes: Mapping[str, Any], as_json: bool) -> None:
-    from engine.app.redecision import AS_IT_WAS, redecide
+def _redecide(
+    invocation: Invocation, symbol: str, session: date, changes: Mapping[str, Any], *, yes: bool, as_json: bool
+) -> None:
+    from engine.app.redecision import AS_IT_WAS, redecide, redecision_forecast
+    from engine.app.spending import within_day
     from engine.reports.documents.redecision import redecision_document
     from engine.reports.documents.trail import decided
+    from tui.agreement import agreed_to
 
+    services = invocation.services()
     with invocation.records(decisions=True) as records:
         made = decided(records, symbol, session)
         wanted = replace(AS_IT_WAS, **changes)
-        done = redecide(invocation.services(), records.required, made, wanted)
+        if not agreed_to(services, redecision_forecast(services, records.required, made, wanted), yes):
+            click.echo("nothing was decided", err=True)
+            return
+        with within_day(services) as within:
+            done = redecide(within, records.required, made, wanted)
         document = redecision_document(records, done, wanted)
 
     def lines() -> Iterator[str]:

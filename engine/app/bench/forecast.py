@@ -62,11 +62,13 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """Estimates by model spec. `unknown` counts runs that have no data, and so ask nothing."""
+    """Estimates by model spec. `unknown` counts runs that have no data, and so ask nothing; `title` is of one that
+    estimates something else than runs."""
 
     models: Mapping[str, Estimate]
     runs: int
     unknown: int = 0
+    title: str = ""
 
     @property
     def known_cost(self) -> Decimal:
@@ -90,7 +92,8 @@ class Forecast:
     def lines(self) -> Iterator[str]:
         """The forecast for a person."""
         count = self.runs - self.unknown
-        yield f"Forecast for {count} run{'' if count == 1 else 's'}, an estimate from their first sessions:"
+        runs = f"Forecast for {count} run{'' if count == 1 else 's'}, an estimate from their first sessions:"
+        yield self.title or runs
         for spec, found in self.models.items():
             new = max(0.0, found.calls - found.held)
             cost = "price unknown" if found.cost is None else f"about ${found.cost:,.2f}"
@@ -112,10 +115,11 @@ class Rehearsal:
     """Answers from the recorded answers of a model, if one is given, else by the rules, and counts."""
 
     label = OfflineModel.label
-    sees = True
 
-    def __init__(self, tally: Counter[tuple[str, str]], recorded: RecordedAnswers | None, spec: ModelSpec) -> None:
-        self.spec = str(spec)
+    def __init__(
+        self, tally: Counter[tuple[str, str]], recorded: RecordedAnswers | None, spec: ModelSpec, *, sees: bool = True
+    ) -> None:
+        self.spec, self.sees = str(spec), sees
         self.missed = False
         self._tally, self._recorded, self._of = tally, recorded, spec
         self._rules = OfflineModel()
@@ -257,11 +261,26 @@ def _held(services: Services, job: Job, recorded: RecordedAnswers, specs: Mappin
     def of(agent: str) -> LanguageModel:
         return models.get(specs[agent]) or OfflineModel()
 
-    unpaid = SpendingLimit(BudgetConfig(usd_per_day=Decimal(0), tokens_per_day=0), Spent())
-    stored = replace(services, open_embedder=partial(services.open_embedder, limit=unpaid))
+    stored = unpaid(services)
     with suppress(BudgetReached):  # as far as vectors are stored
         asyncio.run(_play(stored, job, job_market(services, job), of, missed))
     return Counter({agent: count for (agent, kind), count in tally.items() if kind == "held"})
+
+
+def unpaid(services: Services) -> Services:
+    """Services whose models and embedders may cost nothing: what is recorded alone."""
+    return replace(services, limit=SpendingLimit(BudgetConfig(usd_per_day=Decimal(0), tokens_per_day=0), Spent()))
+
+
+def rehearsed_forecast(
+    services: Services, tally: Counter[tuple[str, str]], specs: Mapping[str, ModelSpec], title: str
+) -> Forecast:
+    """The forecast of questions that were rehearsed to the last one."""
+    rates = {agent: tuple(float(tally[agent, kind]) for kind in KINDS) for agent in specs}
+    held = Counter({agent: count for (agent, kind), count in tally.items() if kind == "held"})
+    estimates: dict[str, Estimate] = {}
+    _add(estimates, (1, cast(Rates, rates)), specs, held, services.models.prices())
+    return Forecast(estimates, 1, title=title)
 
 
 class _CountedEmbedder:
@@ -280,7 +299,12 @@ class _CountedEmbedder:
 
 @contextmanager
 def _counted(
-    opener: OpenEmbedder, tally: Counter[tuple[str, str]], spec: str | None, on_use: OnUse
+    opener: OpenEmbedder,
+    tally: Counter[tuple[str, str]],
+    spec: str | None,
+    on_use: OnUse,
+    *,
+    limit: SpendingLimit | None = None,
 ) -> Iterator[Embedder]:
     with opener(HASHING, on_use) as inner:
         yield _CountedEmbedder(inner, tally)

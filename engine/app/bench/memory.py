@@ -137,7 +137,10 @@ def _play(services: Services, spec: RunSpec, market: Market, arm: Arm, stop: Sto
 async def _played(run: AgentRun, arm: Arm) -> _Played:
     meter, citations = CostMeter(run.models.spec), Citations(run.preset.decider.name)
     async with aclosing(run.models):
-        with memory_errors(), run.services.open_embedder(run.spec.embedder, meter.add) as embedder:
+        with (
+            memory_errors(),
+            run.services.open_embedder(run.spec.embedder, meter.add, limit=run.services.limit) as embedder,
+        ):
             memory = None
             if remembers(run.preset):
                 layered = LayeredMemory(InMemoryStore(embedder.dimension), embedder, run.preset.memory.constants)
