@@ -6,8 +6,8 @@ already: what comes late is counted in the next.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 
 from engine.domain.brokerage import Activity, ActivityKind
@@ -43,6 +43,10 @@ class AccountActivity:
     def flows(self) -> tuple[CashFlow, ...]:
         """Cash and shares that moved without a trade."""
         return tuple(line.entry for line in self.all if isinstance(line.entry, CashFlow))
+
+    def without(self, left_out: Collection[ActivityEntry]) -> AccountActivity:
+        """The same history, of which some entries are known and not booked."""
+        return AccountActivity(tuple(replace(one, entry=None) if one in left_out else one for one in self.all))
 
 
 def session_of(calendar: Calendar, time: datetime, first_open: date | None) -> date:

@@ -51,6 +51,23 @@ def compare(
     return (*found, *foreign), rest
 
 
+def adopted_before(snapshot: JournalSnapshot, activity: AccountActivity, account: BrokerAccount) -> AccountActivity:
+    """The new entries without those that come after a person has adopted the very cash that they explain: booked too,
+    they would count twice. Both sides have to agree without them, and only without them."""
+    whole = snapshot.portfolio(activity)
+    if not snapshot.adopted_cash or not compare(whole, account, (), 0)[0]:
+        return activity
+    booked = [one for one in activity.all if one.entry is not None]
+    for late in (*([one] for one in booked), booked):
+        rest = activity.without(late)
+        portfolio = snapshot.portfolio(rest)
+        explained = (whole.cash - portfolio.cash).quantize(CENT)
+        fresh = len(rest.fills) + len(rest.flows)
+        if explained in snapshot.adopted_cash and not compare(portfolio, account, (), fresh)[0]:
+            return rest
+    return activity
+
+
 def foreign_orders(open_orders: Iterable[BrokerOrder], orders: Mapping[str, Order]) -> list[Difference]:
     """Orders that are open at the broker and should not be."""
     found = []
@@ -72,6 +89,12 @@ TAKE_ITS_SIDE = "see `paperdesk reconcile`, and take the broker's side with `pap
 
 def disagreement(desk: str, differences: Sequence[Difference], advice: str = TAKE_ITS_SIDE) -> BooksDisagree:
     """The error that stops a desk."""
+    if all(one.what == CASH for one in differences):
+        advice = (
+            f"an entry of the account's history that comes late can still explain it: wait for a day, then {advice}"
+        )
+    else:
+        advice = f"waiting does not change it: {advice}"
     points = ", ".join(one.what for one in differences[:4]) + (", ..." if len(differences) > 4 else "")
     return BooksDisagree(
         f"the broker's account and the journal of {desk} disagree ({points}): nothing was traded; {advice}",
@@ -102,6 +125,7 @@ class JournalSnapshot:
     ids: our order ids by the broker's
     entries: the account's entries by id, and their time, UTC
     fills, flows, adoptions: after the last closed books
+    adopted_cash: every difference in cash that a person has adopted
     """
 
     bound: BoundAccount | None = None
@@ -113,6 +137,7 @@ class JournalSnapshot:
     fills: tuple[Fill, ...] = ()
     flows: tuple[CashFlow, ...] = ()
     adoptions: tuple[Adoption, ...] = ()
+    adopted_cash: frozenset[Decimal] = frozenset()
 
     def portfolio(self, activity: AccountActivity | None = None) -> Portfolio:
         """The last closed books with everything later."""
@@ -158,6 +183,7 @@ def journal_snapshot(reader: JournalReader | None) -> JournalSnapshot:
     points = reader.equity()
     books = points[-1] if points else None
     closed = date.min if books is None else books.session
+    adopted = reader.adoptions()
     return JournalSnapshot(
         bound=reader.account(),
         books=books,
@@ -167,7 +193,8 @@ def journal_snapshot(reader: JournalReader | None) -> JournalSnapshot:
         entries=reader.activities(),
         fills=tuple(fill for fill in reader.fills() if fill.session > closed),
         flows=tuple(flow for flow in reader.cash_flows() if flow.session > closed),
-        adoptions=tuple(one for one in reader.adoptions() if one.session > closed),
+        adoptions=tuple(one for one in adopted if one.session > closed),
+        adopted_cash=frozenset(one.after - one.before for one in adopted if not one.symbol),
     )
 
 
@@ -223,6 +250,7 @@ class Reconciler:
             opening = Portfolio(after.cash.quantize(CENT))
             differences, rounding = compare(opening, after, foreign, 0)
         else:
+            activity = adopted_before(snapshot, activity, after)
             differences, rounding = compare(
                 snapshot.portfolio(activity), after, foreign, len(activity.fills) + len(activity.flows)
             )

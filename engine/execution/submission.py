@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from enum import Enum, auto
@@ -65,6 +65,21 @@ class _Bounds:
     until: datetime | None
 
 
+class _NotTaken(TryAgainLater):
+    """An order that was sent again and again and that the broker, which answers, does not have."""
+
+    def __init__(self, order: Order, message: str) -> None:
+        super().__init__(message)
+        self.order = order
+
+
+def _reserving(bounds: _Bounds, order: Order) -> _Bounds:
+    """Bounds that keep the cash of a buy which may yet arrive."""
+    if order.side is not Side.BUY:
+        return bounds
+    return replace(bounds, floor=bounds.floor + cost(order, bounds.price(order.symbol)))
+
+
 class OrderRoute:
     """The way of a run's orders to its venue. This one leads nowhere: nothing is sent, and no halt counts."""
 
@@ -117,7 +132,8 @@ class Submission(OrderRoute):
 
     async def submit(self, orders: Sequence[Order], price: Price, until: datetime | None = None) -> SubmissionResult:
         """Send what was not sent yet. Raises TryAgainLater where it stays unknown whether an order arrived: it is
-        looked up again by the next run."""
+        looked up again by the next run. One that the broker does not take keeps its cash reserved, and the others are
+        sent before that is raised."""
         portfolio = self.venue.portfolio
         prices = {symbol: price(symbol) for symbol in portfolio.positions}
         # What short positions brought has to be there to buy them back.
@@ -126,16 +142,23 @@ class Submission(OrderRoute):
         submitted: list[Order] = []
         waiting: list[Order] = []
         stopped: Halted | None = None
+        lost: list[_NotTaken] = []
         for order in orders:
             gate = _Gate.OPEN
             if order.state in (OrderState.INTENDED, OrderState.SUBMITTING, OrderState.UNKNOWN):
-                order, gate = await self._send(order, bounds)
+                try:
+                    order, gate = await self._send(order, bounds)
+                except _NotTaken as error:
+                    order, bounds = error.order, _reserving(bounds, error.order)
+                    lost.append(error)
                 if gate is _Gate.HALTED:
                     stopped = self.halt()
             if gate is _Gate.WAITING:
                 waiting.append(order)
             submitted.append(order)
             self._publish_state(order)
+        if lost:
+            raise TryAgainLater("; ".join(map(str, lost)))
         return SubmissionResult(tuple(submitted), tuple(waiting), stopped)
 
     async def _send(self, order: Order, bounds: _Bounds) -> tuple[Order, _Gate]:
@@ -159,9 +182,10 @@ class Submission(OrderRoute):
         update = await self._look_up(order, waits=LOOKUPS)
         if update is not None:
             return self._arrived(order, update), _Gate.OPEN
-        raise TryAgainLater(
+        raise _NotTaken(
+            order,
             f"order {order.id} was sent {ATTEMPTS} times and the broker does not have it ({problem}): run again later, "
-            "its id keeps it from being traded twice"
+            "its id keeps it from being traded twice",
         )
 
     async def _placed(self, order: Order) -> Order:

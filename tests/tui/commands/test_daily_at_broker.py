@@ -236,3 +236,28 @@ def test_a_rejected_order_is_listed_with_its_reason(run: Run, sandbox: SandboxSe
     (order,) = rejected
     assert order["detail"]
     assert " ".join(order["detail"].split()) in " ".join(run("orders").out.split())
+
+
+def test_one_orders_lasting_error_does_not_silence_the_others(run: Run, open_broker: OpenBroker) -> None:
+    symbols = ("ORVL", "HLXM", "TMBK", "PLWY")
+    server = open_broker(START, through=date(2024, 3, 20), symbols=symbols)
+    rule = None
+    for _ in range(8):
+        known = {order["client_order_id"] for order in server.state()["orders"]}
+        rule = server.fault("reset", method="POST", path="/v2/orders", count=3)
+        said = run("--daily")
+        sent = [order for order in server.state()["orders"] if order["client_order_id"] not in known]
+        if said.code == 75 and sent:
+            break
+        server.clear_faults(rule)
+        if said.code:
+            assert run("--daily").code == 0
+        after_close(server)
+    assert said.code == 75 and "was sent 3 times and the broker does not have it" in said.err
+    orders = {one["id"]: one["state"] for one in run("orders", "--open", "--json").json["orders"]}
+    (unknown,) = [name for name, state in orders.items() if state == "unknown"]
+    server.clear_faults(rule)
+    assert run("--daily").code == 0
+    there = [order["client_order_id"] for order in server.state()["orders"]]
+    assert unknown in there and len(there) == len(set(there))
+    assert run("reconcile").code == 0

@@ -11,7 +11,7 @@ import pytest
 from connectors.sandbox import SandboxServer
 from engine import places
 from engine.journal.reader import JournalReader
-from tests.tui.commands.conftest import OpenBroker, Run, bought
+from tests.tui.commands.conftest import OpenBroker, Run, after_close, bought
 
 START = datetime(2021, 3, 16, 20, 5, tzinfo=UTC)
 
@@ -70,3 +70,31 @@ def test_adopting_needs_a_reason_and_somebody_who_says_yes(
 def test_a_desk_on_the_simulated_market_has_nothing_to_reconcile(run: Run, desk: Path) -> None:
     said = run("reconcile")
     assert said.code == 78 and "simulated market" in said.err
+
+
+@pytest.mark.parametrize("amount", ["250", "-40.25"])
+def test_a_line_that_comes_after_its_cash_was_adopted_is_not_counted_twice(
+    run: Run, sandbox: SandboxServer, amount: str
+) -> None:
+    assert run("--daily").code == 0
+    after_close(sandbox)
+    book = sandbox.exchange.book
+    cash = book.portfolio.cash
+    book.portfolio = book.portfolio.__class__(cash + Decimal(amount), book.portfolio.positions)
+    halted = run("--daily")
+    assert halted.code == 79 and "can still explain it: wait for a day" in halted.err
+    assert run("reconcile", "--adopt", "--reason", "no line came", "--yes").code == 0
+    assert run("--daily").code == 0
+    after_close(sandbox)
+    book.portfolio = book.portfolio.__class__(book.portfolio.cash - Decimal(amount), book.portfolio.positions)
+    sandbox.control_request("POST", "/sandbox/transfers", {"amount": amount})  # its line, and its cash of before
+    after = run("--daily", "--json")
+    assert (after.code, after.err) == (0, "")
+    looked = run("reconcile", "--json")
+    assert looked.code == 0 and looked.json["agree"] is True
+    with JournalReader(places.desk_journal("paper")) as reader:
+        assert [one.after - one.before for one in reader.adoptions()] == [Decimal(amount)]
+        assert reader.cash_flows() == () or all(flow.kind != "transfer" for flow in reader.cash_flows())
+    after_close(sandbox)
+    assert run("--daily").code == 0, "it stays netted"
+    assert run("journal", "check").code == 0
