@@ -88,8 +88,9 @@ async def test_a_cycle_of_its_own_is_shown_once(running: Running, config: Config
         assert len(told) == len(set(told)), told
 
 
-async def test_a_run_that_is_at_work_when_the_app_opens_goes_on_before_the_eyes(
-    running: Running, config: Config
+@pytest.mark.parametrize("killed", [False, True])
+async def test_a_run_that_is_at_work_is_shown_at_work_until_it_ends_or_nothing_is_heard_of_it(
+    running: Running, config: Config, monkeypatch: pytest.MonkeyPatch, killed: bool
 ) -> None:
     await run_elsewhere(config, FIRST)
     journal = places.desk_journal("demo")
@@ -107,6 +108,10 @@ async def test_a_run_that_is_at_work_when_the_app_opens_goes_on_before_the_eyes(
         await until(pilot, lambda: f"Cycle 0/{len(symbols)} {symbols[0]}" in bar(pilot))
         panes = pilot.app.bridge.snapshot().desk.panes_of(symbols[0])  # type: ignore[attr-defined]
         assert any(pane.progress is Progress.THINKING for pane in panes)
+        if killed:
+            monkeypatch.setattr("tui.bridge.QUIET_SECONDS", 0.0)
+            await until(pilot, lambda: "Cycle" not in bar(pilot) and "nothing was heard of" in "".join(log(pilot)))
+            return
         with JournalWriter(journal) as writer:
             writer.event(RunFinished("later", now, "done", None, ""))  # type: ignore[arg-type]
         await until(pilot, lambda: "Cycle" not in bar(pilot))
