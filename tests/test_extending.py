@@ -59,7 +59,9 @@ def test_an_agent_whose_code_fails_ends_the_run_with_its_file_and_line(
         main([*commands("An agent")[0], "--json"])
     said = capsys.readouterr()
     assert (ended.value.code, said.out) == (78, "")
-    assert said.err == f"paperdesk: {code}:{line}: ZeroDivisionError: float division by zero\n"
+    fault, _, way_on = said.err.partition("; ")
+    assert fault == f"paperdesk: {code}:{line}: ZeroDivisionError: float division by zero"
+    assert way_on.startswith("`paperdesk backtest --resume ") and said.err.count("\n") == 1
 
 
 def test_an_agent_is_given_what_it_says_that_it_reads(example: Path) -> None:
@@ -91,7 +93,8 @@ def test_a_strategy_of_ones_own_is_fitted_trades_and_passes_the_audit(
 
     made = json.loads(paperdesk(capsys, *backtest, "--json"))
     assert made["strategy"] == "calm_momentum.py:CalmMomentum"
-    assert made["settings"]["params"] == {"lookback": "30"}
+    # Parameters that are not given have their defaults, and are recorded too.
+    assert made["settings"]["params"] == {"lookback": "30", "stop": "0.2"}
     assert made["warm_up"] is None
     assert "fitted on 2024-01-02 to 2024-12-31, which it did not trade" in made["notes"]
     assert {trade["symbol"] for trade in made["trades"]} == {"ORVL", "BXWD"}

@@ -43,11 +43,12 @@ def test_example_explains_every_key_with_the_words_of_the_models() -> None:
     for name, field in Config.model_fields.items():
         kind = field.annotation
         if isinstance(kind, type) and issubclass(kind, BaseModel):
-            described = {k: v for k, v in attribute_docs(kind).items() if k not in ("agents", "prices")}
+            described = {k: v for k, v in attribute_docs(kind).items() if k not in ("agents", "arena", "prices")}
             assert {k: comment for k, (comment, _, _) in shown[name].items()} == described
     assert {k: c for k, (c, _, _) in shown["endpoints.local"].items()} == attribute_docs(EndpointConfig)
     assert {k: c for k, (c, _, _) in shown['models.prices."local:qwen3:8b"'].items()} == attribute_docs(PriceConfig)
     assert set(shown["models.agents.decision"]) == set(attribute_docs(AgentSettings))
+    assert set(shown["models.arena"]) == {"timeout"}
 
 
 def test_commented_keys_of_the_example_are_valid_when_switched_on(tmp_path: Path) -> None:
