@@ -36,6 +36,7 @@ class BrokerVenue:
     prices: the last closes that the desk decides on, in the quote currency
     claim: receives the account's id before anything rests on it; raises ConfigError where another desk has it
     desk: name of the desk
+    frozen: symbols whose prices contradict their actions, and are not compared
     """
 
     real_time = True
@@ -49,6 +50,7 @@ class BrokerVenue:
     prices: Callable[[Symbol], Decimal]
     claim: Callable[[str], None]
     desk: str
+    frozen: frozenset[Symbol] = frozenset()
     books: EquityPoint | None = field(init=False)
     buying_power: BuyingPower = field(init=False)
 
@@ -129,7 +131,8 @@ class BrokerVenue:
         if account.prices:
             with suppress(PaperdeskError):  # its prices of now tell as much
                 at_close = (await self.broker.equity_history(books.session, books.session)).get(books.session)
-        return value_warnings(self.desk, books, account, at_close)
+        known = {symbol: price for symbol, price in account.prices.items() if symbol not in self.frozen}
+        return value_warnings(self.desk, books, replace(account, prices=known), at_close)
 
     async def _asset(self, symbol: Symbol) -> Asset | None:
         if symbol not in self._assets:

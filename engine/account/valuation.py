@@ -24,15 +24,12 @@ def value_warnings(desk: str, books: EquityPoint, account: BrokerAccount, at_clo
     """Warnings of a difference between a close's books and the broker, whose value of the account `at_close` is None
     where it does not say. Raises BooksDisagree, with both values by symbol, for one that is too large."""
     held = books.portfolio.positions.items()
-    shares = {symbol: position.quantity for symbol, position in held if not is_crypto(symbol)}
+    known = account.prices.keys()
+    shares = {symbol: position.quantity for symbol, position in held if symbol in known and not is_crypto(symbol)}
     ours = {symbol: (quantity * books.prices[symbol]).quantize(CENT) for symbol, quantity in shares.items()}
-    theirs = {
-        symbol: (quantity * account.prices[symbol]).quantize(CENT)
-        for symbol, quantity in shares.items()
-        if symbol in account.prices
-    }
+    theirs = {symbol: (quantity * account.prices[symbol]).quantize(CENT) for symbol, quantity in shares.items()}
     worth = sum(map(abs, ours.values()), ZERO)
-    if not worth or not theirs:
+    if not worth:
         return ()
     gap = _smaller(_by_prices(ours, theirs), None if at_close is None else at_close - books.value) / worth
     if abs(gap) <= WARNED:

@@ -293,6 +293,7 @@ class _Run:
             prices=market.at(decision_time(context.calendar, context.session)).close,
             claim=lambda identity: claim_account(places.account_file(identity), desk, identity),
             desk=desk,
+            frozen=frozenset(one.symbol for one in self.frozen),
         )
 
     def _fail(self, error: PaperdeskError) -> None:
