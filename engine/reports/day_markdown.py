@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from engine.domain.portfolio import ZERO
+from engine.domain.text import listed
 from engine.reports.markdown import cell, table
 from engine.reports.summary import DISCLAIMER, NOTHING, amount, by_agent, model_text
 
@@ -49,7 +50,7 @@ def _facts(document: Document) -> Iterator[tuple[str, str]]:
     yield "Decided by", f"{document['label']} (preset {document['preset']})"
     account = f", account {document['broker']['account']}" if document["broker"]["account"] else ""
     yield "Broker", f"{document['broker']['kind']}{account}, mode {document['mode']}"
-    yield "Skipped", ", ".join(document["skipped"])
+    yield "Skipped", listed(document["skipped"])
     yield "Frozen", ", ".join(document["frozen"])
     if document["value"] is not None:
         yield "Value", f"{amount(document['value'])}{_change(document)}"

@@ -12,6 +12,7 @@ import click
 
 from engine.app.desk_journal import DeskJournal
 from engine.domain.run import RunKind
+from engine.domain.text import listed
 from engine.errors import DataError, DeskHalted, TryAgainLater, UsageError
 from engine.reports.documents.session import raise_frozen, session_document
 from tui import amounts
@@ -164,7 +165,7 @@ def _facts(document: Document) -> Iterator[tuple[str, str]]:
     yield "Orders", "\n".join(map(order_words, document["orders"])) or "none"
     yield "Waiting", _waiting(document)
     yield "Since last", "\n".join(since) or "no fills"
-    yield "Skipped", ", ".join(document["skipped"])
+    yield "Skipped", listed(document["skipped"])
     yield "Frozen", ", ".join(document["frozen"])
     if document["value"] is not None:
         value, cash = (amounts.money(amounts.number(document[name])) for name in ("value", "cash"))

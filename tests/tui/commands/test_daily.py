@@ -78,6 +78,12 @@ def test_the_summary_says_who_what_and_that_it_is_paper(run: Run, fresh: Path) -
     assert max(len(line) for line in said.splitlines()) <= 100
 
 
+def test_many_skipped_sessions_are_told_by_the_first_and_the_last(run: Run, fresh: Path) -> None:
+    assert run("--daily", "--session", "2025-03-11").code == 0
+    said = run("--daily", "--session", "2025-06-12").out
+    assert "Skipped     2025-03-12 to 2025-06-11, 64 sessions" in said
+
+
 def test_skipped_sessions_and_what_happened_since_are_told(run: Run, desk: Path) -> None:
     document = run("--daily", "--session", "2025-03-14", "--json").json
     assert document["outcome"] == "nothing to do"
