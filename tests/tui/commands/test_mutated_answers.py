@@ -181,7 +181,7 @@ def test_no_answer_over_http_ends_a_backtest(
         monkeypatch.setenv("ANTHROPIC_BASE_URL", server.anthropic_url)
         monkeypatch.setenv("OPENAI_API_KEY", "key-of-the-test")
         monkeypatch.setenv("ANTHROPIC_API_KEY", "key-of-the-test")
-        done = run("backtest", *window, "--model", spec)
+        done = run("backtest", *window, "--model", spec, "--yes")
         assert done.code == 0, done.err
         assert len(server.requests) >= 120
     document = json.loads(done.out)
