@@ -62,7 +62,11 @@ def normalized(value: Any, brief: bool, key: str = "") -> Any:
         if brief and key == "positions" and not any("average_cost" in row for row in value.values()):
             # Of each close: the trades say the same in other words.
             return digest(" ".join(f"{name} {row['quantity']} {row['price']}" for name, row in sorted(value.items())))
-        return {name: normalized(part, brief, name) for name, part in value.items() if name not in DROPPED}
+        # A change of what was cited lists ids of memories under two names of their own.
+        lists = {name: "evidence" for name in ("then", "now") if value.get("what") == "evidence"}
+        return {
+            name: normalized(part, brief, lists.get(name, name)) for name, part in value.items() if name not in DROPPED
+        }
     if isinstance(value, list):
         return _list(value, brief, key)
     if isinstance(value, float):
