@@ -121,7 +121,8 @@ def mutated(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], Counter[str]]:
 
 
 def assert_survives(run: Run, read: Counter[str], preset: str, last: str) -> None:
-    done = run("backtest", *WINDOW, "--to", last, "--preset", preset, "--model", "openai:gpt-5-mini", "--json")
+    model = ("--model", "openai:gpt-5-mini", "--yes")
+    done = run("backtest", *WINDOW, "--to", last, "--preset", preset, *model, "--json")
     assert done.code == 0, done.err
     document = json.loads(done.out)
     assert document["model"]["calls"] + document["model"]["cached_calls"] == read.total() > 0
