@@ -11,7 +11,8 @@ from statistics import fmean
 from typing import Literal
 
 from engine.domain.market import Symbol
-from engine.lab.published_tables import PrintedModel, PublishedTable
+from engine.lab.published_agents import PrintedModel
+from engine.lab.published_tables import PublishedTable
 from engine.reports.comparison import Cell, row_name
 from engine.reports.performance import BENCHMARK
 

@@ -6,7 +6,8 @@ from decimal import Decimal
 
 import pytest
 
-from engine.lab.published_tables import published, published_agents
+from engine.lab.published_agents import published_agents
+from engine.lab.published_tables import published
 from engine.reports.comparison import AgentRow, agent_cells, compare
 from engine.reports.model_averages import Average, averages
 

@@ -20,17 +20,8 @@ from engine.domain.decision import Action
 from engine.domain.market import Symbol
 from engine.domain.run import DataSpec, LookKind, ModelUse, Result, RunSpec, WindowLook
 from engine.errors import MissingData, StaleData, UsageError
-from engine.lab.published_tables import (
-    BENCHES,
-    Override,
-    PublishedTable,
-    adjusted_market,
-    measured,
-    overrides,
-    published,
-    rule_params,
-    run_rule,
-)
+from engine.lab.published_runs import Override, adjusted_market, measured, overrides, rule_params, run_rule
+from engine.lab.published_tables import BENCHES, PublishedTable, published
 from engine.lab.tuning import Tuned, default_metric, tune
 from engine.lab.window import execution_rules
 from engine.ports import Calendar, MarketSource

@@ -18,7 +18,8 @@ from engine.app.models import build_models
 from engine.app.run_spec import preset_of
 from engine.domain.run import LookKind, Result, RunSpec
 from engine.errors import MissingData, StaleData
-from engine.lab.published_tables import PublishedTable, adjusted_market
+from engine.lab.published_runs import adjusted_market
+from engine.lab.published_tables import PublishedTable
 from engine.market.as_of import Market
 from engine.preset import Preset
 from engine.services import Services

@@ -12,15 +12,9 @@ from engine.app.models import ModelSet, build_models
 from engine.app.run_spec import configured_guidance, new_run_id
 from engine.domain.market import Symbol
 from engine.domain.run import DataSpec
-from engine.lab.published_tables import (
-    BENCHES,
-    PublishedAgents,
-    PublishedTable,
-    Variant,
-    ablations_from,
-    agent_spec,
-    published_agents,
-)
+from engine.lab.published_agents import PublishedAgents, Variant, ablations_from, published_agents
+from engine.lab.published_runs import agent_spec
+from engine.lab.published_tables import BENCHES, PublishedTable
 from engine.preset import load_preset
 from engine.services import Services
 
