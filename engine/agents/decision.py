@@ -1,18 +1,21 @@
-"""The agents that decide: a sized trade, the same with the memories behind it, all or nothing, the immediate advice."""
+"""The agents that decide: a sized trade, the same with the memories behind it, and all or nothing."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import datetime
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from engine.agents.agent import Agent, Answer, Part, Reads, Report, View
-from engine.agents.character import character, risk_of
-from engine.agents.evidence import by_layer, check_cited
-from engine.agents.intelligence import ChartReading, MarketIntelligence, NewsDigest, PastSummary
+from engine.agents.agent import Agent, Answer, Reads, Report, View
+from engine.agents.chart import ChartReading
+from engine.agents.evidence import check_cited
+from engine.agents.immediate import ImmediateReflection
+from engine.agents.intelligence import MarketIntelligence
+from engine.agents.news import NewsDigest
+from engine.agents.past import PastSummary
 from engine.agents.reflections import (
     ExtendedReflection,
     HighLevelReflection,
@@ -22,180 +25,11 @@ from engine.agents.reflections import (
 )
 from engine.agents.text import Prose, Sentence, plain
 from engine.agents.tools import ToolSignal
-from engine.domain.decision import Action, Outcome, SizingRule
-from engine.domain.five_level import Advice
-from engine.domain.market import PriceHistory
+from engine.domain.decision import Outcome, SizingRule
 from engine.domain.portfolio import PositionContext
-from engine.domain.recollection import LAYERS, Recollection
+from engine.domain.recollection import Recollection
 from engine.market.figures import PriceFigures
-from engine.market.moves import MOMENTUM_SESSIONS, momentum
 from engine.settings import Preference, Sizing
-
-
-@dataclass(frozen=True, slots=True)
-class MarketFacts:
-    """The price in the quote currency, the cumulative log return of the last `sessions` (None where there are too
-    few), the risk character as a text, and the adjusted closes that the return is taken of, each with its session.
-    Source: InvestorBench A.1 [I5, I6]."""
-
-    price: Decimal
-    momentum: float | None
-    risk: str
-    sessions: int = MOMENTUM_SESSIONS
-    closes: tuple[tuple[date, Decimal], ...] = ()
-
-    @classmethod
-    def of(cls, bars: PriceHistory, risk: str | None = None) -> MarketFacts:
-        """The facts after the last of some bars on adjusted prices. Without a `risk` of its own the character follows
-        momentum."""
-        moved, closes = momentum(bars), tuple((bar.session, bar.close) for bar in bars)
-        nature = character(risk_of(moved)).nature if risk is None else risk
-        return cls(closes[-1][1], moved, nature, closes=closes)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImmediateView(View):
-    """The inputs of the reflection. Source: InvestorBench A.1, appendix D [I5, I7]; TradingGPT §4.1.2 [G5].
-
-    facts: price, momentum and risk character.
-    figures: changes of the close, RSI and ATR.
-    recollections: memories of every layer.
-    shares, profit, weight: shares held, their unrealized gain as a fraction of cost, and their value as a fraction of
-        the book's.
-    unit: percent of the portfolio that a BUY or a SELL trades; 0 where it is all cash or all shares.
-    profile: what is known of the asset and its sector.
-    character: the owner's manner of trading.
-    outcomes: results of the last decisions, oldest first.
-    extended: review of the last period, None where there is none.
-    scale: number of levels of the advice.
-    next_move: in training the change of the close that followed, as a fraction; it is explained.
-    moment, reports: as in DecisionView.
-    """
-
-    facts: MarketFacts
-    figures: PriceFigures
-    recollections: tuple[Recollection, ...]
-    shares: Decimal = Decimal(0)
-    profit: Decimal = Decimal(0)
-    weight: Decimal = Decimal(0)
-    unit: int = 0
-    profile: str = ""
-    character: str = ""
-    outcomes: tuple[Outcome, ...] = ()
-    extended: ExtendedReflection | None = None
-    scale: Literal["three", "five"] = "three"
-    next_move: float | None = None
-    moment: datetime | None = None
-    reports: tuple[Report, ...] = ()
-
-    @property
-    def training(self) -> bool:
-        """True where the move that followed is shown."""
-        return self.next_move is not None
-
-    @property
-    def set_action(self) -> Action | None:
-        """The action of the day in training; None where none is set, as by advice in five levels."""
-        return None if self.next_move is None or self.scale == "five" else action_before(self.next_move)
-
-    def summary(self) -> str:
-        """The view in a few words."""
-        layers = ", ".join(f"{len(rows)} {layer}" for layer, rows in by_layer(self.recollections).items())
-        seen = ", the move that followed" if self.training else ""
-        return f"memories: {layers or 'none'}{seen}"
-
-
-def action_before(move: float) -> Action:
-    """The action that training sets by the move that follows: a purchase before a rise, a sale before a fall.
-    Source: InvestorBench A.1 [I7]."""
-    return Action.BUY if move > 0 else Action.SELL if move < 0 else Action.HOLD
-
-
-class LayeredEvidence(Part):
-    """The ids of the memories that were used, by layer; each list may be empty. Source: InvestorBench A.1 [I5]."""
-
-    shallow: Annotated[list[str], Field(max_length=50)]
-    """Ids used from the shallow memory."""
-    intermediate: Annotated[list[str], Field(max_length=50)]
-    """Ids used from the intermediate memory."""
-    deep: Annotated[list[str], Field(max_length=50)]
-    """Ids used from the deep memory."""
-    reflection: Annotated[list[str], Field(max_length=50)]
-    """Ids used from the memory of reflections."""
-
-    @property
-    def handles(self) -> tuple[str, ...]:
-        """All ids, layer by layer."""
-        return (*self.shallow, *self.intermediate, *self.deep, *self.reflection)
-
-
-class ImmediateReflection(Answer):
-    """A reason with its evidence; in training there is no advice. Source: InvestorBench A.1 [I5, I7]."""
-
-    evidence: LayeredEvidence
-    """The ids, as given in brackets, of the memories that you used, each under its own layer."""
-    reason: Prose
-    """The reason in a few sentences: what the memories of each layer show, what the momentum shows, and which of them
-    counts most."""
-
-    def check(self, view: ImmediateView) -> None:
-        """Raise ValueError for memories that were not given in their layer."""
-        given = by_layer(view.recollections)
-        for layer in LAYERS:
-            known = (memory.handle for memory in given.get(layer, ()))
-            check_cited(getattr(self.evidence, layer), known, f"evidence.{layer}")
-
-    @property
-    def recommendation(self) -> str:
-        """The advice in the words of its scale; empty in training."""
-        return ""
-
-    def lines(self) -> tuple[str, ...]:
-        """The reflection for a reader."""
-        cited = f"Rests on: {', '.join(self.evidence.handles) or 'no memory'}"
-        return (*([f"Recommends: {self.recommendation}"] if self.recommendation else []), self.reason, cited)
-
-
-class ThreeWayReflection(ImmediateReflection):
-    """A recommendation to buy, sell or hold. Source: InvestorBench A.1 [I5]."""
-
-    action: Literal["BUY", "SELL", "HOLD"]
-    """BUY or SELL; HOLD only if neither can be justified."""
-
-    @property
-    def recommendation(self) -> str:
-        return self.action
-
-
-class FiveLevelReflection(ImmediateReflection):
-    """Advice in five levels. Source: TradingGPT §4.1.2 [G4, G5]."""
-
-    action: Advice
-    """The change of the position, as one of the five levels."""
-
-    @property
-    def recommendation(self) -> str:
-        return self.action.value
-
-
-def answer_to(view: ImmediateView) -> type[ImmediateReflection]:
-    """The class of the answer to a view: an explanation in training, advice on the view's scale in the test."""
-    if view.training:
-        return ImmediateReflection
-    return FiveLevelReflection if view.scale == "five" else ThreeWayReflection
-
-
-IMMEDIATE = Agent(
-    name="immediate-reflection",
-    step="immediate",
-    view=ImmediateView,
-    answer=ImmediateReflection,
-    answer_to=answer_to,
-    rule="engine.offline.immediate:reflect",
-    reads=frozenset(Reads),
-    decides=frozenset({"three-way", "five-level"}),
-)
-
 
 HOLD_RULES = (SizingRule.UPTREND_GOES_ON, SizingRule.UNCERTAINTY)
 """The rules that a HOLD may rest on; the preset names those of BUY and SELL. Source: FinVision table 5 [V6]."""

@@ -9,8 +9,13 @@ from functools import cache
 from typing import Any, get_args, get_type_hints
 
 from engine.agents.agent import DECIDING, Agent, Inputs, Reads, Report
-from engine.agents.decision import DECISION, EVIDENCE_DECISION, IMMEDIATE, WHOLE_DECISION
-from engine.agents.intelligence import CHART, FILING_SUMMARY, INTELLIGENCE, NEWS, PAST
+from engine.agents.chart import CHART
+from engine.agents.decision import DECISION, EVIDENCE_DECISION, WHOLE_DECISION
+from engine.agents.filing_summary import FILING_SUMMARY
+from engine.agents.immediate import IMMEDIATE
+from engine.agents.intelligence import INTELLIGENCE
+from engine.agents.news import NEWS
+from engine.agents.past import PAST
 from engine.agents.reflections import EXTENDED, HIGH_LEVEL, LOW_LEVEL, PERFORMANCE, SIGNALS
 from engine.errors import ConfigError
 from engine.user_code import load_name

@@ -11,6 +11,7 @@ from engine.agents import decision as agents
 from engine.agents.ask import Reply
 from engine.agents.character import describe
 from engine.agents.evidence import cited_ids, unresolved_figures
+from engine.agents.immediate import FiveLevelReflection, ImmediateReflection, ThreeWayReflection, action_before
 from engine.cycle.step import Observations, Reflections, StepContext
 from engine.cycle.turn import Turn
 from engine.domain.decision import Action, DecisionKey, Opinion, SizingRule
@@ -69,7 +70,7 @@ async def _decided(
     return await context.reply(agents.DECISION, _decision_view(context, observed, reflections))
 
 
-def _advice(context: StepContext, observed: Observations, reply: Reply[agents.ImmediateReflection] | None) -> Opinion:
+def _advice(context: StepContext, observed: Observations, reply: Reply[ImmediateReflection] | None) -> Opinion:
     """The immediate reflection's advice; in warm-up its explanation of the move that followed, which sets the action.
     Source: InvestorBench A.1 [I7]."""
     answer = None if reply is None else reply.answer
@@ -79,7 +80,7 @@ def _advice(context: StepContext, observed: Observations, reply: Reply[agents.Im
     action, size = _traded(answer, context.preset)
     reason, followed = answer.reason, context.move_that_followed
     if followed is not None and context.preset.decision == "three-way":
-        action = agents.action_before(followed)
+        action = action_before(followed)
         size = 0 if action is Action.HOLD else context.preset.sizing.unit
         reason = f"Training: {action} is set by the move of the session that followed, {followed:+.2%}. {reason}"
     return Opinion(
@@ -99,11 +100,11 @@ def _driving(handles: Iterable[str], given: Sequence[Recollection]) -> tuple[str
     return cited_ids((handle for handle in handles if handle not in reviews), given)
 
 
-def _traded(answer: agents.ImmediateReflection, preset: Preset) -> tuple[Action, int]:
+def _traded(answer: ImmediateReflection, preset: Preset) -> tuple[Action, int]:
     """The action and its size, in percent of the portfolio; 0 where it has none."""
-    if isinstance(answer, agents.FiveLevelReflection):
+    if isinstance(answer, FiveLevelReflection):
         return trade_of(answer.action, preset.advice)
-    action = Action(answer.action) if isinstance(answer, agents.ThreeWayReflection) else Action.HOLD
+    action = Action(answer.action) if isinstance(answer, ThreeWayReflection) else Action.HOLD
     return action, 0 if action is Action.HOLD else preset.sizing.unit
 
 

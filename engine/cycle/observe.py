@@ -7,9 +7,13 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
-from engine.agents import intelligence as agents
 from engine.agents.agent import Agent, Answer, Inputs, Report
 from engine.agents.character import describe
+from engine.agents.chart import CHART, ChartReading, ChartView
+from engine.agents.filing_summary import FILING_SUMMARY, REPORT_LIMIT, FilingSummary, FilingView
+from engine.agents.intelligence import INTELLIGENCE, IntelligenceView, MarketIntelligence
+from engine.agents.news import NEWS, NewsDigest, NewsView
+from engine.agents.past import PAST, PastSummary, PastView
 from engine.agents.registry import cut
 from engine.agents.text import plain
 from engine.agents.tools import ToolSignal, guidance_signals, tool_signals
@@ -53,13 +57,13 @@ def _shorts(turn: Turn) -> Decimal:
     return sum((shares * turn.price(symbol) for symbol, shares in short.items() if shares > 0), ZERO)
 
 
-async def news(context: StepContext) -> Finding[agents.NewsDigest]:
+async def news(context: StepContext) -> Finding[NewsDigest]:
     """FinVision's digest of the news since the last decision. Source: FinVision §3.1 [V1]."""
     if (left_out := context.without("news")) is not None:
         return left_out
     if not context.news:
         return Finding(absent="news: there was none")
-    return await context.ask(agents.NEWS, agents.NewsView.of(*context.subject, context.news))
+    return await context.ask(NEWS, NewsView.of(*context.subject, context.news))
 
 
 _UNSUMMARIZED = "(The beginning of a filing of which there is no summary.)"
@@ -69,20 +73,20 @@ async def filings(context: StepContext) -> FilingsRead:
     """New filings as they are judged and remembered: a long one by its summary, or cut where there is none. Where the
     step is left out they are as they came. Source: InvestorBench A.1 [I5]."""
     new = _new_filings(context)
-    if (left_out := context.without(agents.FILING_SUMMARY.step)) is not None:
+    if (left_out := context.without(FILING_SUMMARY.step)) is not None:
         return FilingsRead(new, absent=left_out.absent)
     texts: list[Filing] = []
-    summaries: list[agents.FilingSummary] = []
+    summaries: list[FilingSummary] = []
     absent: list[str] = []
     for filing in new:
-        view = agents.FilingView.of(*context.subject, filing)
+        view = FilingView.of(*context.subject, filing)
         if not view.is_long:
             texts.append(filing)
             continue
-        found = await context.ask(agents.FILING_SUMMARY, view, name=f"filing-summary of {view.summary()}")
+        found = await context.ask(FILING_SUMMARY, view, name=f"filing-summary of {view.summary()}")
         if found.value is None:
             absent.append(found.absent)
-            texts.append(replace(filing, summary=plain(f"{_UNSUMMARIZED} {filing.summary}", agents.REPORT_LIMIT)))
+            texts.append(replace(filing, summary=plain(f"{_UNSUMMARIZED} {filing.summary}", REPORT_LIMIT)))
         else:
             summaries.append(found.value)
             texts.append(replace(filing, summary=found.value.summary))
@@ -118,12 +122,12 @@ async def intelligence(
     new_filings: FilingsRead,
     releases: Sequence[MacroRelease],
     texts: Sequence[NewsItem] = (),
-) -> Finding[agents.MarketIntelligence]:
+) -> Finding[MarketIntelligence]:
     """Judgement of every new item, a summary for trading, and queries for memory. Source: FinAgent §4.1 [A1]."""
     if (left_out := context.without("intelligence")) is not None:
         return left_out
     prices = last_sessions(context.bars)
-    view = agents.IntelligenceView.of(
+    view = IntelligenceView.of(
         *context.subject,
         context.news,
         filings=new_filings.texts,
@@ -133,7 +137,7 @@ async def intelligence(
         commentary=texts,
         types=context.preset.retrieval,
     )
-    return await context.ask(agents.INTELLIGENCE, view)
+    return await context.ask(INTELLIGENCE, view)
 
 
 def recall(context: StepContext, queries: Mapping[str, str]) -> tuple[Recollection, ...]:
@@ -150,22 +154,22 @@ def recall(context: StepContext, queries: Mapping[str, str]) -> tuple[Recollecti
     return context.memory.recall(context.scope, queries, diversified, preset.cites_memories)
 
 
-async def past(context: StepContext, recollections: tuple[Recollection, ...]) -> Finding[agents.PastSummary]:
+async def past(context: StepContext, recollections: tuple[Recollection, ...]) -> Finding[PastSummary]:
     """Summary of the intelligence that was recalled: the owner's reflections are none. Source: FinAgent §4.1 [A3]."""
     recollections = tuple(memory for memory in recollections if memory.layer != Layer.REFLECTION)
     if not recollections:
         return Finding()
     if (left_out := context.without("past")) is not None:
         return left_out
-    return await context.ask(agents.PAST, agents.PastView(*context.subject, recollections))
+    return await context.ask(PAST, PastView(*context.subject, recollections))
 
 
-async def chart(context: StepContext) -> Finding[agents.ChartReading]:
+async def chart(context: StepContext) -> Finding[ChartReading]:
     """Reading of the chart of the last sessions. Source: FinVision §3.2 [V2]."""
     if (left_out := context.without("chart")) is not None:
         return left_out
     drawn = kline_chart(context.symbol, context.bars, context.preset.windows.chart)
-    return await context.ask(agents.CHART, agents.ChartView(*context.subject, drawn, indicator_table(context.bars)))
+    return await context.ask(CHART, ChartView(*context.subject, drawn, indicator_table(context.bars)))
 
 
 def tools(context: StepContext) -> Finding[tuple[ToolSignal, ...]]:

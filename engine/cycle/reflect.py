@@ -11,7 +11,7 @@ from typing import Literal
 from engine.agents import reflections as agents
 from engine.agents.ask import Reply
 from engine.agents.character import fixed_nature, manner_of
-from engine.agents.decision import IMMEDIATE, ImmediateReflection, ImmediateView, MarketFacts
+from engine.agents.immediate import IMMEDIATE, ImmediateReflection, ImmediateView, MarketFacts
 from engine.agents.rendering import money
 from engine.cycle.recall import lesson
 from engine.cycle.step import Finding, Observations, StepContext, finding_of

@@ -11,12 +11,16 @@ from datetime import date
 from decimal import Decimal
 from typing import Any, Generic, TypeVar
 
-from engine.agents import intelligence as observing
 from engine.agents import reflections as reflecting
 from engine.agents.agent import A, Agent, Answer, Report, V
 from engine.agents.ask import Asker, Reply
 from engine.agents.character import profile_of
-from engine.agents.decision import ImmediateReflection
+from engine.agents.chart import CHART, ChartReading
+from engine.agents.filing_summary import FilingSummary
+from engine.agents.immediate import ImmediateReflection
+from engine.agents.intelligence import INTELLIGENCE, MarketIntelligence
+from engine.agents.news import NEWS, NewsDigest
+from engine.agents.past import PAST, PastSummary
 from engine.agents.tools import Rule, ToolSignal
 from engine.cycle.recall import MemoryScope, TradingMemory
 from engine.cycle.sources import Sources
@@ -202,7 +206,7 @@ class FilingsRead:
     one has none."""
 
     texts: Sequence[Filing]
-    summaries: tuple[observing.FilingSummary, ...] = ()
+    summaries: tuple[FilingSummary, ...] = ()
     absent: str = ""
 
 
@@ -222,14 +226,14 @@ class Observations:
     reports: answers of the user's own agents.
     """
 
-    news: Finding[observing.NewsDigest]
+    news: Finding[NewsDigest]
     filings: FilingsRead
     macro: Finding[Sequence[MacroRelease]]
     commentary: Finding[Sequence[NewsItem]]
-    intelligence: Finding[observing.MarketIntelligence]
+    intelligence: Finding[MarketIntelligence]
     recollections: tuple[Recollection, ...]
-    past: Finding[observing.PastSummary]
-    chart: Finding[observing.ChartReading]
+    past: Finding[PastSummary]
+    chart: Finding[ChartReading]
     tools: Finding[tuple[ToolSignal, ...]]
     reports: tuple[Finding[Report], ...] = ()
 
@@ -237,15 +241,15 @@ class Observations:
     def answers(self) -> Mapping[str, Answer]:
         """The answers that came, by agent."""
         asked = (
-            (observing.NEWS.name, self.news.value),
-            (observing.INTELLIGENCE.name, self.intelligence.value),
-            (observing.PAST.name, self.past.value),
-            (observing.CHART.name, self.chart.value),
+            (NEWS.name, self.news.value),
+            (INTELLIGENCE.name, self.intelligence.value),
+            (PAST.name, self.past.value),
+            (CHART.name, self.chart.value),
         )
         return {name: answer for name, answer in asked if answer is not None}
 
     @property
-    def summary(self) -> observing.MarketIntelligence | observing.NewsDigest | None:
+    def summary(self) -> MarketIntelligence | NewsDigest | None:
         """The intelligence, or the digest of the news where there is none."""
         return self.intelligence.value or self.news.value
 
@@ -300,9 +304,7 @@ class Reflections:
         return tuple(step.lesson for step in steps if step.lesson is not None)
 
 
-def search_queries(
-    news: Finding[observing.NewsDigest], intelligence: Finding[observing.MarketIntelligence]
-) -> Mapping[str, str]:
+def search_queries(news: Finding[NewsDigest], intelligence: Finding[MarketIntelligence]) -> Mapping[str, str]:
     """Texts to search memory with, by retrieval type: always of today's news, never a constant. A digest of the news
     is of no type."""
     if intelligence.value is not None:

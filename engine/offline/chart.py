@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from engine.agents.intelligence import ChartView
+from engine.agents.chart import ChartView
 from engine.domain.chart import ChartSpec, Line, Series
 
 FRESH = 3

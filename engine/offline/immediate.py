@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from engine.agents.decision import ImmediateView
+from engine.agents.immediate import ImmediateView
 from engine.agents.rendering import percent, signed_percent
 from engine.domain.five_level import Advice
 from engine.domain.recollection import LAYERS, Recollection

@@ -8,15 +8,9 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any, Literal
 
-from engine.agents.intelligence import (
-    SUMMARY_WORDS,
-    FilingView,
-    IntelligenceItem,
-    IntelligenceView,
-    ItemKind,
-    NewsLine,
-    NewsView,
-)
+from engine.agents.filing_summary import SUMMARY_WORDS, FilingView
+from engine.agents.intelligence import IntelligenceItem, IntelligenceView, ItemKind
+from engine.agents.news import NewsLine, NewsView
 from engine.agents.rendering import signed_percent
 from engine.agents.text import count_words, plain
 from engine.domain.recollection import RetrievalType

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from engine.agents.intelligence import ChartReading
+from engine.agents.chart import ChartReading
 from engine.agents.reflections import PerformanceReflection, SignalReflection
 
 _DENIED = r"(?<!\bno )(?<!\bnot )(?<!\bnot yet )(?<!\bno clear )(?<!\bwithout )"

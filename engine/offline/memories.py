@@ -9,7 +9,7 @@ from datetime import date
 from typing import Any
 
 from engine.agents.evidence import by_layer, shown_text
-from engine.agents.intelligence import PastView
+from engine.agents.past import PastView
 from engine.agents.text import plain
 from engine.domain.recollection import Recollection
 from engine.offline.reading import TAKES_SIDE, Reading, clean, ended, main_sentence, read, read_figure

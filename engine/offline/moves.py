@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from engine.agents.intelligence import ChartView, MarketIntelligence, NewsDigest
+from engine.agents.chart import ChartView
+from engine.agents.intelligence import MarketIntelligence
+from engine.agents.news import NewsDigest
 from engine.agents.reflections import LowLevelView
 from engine.agents.rendering import signed_percent
 from engine.market.moves import HORIZONS, PriceMove

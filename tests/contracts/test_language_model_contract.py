@@ -21,7 +21,7 @@ from connectors.llm.openai_model import OpenAIModel
 from connectors.llm.paid_results import AnswerStore
 from connectors.llm.pricing import load_prices
 from connectors.llm.replay import ReplayModel
-from engine.agents.intelligence import NEWS, NewsLine, NewsView
+from engine.agents.news import NEWS, NewsLine, NewsView
 from engine.domain.model_call import Message, ModelRequest
 from engine.offline.model import OfflineModel
 from engine.ports import LanguageModel

@@ -12,7 +12,7 @@ import pytest
 
 from connectors.wiring.services import services
 from engine import places
-from engine.agents.decision import FiveLevelReflection, ThreeWayReflection
+from engine.agents.immediate import FiveLevelReflection, ThreeWayReflection
 from engine.agents.registry import registered
 from engine.app.backtest import run_backtest
 from engine.config import Config

@@ -6,22 +6,10 @@ from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
 
-from engine.agents.decision import (
-    EvidenceView,
-    ImmediateView,
-    LayeredEvidence,
-    MarketFacts,
-    ThreeWayReflection,
-    WholeView,
-)
-from engine.agents.intelligence import (
-    IntelligenceItem,
-    IntelligenceView,
-    ItemJudgement,
-    PastSummary,
-    PastView,
-    answer_with,
-)
+from engine.agents.decision import EvidenceView, WholeView
+from engine.agents.immediate import ImmediateView, LayeredEvidence, MarketFacts, ThreeWayReflection
+from engine.agents.intelligence import IntelligenceItem, IntelligenceView, ItemJudgement, answer_with
+from engine.agents.past import PastSummary, PastView
 from engine.agents.reflections import (
     ExtendedReflection,
     ExtendedView,

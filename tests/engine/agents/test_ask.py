@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from engine.agents.ask import MAY_PASS, STAYS, Asker
+from engine.agents.chart import CHART, ChartReading, ChartView
 from engine.agents.decision import DECISION, TradeAnswer
-from engine.agents.intelligence import CHART, ChartReading, ChartView
 from engine.agents.rendering import prompt_version
 from engine.domain.chart import Candles, ChartSpec, IndicatorTable, Line
 from engine.domain.model_call import AnswerOptions, FailureKind, ModelSettings

@@ -8,7 +8,7 @@ from typing import get_args
 import pytest
 
 from engine.agents.character import Risk, character, risk_of
-from engine.agents.decision import MarketFacts
+from engine.agents.immediate import MarketFacts
 from tests.engine.agents.evidence_samples import history
 
 

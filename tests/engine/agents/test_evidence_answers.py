@@ -9,15 +9,10 @@ from typing import Any
 import pytest
 
 from engine.agents.agent import Agent
-from engine.agents.decision import (
-    EVIDENCE_DECISION,
-    IMMEDIATE,
-    EvidencedTrade,
-    FiveLevelReflection,
-    ImmediateReflection,
-    ThreeWayReflection,
-)
-from engine.agents.intelligence import INTELLIGENCE, PAST, IntelligenceItem
+from engine.agents.decision import EVIDENCE_DECISION, EvidencedTrade
+from engine.agents.immediate import IMMEDIATE, FiveLevelReflection, ImmediateReflection, ThreeWayReflection
+from engine.agents.intelligence import INTELLIGENCE, IntelligenceItem
+from engine.agents.past import PAST
 from engine.agents.reflections import EXTENDED, HIGH_LEVEL, LOW_LEVEL
 from engine.domain.decision import SizingRule
 from engine.domain.five_level import Advice

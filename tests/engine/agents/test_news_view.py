@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.agents.intelligence import NEWS, TOTAL_LIMIT, NewsDigest, NewsLine, NewsView
+from engine.agents.news import NEWS, TOTAL_LIMIT, NewsDigest, NewsLine, NewsView
 from engine.domain.market import NewsItem
 from tests.engine.agents.samples import DAY, Desk, ListedModel, answered
 

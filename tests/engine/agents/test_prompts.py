@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from engine.agents.agent import View
+from engine.agents.chart import ChartView
 from engine.agents.decision import rules_for
-from engine.agents.intelligence import ChartView, NewsDigest, NewsLine, NewsView
+from engine.agents.news import NewsDigest, NewsLine, NewsView
 from engine.agents.reflections import PerformanceView, SignalView
 from engine.agents.registry import registered
 from engine.agents.rendering import render

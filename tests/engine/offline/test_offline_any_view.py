@@ -10,15 +10,11 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.agents.decision import EVIDENCE_DECISION, IMMEDIATE, MarketFacts
+from engine.agents.decision import EVIDENCE_DECISION
 from engine.agents.evidence import unresolved_figures
-from engine.agents.intelligence import (
-    INTELLIGENCE,
-    PAST,
-    IntelligenceItem,
-    IntelligenceView,
-    PastView,
-)
+from engine.agents.immediate import IMMEDIATE, MarketFacts
+from engine.agents.intelligence import INTELLIGENCE, IntelligenceItem, IntelligenceView
+from engine.agents.past import PAST, PastView
 from engine.agents.reflections import EXTENDED, HIGH_LEVEL, LOW_LEVEL
 from engine.agents.tools import ToolSignal
 from engine.domain.decision import Action, Outcome

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from engine.agents.agent import Report
-from engine.agents.decision import EVIDENCE_DECISION, IMMEDIATE, MarketFacts
+from engine.agents.decision import EVIDENCE_DECISION
+from engine.agents.immediate import IMMEDIATE, MarketFacts
 from engine.agents.reflections import LOW_LEVEL
 from engine.agents.tools import ToolSignal
 from engine.domain.decision import SizingRule

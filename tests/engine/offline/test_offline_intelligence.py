@@ -6,13 +6,8 @@ from typing import Any
 
 import pytest
 
-from engine.agents.intelligence import (
-    PAST,
-    ItemJudgement,
-    MarketIntelligence,
-    PastView,
-    answer_with,
-)
+from engine.agents.intelligence import ItemJudgement, MarketIntelligence, answer_with
+from engine.agents.past import PAST, PastView
 from engine.agents.reflections import EXTENDED, HIGH_LEVEL, LOW_LEVEL
 from engine.domain.decision import Outcome
 from engine.domain.recollection import Recollection

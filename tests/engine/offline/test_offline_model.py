@@ -12,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.agents.agent import Report
+from engine.agents.chart import CHART, ChartReading, ChartView, Reading
 from engine.agents.decision import DECISION, DecisionView
 from engine.agents.evidence import unresolved_figures
-from engine.agents.intelligence import CHART, NEWS, ChartReading, ChartView, NewsDigest, NewsLine, NewsView, Reading
+from engine.agents.news import NEWS, NewsDigest, NewsLine, NewsView
 from engine.agents.reflections import (
     PERFORMANCE,
     SIGNALS,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.agents.intelligence import NewsDigest, NewsLine, NewsView
+from engine.agents.news import NewsDigest, NewsLine, NewsView
 from engine.offline.intelligence import digest
 
 DAY = date(2021, 2, 8)
