@@ -99,6 +99,8 @@ class BrokerConfig(_Section):
     """Feed of stock prices that the account may read: iex or sip."""
     timeout: float = Field(15.0, gt=0, le=120)
     """Seconds after which a request is given up."""
+    late_entry_hours: float = Field(24.0, ge=0, le=168)
+    """Hours for which cash that has moved may wait for its entry in the account's history (code 75, then 79)."""
 
 
 class WatchConfig(_Section):

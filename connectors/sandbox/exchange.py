@@ -13,7 +13,7 @@ from typing import Any
 
 from connectors.sandbox.book import Book
 from connectors.sandbox.market import SandboxMarket, latest_session, next_session, session_open
-from connectors.sandbox.matching_engine import MatchingEngine
+from connectors.sandbox.matching_engine import MatchingEngine, fee_entered_at
 from connectors.sandbox.orders import SandboxOrder, Ticket, good_for
 from connectors.sandbox.protocol import ApiError, forbidden, invalid, stable_id, stamp
 from engine.domain.decimal_text import plain
@@ -33,10 +33,17 @@ class Exchange(MatchingEngine):
     """
 
     def __init__(
-        self, market: SandboxMarket, book: Book, rules: ExecutionRules, now: datetime, *, pay_dividends: bool = False
+        self,
+        market: SandboxMarket,
+        book: Book,
+        rules: ExecutionRules,
+        now: datetime,
+        *,
+        pay_dividends: bool = False,
+        crypto_fee: Decimal = ZERO,
     ) -> None:
         """Open the account if the books are new."""
-        super().__init__(market, book, rules, now)
+        super().__init__(market, book, rules, now, crypto_fee)
         self.on_step: Callable[[datetime, datetime], None] = lambda before, after: None
         self._pay_dividends = pay_dividends
         if book.is_new:
@@ -199,16 +206,19 @@ class Exchange(MatchingEngine):
         moments = [calendar.opens_at(next_session(calendar, self.now))]
         if today is not None:
             moments.append(calendar.closes_at(today))
+        midnight = datetime.combine(self.now.date() + timedelta(days=1), time(0), UTC)
+        moments += map(fee_entered_at, self.book.facts.get("fees_due", []))
         for order in self.book.open_orders():
             if order.rest_due is not None and not self.is_halted(order.symbol):
                 moments.append(max(order.rest_due, self.now))
             if self.market.listing(order.symbol).crypto:
-                moments.append(datetime.combine(self.now.date() + timedelta(days=1), time(0), UTC))
+                moments.append(midnight)
         return min(moments)
 
     def _step(self, to: datetime) -> None:
         calendar = self.market.exchange
         before, self.now = self.now, to
+        self.enter_fees()
         for order in self.book.open_orders():
             if order.limit_price is not None and order.status in ("new", "partially_filled"):
                 self.match_limit(order, before)

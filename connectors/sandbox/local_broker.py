@@ -45,6 +45,7 @@ class SandboxSettings:
     speed: simulated seconds per second.
     rules: costs of trading.
     pay_dividends: a real paper account pays none.
+    crypto_fee: fraction of a crypto trade that is charged in what it brings, and entered on the day after.
     key, secret: the account's.
     requests_per_minute: limit before a 429.
     """
@@ -56,6 +57,7 @@ class SandboxSettings:
     speed: float = 0.0
     rules: ExecutionRules = field(default_factory=ExecutionRules)
     pay_dividends: bool = False
+    crypto_fee: Decimal = Decimal(0)
     key: str = "PKSANDBOX00000000000"
     secret: str = "sandbox-secret-of-no-account-anywhere"
     requests_per_minute: int = 10_000
@@ -87,7 +89,9 @@ class LocalBroker:
         market = SandboxMarket(await self._load((now + _AHEAD).date()))
         if book.is_new:
             book.facts["speed"] = settings.speed
-        self.exchange = Exchange(market, book, settings.rules, now, pay_dividends=settings.pay_dividends)
+        self.exchange = Exchange(
+            market, book, settings.rules, now, pay_dividends=settings.pay_dividends, crypto_fee=settings.crypto_fee
+        )
         data = DataApi(self.exchange)
         self.streams = Streams(self.exchange, data, (settings.key, settings.secret))
         self.exchange.on_update, self.exchange.on_step = self.streams.on_update, self.streams.on_step

@@ -7,8 +7,9 @@ an order that waits for the open fills exactly as in a backtest.
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime, timedelta
-from decimal import Decimal
+from dataclasses import replace
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import ROUND_UP, Decimal
 from typing import Any
 
 from connectors.sandbox.book import Book, Figures
@@ -20,7 +21,7 @@ from engine.domain.decimal_text import plain
 from engine.domain.execution import ExecutionRules
 from engine.domain.market import Symbol, from_nano
 from engine.domain.order import Fill, Side
-from engine.domain.portfolio import EXACT, ZERO
+from engine.domain.portfolio import CENT, EXACT, SHARE_STEP, ZERO, Portfolio
 from engine.simulation.fill_models import FillModel
 
 _ENDED_AT = {
@@ -34,11 +35,22 @@ REST_AFTER = timedelta(minutes=1)
 """Delay of the rest of an order after a partial fill."""
 
 
+FEES_ENTERED = time(6, tzinfo=UTC)
+"""Time of the day after a crypto trade at which its fee is entered."""
+
+
+def fee_entered_at(values: dict[str, Any]) -> datetime:
+    """The time at which a fee is entered in the account's history."""
+    return datetime.combine(date.fromisoformat(values["date"]) + timedelta(days=1), FEES_ENTERED)
+
+
 class MatchingEngine:
     """Prices and fills at the moment `now`. Changes are in memory until `commit` writes them and publishes the trade
     updates."""
 
-    def __init__(self, market: SandboxMarket, book: Book, rules: ExecutionRules, now: datetime) -> None:
+    def __init__(
+        self, market: SandboxMarket, book: Book, rules: ExecutionRules, now: datetime, crypto_fee: Decimal = ZERO
+    ) -> None:
         """Continue with the faults in the book."""
         self.market = market
         self.book = book
@@ -47,6 +59,7 @@ class MatchingEngine:
         self.now = now
         self.on_update: Callable[[dict[str, Any]], None] = lambda update: None
         self._model = FillModel(rules)
+        self._crypto_fee = crypto_fee
         self._updates: list[dict[str, Any]] = []
 
     # Prices
@@ -145,8 +158,7 @@ class MatchingEngine:
         order.status = "filled" if done else "partially_filled"
         order.filled_at = self.now
         self._record(order, quantity, price, "sell_short" if shorts else order.side.value.lower())
-        if fee:
-            self._charge(order.symbol, fee)
+        self._charge(order, quantity, price, fee)
         self.report("fill" if done else "partial_fill", order, quantity, price)
         if not done and order.rest == "cancel":
             self.end(order, "canceled")
@@ -181,11 +193,47 @@ class MatchingEngine:
         }
         self.book.record("FILL", self.now, texts(values))
 
-    def _charge(self, symbol: Symbol, fee: Decimal) -> None:
-        listing = self.market.listing(symbol)
+    def _charge(self, order: SandboxOrder, quantity: Decimal, price: Decimal, fee: Decimal) -> None:
+        """Enter the commission of a fill, and take the fee of a crypto trade."""
+        listing = self.market.listing(order.symbol)
+        if listing.crypto and self._crypto_fee:
+            self._take_crypto_fee(order, quantity, price)
+        if not fee:
+            return
         description = f"fee of a trade in {listing.wire}"
         values = {"symbol": listing.compact, "net_amount": plain(-fee), "description": description}
         self.book.record("CFEE" if listing.crypto else "FEE", self.now, values)
+
+    def _take_crypto_fee(self, order: SandboxOrder, quantity: Decimal, price: Decimal) -> None:
+        """Take the fee of a trade in what it brings; the account's history has it on the day after."""
+        book, listing, buys = self.book, self.market.listing(order.symbol), order.side is Side.BUY
+        charged = (quantity if buys else EXACT.multiply(quantity, price)) * self._crypto_fee
+        charged = charged.quantize(SHARE_STEP if buys else CENT, ROUND_UP)
+        held = dict(book.portfolio.positions)
+        if buys:
+            held[order.symbol] = replace(held[order.symbol], quantity=held[order.symbol].quantity - charged)
+        book.portfolio = Portfolio(book.portfolio.cash - (ZERO if buys else charged), held)
+        values = {
+            "date": self.now.date().isoformat(),
+            "symbol": listing.compact,
+            "qty": plain(-charged if buys else ZERO),
+            "price": plain(price),
+            "net_amount": plain(ZERO if buys else -charged),
+            "description": f"Coin Pair Transaction Fee ({'Non USD' if buys else 'USD'})",
+        }
+        book.facts["fees_due"] = [*self._fees_due, values]
+
+    def enter_fees(self) -> None:
+        """Enter the fees that are due by now in the account's history."""
+        due = [values for values in self._fees_due if fee_entered_at(values) <= self.now]
+        for values in due:
+            self.book.record("CFEE", self.now, values)
+        self.book.facts["fees_due"] = [values for values in self._fees_due if values not in due]
+
+    @property
+    def _fees_due(self) -> list[dict[str, Any]]:
+        fees: list[dict[str, Any]] = self.book.facts.get("fees_due", [])
+        return fees
 
     # Trade updates
 

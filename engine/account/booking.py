@@ -11,14 +11,8 @@ from decimal import Decimal
 from pathlib import Path
 
 from engine import places
-from engine.account.reconciliation import (
-    CASH,
-    Reconciler,
-    ReconciliationReport,
-    disagreement,
-    journal_snapshot,
-    order_as,
-)
+from engine.account.disagreement import CASH, disagreement
+from engine.account.reconciliation import Reconciler, ReconciliationReport, journal_snapshot, order_as
 from engine.domain.brokerage import Difference
 from engine.domain.ledger import carried_forward
 from engine.domain.market import Symbol, from_nano

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field, replace
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
 
 from engine.account.booking import Booking
-from engine.account.reconciliation import Reconciler, ReconciliationReport, disagreement, journal_snapshot
+from engine.account.crypto_fees import less_fees
+from engine.account.disagreement import unexplained
+from engine.account.reconciliation import Reconciler, ReconciliationReport, journal_snapshot
 from engine.account.valuation import value_warnings
-from engine.domain.brokerage import Asset, BrokerAccount, BrokerOrder
+from engine.domain.brokerage import Asset, BrokerAccount, BrokerOrder, Difference
 from engine.domain.ledger import carried_forward
 from engine.domain.market import Symbol
 from engine.domain.order import Order, OrderUpdate, Side
@@ -36,6 +38,7 @@ class BrokerVenue:
     prices: the last closes that the desk decides on, in the quote currency
     claim: receives the account's id before anything rests on it; raises ConfigError where another desk has it
     desk: name of the desk
+    patience: for how long a difference in cash waits for its entry in the account's history
     frozen: symbols whose prices contradict their actions, and are not compared
     """
 
@@ -50,6 +53,7 @@ class BrokerVenue:
     prices: Callable[[Symbol], Decimal]
     claim: Callable[[str], None]
     desk: str
+    patience: timedelta
     frozen: frozenset[Symbol] = frozenset()
     books: EquityPoint | None = field(init=False)
     buying_power: BuyingPower = field(init=False)
@@ -58,20 +62,23 @@ class BrokerVenue:
         self.books = journal_snapshot(self.reader).books
         self.buying_power = BuyingPower(ZERO)
         self._assets: dict[Symbol, Asset | None] = {}
+        self._fees_taken: tuple[Difference, ...] = ()
 
     @property
     def portfolio(self) -> Portfolio:
-        """The books with everything later, but for shares that a split has changed since: decisions rest on the
-        prices of the books' session."""
+        """The books with everything later, less fees that are taken and not entered yet, but for shares that a split
+        has changed since: decisions rest on the prices of the books' session."""
         snapshot = journal_snapshot(self.reader)
         if snapshot.books is None:
             return Portfolio(ZERO)
         flows = [replace(flow, quantity=ZERO) for flow in snapshot.flows]
-        return carried_forward(snapshot.books.portfolio, snapshot.fills, flows, snapshot.adoptions)
+        later = carried_forward(snapshot.books.portfolio, snapshot.fills, flows, snapshot.adoptions)
+        return less_fees(later, self._fees_taken)
 
     async def settle(self, session: date) -> Settlement:
-        """Reconcile the account with the journal and closes the books. Raises BooksDisagree where they do not agree,
-        CredentialsRefused for an account that may not trade, ConfigError for another desk's or another account."""
+        """Reconcile the account with the journal and close the books. Raises BooksDisagree where they do not agree,
+        EntryAwaited where an entry of the account's history may still explain it, CredentialsRefused for an account
+        that may not trade, ConfigError for another desk's or another account."""
         report = await self.reconciler.reconcile()
         if report.account.blocked:
             raise CredentialsRefused(
@@ -80,7 +87,14 @@ class BrokerVenue:
         self.claim(report.account.id)
         self.booking.orders(report, session)
         if report.differences:
-            raise disagreement(self.desk, report.differences)
+            raise unexplained(
+                self.desk,
+                report.differences,
+                since=self.reader.cash_differs_since(),
+                now=self.booking.clock.now(),
+                patience=self.patience,
+            )
+        self._fees_taken = report.expected
         self._seen(report.account, report.open_orders)  # after the differences: a stranger's order may have no price
         played = self._book(report, session)
         warnings = await self._other_values(played[-1].after, report.account) if played else ()

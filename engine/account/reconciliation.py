@@ -11,25 +11,18 @@ from decimal import Decimal
 from typing import Protocol
 
 from engine.account.activity import AccountActivity, read_activity
+from engine.account.crypto_fees import DUE_WITHIN, expected_fees
+from engine.account.disagreement import CASH
 from engine.domain.brokerage import BrokerAccount, BrokerOrder, Difference
 from engine.domain.ledger import carried_forward
+from engine.domain.market import is_crypto
 from engine.domain.order import MOVES, Fill, Order, OrderState, OrderUpdate, is_final
 from engine.domain.portfolio import CENT, ZERO, Portfolio
 from engine.domain.run import Adoption, CashFlow, EquityPoint
-from engine.errors import ConfigError, DeskHalted
+from engine.errors import ConfigError
 from engine.journal.entries import BoundAccount
 from engine.journal.reader import JournalReader
 from engine.ports import Account, Calendar, Clock, Orders, Pause
-
-CASH = "cash"
-
-
-class BooksDisagree(DeskHalted):
-    """Journal and broker disagree; `differences` holds both sides of every point."""
-
-    def __init__(self, message: str, differences: Sequence[Difference]) -> None:
-        super().__init__(message)
-        self.differences = tuple(differences)
 
 
 def compare(
@@ -84,24 +77,6 @@ def foreign_orders(open_orders: Iterable[BrokerOrder], orders: Mapping[str, Orde
     return found
 
 
-TAKE_ITS_SIDE = "see `paperdesk reconcile`, and take the broker's side with `paperdesk reconcile --adopt`"
-
-
-def disagreement(desk: str, differences: Sequence[Difference], advice: str = TAKE_ITS_SIDE) -> BooksDisagree:
-    """The error that stops a desk."""
-    if all(one.what == CASH for one in differences):
-        advice = (
-            f"an entry of the account's history that comes late can still explain it: wait for a day, then {advice}"
-        )
-    else:
-        advice = f"waiting does not change it: {advice}"
-    points = ", ".join(one.what for one in differences[:4]) + (", ..." if len(differences) > 4 else "")
-    return BooksDisagree(
-        f"the broker's account and the journal of {desk} disagree ({points}): nothing was traded; {advice}",
-        differences,
-    )
-
-
 PAUSES = (0.5, 1.0, 2.0, 4.0)
 """Seconds between two comparisons: an account may be filling orders, and its history may lag behind its cash."""
 OVERLAP = timedelta(days=1)
@@ -126,6 +101,7 @@ class JournalSnapshot:
     entries: the account's entries by id, and their time, UTC
     fills, flows, adoptions: after the last closed books
     adopted_cash: every difference in cash that a person has adopted
+    crypto_fills: recent ones, whose fees may not be entered yet
     """
 
     bound: BoundAccount | None = None
@@ -138,6 +114,7 @@ class JournalSnapshot:
     flows: tuple[CashFlow, ...] = ()
     adoptions: tuple[Adoption, ...] = ()
     adopted_cash: frozenset[Decimal] = frozenset()
+    crypto_fills: tuple[Fill, ...] = ()
 
     def portfolio(self, activity: AccountActivity | None = None) -> Portfolio:
         """The last closed books with everything later."""
@@ -165,6 +142,7 @@ class ReconciliationReport:
     open_orders: all that are open at the broker
     differences: empty where both sides agree, up to `rounding`
     rounding: cash in the quote currency that rounding explains
+    expected: fees that are taken and not entered yet, which are no differences
     """
 
     journal: JournalSnapshot
@@ -174,6 +152,7 @@ class ReconciliationReport:
     open_orders: tuple[BrokerOrder, ...]
     differences: tuple[Difference, ...]
     rounding: Decimal = ZERO
+    expected: tuple[Difference, ...] = ()
 
 
 def journal_snapshot(reader: JournalReader | None) -> JournalSnapshot:
@@ -183,7 +162,7 @@ def journal_snapshot(reader: JournalReader | None) -> JournalSnapshot:
     points = reader.equity()
     books = points[-1] if points else None
     closed = date.min if books is None else books.session
-    adopted = reader.adoptions()
+    adopted, fills = reader.adoptions(), reader.fills()
     return JournalSnapshot(
         bound=reader.account(),
         books=books,
@@ -191,11 +170,16 @@ def journal_snapshot(reader: JournalReader | None) -> JournalSnapshot:
         sent=reader.orders_sent(),
         ids=reader.broker_orders(),
         entries=reader.activities(),
-        fills=tuple(fill for fill in reader.fills() if fill.session > closed),
+        fills=tuple(fill for fill in fills if fill.session > closed),
         flows=tuple(flow for flow in reader.cash_flows() if flow.session > closed),
         adoptions=tuple(one for one in adopted if one.session > closed),
         adopted_cash=frozenset(one.after - one.before for one in adopted if not one.symbol),
+        crypto_fills=tuple(fill for fill in fills if is_crypto(fill.symbol) and _is_recent(fill.session, closed)),
     )
+
+
+def _is_recent(session: date, closed: date) -> bool:
+    return closed == date.min or session > closed - DUE_WITHIN
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,11 +233,14 @@ class Reconciler:
         if snapshot.bound is None:
             opening = Portfolio(after.cash.quantize(CENT))
             differences, rounding = compare(opening, after, foreign, 0)
+            expected: tuple[Difference, ...] = ()
         else:
             activity = adopted_before(snapshot, activity, after)
             differences, rounding = compare(
                 snapshot.portfolio(activity), after, foreign, len(activity.fills) + len(activity.flows)
             )
+            traded = (*snapshot.crypto_fills, *activity.fills)
+            differences, expected = expected_fees(differences, traded, self.clock.now().date())
         report = ReconciliationReport(
             journal=snapshot,
             account=after,
@@ -262,6 +249,7 @@ class Reconciler:
             open_orders=open_orders,
             differences=differences,
             rounding=rounding,
+            expected=expected,
         )
         return report, _holdings(before) == _holdings(after)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from decimal import Decimal
 
-from engine.account.reconciliation import disagreement
+from engine.account.disagreement import disagreement
 from engine.domain.brokerage import BrokerAccount, Difference
 from engine.domain.market import Symbol, is_crypto
 from engine.domain.portfolio import CENT, ZERO

@@ -15,7 +15,7 @@ from typing import Any
 from engine import places
 from engine.account.booking import claim_account
 from engine.account.broker_venue import BrokerVenue
-from engine.account.reconciliation import BooksDisagree
+from engine.account.disagreement import BooksDisagree, EntryAwaited
 from engine.agents.ask import AnswerRecord, QuestionKey
 from engine.app.desk_context import DeskAccount, DeskContext, check_calendar, refuse_bound
 from engine.app.market_data import held_symbols, load_desk, refresh
@@ -293,6 +293,7 @@ class _Run:
             prices=market.at(decision_time(context.calendar, context.session)).close,
             claim=lambda identity: claim_account(places.account_file(identity), desk, identity),
             desk=desk,
+            patience=timedelta(hours=context.services.config.broker.late_entry_hours),
             frozen=frozenset(one.symbol for one in self.frozen),
         )
 
@@ -302,7 +303,7 @@ class _Run:
         broker = self.context.services.config.broker
         outcome = RunOutcome.HALTED if isinstance(error, DeskHalted) else RunOutcome.FAILED
         extra: dict[str, Any] = {"broker": broker.kind, "mode": broker.mode, "label": self.label}
-        if isinstance(error, BooksDisagree) and error.differences:
+        if isinstance(error, BooksDisagree | EntryAwaited):
             extra["differences"] = [row_json.difference(one) for one in error.differences]
         if any(run.id == self.run and run.outcome is None for run in self.reader.runs()):
             now = self.context.clock.now()

@@ -131,9 +131,9 @@ class Submission(OrderRoute):
         return halted(self.reader)
 
     async def submit(self, orders: Sequence[Order], price: Price, until: datetime | None = None) -> SubmissionResult:
-        """Send what was not sent yet. Raises TryAgainLater where it stays unknown whether an order arrived: it is
-        looked up again by the next run. One that the broker does not take keeps its cash reserved, and the others are
-        sent before that is raised."""
+        """Send what was not sent yet. Raises TryAgainLater (NetworkError where nobody answers) where it stays unknown
+        whether an order arrived: the next run looks it up again. One that the broker does not take keeps its cash
+        reserved, and the others are sent before that is raised."""
         portfolio = self.venue.portfolio
         prices = {symbol: price(symbol) for symbol in portfolio.positions}
         # What short positions brought has to be there to buy them back.
@@ -200,16 +200,17 @@ class Submission(OrderRoute):
 
     async def _look_up(self, order: Order, waits: Sequence[float]) -> OrderUpdate | None:
         """The state of an order that was sent; None where the broker does not have it, after the first clear answer.
-        Raises TryAgainLater where no answer comes."""
-        problem = ""
+        Raises NetworkError where no answer comes, TryAgainLater where the broker asks for patience."""
+        problem: PaperdeskError | None = None
         for wait in waits:
             if wait:
                 await self.pause(wait)
             try:
                 return await self.venue.lookup(order.id)
             except (TryAgainLater, NetworkError, DataError) as error:
-                problem = str(error)
-        raise TryAgainLater(f"it is not known whether order {order.id} arrived ({problem}): run again later")
+                problem = error
+        kind = NetworkError if isinstance(problem, NetworkError) else TryAgainLater
+        raise kind(f"it is not known whether order {order.id} arrived ({problem}): run again later")
 
     async def _gate(self, order: Order, bounds: _Bounds) -> tuple[Order, _Gate]:
         """The gate of an order at this moment; one that can never pass again is ended with the reason."""

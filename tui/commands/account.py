@@ -203,6 +203,8 @@ def _reconciliation_lines(document: Document) -> Iterator[str]:
     ]
     yield from table(("", "JOURNAL", "BROKER", "DIFFERS"), rows, {"JOURNAL", "BROKER"}, console.width)
     yield from (f"{one['what']}: {one_line(one['note'] or '')}" for one in differences if one["difference"] is None)
+    for one in document["expected"]:
+        yield f"{one['what']}: {one['difference']} at the broker, a fee of a crypto trade that is not entered yet"
     if differences:
         points = "1 point" if len(differences) == 1 else f"{len(differences)} points"
         yield f"they differ in {points}: nothing is traded until they agree (--adopt takes the broker's side)"

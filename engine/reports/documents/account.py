@@ -143,6 +143,7 @@ def reconciliation_document(
             for symbol in sorted(ours.positions.keys() | held.keys())
         },
         "differences": [row_json.difference(one) for one in report.differences],
+        "expected": [row_json.difference(one) for one in report.expected],
         "adopted": [{"what": one.symbol or "cash", **row_json.fields(one, "before", "after")} for one in adopted],
         "values": [{"session": str(one.session), **broker_row(one)} for one in values.differing],
     }

@@ -20,7 +20,7 @@ from connectors.wiring.sandbox import build_sandbox
 from connectors.wiring.services import services
 from connectors.wiring.sources import calendars
 from engine import places
-from engine.account.reconciliation import BooksDisagree
+from engine.account.disagreement import BooksDisagree
 from engine.app.desk_context import Finished
 from engine.app.reconciliation import adopt_account
 from engine.app.redecision import check_parity, redecide

@@ -17,7 +17,7 @@ from typing import Any
 from unittest import mock
 
 from connectors.sandbox.protocol import Request, to_json
-from engine.account.reconciliation import BooksDisagree
+from engine.account.disagreement import BooksDisagree
 from engine.domain.model_call import ModelRequest
 from engine.errors import CredentialsRefused, InvariantBroken, NetworkError, TryAgainLater, UsageError
 from engine.execution import controls

@@ -238,6 +238,7 @@ class Desk:
                 prices=market.at(decision_time(XNYS, session)).close,
                 claim=lambda account: claim_account(self.folder / f"{account}.account", self.name, account),
                 desk=self.name,
+                patience=timedelta(),
             )
             run = DeskRun(
                 run=identity,

@@ -82,7 +82,7 @@ def test_a_line_that_comes_after_its_cash_was_adopted_is_not_counted_twice(
     cash = book.portfolio.cash
     book.portfolio = book.portfolio.__class__(cash + Decimal(amount), book.portfolio.positions)
     halted = run("--daily")
-    assert halted.code == 79 and "can still explain it: wait for a day" in halted.err
+    assert halted.code == 75 and "one is awaited until" in halted.err
     assert run("reconcile", "--adopt", "--reason", "no line came", "--yes").code == 0
     assert run("--daily").code == 0
     after_close(sandbox)

@@ -1,0 +1,151 @@
+"""Cash that moves at the broker before the account's history says why, and crypto fees that it enters a day later."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from datetime import UTC, date, datetime
+from decimal import ROUND_UP, Decimal
+
+import pytest
+
+from connectors.sandbox import SandboxServer
+from connectors.wiring.services import services
+from engine import places
+from engine.app import desk_watch
+from engine.app.desk_watch import DeskWatch
+from engine.config import load_config
+from engine.journal.reader import JournalReader
+from engine.messages.events import Event, Noticed, RunFinished
+from tests.tui.commands.conftest import OpenBroker, Run, after_close
+
+START = datetime(2021, 3, 16, 20, 5, tzinfo=UTC)
+COIN = "WRNN-USD"
+
+
+@pytest.fixture
+def sandbox(open_broker: OpenBroker) -> SandboxServer:
+    return open_broker(START, through=date(2021, 4, 9), symbols=("ORVL", "PLWY"))
+
+
+def moved(server: SandboxServer, amount: str) -> None:
+    """Cash moves, and the account's history says nothing."""
+    book = server.exchange.book
+    book.portfolio = book.portfolio.__class__(book.portfolio.cash + Decimal(amount), book.portfolio.positions)
+
+
+def entered(server: SandboxServer, amount: str) -> None:
+    """The entry of cash that has moved before."""
+    moved(server, str(-Decimal(amount)))
+    server.control_request("POST", "/sandbox/transfers", {"amount": amount})
+
+
+def test_cash_waits_for_its_entry_and_is_booked_when_it_comes(run: Run, sandbox: SandboxServer) -> None:
+    assert run("--daily").code == 0
+    after_close(sandbox)
+    moved(sandbox, "250")
+    for _ in range(2):
+        said = run("--daily")
+        assert said.code == 75 and "the broker's cash is +250.00 off the journal of paper" in said.err
+        assert "awaited until 2021-03-18 20:05 UTC" in said.err, "counted from the first run that saw it"
+        sandbox.advance("2h")
+    assert not [one for one in sandbox.state()["orders"] if one["created_at"] > "2021-03-17T20"]
+    entered(sandbox, "250")
+    document = run("--daily", "--json")
+    assert document.code == 0 and document.json["session"] == "2021-03-17"
+    assert [(one["kind"], one["amount"]) for one in document.json["cash_flows"]] == [("transfer", "250.00")]
+    after_close(sandbox)
+    moved(sandbox, "-40")
+    again = run("--daily")
+    assert again.code == 75 and "awaited until 2021-03-19 20:05 UTC" in again.err, "a difference of its own"
+
+
+def test_cash_without_an_entry_halts_once_it_is_due(
+    run: Run, sandbox: SandboxServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run("--daily").code == 0
+    after_close(sandbox)
+    moved(sandbox, "-40.25")
+    assert run("--daily").code == 75
+    after_close(sandbox)
+    sandbox.advance("1m")
+    said = run("--daily")
+    assert said.code == 79 and "no entry of the account's history explains it since 2021-03-17 20:05 UTC" in said.err
+    assert "one that comes late still can" in said.err and "cash" in said.err.splitlines()[1]
+    with JournalReader(places.desk_journal("paper")) as reader:
+        assert [one.outcome for one in reader.runs()] == ["done", "skipped", "halted"]
+    entered(sandbox, "-40.25")
+    assert run("--daily").code == 0, "the entry has come after all"
+    monkeypatch.setenv("PAPERDESK_BROKER__LATE_ENTRY_HOURS", "0")
+    after_close(sandbox)
+    moved(sandbox, "7")
+    assert run("--daily").code == 79, "nothing is awaited"
+
+
+def test_what_no_entry_explains_says_that_waiting_is_no_cure(run: Run, sandbox: SandboxServer) -> None:
+    assert run("--daily").code == 0
+    after_close(sandbox)
+    book = sandbox.exchange.book
+    book.portfolio = book.portfolio.__class__(book.portfolio.cash, {})
+    held = run("--daily")
+    if held.code == 0:  # nothing was bought yet
+        after_close(sandbox)
+        book.portfolio = book.portfolio.__class__(book.portfolio.cash, {})
+        held = run("--daily")
+    assert held.code == 79 and "waiting does not change it" in held.err
+
+
+def test_a_watch_goes_on_while_an_entry_is_awaited(
+    run: Run, sandbox: SandboxServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run("--daily").code == 0
+    after_close(sandbox)
+    moved(sandbox, "250")
+    monkeypatch.setattr(desk_watch, "LOCAL_CHECKS", 0.01)
+    config = load_config(places.config_file()).config
+    heard: list[Event] = []
+
+    async def watch() -> None:
+        ended = asyncio.Event()
+
+        def publish(event: Event) -> None:
+            heard.append(event)
+            if isinstance(event, Noticed) and "(code 75)" in event.text:
+                entered(sandbox, "250")
+                sandbox.advance("6m")
+            if isinstance(event, RunFinished) and event.outcome == "done":
+                ended.set()
+
+        watching = asyncio.create_task(DeskWatch(services(config), publish).run())
+        await asyncio.wait({watching, asyncio.create_task(ended.wait())}, return_when=asyncio.FIRST_COMPLETED)
+        watching.cancel()
+        with suppress(asyncio.CancelledError):
+            await watching
+
+    asyncio.run(watch())
+    finished = [one.outcome for one in heard if isinstance(one, RunFinished)]
+    assert finished == ["failed", "done"]
+    assert any(isinstance(one, Noticed) and "awaited until" in one.text for one in heard)
+
+
+def test_a_crypto_fee_that_is_entered_a_day_later_is_expected_until_then(run: Run, open_broker: OpenBroker) -> None:
+    server = open_broker(
+        datetime(2024, 10, 18, 20, 5, tzinfo=UTC),
+        through=date(2024, 11, 8),
+        symbols=(COIN,),
+        crypto_fee=Decimal("0.0025"),
+    )
+    fees, expected, waited = list[Decimal](), list[Decimal](), 0
+    for day in range(19, 26):
+        server.advance(datetime(2024, 10, day, 0, 5, tzinfo=UTC))
+        said = run("--daily", "--json")
+        assert (said.code, said.err) == (0, ""), said.err
+        fees += [Decimal(one["quantity"] or 0) for one in said.json["cash_flows"] if one["kind"] == "fee"]
+        looked = run("reconcile", "--json")
+        assert looked.code == 0 and looked.json["agree"] is True
+        expected = [Decimal(one["difference"]) for one in looked.json["expected"]]
+        waited += len(expected)
+    trades = [Decimal(one["qty"]) for one in server.state()["activities"] if one["activity_type"] == "FILL"]
+    charged = [(quantity * Decimal("0.0025")).quantize(Decimal("1e-9"), ROUND_UP) for quantity in trades]
+    assert len(fees) > 1 and waited > 1
+    assert -sum(fees) - sum(expected) == sum(charged), "each fee is booked once, or is still expected"
