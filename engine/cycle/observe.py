@@ -17,7 +17,7 @@ from engine.agents.past import PAST, PastSummary, PastView
 from engine.agents.registry import cut
 from engine.agents.text import plain
 from engine.agents.tools import ToolSignal, guidance_signals, tool_signals
-from engine.cycle.recall import YEAR
+from engine.cycle.recall import YEAR, Inquiry
 from engine.cycle.step import FilingsRead, Finding, Observations, StepContext
 from engine.cycle.turn import Turn
 from engine.domain.macro import MacroRelease
@@ -151,7 +151,7 @@ def recall(context: StepContext, queries: Mapping[str, str]) -> tuple[Recollecti
     if not diversified:
         character = describe(context.traits, context.adjusted)
         queries = {**queries, "character": character, "profile": context.profile}
-    return context.memory.recall(context.scope, queries, diversified, preset.cites_memories)
+    return context.memory.recall(context.scope, Inquiry(queries, diversified, preset.cites_memories))
 
 
 async def past(context: StepContext, recollections: tuple[Recollection, ...]) -> Finding[PastSummary]:

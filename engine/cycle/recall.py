@@ -42,6 +42,16 @@ class MemoryScope:
     step: float
 
 
+@dataclass(frozen=True, slots=True)
+class Inquiry:
+    """The question to memory. `diversified` ranks each retrieval type by the query of its own, else all queries are
+    one; without `reflections` only intelligence is recalled. Source: FinAgent §4.2 [A2, A3]."""
+
+    queries: Mapping[str, str]
+    diversified: bool
+    reflections: bool = True
+
+
 def received(
     scope: MemoryScope,
     news: Sequence[NewsItem],
@@ -231,22 +241,15 @@ class TradingMemory:
         """Check whether anything of a symbol was ever remembered."""
         return self._memory.has_records(scope.symbol, scope.step, owner=scope.owner)
 
-    def recall(
-        self,
-        scope: MemoryScope,
-        queries: Mapping[str, str],
-        diversified: bool,
-        reflections: bool = True,
-        *,
-        k: int | None = None,
-    ) -> tuple[Recollection, ...]:
-        """Recall what bears on today: the best of every layer per retrieval type, best first within a layer, of
-        reflections too or of intelligence alone. Without diversification all queries are one; `k` of each in place of
-        the preset's number. Source: FinAgent §4.2 [A2, A3]; InvestorBench A [I5]."""
+    def recall(self, scope: MemoryScope, inquiry: Inquiry, k: int | None = None) -> tuple[Recollection, ...]:
+        """Recall what bears on today: the best of every layer for every query, best first within a layer; `k` of each
+        in place of the preset's number. Source: FinAgent §4.2 [A2, A3]; InvestorBench A [I5]."""
+        diversified, queries = inquiry.diversified, inquiry.queries
         asked = dict(queries) if diversified else {"all": " ".join(queries.values())}
         labelled = diversified and asked.keys() <= set(RetrievalType)
         births = self._memory.preset.births.items()
-        kinds = None if reflections else [kind for kind, birth in births if birth.layer is not Layer.REFLECTION]
+        intelligence = [kind for kind, birth in births if birth.layer is not Layer.REFLECTION]
+        kinds = None if inquiry.reflections else intelligence
         found = self._memory.recall(
             scope.symbol, asked, scope.step, k=k, owner=scope.owner, kinds=kinds, labelled=labelled
         )
@@ -310,8 +313,8 @@ class TradingMemory:
             marker in memory.text
             for scope in scopes
             for memory in (
-                *self.recall(scope, dict.fromkeys(RetrievalType, marker), True),
-                *self.recall(scope, {"all": marker}, False),
+                *self.recall(scope, Inquiry(dict.fromkeys(RetrievalType, marker), diversified=True)),
+                *self.recall(scope, Inquiry({"all": marker}, diversified=False)),
                 *(lesson for kind in self._memory.preset.births for lesson in self.lessons(scope, kind, marker)),
             )
         )

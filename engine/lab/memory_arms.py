@@ -12,7 +12,7 @@ from datetime import date
 
 from engine.agents.ask import AnswerRecord, QuestionKey
 from engine.agents.evidence import by_layer
-from engine.cycle.recall import AFTER, MemoryScope, TradingMemory
+from engine.cycle.recall import AFTER, Inquiry, MemoryScope, TradingMemory
 from engine.domain.decision import DIRECTIONS, Action, Opinion
 from engine.domain.market import Symbol
 from engine.domain.recollection import Recollection, RetrievalType
@@ -67,21 +67,14 @@ class StudiedMemory(TradingMemory):
         self.recalled = 0
         self.later = 0
 
-    def recall(
-        self,
-        scope: MemoryScope,
-        queries: Mapping[str, str],
-        diversified: bool,
-        reflections: bool = True,
-        *,
-        k: int | None = None,
-    ) -> tuple[Recollection, ...]:
+    def recall(self, scope: MemoryScope, inquiry: Inquiry, k: int | None = None) -> tuple[Recollection, ...]:
         """Recall as the arm has it."""
         pivotal = self.arm.pivotal
         if pivotal is None:
-            found = self._kept(super().recall(scope, queries, diversified, reflections, k=k), scope)
+            found = self._kept(super().recall(scope, inquiry, k), scope)
         else:
-            every = super().recall(scope, queries, False, reflections, k=max(1, len(self._memory.records())))
+            undivided = replace(inquiry, diversified=False)
+            every = super().recall(scope, undivided, max(1, len(self._memory.records())))
             found = self._first(one for one in every if pivotal.get(one.id, -1.0) > scope.step)
         self.given[scope.session, scope.symbol, scope.owner] = found
         return found
