@@ -163,7 +163,7 @@ def arena_forecast(services: Services, spec: ArenaSpec) -> Forecast | None:
         if seat.rule is None:
             text = _model_of(services, spec, seat)
             named = parse_model_spec(text, config.endpoints)
-            model = Rehearsal(tallies.setdefault(text, Counter()), None, named)
+            model = Rehearsal(tallies.setdefault(text, Counter()), None, named, sees=services.models.sees(named))
         players[seat.name] = _player(seat, model, spec.seed, config.models.arena, lambda record: None)
     asyncio.run(_rehearse(rules.model_copy(update={"days": min(REHEARSED, rules.days)}), players, spec.seed))
     times, prices, estimates = (

@@ -117,7 +117,7 @@ class Rehearsal:
     label = OfflineModel.label
 
     def __init__(
-        self, tally: Counter[tuple[str, str]], recorded: RecordedAnswers | None, spec: ModelSpec, *, sees: bool = True
+        self, tally: Counter[tuple[str, str]], recorded: RecordedAnswers | None, spec: ModelSpec, *, sees: bool
     ) -> None:
         self.spec, self.sees = str(spec), sees
         self.missed = False
@@ -167,17 +167,18 @@ def forecast(services: Services, jobs: Sequence[Job], report: Callable[[str], No
     with services.models.recorded() as recorded:
         for number, job in enumerate(wanted):
             report(f"forecast: {number} of {len(wanted)} runs")
-            key = (job.spec.preset, job.spec.symbols, job.spec.first, job.spec.warm_up_from, job.spec.without)
+            specs = _specs(services, job)
+            seeing = _seeing(services, job, specs)
+            key = (job.spec.preset, job.spec.symbols, job.spec.first, job.spec.warm_up_from, job.spec.without, seeing)
             if key not in rates:
-                rates[key] = _rates(services, job)
+                rates[key] = _rates(services, job, seeing)
             known = rates[key]
             if known is None:
                 unknown += 1
                 continue
-            specs = _specs(services, job)
             follows = services.config.models.replay != ReplayMode.LIVE
             follows = follows and any(map(recorded.has, specs.values()))
-            held = _held(services, job, recorded, specs) if follows else Counter()
+            held = _held(services, job, recorded, specs, seeing) if follows else Counter()
             _add(estimates, known, specs, held, prices)
     return Forecast(estimates, len(wanted), unknown)
 
@@ -220,7 +221,14 @@ def _specs(services: Services, job: Job) -> Mapping[str, ModelSpec]:
     return {agent: parse_model_spec(text, config.endpoints) for agent, text in chosen.items()}
 
 
-def _rates(services: Services, job: Job) -> tuple[int, Rates] | None:
+def _seeing(services: Services, job: Job, specs: Mapping[str, ModelSpec]) -> frozenset[str]:
+    """The agents of a run whose model is shown charts; the others read their figures."""
+    if "vision" not in agents_of(job.spec).steps:
+        return frozenset()
+    return frozenset(agent for agent, spec in specs.items() if services.models.sees(spec))
+
+
+def _rates(services: Services, job: Job, seeing: frozenset[str]) -> tuple[int, Rates] | None:
     """The number of sessions of a run, and the rates of one; None where it has no data."""
     tally, before, opened = Counter[tuple[str, str]](), Counter[tuple[str, str]](), 0
 
@@ -234,9 +242,10 @@ def _rates(services: Services, job: Job) -> tuple[int, Rates] | None:
     try:
         market = job_market(services, job)
         warming, sessions = windows(job.spec, desk_calendar_of(market, job.spec.symbols))
-        rehearsal = Rehearsal(tally, None, ModelSpec(ModelKind.OFFLINE))
+        rules = ModelSpec(ModelKind.OFFLINE)
+        rehearsals = {sees: Rehearsal(tally, None, rules, sees=sees) for sees in (True, False)}
         counting = replace(services, open_embedder=partial(_counted, services.open_embedder, tally))
-        played = asyncio.run(_play(counting, job, market, lambda spec: rehearsal, enough))
+        played = asyncio.run(_play(counting, job, market, lambda agent: rehearsals[agent in seeing], enough))
     except (MissingData, StaleData):
         return None
     if played <= SETTLING:
@@ -249,11 +258,16 @@ def _rates(services: Services, job: Job) -> tuple[int, Rates] | None:
     return len(warming) + len(sessions), cast(Rates, rates)
 
 
-def _held(services: Services, job: Job, recorded: RecordedAnswers, specs: Mapping[str, ModelSpec]) -> Counter[str]:
+def _held(
+    services: Services, job: Job, recorded: RecordedAnswers, specs: Mapping[str, ModelSpec], seeing: frozenset[str]
+) -> Counter[str]:
     """By agent, the calls of a run that are recorded, as far as the first session that lacks one."""
     tally = Counter[tuple[str, str]]()
-    asked = {spec for spec in specs.values() if spec.kind is not ModelKind.OFFLINE}
-    models = {spec: Rehearsal(tally, recorded, spec) for spec in asked}
+    models = {
+        spec: Rehearsal(tally, recorded, spec, sees=agent in seeing)
+        for agent, spec in specs.items()
+        if spec.kind is not ModelKind.OFFLINE
+    }
 
     def missed() -> bool:
         return any(model.missed for model in models.values())

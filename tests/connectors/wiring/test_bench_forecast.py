@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
@@ -17,7 +18,7 @@ from connectors.wiring.services import services
 from engine import places
 from engine.app.bench import bench as bench_module
 from engine.app.bench.bench import PreparedBench, prepare, run_bench
-from engine.app.bench.forecast import forecast, is_free
+from engine.app.bench.forecast import CHARACTERS_A_TOKEN, CHART_TOKENS, forecast, is_free
 from engine.app.bench.plan import BenchRequest
 from engine.config import Config
 from engine.domain.model_call import ModelRequest, ModelResult
@@ -116,3 +117,34 @@ def test_what_is_recorded_is_not_paid_again(folder: Path, answers: int, monkeypa
         assert before.input_tokens > after.input_tokens > 0.5 * before.input_tokens
     other = forecast(services(Config()), prepared(folder, "openai:gpt-5.5").jobs).models["openai:gpt-5.5"]
     assert other.held == 0
+
+
+class Counting(OfflineModel):
+    """The rules in the place of a model, which count the length and the charts of what they are asked."""
+
+    def __init__(self, sees: bool) -> None:
+        self.sees = sees
+        self.tokens = self.charts = 0
+
+    async def answer(self, request: ModelRequest, on_delta: Callable[[str], None] | None = None) -> ModelResult:
+        text = request.system + "".join(message.text for message in request.messages) + json.dumps(request.schema)
+        charts = sum(len(message.charts) for message in request.messages)
+        self.tokens += len(text) // CHARACTERS_A_TOKEN + charts * CHART_TOKENS
+        self.charts += charts
+        return await super().answer(request, on_delta)
+
+
+@pytest.mark.parametrize("sees", [True, False])
+def test_a_model_is_rehearsed_with_charts_only_where_it_is_shown_them(
+    folder: Path, sees: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    endpoint = {"base_url": "http://127.0.0.1:9/v1", "vision": sees}
+    desk = services(Config.model_validate({"endpoints": {"near": endpoint}}))
+    model = Counting(sees)
+    monkeypatch.setattr(RemoteModels, "model", lambda self, spec: model)
+    request = BenchRequest(name="finagent", folder=str(folder), symbols=("AMZN",), models=("near:m1",))
+    bench = prepare(desk, request)
+    (estimate,) = forecast(desk, bench.jobs).models.values()
+    run_bench(desk, bench)
+    assert bool(model.charts) is sees
+    assert estimate.input_tokens == pytest.approx(model.tokens, rel=0.03)
