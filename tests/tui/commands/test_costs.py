@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import date
@@ -195,6 +196,40 @@ def test_a_day_s_budget_is_never_crossed_and_the_session_stays_due(
     paid = done.json["model"]
     assert len(service.requests) == paid["calls"] == 5
     assert Decimal(paid["cost"]) == 5 * Decimal("20.01208") + paid["preflight_calls"] * Decimal("0.00220")
+
+
+@pytest.mark.parametrize(
+    ("price", "budget", "said"),
+    [
+        (
+            LOCAL_PRICE.replace("output = 10", "output = 1000"),
+            "usd_per_day = 100",
+            r"budget\.usd_per_day of \$100\.00 is reached: \$(200|400)\.0\d are spent today",
+        ),
+        (
+            "",
+            "tokens_per_day = 100000",
+            r"budget\.tokens_per_day of 100,000 is reached: (20|40)\d,\d{3} are used today",
+        ),
+    ],
+    ids=["dollars", "tokens"],
+)
+def test_an_answer_longer_than_was_reserved_counts_and_the_next_call_is_refused(
+    price: str, budget: str, said: str, desk: Desk, service: Counting, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The service does not keep to max_output_tokens: one answer alone takes twice the day's budget."""
+    desk(f"{price}[budget]\n{budget}\n")
+    monkeypatch.setattr(service, "tokens_out", 200_000)
+    stopped = run(*DAY)
+    assert stopped.code == 75 and re.search(said, stopped.err), stopped.err
+    # The two symbols were in flight side by side when the first of them came back.
+    assert 1 <= len(service.requests) <= 2
+    assert max(body["max_tokens"] for body in service.requests) < 20_000
+    with JournalReader(places.desk_journal("demo")) as reader:
+        assert [call.output_tokens for call in reader.calls() if not call.kind] == [200_000] * len(service.requests)
+        assert reader.decisions() == ()
+    asked = len(service.requests)
+    assert run(*DAY).code == 75 and len(service.requests) == asked
 
 
 def test_a_run_that_goes_on_with_another_model_names_and_counts_both(
