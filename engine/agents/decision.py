@@ -11,7 +11,7 @@ from pydantic import Field
 
 from engine.agents.agent import Agent, Answer, Reads, Report, View
 from engine.agents.chart import ChartReading
-from engine.agents.evidence import check_cited
+from engine.agents.evidence import check_cited, cut_note
 from engine.agents.immediate import ImmediateReflection
 from engine.agents.intelligence import MarketIntelligence
 from engine.agents.news import NewsDigest
@@ -168,7 +168,7 @@ class EvidenceView(FindingsView):
 
     def summary(self) -> str:
         """The view in a few words."""
-        return f"{FindingsView.summary(self)}, {len(self.recollections)} memories"
+        return f"{FindingsView.summary(self)}, {len(self.recollections)} memories{cut_note(self.recollections)}"
 
 
 class ReasoningSteps(Answer):

@@ -10,14 +10,21 @@ from dataclasses import dataclass
 
 from engine.agents.text import plain
 from engine.domain.recollection import LAYERS, Recollection
+from engine.domain.text import cut_between_sentences
 
-SHOWN = 1_500
-"""Characters of a memory's text that an agent sees."""
+SHOWN = 8_000
+"""Characters of a memory's text that an agent sees: those of a filing's summary."""
 
 
 def shown_text(memory: Recollection) -> str:
-    """The part of a memory's text that an agent sees."""
-    return plain(memory.text, SHOWN)
+    """A memory's text as an agent sees it: whole, or its first sentences and a note of how much is left out."""
+    return cut_between_sentences(plain(memory.text), SHOWN)
+
+
+def cut_note(memories: Iterable[Recollection]) -> str:
+    """What a view's few words say of memories that are too long to be shown whole; empty where none is."""
+    cut = len({memory.id for memory in memories if len(plain(memory.text)) > SHOWN})
+    return f", {cut} cut to {SHOWN:,} characters" if cut else ""
 
 
 def recollection_line(memory: Recollection) -> str:

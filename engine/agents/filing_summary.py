@@ -9,6 +9,7 @@ from engine.agents.agent import MARKET_ALONE, Agent, Answer, View
 from engine.agents.news import TOTAL_LIMIT
 from engine.agents.text import Prose, count_words, plain
 from engine.domain.market import Filing, Symbol
+from engine.domain.text import cut_between_words
 
 REPORT_LIMIT = 8_000
 """Characters of a filing, a report or a macro item: about 1,000 words."""
@@ -18,16 +19,20 @@ SUMMARY_WORDS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class FilingView(View):
-    """A filing as plain text, its end cut off beyond the length of a prompt. Nothing in it changes from one session or
-    owner to another, so that a filing is asked about once. Source: InvestorBench A.1 [I5]."""
+    """A filing as plain text, beyond the length of a prompt its beginning; `length` is that of the whole in characters.
+    Nothing in it changes from one session or owner to another, so that a filing is asked about once.
+    Source: InvestorBench A.1 [I5]."""
 
     form: str
     day: date
     text: str
+    length: int = 0
 
     def __post_init__(self) -> None:
+        whole = plain(self.text)
         object.__setattr__(self, "form", plain(self.form, 40))
-        object.__setattr__(self, "text", plain(self.text, TOTAL_LIMIT))
+        object.__setattr__(self, "text", cut_between_words(whole, TOTAL_LIMIT))
+        object.__setattr__(self, "length", len(whole))
 
     @classmethod
     def of(cls, symbol: Symbol, session: date, owner: str, filing: Filing) -> FilingView:
@@ -39,9 +44,17 @@ class FilingView(View):
         """True for a filing that is worth a summary."""
         return count_words(self.text) > SUMMARY_WORDS
 
+    @property
+    def part(self) -> str:
+        """The part of the filing that is read, in words; empty where it is read whole."""
+        if self.length <= TOTAL_LIMIT:
+            return ""
+        return f"the first {len(self.text):,} of {self.length:,} characters"
+
     def summary(self) -> str:
         """The view in a few words."""
-        return f"{self.form} of {self.day}, {count_words(self.text):,} words"
+        told = f"{self.form} of {self.day}, {count_words(self.text):,} words"
+        return f"{told}, {self.part}" if self.part else told
 
 
 class FilingSummary(Answer):

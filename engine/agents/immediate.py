@@ -11,7 +11,7 @@ from pydantic import Field
 
 from engine.agents.agent import Agent, Answer, Part, Reads, Report, View
 from engine.agents.character import character, risk_of
-from engine.agents.evidence import by_layer, check_cited
+from engine.agents.evidence import by_layer, check_cited, cut_note
 from engine.agents.reflections import ExtendedReflection
 from engine.agents.text import Prose
 from engine.domain.decision import Action, Outcome
@@ -92,7 +92,7 @@ class ImmediateView(View):
         """The view in a few words."""
         layers = ", ".join(f"{len(rows)} {layer}" for layer, rows in by_layer(self.recollections).items())
         seen = ", the move that followed" if self.training else ""
-        return f"memories: {layers or 'none'}{seen}"
+        return f"memories: {layers or 'none'}{cut_note(self.recollections)}{seen}"
 
 
 def action_before(move: float) -> Action:

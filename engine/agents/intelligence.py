@@ -18,6 +18,7 @@ from engine.agents.text import Prose, Sentence, plain
 from engine.domain.macro import MacroRelease
 from engine.domain.market import Filing, NewsItem, Symbol
 from engine.domain.recollection import HORIZON_TYPES, RetrievalType
+from engine.domain.text import cut_between_sentences, cut_between_words
 from engine.market.moves import SessionMove
 
 ItemKind = Literal["news", "10-Q", "10-K", "report", "macro", "commentary"]
@@ -42,9 +43,11 @@ class IntelligenceItem:
     text: str
 
     def __post_init__(self) -> None:
-        limit = NEWS_LIMIT if self.kind == "news" else REPORT_LIMIT
+        text = plain(self.text)
+        news = self.kind == "news"
+        text = cut_between_words(text, NEWS_LIMIT) if news else cut_between_sentences(text, REPORT_LIMIT)
         object.__setattr__(self, "id", shown_id(self.id))
-        object.__setattr__(self, "text", plain(self.text, limit))
+        object.__setattr__(self, "text", text)
 
     @classmethod
     def of_news(cls, item: NewsItem) -> IntelligenceItem:

@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field
 
 from engine.agents.agent import Agent, Answer, Reads, View
-from engine.agents.evidence import check_cited
+from engine.agents.evidence import check_cited, cut_note
 from engine.agents.text import Prose, plain
 from engine.domain.recollection import Recollection
 
@@ -21,7 +21,7 @@ class PastView(View):
 
     def summary(self) -> str:
         """The view in a few words."""
-        return f"{len(self.recollections)} memories"
+        return f"{len(self.recollections)} memories{cut_note(self.recollections)}"
 
 
 class PastSummary(Answer):

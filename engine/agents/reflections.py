@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from engine.agents.agent import Agent, Answer, ChartedView, Part, Reads, View
+from engine.agents.evidence import cut_note
 from engine.agents.intelligence import MarketIntelligence
 from engine.agents.news import NewsDigest
 from engine.agents.past import PastSummary
@@ -48,7 +49,8 @@ class LowLevelView(ChartedView):
     def summary(self) -> str:
         """The view in a few words."""
         seen = ", moves that followed" if self.training else ""
-        return f"a chart of {len(self.chart.sessions)} sessions, {len(self.moves)} moves{seen}"
+        cut = cut_note(lesson for lessons in self.lessons for lesson in lessons)
+        return f"a chart of {len(self.chart.sessions)} sessions, {len(self.moves)} moves{seen}{cut}"
 
     def figures(self) -> str:
         """The table as text."""
@@ -110,7 +112,8 @@ class HighLevelView(ChartedView):
 
     def summary(self) -> str:
         """The view in a few words."""
-        return f"{len(self.outcomes)} outcomes, {len(self.chart.markers)} trades on the chart"
+        trades = f"{len(self.chart.markers)} trades on the chart"
+        return f"{len(self.outcomes)} outcomes, {trades}{cut_note(self.lessons)}"
 
     @property
     def decided(self) -> frozenset[date]:
@@ -291,7 +294,7 @@ class ExtendedView(View):
 
     def summary(self) -> str:
         """The view in a few words."""
-        return f"{len(self.outcomes)} outcomes, {len(self.recollections)} reflections"
+        return f"{len(self.outcomes)} outcomes, {len(self.recollections)} reflections{cut_note(self.recollections)}"
 
 
 class ExtendedReflection(Answer):

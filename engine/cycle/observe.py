@@ -89,7 +89,8 @@ async def filings(context: StepContext) -> FilingsRead:
             texts.append(replace(filing, summary=plain(f"{_UNSUMMARIZED} {filing.summary}", REPORT_LIMIT)))
         else:
             summaries.append(found.value)
-            texts.append(replace(filing, summary=found.value.summary))
+            part = f"(Of {view.part} of the filing.) " if view.part else ""
+            texts.append(replace(filing, summary=f"{part}{found.value.summary}"))
     return FilingsRead(texts, tuple(summaries), "; ".join(absent))
 
 

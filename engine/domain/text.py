@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+
+_SENTENCE_END = re.compile(r"""[.!?…]["'”’)]?(?=\s)""")
+_NOTE = 60
+"""Characters that the note on a cut may take."""
 
 
 def cut_between_words(text: str, limit: int) -> str:
@@ -12,6 +17,17 @@ def cut_between_words(text: str, limit: int) -> str:
         return text
     whole = text[:limit].rpartition(" ")[0] or text[: limit - 1]
     return f"{whole.rstrip(' ,;:-…')}…"
+
+
+def cut_between_sentences(text: str, limit: int) -> str:
+    """At most `limit` characters of a text, with a note in brackets where something is missing. The cut falls after a
+    sentence, or between two words where the last half has no end of one."""
+    if len(text) <= limit:
+        return text
+    room = limit - _NOTE
+    ends = [end.end() for end in _SENTENCE_END.finditer(text, room // 2, room + 1)]
+    kept = text[: ends[-1]] if ends else cut_between_words(text, room)
+    return f"{kept} (the first {len(kept):,} of {len(text):,} characters)"
 
 
 def listed(sessions: Sequence[str], most: int = 10) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
@@ -128,6 +129,57 @@ def test_a_long_filing_is_summarized_once_then_judged_and_remembered(folder: Pat
         assert run.kept(one.id) == [(summary, layer)]
         assert f"[{one.id}] {one.date} {one.form}: {plain(summary)}\n" in judged
     assert [text for text, _ in run.kept("event")] == [SHORT] and f"8-K of {FILINGS[2].date}" not in judged
+
+
+TRENDS = " ".join(
+    f"Segment {number} sold more than in the year before, as note {number} shows." for number in range(60)
+)
+"""More than the 1,500 characters of a memory that agents were shown once, less than an item may have."""
+
+
+def shown(run: Ran, agent: str) -> list[tuple[str, AnswerEntry]]:
+    """What each answer of an agent was shown of the annual report that memory keeps."""
+    found = [
+        (re.search(r"^- \[[A-Z]\d+\] \S+ 10-K: (.*)$", asked(one), re.MULTILINE), one) for one in run.answers(agent)
+    ]
+    return [(match[1], one) for match, one in found if match]
+
+
+@pytest.mark.parametrize("preset", ["desk", "finmem"])
+@pytest.mark.parametrize("times", [1, 3])
+def test_a_recalled_summary_is_shown_whole_or_cut_after_a_sentence_and_that_is_said(
+    folder: Path, server: FakeLLMServer, preset: str, times: int
+) -> None:
+    told = " ".join([TRENDS] * times)
+    server.play(Say(text=json.dumps({"summary": told})))
+    run = ran(folder, preset, near(server))
+    seen = shown(run, {"desk": "evidence-decision", "finmem": "immediate-reflection"}[preset])
+    assert seen and 1_500 < len(TRENDS) < 8_000 < 3 * len(TRENDS)
+    for text, answer in seen:
+        if times == 1:
+            assert text == told and "cut to" not in answer.view
+            continue
+        kept, note = re.fullmatch(r"(.*) \((the first .* characters)\)", text).groups()  # type: ignore[union-attr]
+        assert told.startswith(kept) and kept.endswith("shows.") and 7_800 < len(text) <= 8_000
+        assert note == f"the first {len(kept):,} of {len(told):,} characters"
+        assert ", 2 cut to 8,000 characters" in answer.view
+
+
+def test_of_a_filing_too_long_for_a_prompt_it_is_said_how_much_was_read(folder: Path, tmp_path: Path) -> None:
+    longest = filing("longest", "10-K", 15, long_text(700))
+    data = tmp_path / "longest"
+    shutil.copytree(folder, data)
+    (data / "filings" / "TMBK.jsonl").write_text(filing_line(longest))
+    run = ran(data, "finmem")
+    (answer,) = run.answers(AGENT)
+    read = re.search(r"the first ([\d,]+) of [\d,]+ characters", answer.view)
+    assert read is not None and 59_000 < int(read[1].replace(",", "")) <= 60_000
+    said = read[0]
+    assert said.endswith(f" of {len(plain(longest.summary)):,} characters")
+    assert f"10-K of {longest.date}, {said}; the rest is left out:" in asked(answer)
+    assert answer.answer is not None
+    assert run.kept("longest") == [(f"(Of {said} of the filing.) {answer.answer['summary']}", Layer.DEEP)]
+    assert any(f"10-K: (Of {said} of the filing.) " in asked(one) for one in run.answers("market-intelligence"))
 
 
 def test_without_the_step_filings_are_as_they_came(folder: Path) -> None:
