@@ -32,12 +32,13 @@ from tui.plain_text import one_line
 from tui.state import Books, DeskState, Line, after, opening_state, with_line
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from datetime import date
     from pathlib import Path
 
     from engine.app.desk_runner import DeskRunner, OpenDesk
     from engine.domain.decision import Decision
+    from engine.market.point_in_time import MarketAsOf
     from engine.ports import Calendar
     from engine.reports.documents.decisions import FollowedDecision
     from engine.reports.documents.records import Records
@@ -298,21 +299,22 @@ class Bridge:
         """The decisions of a journal, read beside the screen. Raises what JournalReader raises."""
         from engine.reports.documents.decisions import followed_decisions
 
-        known = None if self._market is None else self._market.market
-        return await asyncio.to_thread(_read, source, lambda records: followed_decisions(records, known))
+        return await asyncio.to_thread(_read, source, lambda records: followed_decisions(records, self._closes))
 
     async def why(self, source: Source, wanted: Decision | str) -> Mapping[str, Any]:
         """The trail of a decision, or of the latest for a symbol, read beside the screen. Raises MissingData where
         there is none."""
         from engine.reports.documents.trail import latest, why_document
 
-        known = None if self._market is None else self._market.market
-
         def document(records: Records) -> Mapping[str, Any]:
             made = latest(records, wanted) if isinstance(wanted, str) else [wanted]
-            return why_document(records, made, market=known)
+            return why_document(records, made, market=self._closes(records, (made[0].key.symbol,)))
 
         return await asyncio.to_thread(_read, source, document)
+
+    def _closes(self, records: Records, symbols: Sequence[str]) -> MarketAsOf | None:
+        """The prices behind some records; None until the desk is open."""
+        return None if self._services is None else self._services.closes(records, symbols)
 
     # In the desk's thread
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -16,23 +16,26 @@ from engine import places
 from engine.app.desk_context import Finished, desk_clock, desk_context
 from engine.app.desk_journal import DeskJournal, desk_lock
 from engine.app.desk_watch import DeskWatch
-from engine.app.market_data import fetch, held_symbols, load_desk
+from engine.app.market_data import fetch, held_symbols, known_closes, load_desk
 from engine.app.models import Through, build_models
 from engine.app.run_spec import default_spec
 from engine.app.runs import run_daily, submit_approved
 from engine.clock import SyncedClock
 from engine.domain.live import FeedMessage
+from engine.domain.market import Symbol
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.errors import CredentialsRefused, InvariantBroken, MissingData, PaperdeskError, TryAgainLater
 from engine.execution import controls
 from engine.journal.database import older_version
 from engine.journal.store import bring_up_to_date
 from engine.market.as_of import Market
+from engine.market.point_in_time import MarketAsOf
 from engine.messages.bus import Bus
 from engine.messages.commands import Approve, Command, Halt, PauseCycle, Resume, ResumeCycle, RunCycle, Shutdown, Veto
 from engine.messages.events import Noticed, Publish
 from engine.ports import Clock, LanguageModel, LiveFeed
 from engine.preset import load_preset
+from engine.reports.documents.records import Records
 from engine.services import FetchOptions, Services
 
 Gate = Callable[[], Awaitable[None]]
@@ -267,6 +270,10 @@ class OpenDesk:
             context = desk_context(self._by_clock(), journal)
             held = held_symbols(journal.reader)
         return await load_desk(self._services, context.session, held)
+
+    def closes(self, records: Records, symbols: Sequence[Symbol]) -> MarketAsOf | None:
+        """The prices of symbols up to the last close of some records, as `paperdesk why` counts them."""
+        return known_closes(self._services, records, symbols)
 
     async def run_cycle(self, publish: Publish, gate: Gate) -> None:
         """Run the desk for the last completed session, and publish everything from RunStarted to RunFinished; `gate`

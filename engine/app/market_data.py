@@ -10,10 +10,9 @@ from datetime import date, timedelta
 
 from engine.account.reconciliation import journal_snapshot
 from engine.clock import OffsetClock
-from engine.domain.decision import DecisionKey
 from engine.domain.fetched import Fetched
 from engine.domain.macro import MacroSeries
-from engine.domain.market import Symbol, parse_symbol
+from engine.domain.market import CorporateAction, PriceHistory, Symbol, parse_symbol
 from engine.domain.run import DataSpec, RunSpec
 from engine.errors import MissingData, PaperdeskError, StaleData
 from engine.journal.reader import JournalReader
@@ -21,6 +20,7 @@ from engine.market.as_of import Market, load_market
 from engine.market.coverage import check_coverage
 from engine.market.point_in_time import MarketAsOf
 from engine.market.price_faults import refuse_faults
+from engine.market.trading_hours import LONGEST_REST
 from engine.messages.events import Event, Noticed
 from engine.ports import Calendar, Clock, MarketSource, Pause
 from engine.reports.documents.records import Records
@@ -81,27 +81,34 @@ async def load_desk(services: Services, session: date, held: Sequence[Symbol]) -
     return market
 
 
-def known_closes(services: Services, records: Records, key: DecisionKey) -> MarketAsOf | None:
-    """The prices of a decision's symbol up to the last close of the records' books; None where they cannot be had."""
-    reader, symbol = records.required, key.symbol
-    spec = reader.run(key.run).spec
-    last = reader.equity(records.world)[-1].session
-    data, calendar = services.data if spec is None else spec.data, services.calendar_for(symbol)
-
-    async def read() -> Market:
-        source = services.open_source(data, last)
-        return Market(
-            histories={symbol: await source.history(symbol)},
-            actions={symbol: await source.actions(symbol)},
-            news={},
-            filings={},
-            calendars={symbol: calendar},
-        )
-
-    try:
-        return asyncio.run(read()).at(calendar.closes_at(last))
-    except PaperdeskError:
+def known_closes(services: Services, records: Records, symbols: Sequence[Symbol]) -> MarketAsOf | None:
+    """The prices of symbols up to the last close of the records' books, from the data of their run; a symbol whose
+    prices cannot be had is left out. None before the first close."""
+    points = records.required.equity(records.world)
+    if not points or not symbols:
         return None
+    last = points[-1].session
+    spec = None if records.run is None else records.required.run(records.run).spec
+    calendars = {symbol: services.calendar_for(symbol) for symbol in symbols}
+    found: dict[Symbol, tuple[PriceHistory, Sequence[CorporateAction] | None]] = {}
+
+    async def read() -> None:
+        source = services.open_source(services.data if spec is None else spec.data, last)
+        for symbol in symbols:
+            with suppress(PaperdeskError):
+                found[symbol] = await source.history(symbol), await source.actions(symbol)
+
+    with suppress(PaperdeskError):
+        asyncio.run(read())
+    market = Market(
+        histories={symbol: history for symbol, (history, _) in found.items()},
+        actions={symbol: actions for symbol, (_, actions) in found.items()},
+        news={},
+        filings={},
+        calendars=calendars,
+    )
+    closed = (one.sessions(last - LONGEST_REST, last)[-1] for one in calendars.values())
+    return market.at(max(one.closes_at(day) for one, day in zip(calendars.values(), closed, strict=True)))
 
 
 def held_symbols(reader: JournalReader | None) -> tuple[Symbol, ...]:

@@ -22,7 +22,7 @@ from engine.ports import Calendar
 # Explicit bounds: the library's own default ends a year after today, which would make a run depend on its day.
 FIRST_SESSION = date(2000, 1, 1)
 LAST_SESSION = date(2035, 12, 31)
-_LONGEST_REST = timedelta(days=14)
+LONGEST_REST = timedelta(days=14)
 """Longest time for which a market stays closed."""
 AFTER_CLOSE = timedelta(seconds=1)
 """Time from the close to the decision."""
@@ -138,12 +138,12 @@ def decision_time(calendar: Calendar, session: date) -> datetime:
 
 def previous_session(calendar: Calendar, session: date) -> date:
     """The session before another."""
-    return calendar.sessions(session - _LONGEST_REST, session - timedelta(days=1))[-1]
+    return calendar.sessions(session - LONGEST_REST, session - timedelta(days=1))[-1]
 
 
 def session_after(calendar: Calendar, session: date) -> date:
     """The session after another, over any holidays."""
-    return calendar.sessions(session + timedelta(days=1), session + _LONGEST_REST)[0]
+    return calendar.sessions(session + timedelta(days=1), session + LONGEST_REST)[0]
 
 
 def step_at(calendar: Calendar, session: date, now: datetime) -> float:

@@ -20,6 +20,7 @@ from engine.journal.entries import OrderEntry
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
 from engine.market.as_of import Market
+from engine.market.point_in_time import MarketAsOf
 from engine.market.trading_hours import AroundTheClock
 from engine.messages.events import (
     AgentAnswered,
@@ -33,6 +34,7 @@ from engine.messages.events import (
 )
 from engine.ports import LiveFeed
 from engine.preset import load_preset
+from engine.reports.documents.records import Records
 
 NOW = datetime(2024, 5, 1, 0, 0, 1, tzinfo=UTC)
 SESSION = date(2024, 4, 30)
@@ -117,6 +119,10 @@ class FakeDesk:
             filings=nothing,
             calendars=dict.fromkeys(self.symbols, AroundTheClock()),
         )
+
+    def closes(self, records: Records, symbols: Sequence[str]) -> MarketAsOf:
+        """Its own market, whatever the records."""
+        return asyncio.run(self.market()).at(NOW)
 
     async def watch(self, publish: Publish, on_message: Callable[[FeedMessage], None], take_turn: TakeTurn) -> None:
         """Runs one cycle on its own account, then listens to its feed."""

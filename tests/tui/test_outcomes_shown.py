@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import date
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,8 @@ import pytest
 from connectors.wiring.services import services
 from engine import places
 from engine.app.backtest import run_backtest
-from engine.app.market_data import load_run
+from engine.app.desk_runner import OpenDesk
+from engine.app.market_data import known_closes, load_run
 from engine.config import Config
 from engine.domain.decision import Decision
 from engine.domain.market import from_nano
@@ -26,6 +29,7 @@ from engine.market.as_of import Market
 from engine.market.trading_hours import calendar_for
 from engine.reports.documents.decisions import followed_decisions
 from engine.reports.documents.records import Records, open_records
+from tui.bridge import Bridge, Source
 from tui.cli import main
 from tui.screens.decisions import rows
 from tui.trail_text import why_lines
@@ -64,10 +68,10 @@ def decisions() -> Iterator[tuple[Records, list[Decision]]]:
         yield records, list(records.required.decisions(RUN, part=records.part))
 
 
-def why(capsys: pytest.CaptureFixture[str], made: Decision) -> dict[str, Any]:
+def why(capsys: pytest.CaptureFixture[str], made: Decision, *more: str) -> dict[str, Any]:
     capsys.readouterr()
     with pytest.raises(SystemExit) as ended:
-        main(["why", made.key.symbol, str(made.key.session), "--run", RUN, "--json"])
+        main(["why", made.key.symbol, str(made.key.session), "--run", RUN, "--json", *more])
     assert ended.value.code == 0
     document: dict[str, Any] = json.loads(capsys.readouterr().out)
     return document
@@ -100,10 +104,55 @@ def test_closes_are_counted_in_the_symbols_own_sessions_held_or_not(
     assert weekend
 
 
+BEFORE_SPLIT, WEEKEND = date(2024, 12, 13), date(2024, 11, 29)
+
+
+def samples(made: list[Decision]) -> list[Decision]:
+    """The decisions of the session before the split and of one before a weekend."""
+    return [one for one in made if one.key.session in (BEFORE_SPLIT, WEEKEND)]
+
+
+def test_a_decision_taken_again_has_the_closes_of_the_first(home: Market, capsys: pytest.CaptureFixture[str]) -> None:
+    with decisions() as (_, made):
+        some = samples(made)
+    assert len(some) == 6
+    for one in some:
+        (first,) = why(capsys, one)["decisions"]
+        (again,) = why(capsys, one, "--redecide")["decisions"]
+        for side in (again["then"], again["now"]):
+            assert [side[name] for name in ("close", "closes_since")] == [first["close"], first["closes_since"]]
+        assert len(first["closes_since"]) > 1
+
+
+def test_the_apps_backtests_are_followed_on_their_own_data(home: Market, capsys: pytest.CaptureFixture[str]) -> None:
+    """The desk of the app trades other symbols of another demo market than the backtest that it shows."""
+    config = Config.model_validate({"desk": {"seed": 3, "symbols": ["BXWD"]}})
+    bridge = Bridge(lambda: OpenDesk(services(config)), lambda spec, connection: None)
+    bridge.start()
+    try:
+        for _ in range(6000):
+            if bridge.snapshot().services is not None:
+                break
+            time.sleep(0.01)
+        source = Source(RUN, places.run_journal(RUN), RUN)
+        followed = {one.decision.key: one.changes for one in asyncio.run(bridge.decisions(source))}
+        with decisions() as (_, made):
+            some = samples(made)
+        for one in some:
+            (shown,) = why(capsys, one)["decisions"]
+            changes = {later["sessions"]: later["change"] for later in shown["closes_since"]}
+            assert followed[one.key] == tuple(map(changes.get, (1, 5, 20)))
+            (trail,) = asyncio.run(bridge.why(source, one))["decisions"]
+            assert trail["closes_since"] == shown["closes_since"]
+    finally:
+        bridge.stop()
+        assert bridge.wait(60)
+
+
 def test_colour_and_sign_say_whether_a_trade_was_right(home: Market, capsys: pytest.CaptureFixture[str]) -> None:
     signs = {"BUY": 1, "SELL": -1}
     with decisions() as (records, made):
-        followed = followed_decisions(records, home.at(calendar_for("WRNN-USD").closes_at(SPEC.last)))
+        followed = followed_decisions(records, partial(known_closes, services(Config())))
     table = {
         (one.decision.key.symbol, one.decision.key.session): row for row, one in rows(followed, owners=False).items()
     }

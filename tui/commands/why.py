@@ -86,7 +86,7 @@ def why_command(
             if chart_file is None
             else _write_charts(invocation.services().open_painter(), charts_shown(records, made), Path(chart_file))
         )
-        market = known_closes(invocation.services(), records, made[0].key)
+        market = known_closes(invocation.services(), records, (made[0].key.symbol,))
         document = why_document(records, made, written, market)
 
     def lines() -> Iterator[str]:
@@ -103,6 +103,7 @@ def why_command(
 def _redecide(
     invocation: Invocation, symbol: str, session: date, changes: Mapping[str, Any], *, yes: bool, as_json: bool
 ) -> None:
+    from engine.app.market_data import known_closes
     from engine.app.redecision import AS_IT_WAS, redecide, redecision_forecast
     from engine.app.spending import within_day
     from engine.reports.documents.redecision import redecision_document
@@ -118,7 +119,7 @@ def _redecide(
             return
         with within_day(services) as within:
             done = redecide(within, records.required, made, wanted)
-        document = redecision_document(records, done, wanted)
+        document = redecision_document(records, done, wanted, known_closes(services, records, (done.symbol,)))
 
     def lines() -> Iterator[str]:
         from tui.redecision_text import redecision_lines

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING
 
 from engine.domain.decision import Decision
+from engine.domain.market import Symbol
 from engine.domain.order import Fill, Order, OrderState
 from engine.journal.schema import WARM_UP
 from engine.reports.documents import row_json
@@ -17,6 +19,9 @@ from engine.reports.documents.row_json import Row
 if TYPE_CHECKING:
     from engine.journal.reader import JournalReader
     from engine.market.point_in_time import MarketAsOf
+
+ClosesOf = Callable[[Records, Sequence[Symbol]], "MarketAsOf | None"]
+"""The prices of symbols up to the last close of some records."""
 
 
 def decisions_document(
@@ -55,15 +60,15 @@ class FollowedDecision:
     changes: tuple[float | None, ...]
 
 
-def followed_decisions(records: Records, market: MarketAsOf | None) -> tuple[FollowedDecision, ...]:
+def followed_decisions(records: Records, closes_of: ClosesOf) -> tuple[FollowedDecision, ...]:
     """The decisions of the records, newest session first; where the market lacks a symbol, its closes come from the
     books. Takes as long as the journal is long."""
     if records.reader is None:
         return ()
     decisions = records.reader.decisions(records.run)
-    closes = {
-        symbol: _closes(records, market, symbol) for symbol in dict.fromkeys(made.key.symbol for made in decisions)
-    }
+    symbols = tuple(dict.fromkeys(made.key.symbol for made in decisions))
+    market = closes_of(records, symbols)
+    closes = {symbol: _closes(records, market, symbol) for symbol in symbols}
     followed = [FollowedDecision(made, _changes(closes[made.key.symbol], made.key.session)) for made in decisions]
     # The journal has each session's symbols in their order: only the sessions are turned around.
     return tuple(sorted(followed, key=lambda one: one.decision.key.session, reverse=True))

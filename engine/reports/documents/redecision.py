@@ -5,6 +5,7 @@ from __future__ import annotations
 from engine.journal.entries import Recalled, Trail
 from engine.lab.decision_changes import AnswerChange, Change, Changes, Comparison, Field, Redecided, decision_fields
 from engine.lab.parity import Parity
+from engine.market.point_in_time import MarketAsOf
 from engine.reports.documents import row_json
 from engine.reports.documents.records import Records
 from engine.reports.documents.row_json import Row
@@ -12,8 +13,8 @@ from engine.reports.documents.trail import trail_row
 from engine.session.cost_meter import use_of
 
 
-def redecision_document(records: Records, done: Redecided, changes: Changes) -> Row:
-    """Both sides, whole, with what differs."""
+def redecision_document(records: Records, done: Redecided, changes: Changes, market: MarketAsOf | None = None) -> Row:
+    """Both sides, whole, with what differs; closes since the decision are those of `market`."""
     then = row_json.run(done.run)
     return {
         **records.head,
@@ -26,19 +27,19 @@ def redecision_document(records: Records, done: Redecided, changes: Changes) -> 
         "same": all(one.same for one in done.comparisons),
         "same_throughout": all(one.same_throughout for one in done.comparisons),
         "notes": list(done.notes),
-        "decisions": [_comparison(one) for one in done.comparisons],
+        "decisions": [_comparison(one, market) for one in done.comparisons],
     }
 
 
-def _comparison(one: Comparison) -> Row:
+def _comparison(one: Comparison, market: MarketAsOf | None) -> Row:
     return {
         **row_json.fields(one, "same", "same_throughout"),
         "differs": [change.what for change in one.decision],
         "changes": [change_row(change) for change in one.decision],
         "agents": [_agent(change, one) for change in one.answers],
         "memories": [{"then": _place(change.then), "now": _place(change.now)} for change in one.memories],
-        "then": _side(one.then),
-        "now": _side(one.now),
+        "then": _side(one.then, market),
+        "now": _side(one.now, market),
     }
 
 
@@ -69,11 +70,11 @@ def _place(one: Recalled | None) -> Row | None:
     return None if one is None else row_json.fields(one.memory, "id", "layer", "rank")
 
 
-def _side(trail: Trail | None) -> Row | None:
+def _side(trail: Trail | None, market: MarketAsOf | None) -> Row | None:
     if trail is None:
         return None
     fields = {name: _plain(value) for name, value in decision_fields(trail.decision).items()}
-    return trail_row(trail) | {"model": row_json.model_use(use_of(trail.answers)), "words": fields}
+    return trail_row(trail, market) | {"model": row_json.model_use(use_of(trail.answers)), "words": fields}
 
 
 def _plain(field: Field) -> str | list[str]:

@@ -42,4 +42,8 @@ def test_handles_mean_the_memories_that_were_shown() -> None:
 def test_a_memory_is_told_on_one_bounded_line() -> None:
     memory = recollection("id", "Line\none " + "word " * 2_000, kind="10-Q", rank=7)
     line = recollection_line(memory)
-    assert line.startswith("[S7] 2023-05-22 10-Q: Line one word") and 7_900 < len(line) < 8_040 and line.endswith(" characters)")
+    assert (
+        line.startswith("[S7] 2023-05-22 10-Q: Line one word")
+        and 7_900 < len(line) < 8_040
+        and line.endswith(" characters)")
+    )
