@@ -22,7 +22,7 @@ def shown_text(memory: Recollection) -> str:
 
 
 def cut_note(memories: Iterable[Recollection]) -> str:
-    """What a view's few words say of memories that are too long to be shown whole; empty where none is."""
+    """The end of a view's few words: how many memories are too long to be shown whole; empty where none is."""
     cut = len({memory.id for memory in memories if len(plain(memory.text)) > SHOWN})
     return f", {cut} cut to {SHOWN:,} characters" if cut else ""
 
