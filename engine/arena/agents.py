@@ -28,8 +28,6 @@ MOST_ORDERS = 12
 BOUNDS = (Decimal("0.5"), Decimal(2))
 """Limits of an order that common sense allows, as parts of the price."""
 
-Note = Annotated[str, StringConstraints(max_length=600)]
-
 
 def date_of(day: int) -> date:
     """The date under which a day of the arena is recorded; days have none of their own."""
@@ -366,5 +364,3 @@ REFLECTION = Agent(
     rule="engine.arena.offline:reflect",
     reads=_MEMORY,
 )
-AGENTS = {agent.name: agent for agent in (CHAT, ANALYSIS, ORDERS, REFLECTION)}
-"""The questions of the arena, in the order of its day."""

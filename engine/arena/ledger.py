@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from decimal import Decimal
+from decimal import ROUND_DOWN, Decimal
 
 from engine.errors import InvariantBroken
 
 WORLD = "(world)"
 """The account of all that is not an agent: dividends come from it and fees go to it. It may be negative."""
 ZERO = Decimal(0)
+CENT = Decimal("0.01")
 
 
 class Ledger:
@@ -78,3 +79,8 @@ class Ledger:
     def _check(sound: bool, fault: str) -> None:
         if not sound:
             raise InvariantBroken(f"the arena's accounts: {fault}")
+
+
+def cents(amount: Decimal) -> Decimal:
+    """An amount cut to whole cents, toward zero."""
+    return amount.quantize(CENT, ROUND_DOWN)

@@ -1,44 +1,23 @@
-"""The market of an arena: it checks, matches and settles orders, and closes the day.
+"""The market of an arena: it checks and matches orders, and opens and closes the day.
 
-Everything that happens is an event in `trades` and `flows`; accounts are in the ledger alone.
+Everything that happens is an event in `trades` and `flows`; accounts are in the ledger alone. What a trade moves is
+booked by `engine.arena.settlement`, what comes from outside by `engine.arena.flows`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from decimal import ROUND_DOWN, Decimal
+from collections.abc import Sequence
+from decimal import Decimal
 from random import Random
 
-from engine.arena.book import Book, Resting, clearing_price
-from engine.arena.ledger import WORLD, ZERO, Ledger
-from engine.arena.rules import ArenaRules, Shock, StockRules
-from engine.arena.values import Flow, FlowKind, Order, Refusal, Trade
+from engine.arena.book import Resting, clearing_price
+from engine.arena.flows import OutsideFlows
+from engine.arena.ledger import ZERO, Ledger, cents
+from engine.arena.listing import Listing
+from engine.arena.rules import ArenaRules, StockRules
+from engine.arena.settlement import Settlement
+from engine.arena.values import Flow, Order, Refusal, Trade
 from engine.domain.order import Side
-
-CENT = Decimal("0.01")
-
-
-@dataclass(slots=True)
-class Listing:
-    """A stock in the market.
-
-    shares: in circulation.
-    reference: the price that wealth is measured at; moved by trades.
-    dividends: what may be paid a share, changed by shocks.
-    past: closes from before the arena, made up by the seed; the last of them is the first price.
-    closes: the first price, and reference prices at the end of each day.
-    today: prices and quantities of the day's trades, until the next day opens.
-    """
-
-    rules: StockRules
-    shares: int
-    reference: Decimal
-    dividends: tuple[Decimal, ...]
-    book: Book = field(default_factory=Book)
-    past: tuple[Decimal, ...] = ()
-    closes: list[Decimal] = field(default_factory=list)
-    today: list[tuple[Decimal, int]] = field(default_factory=list)
 
 
 class Market:
@@ -50,14 +29,24 @@ class Market:
     def __init__(self, rules: ArenaRules, agents: Sequence[str], seed: int = 0) -> None:
         self.rules, self.agents, self.seed = rules, tuple(agents), seed
         self.ledger = Ledger()
-        self.trades: list[Trade] = []
-        self.flows: list[Flow] = []
         self.day, self.round, self.closed = 1, 1, False
         self.listings: dict[str, Listing] = {}
+        self._settlement = Settlement(rules, self.ledger)
+        self._outside = OutsideFlows(rules, agents, seed, self.ledger)
         self._orders = 0
-        self._covered: dict[int, int] = {}
-        self._paid: dict[tuple[str, str], Decimal] = {}
-        self._deal()
+        self._outside.deal_cash()
+        for stock in rules.stocks:
+            self._list(stock)
+
+    @property
+    def trades(self) -> Sequence[Trade]:
+        """All trades so far, oldest first."""
+        return self._settlement.trades
+
+    @property
+    def flows(self) -> Sequence[Flow]:
+        """All flows from and to the outside so far, oldest first."""
+        return self._outside.flows
 
     def wealth(self, agent: str) -> Decimal:
         """Cash and shares of an agent at reference prices."""
@@ -66,8 +55,7 @@ class Market:
 
     def average_cost(self, agent: str, stock: str) -> Decimal:
         """Average cost of an agent's shares, those of the beginning at the first price; 0 where it has none."""
-        held = self.ledger.shares(agent, stock)
-        return self._paid[agent, stock] / held if held else ZERO
+        return self._settlement.average_cost(agent, stock)
 
     def submit(self, agent: str, stock: str, side: Side, quantity: int, limit: Decimal | None) -> Order | Refusal:
         """Check an order and let it trade; what is left of a limit order waits in the book.
@@ -80,9 +68,9 @@ class Market:
             return refusal
         listing = self.listings[stock]
         if self.rules.checks == "printed" and limit is not None:
-            listing.reference = self._after(listing, limit, quantity)
+            listing.reference = self._settlement.impact(listing, limit, quantity)
             limit = listing.reference.quantize(self.rules.tick)
-        refusal = self._not_covered(agent, listing, side, quantity, limit)
+        refusal = self._settlement.shortage(agent, listing, side, quantity, limit)
         if refusal:
             return refusal
         self._orders += 1
@@ -115,82 +103,52 @@ class Market:
 
     def end_round(self) -> None:
         """Hold the call auction of every stock where the market is not continuous: what does not trade in it goes."""
+        if self.rules.auction == "call":
+            for listing in self.listings.values():
+                self._clear(listing)
         self.round += 1
-        if self.rules.auction != "call":
-            return
-        for listing in self.listings.values():
-            book = listing.book
-            price = clearing_price(book.orders(Side.BUY), book.orders(Side.SELL), listing.reference)
-            while price is not None and self._clear_best(listing, price):
-                pass
-            for resting in book.all_orders():
-                self._withdraw(resting, listing)
 
     def open_day(self) -> None:
         """Pay the income and apply the shocks of the day."""
         self.closed = False
         for listing in self.listings.values():
             listing.today.clear()
-        for agent in self.agents:
-            self._flow(agent, FlowKind.INCOME, self.rules.income)
-        for shock in self.rules.shocks:
-            if shock.day == self.day:
-                self._shake(shock)
+        self._outside.open_day(self.day, self.listings)
 
     def close_day(self) -> None:
         """Cancel what is open, pay dividends and interest, charge the fee, keep the closes; after the last day buy all
         shares back where the rules say so."""
         for listing in self.listings.values():
-            for resting in listing.book.all_orders():
-                self._withdraw(resting, listing)
-        self._pay_dividends()
+            self._withdraw_all(listing)
+        self._outside.pay_holders(self.day, self.listings)
         for agent in self.agents:
-            self._flow(agent, FlowKind.INTEREST, _cents(self.ledger.cash(agent) * self.rules.interest))
-        for agent in self.agents:
-            fee = min(_cents(self.wealth(agent) * self.rules.fee_rate), self.ledger.cash(agent))
-            self._flow(agent, FlowKind.FEE, -fee)
-        if self.day == self.rules.days and self.rules.buy_back is not None:
-            self._buy_back(self.rules.buy_back)
+            self._outside.charge_fee(self.day, agent, self.wealth(agent))
+        if self.day == self.rules.days:
+            self._outside.buy_back(self.day, self.listings)
         for listing in self.listings.values():
             listing.closes.append(listing.reference)
         self.day, self.round, self.closed = self.day + 1, 1, True
 
-    # Starting positions.
-
-    def _deal(self) -> None:
-        seats = [self.rules.seats[place % len(self.rules.seats)] for place in range(len(self.agents))]
-        for agent, seat in zip(self.agents, seats, strict=True):
-            self._flow(agent, FlowKind.INITIAL, seat.cash)
-        for stock in self.rules.stocks:
-            held = self._dealt(stock, [seat.shares.get(stock.name, 0) for seat in seats])
-            self.listings[stock.name] = Listing(
-                stock,
-                sum(held.values()),
-                stock.first_price,
-                stock.dividends,
-                past=self._past(stock),
-                closes=[stock.first_price],
-            )
-            for agent, quantity in held.items():
-                self._flow(agent, FlowKind.INITIAL, ZERO, stock.name, quantity)
-                self._paid[agent, stock.name] = stock.first_price * quantity
-
-    def _dealt(self, stock: StockRules, named: Sequence[int]) -> Mapping[str, int]:
-        if stock.shares is None:
-            return dict(zip(self.agents, named, strict=True))
-        each, over = divmod(stock.shares, len(self.agents))
-        lucky = set(Random(f"{self.seed} {stock.name}").sample(sorted(self.agents), over))
-        return {agent: each + (agent in lucky) for agent in self.agents}
+    def _list(self, stock: StockRules) -> None:
+        held = self._outside.deal_shares(stock)
+        self.listings[stock.name] = Listing(
+            rules=stock,
+            shares=sum(held.values()),
+            reference=stock.first_price,
+            dividends=stock.dividends,
+            past=self._past(stock),
+            closes=[stock.first_price],
+        )
+        for agent, quantity in held.items():
+            self._settlement.endow(agent, stock.name, stock.first_price * quantity)
 
     def _past(self, stock: StockRules) -> tuple[Decimal, ...]:
         """A random walk that ends at the first price."""
         random, price, closes = Random(f"{self.seed} {stock.name} past"), stock.first_price, list[Decimal]()
         for _ in range(self.rules.past_days):
             closes.insert(0, price)
-            price = max(self.rules.tick, _cents(price * (1 + Decimal(random.randint(-300, 300)) / 10_000)))
+            price = max(self.rules.tick, cents(price * (1 + Decimal(random.randint(-300, 300)) / 10_000)))
         return tuple(closes)
-
-    # Orders.
 
     def _malformed(self, stock: str, quantity: int, limit: Decimal | None) -> Refusal | None:
         if self.day > self.rules.days:
@@ -204,22 +162,10 @@ class Market:
         sound = limit.is_finite() and limit > 0 and limit % self.rules.tick == 0
         return None if sound else Refusal.BAD_LIMIT
 
-    def _not_covered(
-        self, agent: str, listing: Listing, side: Side, quantity: int, limit: Decimal | None
-    ) -> Refusal | None:
-        # Algorithm 1 refuses an order that would use all of it.
-        spare = 1 if self.rules.checks == "printed" else 0
-        if side is Side.SELL:
-            held = self.ledger.free_shares(agent, listing.rules.name)
-            return Refusal.NO_SHARES if held < quantity + spare else None
-        free = self.ledger.free_cash(agent)
-        if limit is None:
-            return None if free > 0 else Refusal.NO_CASH
-        needed = self._with_cost(limit * quantity) + spare * CENT
-        return Refusal.NO_CASH if free < needed else None
+    # Matching.
 
     def _enter(self, order: Order, listing: Listing) -> None:
-        self._reserve(order, order.quantity)
+        self._settlement.reserve(order, order.quantity)
         left = order.quantity if self.rules.auction == "call" else self._match(order, listing)
         if left and order.limit is not None:
             listing.book.add(order, order.limit, left)
@@ -236,11 +182,28 @@ class Market:
             done = self._trade(buy, sell, listing, min(left, resting.remaining), resting)
             left -= done
             if done == 0 and buy is order:
-                self._reserve(order, 0)
+                self._settlement.reserve(order, 0)
                 return 0
             if done == 0:
                 self._withdraw(resting, listing)
         return left
+
+    def _trade(self, buy: Order, sell: Order, listing: Listing, most: int, resting: Resting) -> int:
+        """Trade up to `most` shares at the price of the order in the book; returns how many, 0 where the buyer cannot
+        pay for one."""
+        quantity = self._settlement.payable(buy, listing, resting.limit, most)
+        if quantity:
+            self._settle(buy, sell, listing, quantity, resting.limit, maker=resting.order.agent)
+            listing.book.reduce(resting, quantity)
+        return quantity
+
+    def _clear(self, listing: Listing) -> None:
+        """The call auction of a stock: all trades of the round at one price."""
+        book = listing.book
+        price = clearing_price(book.orders(Side.BUY), book.orders(Side.SELL), listing.reference)
+        while price is not None and self._clear_best(listing, price):
+            pass
+        self._withdraw_all(listing)
 
     def _clear_best(self, listing: Listing, price: Decimal) -> bool:
         """Trade the best bid with the best ask at the auction's price; False where they do not meet."""
@@ -250,7 +213,7 @@ class Market:
         if bid.order.agent == ask.order.agent:
             self._withdraw(min(bid, ask, key=lambda one: one.order.id), listing)
             return True
-        quantity = self._payable(bid.order, listing, price, min(bid.remaining, ask.remaining))
+        quantity = self._settlement.payable(bid.order, listing, price, min(bid.remaining, ask.remaining))
         if quantity:
             self._settle(bid.order, ask.order, listing, quantity, price)
             listing.book.reduce(ask, quantity)
@@ -259,134 +222,15 @@ class Market:
             self._withdraw(bid, listing)
         return True
 
-    def _withdraw(self, resting: Resting, listing: Listing) -> None:
-        self._reserve(resting.order, 0)
-        listing.book.reduce(resting, resting.remaining)
-
-    # Settlement.
-
-    def _trade(self, buy: Order, sell: Order, listing: Listing, most: int, resting: Resting) -> int:
-        """Trade up to `most` shares at the price of the order in the book; returns how many, 0 where the buyer cannot
-        pay for one."""
-        quantity = self._payable(buy, listing, resting.limit, most)
-        if quantity:
-            self._settle(buy, sell, listing, quantity, resting.limit, maker=resting.order.agent)
-            listing.book.reduce(resting, quantity)
-        return quantity
-
-    def _price(self, listing: Listing, deal: Decimal, quantity: int) -> Decimal:
-        """The price that a deal settles at."""
-        if self.rules.settle == "deal":
-            return deal
-        return self._after(listing, deal, quantity).quantize(self.rules.tick)
-
-    def _after(self, listing: Listing, deal: Decimal, quantity: int) -> Decimal:
-        moved = self.rules.moved(listing.reference, deal, quantity, listing.shares)
-        return self.rules.capped(moved, listing.closes[-1])
-
-    def _payable(self, buy: Order, listing: Listing, deal: Decimal, most: int) -> int:
-        """Shares that the buyer can pay: all that a limit covers, less where the price passes it or there is none."""
-        quantity = most
-        while quantity:
-            over = self._price(listing, deal, quantity) - (buy.limit or ZERO)
-            if over <= 0:
-                break
-            spare = max(ZERO, self.ledger.free_cash(buy.agent) - (CENT if buy.limit else ZERO))
-            possible = int(spare / (over * (1 + self.rules.cost_rate)))
-            if possible >= quantity:
-                break
-            # The price after the impact depends on the quantity.
-            quantity = possible
-        return quantity
-
     def _settle(
         self, buy: Order, sell: Order, listing: Listing, quantity: int, deal: Decimal, *, maker: str = ""
     ) -> None:
-        price = self._price(listing, deal, quantity)
-        listing.reference = self._after(listing, deal, quantity)
-        listing.today.append((price, quantity))
-        cost = self._cost(price * quantity)
-        for order in (buy, sell):
-            self._reserve(order, self._covered.get(order.id, 0) - quantity)
-        self._paid[sell.agent, sell.stock] -= self.average_cost(sell.agent, sell.stock) * quantity
-        self._paid[buy.agent, buy.stock] += price * quantity
-        self.ledger.pay(buy.agent, sell.agent, price * quantity)
-        self.ledger.deliver(sell.agent, buy.agent, listing.rules.name, quantity)
-        for agent in (buy.agent, sell.agent):
-            self.ledger.pay(agent, WORLD, cost)
-        over = ZERO if buy.limit is None else max(ZERO, price - buy.limit)
-        under = ZERO if sell.limit is None else max(ZERO, sell.limit - price)
-        self.trades.append(
-            Trade(
-                day=self.day,
-                round=self.round,
-                stock=listing.rules.name,
-                buyer=buy.agent,
-                seller=sell.agent,
-                quantity=quantity,
-                price=price,
-                reference=listing.reference,
-                cost_buyer=cost,
-                cost_seller=cost,
-                maker=maker,
-                excess=(over + under) * quantity,
-            )
-        )
+        self._settlement.settle(buy, sell, listing, quantity, deal, day=self.day, round=self.round, maker=maker)
 
-    def _reserve(self, order: Order, quantity: int) -> None:
-        """Reserve what `quantity` shares of an order need; 0 releases all of it. An order without a limit reserves
-        nothing: it trades at once or not at all."""
-        if order.limit is None:
-            return
-        before = self._covered.pop(order.id, 0)
-        if quantity:
-            self._covered[order.id] = quantity
-        if order.side is Side.SELL:
-            self.ledger.reserve_shares(order.agent, order.stock, quantity - before)
-            return
-        change = self._with_cost(order.limit * quantity) - self._with_cost(order.limit * before)
-        self.ledger.reserve_cash(order.agent, change)
+    def _withdraw(self, resting: Resting, listing: Listing) -> None:
+        self._settlement.reserve(resting.order, 0)
+        listing.book.reduce(resting, resting.remaining)
 
-    def _cost(self, value: Decimal) -> Decimal:
-        # Rounded down, so that the costs of parts never pass what was reserved for the whole.
-        return _cents(value * self.rules.cost_rate)
-
-    def _with_cost(self, value: Decimal) -> Decimal:
-        return value + self._cost(value)
-
-    # The beginning and the end of a day.
-
-    def _shake(self, shock: Shock) -> None:
-        if shock.kind == "liquidity":
-            for agent in self.agents:
-                self._flow(agent, FlowKind.SHOCK, _cents(self.ledger.cash(agent) * (shock.factor - 1)))
-            return
-        for name, listing in self.listings.items():
-            if shock.stock in {None, name}:
-                listing.dividends = tuple(one * shock.factor for one in listing.dividends)
-
-    def _pay_dividends(self) -> None:
-        for name, listing in self.listings.items():
-            paid = Random(f"{self.seed} {name} {self.day}").choice(listing.dividends)
-            for agent in self.agents:
-                self._flow(agent, FlowKind.DIVIDEND, _cents(paid * self.ledger.shares(agent, name)), name)
-
-    def _buy_back(self, price: Decimal) -> None:
-        for name in self.listings:
-            for agent in self.agents:
-                held = self.ledger.shares(agent, name)
-                if held:
-                    self._flow(agent, FlowKind.BUY_BACK, _cents(price * held), name, -held)
-
-    def _flow(self, agent: str, kind: FlowKind, amount: Decimal, stock: str | None = None, shares: int = 0) -> None:
-        """Book and keep a flow between an agent and the world; a flow of nothing is none, but at the beginning."""
-        if not (amount or shares or kind is FlowKind.INITIAL):
-            return
-        self.ledger.pay(*((WORLD, agent) if amount >= 0 else (agent, WORLD)), abs(amount))
-        if stock is not None and shares:
-            self.ledger.deliver(*((WORLD, agent) if shares > 0 else (agent, WORLD)), stock, abs(shares))
-        self.flows.append(Flow(day=self.day, agent=agent, kind=kind, amount=amount, stock=stock, shares=shares))
-
-
-def _cents(amount: Decimal) -> Decimal:
-    return amount.quantize(CENT, ROUND_DOWN)
+    def _withdraw_all(self, listing: Listing) -> None:
+        for resting in listing.book.all_orders():
+            self._withdraw(resting, listing)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Sequence
 from decimal import Decimal
 from math import prod
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
-from engine.errors import UsageError
+from engine.arena.data_files import data_file_names, read_data_file
 from engine.settings import Frozen
 
 PRESETS = Path(__file__).parent / "presets"
@@ -167,18 +166,9 @@ class ArenaRules(Frozen):
 
 def preset_names() -> Sequence[str]:
     """Names of the arena's own presets, a namespace apart from the cycle's."""
-    return sorted(file.stem for file in PRESETS.glob("*.toml"))
+    return data_file_names(PRESETS)
 
 
 def load_rules(name: str) -> ArenaRules:
     """The rules of a preset, by name or TOML file. Raises UsageError for an unknown name or a faulty file."""
-    file = Path(name) if name.endswith(".toml") else PRESETS / f"{name}.toml"
-    try:
-        return ArenaRules.model_validate(tomllib.loads(file.read_text("utf-8"), parse_float=Decimal))
-    except OSError:
-        raise UsageError(f"no arena preset {name}: choose {', '.join(preset_names())} or a TOML file") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{file}: {error}") from None
-    except ValidationError as error:
-        fault = error.errors(include_url=False)[0]
-        raise UsageError(f"{file}: {'.'.join(map(str, fault['loc']))}: {fault['msg']}") from None
+    return read_data_file(ArenaRules, name, PRESETS, "arena preset")

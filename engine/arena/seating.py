@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
+from engine.arena.data_files import data_file_names, read_data_file
 from engine.arena.traders import RULES
-from engine.errors import UsageError
 from engine.settings import Frozen
 
 TABLES = Path(__file__).parent / "tables"
@@ -61,18 +60,9 @@ class Seating(Frozen):
 
 def table_names() -> Sequence[str]:
     """Names of the tables that ship."""
-    return sorted(file.stem for file in TABLES.glob("*.toml"))
+    return data_file_names(TABLES)
 
 
 def load_seating(name: str) -> Seating:
     """A table by name or TOML file. Raises UsageError for an unknown name or a faulty file."""
-    file = Path(name) if name.endswith(".toml") else TABLES / f"{name}.toml"
-    try:
-        return Seating.model_validate(tomllib.loads(file.read_text("utf-8")))
-    except OSError:
-        raise UsageError(f"no table {name}: choose {', '.join(table_names())} or a TOML file") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{file}: {error}") from None
-    except ValidationError as error:
-        fault = error.errors(include_url=False)[0]
-        raise UsageError(f"{file}: {'.'.join(map(str, fault['loc']))}: {fault['msg']}") from None
+    return read_data_file(Seating, name, TABLES, "table")

@@ -119,3 +119,13 @@ def test_nobody_trades_with_itself() -> None:
     send(desk, "ann", BUY, 5, 445)
     assert [(one.buyer, one.seller) for one in desk.trades] == [("ann", "bob")]
     assert desk.ledger.free_shares("ann", "X") == 255
+
+
+def test_trades_of_a_call_auction_belong_to_the_round_that_sent_the_orders() -> None:
+    desk = market(auction="call")
+    orders = []
+    for price in (440, 445):
+        orders += [send(desk, "ann", SELL, 5, price), send(desk, "bob", BUY, 5, price)]
+        desk.end_round()
+    assert [one.round for one in orders] == [1, 1, 2, 2]
+    assert [(one.round, one.price) for one in desk.trades] == [(1, 440), (2, 445)]
