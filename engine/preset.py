@@ -18,7 +18,7 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 
 from engine import settings
 from engine.agents.agent import Agent
-from engine.agents.registry import Agents, ablations, registered, step_groups, steps_of
+from engine.agents.registry import Agents, ablations, inputs_of, registered, step_groups, steps_of
 from engine.domain.briefing import Briefing, ExpertNote
 from engine.domain.decision import DESK
 from engine.domain.five_level import TradeValues
@@ -162,22 +162,39 @@ class Preset(settings.Frozen):
         """The agent whose answer is the decision."""
         return next(agent for agent in self.registered.values() if self.decision in agent.decides)
 
-    def without(self, steps: tuple[str, ...]) -> Preset:
-        """The ablation that leaves some steps out; raises UsageError for a step that does not exist."""
-        groups, known = step_groups(self.registered), ablations(self.registered)
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The inputs that its decision can do without, one by one, in the order of the cycle."""
+        return inputs_of(self.registered, self.steps, self.decider.name)
+
+    @property
+    def characters(self) -> tuple[str, ...]:
+        """Its owners where there are several, each of whom can be left out; one with the name of a step cannot."""
+        if len(self.owners) < 2:
+            return ()
+        return tuple(name for name in self.owners if name not in ablations(self.registered))
+
+    def without(self, names: tuple[str, ...]) -> Preset:
+        """The ablation that leaves some steps out, or some of several owners; raises UsageError for a name that is
+        neither, and where no owner would be left. A quorum of more than are left is all of them."""
+        groups, known = step_groups(self.registered), (*ablations(self.registered), *self.characters)
         gone: set[str] = set()
-        for step in steps:
-            if step not in known:
-                near = difflib.get_close_matches(step, known, 1)
+        for name in names:
+            if name not in known:
+                near = difflib.get_close_matches(name, known, 1)
                 hint = f"; did you mean {near[0]}?" if near else ""
-                raise UsageError(f"--without {step}: no such step (there are {', '.join(known)}){hint}")
-            gone.update(groups.get(step, (step,)))
+                raise UsageError(f"--without {name}: no such step (there are {', '.join(known)}){hint}")
+            gone.update(groups.get(name, (name,)))
+        owners = {name: owner for name, owner in self.owners.items() if not (name in self.characters and name in gone)}
+        if not owners:
+            raise UsageError(f"--without {','.join(names)}: it leaves no owner who could decide")
         left = tuple(s for s in self.steps if s not in gone)
         expected = self.expected or self.steps
         if "news" in gone and "news" not in expected:
             # Who has no digest of the news reads it as intelligence.
             expected = (*expected, "news")
-        return self.model_copy(update={"steps": left, "expected": expected})
+        changes = {"steps": left, "expected": expected, "owners": owners, "quorum": min(self.quorum, len(owners))}
+        return self.model_copy(update=changes)
 
     @property
     def withholds_news(self) -> bool:

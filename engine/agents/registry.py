@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any, get_args, get_type_hints
@@ -75,6 +75,15 @@ def step_groups(agents: Agents) -> Mapping[str, tuple[str, ...]]:
 def ablations(agents: Agents) -> tuple[str, ...]:
     """Everything that an ablation may leave out: steps, and groups of them."""
     return tuple(dict.fromkeys((*steps_of(agents), *step_groups(agents))))
+
+
+def inputs_of(agents: Agents, steps: Sequence[str], decider: str) -> tuple[str, ...]:
+    """The inputs that a decision by these steps can do without, in their order: a group of features counts as one, the
+    agent that decides is none, and news that are read as intelligence can be withheld."""
+    group_of = {step: group for group, members in _FEATURE_GROUPS.items() for step in members}
+    withheld = ("news",) if INTELLIGENCE.step in steps and NEWS.step not in steps else ()
+    deciding = agents[decider].step
+    return tuple(dict.fromkeys((*withheld, *(group_of.get(step, step) for step in steps if step != deciding))))
 
 
 def waits_for(agent: Agent[Any, Any], agents: Mapping[str, Agent[Any, Any]]) -> tuple[str, ...]:

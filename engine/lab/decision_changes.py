@@ -89,7 +89,8 @@ class Redecided:
     run: the run that decided then.
     symbol: the symbol that was decided on.
     session: the session that was decided on.
-    preset, without, label: who decided now, and the steps that were left out.
+    preset, label: who decided now.
+    changes: what was asked to be changed.
     comparisons: one for each owner.
     notes: remarks on the inputs that a reader has to know.
     """
@@ -98,7 +99,7 @@ class Redecided:
     symbol: Symbol
     session: date
     preset: str
-    without: tuple[str, ...]
+    changes: Changes
     label: str
     comparisons: tuple[Comparison, ...]
     notes: tuple[str, ...] = ()

@@ -22,30 +22,39 @@ if TYPE_CHECKING:
     from engine.domain.chart import ChartSpec
     from engine.ports import ChartPainter
 
+SAMPLE = 20
+"""Decisions that --attribute draws where no number is given."""
+
 
 @click.command("why")
-@click.argument("symbol")
-@click.argument("session", type=DAY, metavar="DATE")
+@click.argument("symbol", required=False)
+@click.argument("session", type=DAY, metavar="DATE", required=False)
 @click.option("--prompts", is_flag=True, help="With the full prompts.")
 @click.option("--chart", "chart_file", metavar="FILE", help="Writes the chart that was read as a PNG.")
 @click.option("--redecide", is_flag=True, help="Decide it again, and print what comes out otherwise.")
 @click.option("--preset", metavar="NAME", help="With --redecide: another preset, by name or TOML file.")
 @click.option("--model", metavar="SPEC", help="With --redecide: another model; replay: recorded answers alone.")
-@click.option("--without", metavar="STEP,STEP", help="With --redecide: steps of the preset to leave out.")
-@click.option("--yes", is_flag=True, help="With --redecide: do not ask where the forecast is above budget.ask_above.")
+@click.option("--without", metavar="STEP,STEP", help="With --redecide: steps to leave out, or some of several owners.")
+@click.option("--attribute", is_flag=True, help="Decide it again without each of its inputs; over a run without DATE.")
+@click.option("--sample", type=click.IntRange(1), metavar="N", help="With --attribute: decisions that are drawn (20).")
+@click.option("--seed", type=click.IntRange(0), metavar="N", help="With --attribute: draws them (0).")
+@click.option("--yes", is_flag=True, help="Do not ask where the forecast is above budget.ask_above.")
 @json_option
 @desk_options
 def why_command(
     *,
     invocation: Invocation,
-    symbol: str,
-    session: date,
+    symbol: str | None,
+    session: date | None,
     prompts: bool,
     chart_file: str | None,
     redecide: bool,
     preset: str | None,
     model: str | None,
     without: str | None,
+    attribute: bool,
+    sample: int | None,
+    seed: int | None,
     yes: bool,
     as_json: bool,
 ) -> None:
@@ -59,6 +68,12 @@ def why_command(
     books, and stands beside what was decided then. Nothing is ordered, and nothing is written to journal or memory.
     What models may cost for it is forecast first, and lives within the desk's [budget] of the day.
 
+    With --attribute it is decided again without each of its inputs (news, chart, memory, each reflection, each of
+    several owners ...), and without all of them. A row says what came out and how far the signed size moved; it is that
+    of --redecide --without. The remainder is what the single rows leave unexplained. Without DATE decisions are drawn
+    from the run that --run names, else from the desk, and each input gets a row with 95 % intervals. Questions that are
+    the same as then are not asked again, and a second time nothing is.
+
     \b
     Examples:
       paperdesk why ORVL 2025-03-14
@@ -66,16 +81,30 @@ def why_command(
       paperdesk why ORVL 2025-03-14 --chart orvl.png
       paperdesk why ORVL 2025-03-14 --redecide --without chart
       paperdesk why ORVL 2025-03-14 --redecide --preset finagent --model replay
+      paperdesk why ORVL 2025-03-14 --attribute
+      paperdesk why --run backtest-20250701-120000-ab12 --attribute --sample 40
     """
+    changed = {"--preset": preset, "--model": model, "--without": without}
+    drawn = {"--sample": sample, "--seed": seed}
+    if attribute:
+        if prompts or chart_file is not None or redecide or any(changed.values()):
+            raise click.UsageError("--attribute decides again by the run's own preset and model: leave the others out")
+        if session is not None:
+            _refuse(drawn, "draws decisions of a run: leave DATE out")
+        from tui.commands.why_attribute import show_attribution
+
+        show_attribution(invocation, symbol, session, (sample or SAMPLE, seed or 0), yes=yes, as_json=as_json)
+        return
+    _refuse(drawn, "draws decisions to attribute: give --attribute with it")
+    if symbol is None or session is None:
+        raise click.UsageError("SYMBOL and DATE name a decision: give both (--attribute alone can do without)")
     if redecide:
         if prompts or chart_file is not None:
             raise click.UsageError("--redecide prints what differs: leave out --prompts and --chart")
         changes = {"preset": preset, "model": model, "without": listed(without)}
         _redecide(invocation, symbol, session, changes, yes=yes, as_json=as_json)
         return
-    for flag, value in (("--preset", preset), ("--model", model), ("--without", without), ("--yes", yes or None)):
-        if value is not None:
-            raise click.UsageError(f"{flag} says how to decide again: give --redecide with it")
+    _refuse(changed | {"--yes": yes or None}, "says how to decide again: give --redecide with it")
     from engine.app.market_data import known_closes
     from engine.reports.documents.trail import charts_shown, decided, why_document
 
@@ -100,6 +129,13 @@ def why_command(
     show_document(document, as_json, lines)
 
 
+def _refuse(options: Mapping[str, object], because: str) -> None:
+    """Raise a usage error for the first option that is given."""
+    for flag, value in options.items():
+        if value is not None:
+            raise click.UsageError(f"{flag} {because}")
+
+
 def _redecide(
     invocation: Invocation, symbol: str, session: date, changes: Mapping[str, Any], *, yes: bool, as_json: bool
 ) -> None:
@@ -119,7 +155,7 @@ def _redecide(
             return
         with within_day(services) as within:
             done = redecide(within, records.required, made, wanted)
-        document = redecision_document(records, done, wanted, known_closes(services, records, (done.symbol,)))
+        document = redecision_document(records, done, known_closes(services, records, (done.symbol,)))
 
     def lines() -> Iterator[str]:
         from tui.redecision_text import redecision_lines
@@ -165,7 +201,7 @@ def parity_command(invocation: Invocation, session: date | None, as_json: bool) 
       paperdesk parity 2025-03-14
       paperdesk parity 2025-03-14 --json
     """
-    from engine.app.redecision import check_parity
+    from engine.app.parity import check_parity
     from engine.reports.documents.redecision import parity_document
 
     with invocation.records() as records:

@@ -18,6 +18,8 @@ from engine.conventions.metrics.track import Floats, deviation
 RESAMPLES = 4000
 FEWEST = 20
 """Number of days below which no interval is given."""
+FEWEST_GROUPS = 8
+"""The same for values in groups."""
 
 Interval = tuple[float | None, float | None]
 NONE: Interval = (None, None)
@@ -45,6 +47,17 @@ def excess_interval(ours: Floats, theirs: Floats, seed: int = 0) -> Interval:
     starts = _starts(len(ours), seed)
     ours_grown = np.expm1(_resampled(np.log1p(ours), starts))
     return _middle_95(ours_grown - np.expm1(_resampled(np.log1p(theirs), starts)))
+
+
+def mean_interval(values: Floats, groups: NDArray[np.intp], seed: int = 0) -> Interval:
+    """95 % interval of a mean whose values come in groups (numbers from 0 on): whole groups are resampled, since what
+    was decided on one session goes together. None below FEWEST_GROUPS of them."""
+    count = int(groups.max()) + 1 if len(groups) else 0
+    if count < FEWEST_GROUPS:
+        return NONE
+    sums, sizes = np.bincount(groups, values, count), np.bincount(groups, minlength=count)
+    drawn = np.random.default_rng(seed).integers(0, count, (RESAMPLES, count))
+    return _middle_95(np.asarray(sums[drawn].sum(axis=1) / sizes[drawn].sum(axis=1)))
 
 
 def _starts(days: int, seed: int) -> NDArray[np.intp]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.journal.entries import Recalled, Trail
-from engine.lab.decision_changes import AnswerChange, Change, Changes, Comparison, Field, Redecided, decision_fields
+from engine.lab.decision_changes import AnswerChange, Change, Comparison, Field, Redecided, decision_fields
 from engine.lab.parity import Parity
 from engine.market.point_in_time import MarketAsOf
 from engine.reports.documents import row_json
@@ -13,9 +13,9 @@ from engine.reports.documents.trail import trail_row
 from engine.session.cost_meter import use_of
 
 
-def redecision_document(records: Records, done: Redecided, changes: Changes, market: MarketAsOf | None = None) -> Row:
+def redecision_document(records: Records, done: Redecided, market: MarketAsOf | None = None) -> Row:
     """Both sides, whole, with what differs; closes since the decision are those of `market`."""
-    then = row_json.run(done.run)
+    then, changes = row_json.run(done.run), done.changes
     return {
         **records.head,
         "run": done.run.id,

@@ -21,7 +21,7 @@ from engine import places
 from engine.agents.decision import DecisionView
 from engine.app.desk_context import Finished
 from engine.app.desk_journal import DeskJournal
-from engine.app.redecision import check_parity
+from engine.app.parity import check_parity
 from engine.app.runs import interrupted_cycle, is_decided, run_daily, run_intraday
 from engine.config import Config
 from engine.domain.model_call import ModelRequest, ModelResult

@@ -15,7 +15,7 @@ from connectors.demo.market import DemoMarket
 from connectors.wiring.services import services
 from connectors.wiring.sources import calendars
 from engine import places
-from engine.app.redecision import check_parity
+from engine.app.parity import check_parity
 from engine.app.runs import run_daily
 from engine.config import Config
 from engine.domain.model_call import ModelRequest, ModelResult

@@ -22,8 +22,9 @@ from connectors.wiring.sources import calendars
 from engine import places
 from engine.account.disagreement import BooksDisagree
 from engine.app.desk_context import Finished
+from engine.app.parity import check_parity
 from engine.app.reconciliation import adopt_account
-from engine.app.redecision import check_parity, redecide
+from engine.app.redecision import redecide
 from engine.app.runs import run_daily
 from engine.config import Config
 from engine.domain.model_call import ModelRequest, ModelResult

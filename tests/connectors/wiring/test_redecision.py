@@ -19,7 +19,8 @@ from connectors.wiring.services import services
 from engine import places
 from engine.app.backtest import run_backtest
 from engine.app.market_data import load_run
-from engine.app.redecision import AS_IT_WAS, Changes, Redecided, check_parity, redecide
+from engine.app.parity import check_parity
+from engine.app.redecision import AS_IT_WAS, Changes, Redecided, redecide
 from engine.app.runs import run_daily
 from engine.config import Config
 from engine.domain.decision import Action, Decision
@@ -118,7 +119,7 @@ def loaded_once(monkeypatch: pytest.MonkeyPatch) -> None:
     async def load(given: Services, spec: RunSpec) -> Market:
         return markets[spec] if spec in markets else markets.setdefault(spec, await load_run(given, spec))
 
-    monkeypatch.setattr("engine.app.redecision.load_run", load)
+    monkeypatch.setattr("engine.app.recorded_turns.load_run", load)
 
 
 def assert_all_the_same(path: Path, config: Config) -> Counter[str]:

@@ -1,0 +1,61 @@
+"""`paperdesk why --attribute`: what each input changed in a decision, or in decisions that are drawn from a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+
+import click
+
+from tui.agreement import agreed_to, wiped
+from tui.console import show_document, standard_output
+from tui.invocation import Invocation
+
+
+def show_attribution(
+    invocation: Invocation,
+    symbol: str | None,
+    session: date | None,
+    drawn: tuple[int, int],
+    *,
+    yes: bool,
+    as_json: bool,
+) -> None:
+    """Attribute one decision, or without a session some that are drawn: `drawn` is how many, and the seed."""
+    from engine.app.attribution import attribute, attribution_forecast, sample
+    from engine.app.spending import within_day
+    from engine.reports.documents.attribution import attribution_document, run_attribution_document
+    from engine.reports.documents.trail import decided
+
+    services = invocation.services()
+    with invocation.records(decisions=True) as records:
+        single = symbol is not None and session is not None
+        if symbol is None or session is None:
+            occasions = sample(records, symbol, *drawn)
+        else:
+            occasions = [decided(records, symbol, session)]
+        if not agreed_to(services, attribution_forecast(services, records, occasions), yes):
+            click.echo("nothing was decided", err=True)
+            return
+        with within_day(services) as within:
+            found = attribute(within, records, occasions, _progress)
+        click.echo(wiped(), nl=False, err=True)
+        document = (
+            attribution_document(records, found[0]) if single else run_attribution_document(records, found, drawn[1])
+        )
+        note = records.note
+
+    def lines() -> Iterator[str]:
+        from tui.attribution_text import attribution_lines, run_attribution_lines
+
+        console = standard_output()
+        yield from [note] if note else []
+        made = attribution_lines if single else run_attribution_lines
+        yield from map(console.inked, made(document, console.width))
+
+    show_document(document, as_json, lines)
+
+
+def _progress(text: str) -> None:
+    if wiped():
+        click.echo(f"{wiped()}{text}", nl=False, err=True)
