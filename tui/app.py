@@ -7,6 +7,8 @@ import re
 import signal
 import threading
 import tomllib
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -14,9 +16,9 @@ from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.theme import Theme
 
-from tui.bridge import Bridge, DeskOpener
-from tui.keys import BACKTEST, DECISIONS, DESK
-from tui.screens.desk import DeskScreen
+from tui.bridge import Bridge
+from tui.desk_follower import DeskOpener
+from tui.keys import DESK, SCREENS
 from tui.screens.frame import FramedScreen
 
 if TYPE_CHECKING:
@@ -40,16 +42,11 @@ THEMES = tuple(Theme(name, **(next(iter(_COLOURS.values())) | colours)) for name
 """The default theme, and one for the colour-blind."""
 
 
-def _decisions() -> Screen[None]:
-    from tui.screens.decisions import DecisionsScreen
-
-    return DecisionsScreen()
-
-
-def _backtest() -> Screen[None]:
-    from tui.screens.backtest import BacktestScreen
-
-    return BacktestScreen()
+def _load(screen: str) -> Screen[None]:
+    """Import a screen, given as `module:class`."""
+    module, _, name = screen.partition(":")
+    made: Screen[None] = getattr(import_module(module), name)()
+    return made
 
 
 class PaperdeskApp(App[str]):
@@ -58,11 +55,9 @@ class PaperdeskApp(App[str]):
     TITLE = "Paperdesk"
     CSS_PATH = "app.tcss"
     DEFAULT_MODE = DESK
-    # Screens that are not seen at once are imported when they are.
+    # Screens are imported when they are first seen.
     MODES: ClassVar[dict[str, str | Callable[[], Screen[None]]]] = {
-        DESK: DeskScreen,
-        DECISIONS: _decisions,
-        BACKTEST: _backtest,
+        mode: partial(_load, screen) for mode, (_, _, screen) in SCREENS.items()
     }
     BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+q", "quit", "Quit", show=False, priority=True)]
 

@@ -8,9 +8,11 @@ from pathlib import Path
 
 from textual.binding import Binding
 
+_TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+
+SCREENS = {row["mode"]: (row["key"], row["name"], row["screen"]) for row in _TABLE["screen"]}
+"""The screens by mode: key and name on the tab, and `module:class`, imported when it is first shown."""
 DESK, DECISIONS, BACKTEST = "desk", "decisions", "backtest"
-SCREENS = {DESK: ("1", "Desk"), DECISIONS: ("5", "Decisions"), BACKTEST: ("7", "Backtest")}
-"""The screens: key and name on the tab, by mode. The numbers leave room for more."""
 
 MOVES: tuple[tuple[str, str], ...] = (
     ("j k, arrows", "Row down, row up"),
@@ -45,8 +47,19 @@ class Key:
     hint: str = ""
 
 
-_TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-KEYS = tuple(Key(**row) for row in _TABLE["key"])
+def _screen_key(row: dict[str, str]) -> Key:
+    action, meaning = f"app.switch_mode('{row['mode']}')", f"{row['name']}: {row['meaning']}"
+    return Key(
+        id=f"screen.{row['mode']}",
+        keys=row["key"],
+        action=action,
+        shown=row["key"],
+        meaning=meaning,
+        group="Screens",
+    )
+
+
+KEYS = (*map(_screen_key, _TABLE["screen"]), *(Key(**row) for row in _TABLE["key"]))
 
 
 def bindings(screen: str) -> list[Binding]:

@@ -15,6 +15,7 @@ from engine.execution.controls import approve, veto
 from engine.journal.reader import JournalReader
 from engine.reports.documents.control_state import AnsweredOrder, ControlState, OpenOrder, Waiting
 from engine.reports.documents.controls import control_state
+from engine.reports.documents.records import records_in
 from engine.reports.documents.row_json import minute
 
 Answer = Literal["approve", "veto"]
@@ -51,7 +52,8 @@ class ApprovalDesk:
                 TradingMode.OBSERVE: "only observes and sends nothing: set broker.mode to ask",
             }[self.mode]
             raise UsageError(f"the desk {self.desk} {why}")
-        return control_state(self.journal, asks=True, stays_until=self.stays_until, now=self.now)
+        with records_in(self.journal, self.desk) as records:
+            return control_state(records.reader, asks=True, stays_until=self.stays_until, now=self.now)
 
 
 @dataclass(frozen=True, slots=True)

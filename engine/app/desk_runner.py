@@ -16,7 +16,7 @@ from engine import places
 from engine.app.desk_context import Finished, desk_clock, desk_context
 from engine.app.desk_journal import DeskJournal, desk_lock
 from engine.app.desk_watch import DeskWatch
-from engine.app.market_data import fetch, held_symbols, known_closes, load_desk
+from engine.app.market_data import fetch, held_symbols, known_closes, load_desk, load_run
 from engine.app.models import Through, build_models
 from engine.app.run_spec import default_spec
 from engine.app.runs import run_daily, submit_approved
@@ -24,6 +24,7 @@ from engine.clock import SyncedClock
 from engine.domain.live import FeedMessage
 from engine.domain.market import Symbol
 from engine.domain.model_call import ModelRequest, ModelResult
+from engine.domain.run import RunSpec
 from engine.errors import CredentialsRefused, InvariantBroken, MissingData, PaperdeskError, TryAgainLater
 from engine.execution import controls
 from engine.journal.database import older_version
@@ -270,6 +271,10 @@ class OpenDesk:
             context = desk_context(self._by_clock(), journal)
             held = held_symbols(journal.reader)
         return await load_desk(self._services, context.session, held)
+
+    async def run_market(self, spec: RunSpec) -> Market:
+        """All data of a backtest's window. Raises what the source raises."""
+        return await load_run(self._services, spec)
 
     def closes(self, records: Records, symbols: Sequence[Symbol]) -> MarketAsOf | None:
         """The prices of symbols up to the last close of some records, as `paperdesk why` counts them."""

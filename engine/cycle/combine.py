@@ -28,7 +28,6 @@ from engine.domain.market import Symbol
 from engine.domain.order import Order
 from engine.domain.portfolio import ZERO, PositionContext
 from engine.execution.limits import Approved, Batch, Funds, Refused, Request, limit, size
-from engine.messages.events import DecisionMade, OpinionFormed
 from engine.preset import Preset
 from engine.settings import Sizing
 
@@ -219,35 +218,4 @@ def _decision(opinion: Opinion, request: Request, result: Approved | Refused | N
         unresolved_figures=opinion.unresolved_figures,
         evidence=opinion.evidence,
         book=request.book,
-    )
-
-
-def opinion_formed(turn: Turn, opinion: Opinion) -> OpinionFormed:
-    """The event of an opinion that was combined with others."""
-    key = opinion.key
-    return OpinionFormed(
-        run=turn.run,
-        time=turn.market.now,
-        session=key.session,
-        symbol=key.symbol,
-        owner=key.owner,
-        action=opinion.action.value,
-        size=opinion.size,
-        reason=opinion.reason,
-    )
-
-
-def decision_made(turn: Turn, decision: Decision) -> DecisionMade:
-    """The event of a decision."""
-    key = decision.key
-    return DecisionMade(
-        run=turn.run,
-        time=turn.market.now,
-        session=key.session,
-        symbol=key.symbol,
-        owner=key.owner,
-        action=decision.action.value,
-        size=decision.size,
-        reason=decision.reason,
-        cut=decision.cut,
     )

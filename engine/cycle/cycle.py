@@ -22,7 +22,7 @@ from typing import Any
 from engine.agents.ask import Asker
 from engine.agents.tools import Rule
 from engine.cycle import observe, reflect
-from engine.cycle.combine import book_of, combine, decision_made, opinion_formed, size_and_limit
+from engine.cycle.combine import book_of, combine, size_and_limit
 from engine.cycle.decide import abstention, opinion
 from engine.cycle.recall import TradingMemory, received
 from engine.cycle.step import Observations, Reflections, StepContext, search_queries
@@ -34,6 +34,7 @@ from engine.domain.recollection import Recollection
 from engine.errors import TryAgainLater
 from engine.market.point_in_time import MarketAsOf
 from engine.messages.events import Event
+from engine.messages.from_values import decision_made, opinion_formed
 from engine.ports import Calendar
 from engine.preset import Preset
 from engine.strategies.catalog import make_rule
@@ -97,9 +98,9 @@ class Cycle:
         recalled = {one.opinion.key: one.recollections for one in deliberations}
         result = CycleResult(decisions, orders, opinions, recalled)
         for combined in result.combined:
-            self.publish(opinion_formed(turn, combined))
+            self.publish(opinion_formed(turn.market.now, combined))
         for decision in decisions:
-            self.publish(decision_made(turn, decision))
+            self.publish(decision_made(turn.market.now, decision))
         if self.memory is not None:
             memories = [item for one in deliberations for item in _with_trades(turn, one, result)]
             self.memory.write(memories, opinions, turn.step)

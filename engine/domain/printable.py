@@ -14,6 +14,6 @@ _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
 def printable(text: str) -> str:
     """The text as it may reach a screen: line feeds stay, tabs become blanks, control codes are removed."""
     text = _ESCAPE.sub("", text).replace("\r\n", "\n").replace("\t", "    ").replace("\r", "\n")
-    if text.isascii() and text.replace("\n", "").isprintable():
+    if text.replace("\n", "").isprintable():
         return text
     return "".join(c for c in text if c in _KEPT or unicodedata.category(c) not in _HIDDEN)

@@ -105,6 +105,11 @@ class RunReader(RowReader):
         rows = self._rows(f"SELECT seq, json FROM events{narrow} ORDER BY seq LIMIT ?", *values, seq, limit)
         return tuple((row["seq"], _event_of(row)) for row in rows)
 
+    def event_index(self) -> tuple[tuple[int, str, str], ...]:
+        """The number, the run and the kind of every event, in order, without its content."""
+        rows = self._rows("SELECT seq, run, type FROM events ORDER BY seq")
+        return tuple((row["seq"], row["run"], row["type"]) for row in rows)
+
     def last_event(self) -> int:
         """The number of the journal's last event, 0 where there is none."""
         number: int = self._rows("SELECT coalesce(max(seq), 0) AS last FROM events")[0]["last"]

@@ -19,9 +19,10 @@ from engine.execution.submission import Submission, SubmissionResult
 from engine.journal.entries import RunEntry
 from engine.market.trading_hours import decision_time, previous_session, session_after, session_to_decide
 from engine.messages.events import RunFinished
+from engine.messages.from_values import order_filled
 from engine.session.context import DeskRun, DeskRunResult, Moment, Quotes, SessionContext, SessionResult
 from engine.session.desk_state import close_abandoned, decided_until, desk_state, skip_missed
-from engine.session.loop import order_filled, run_session
+from engine.session.loop import run_session
 from engine.session.owner_books import has_books
 from engine.session.recorded_inputs import Inputs, RecordedVenue, read_inputs
 from engine.session.recorder import begin_run

@@ -13,18 +13,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import date, datetime, timedelta
+from datetime import date, timedelta
 from decimal import Decimal
 
 from engine.cycle.turn import CycleResult, Turn
 from engine.domain.market import ActionKind, Symbol
-from engine.domain.order import Fill
 from engine.errors import StaleData
 from engine.execution.submission import SubmissionResult
 from engine.execution.venue import SettledSession
 from engine.market.as_of import last_opened
 from engine.market.trading_hours import step_at
-from engine.messages.events import Noticed, OrderFilled, SessionSettled
+from engine.messages.events import Noticed
+from engine.messages.from_values import order_filled, session_settled
 from engine.session import owner_books
 from engine.session.context import Moment, Quotes, RunState, SessionContext, SessionResult, Settled
 from engine.session.outcomes import deposits_in, learn
@@ -141,33 +141,7 @@ def _publish(context: SessionContext, sessions: Iterable[SettledSession]) -> Non
         now, books = context.clock.now(), one.after
         for fill in context.recorder.new_fills(one):
             context.publish(order_filled(context.run, now, fill))
-        held = tuple((symbol, p.quantity, books.prices[symbol]) for symbol, p in books.portfolio.positions.items())
-        context.publish(
-            SessionSettled(
-                run=context.run,
-                time=now,
-                session=books.session,
-                value=books.value,
-                cash=books.portfolio.cash,
-                positions=held,
-                brought=deposits_in(one),
-            )
-        )
-
-
-def order_filled(run: str, now: datetime, fill: Fill) -> OrderFilled:
-    """The event of a trade, published by the run that has booked it."""
-    return OrderFilled(
-        run=run,
-        time=now,
-        order_id=fill.order_id,
-        session=fill.session,
-        symbol=fill.symbol,
-        side=fill.side.value,
-        quantity=fill.quantity,
-        price=fill.price,
-        fee=fill.fee,
-    )
+        context.publish(session_settled(context.run, now, books, deposits_in(one)))
 
 
 async def _quoted(

@@ -16,12 +16,12 @@ from textual.widgets import Input, Static
 
 from engine.app.desk_runner import Gate, Publish
 from engine.errors import ConfigError
-from tui.bridge import Snapshot
 from tui.keys import KEYS
 from tui.screens.confirm import ConfirmScreen
 from tui.screens.desk import DeskScreen
 from tui.screens.frame import FramedScreen, Layout
 from tui.screens.reading import ReadingScreen
+from tui.snapshot import Snapshot
 from tui.state import Progress
 from tui.widgets.agent_panes import AgentPane
 from tui.widgets.candle_chart import CandleChart

@@ -201,7 +201,8 @@ async def test_without_orders_a_and_x_do_nothing_and_a_small_screen_has_no_pane_
 def test_the_state_of_an_order_follows_mode_answer_and_time(asking: FakeDesk) -> None:
     def seen(asks: bool = True, later: timedelta = timedelta(0)) -> dict[str, Waiting]:
         hour = timedelta(hours=1)
-        state = control_state(asking.journal, asks=asks, stays_until=lambda session: NOW + hour, now=NOW + later)
+        with JournalReader(asking.journal) as reader:
+            state = control_state(reader, asks=asks, stays_until=lambda session: NOW + hour, now=NOW + later)
         return {one.order.symbol: one.state for one in state.orders}
 
     assert seen() == {SYMBOLS[0]: Waiting.APPROVAL, SYMBOLS[1]: Waiting.APPROVAL, SYMBOLS[2]: Waiting.SENT}

@@ -109,7 +109,7 @@ async def test_a_run_that_is_at_work_is_shown_at_work_until_it_ends_or_nothing_i
         panes = pilot.app.bridge.snapshot().desk.panes_of(symbols[0])  # type: ignore[attr-defined]
         assert any(pane.progress is Progress.THINKING for pane in panes)
         if killed:
-            monkeypatch.setattr("tui.bridge.QUIET_SECONDS", 0.0)
+            monkeypatch.setattr("tui.desk_follower.QUIET_SECONDS", 0.0)
             await until(pilot, lambda: "Cycle" not in bar(pilot) and "nothing was heard of" in "".join(log(pilot)))
             return
         with JournalWriter(journal) as writer:

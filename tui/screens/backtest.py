@@ -18,10 +18,10 @@ from textual.widgets import Input, Static
 from engine.messages.commands import StartBacktest, StopBacktest
 from tui.backtest_form import FIELDS, deciders, filled, values_of
 from tui.backtest_run import RUNNING, BacktestState
-from tui.bridge import Snapshot
 from tui.keys import BACKTEST, bindings
 from tui.screens.confirm import Confirmation, ConfirmScreen
 from tui.screens.frame import FramedScreen
+from tui.snapshot import Snapshot
 from tui.widgets.plot import CurvePlot, PlotData
 from tui.widgets.run_results import RunProgress, columns_of, figures_of, rows_of
 from tui.widgets.table import Table

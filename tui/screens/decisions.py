@@ -15,10 +15,10 @@ from engine.errors import PaperdeskError
 from engine.reports.documents.closes import HORIZONS, result_of
 from engine.reports.documents.decisions import FollowedDecision
 from tui import amounts
-from tui.bridge import Snapshot, Source
 from tui.keys import DECISIONS, bindings
 from tui.plain_text import one_line
 from tui.screens.frame import FramedScreen
+from tui.snapshot import Snapshot, Source
 from tui.widgets.desk_tables import ACTION_INKS, signed
 from tui.widgets.table import Cell, Column, Row, Table
 

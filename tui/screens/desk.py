@@ -13,10 +13,10 @@ from textual.widget import Widget
 
 from engine.messages.commands import Approve, Veto
 from engine.reports.documents.control_state import OpenOrder
-from tui.bridge import Snapshot
 from tui.chart_data import ChartData
 from tui.keys import DESK, bindings
 from tui.screens.frame import FramedScreen, Layout
+from tui.snapshot import Snapshot
 from tui.widgets.agent_panes import AgentPanes, DecisionSummary
 from tui.widgets.candle_chart import CandleChart
 from tui.widgets.desk_tables import ORDERS, POSITIONS, WATCHLIST, order_rows, position_rows, watchlist_rows
@@ -94,8 +94,8 @@ class DeskScreen(FramedScreen):
 
     def _show_orders(self, view: Snapshot) -> None:
         orders, controls = self.query_one("#orders", Table), view.controls
-        if view.services is not None:
-            orders.show(order_rows(controls, view.services.clock.now()))
+        if view.now is not None:
+            orders.show(order_rows(controls, view.now))
         orders.border_subtitle = "a approve  x veto" if controls.waiting else ""
         if not self.single and orders.display is not self.has_room_for(orders):
             self.place_panes()
@@ -157,8 +157,8 @@ class DeskScreen(FramedScreen):
         self._answer(Veto)
 
     def _answer(self, command: type[Approve] | type[Veto]) -> None:
-        order, services, controls = self._chosen_order(), self._view.services, self._view.controls
-        if order is None or services is None:
+        order, now, controls = self._chosen_order(), self._view.now, self._view.controls
+        if order is None or now is None:
             return
         from tui.screens.confirm import ConfirmScreen, order_confirmation
 
@@ -168,7 +168,7 @@ class DeskScreen(FramedScreen):
             self._ticked = 0.0
             self.show_view(self.desk_app.bridge.snapshot())
 
-        confirmation = order_confirmation(order, controls, services.clock.now(), approve=command is Approve)
+        confirmation = order_confirmation(order, controls, now, approve=command is Approve)
         self.app.push_screen(ConfirmScreen(confirmation), answered)
 
     def _chosen_order(self) -> OpenOrder | None:

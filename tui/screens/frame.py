@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import ClassVar, cast
 
-from textual import events
+from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import Container
 from textual.geometry import Size
@@ -14,9 +14,11 @@ from textual.screen import Screen
 from textual.widget import Widget
 
 from engine.messages.commands import Command, Halt, PauseCycle, Resume, ResumeCycle, RunCycle
-from tui.bridge import DeskApp, Snapshot
+from tui.bridge import DeskApp
+from tui.playback import Playback
+from tui.snapshot import Snapshot, Source
 from tui.widgets.agent_panes import AgentPanes, DecisionSummary
-from tui.widgets.screen_bars import ErrorBar, Hints, StatusBar, Tabs
+from tui.widgets.screen_bars import ErrorBar, Hints, StatusBar, Tabs, TimeBar
 from tui.widgets.table import Table
 
 HALT_REASON = "from the app"
@@ -82,6 +84,7 @@ class FramedScreen(Screen[None]):
         yield StatusBar()
         yield Tabs(self.MODE)
         yield ErrorBar()
+        yield TimeBar()
         yield Hints(self.MODE)
         with Container(id="body"):
             yield from self.compose_body()
@@ -106,6 +109,7 @@ class FramedScreen(Screen[None]):
         if self._built and self.is_attached and self.app.is_running:
             self.query_one(StatusBar).show(view)
             self.query_one(ErrorBar).show(view.trouble)
+            self.query_one(TimeBar).show(view.place)
             self.show_body(view)
 
     def show_body(self, view: Snapshot) -> None:
@@ -202,6 +206,54 @@ class FramedScreen(Screen[None]):
         refused = self.desk_app.bridge.send(command)
         if refused:
             self.notify(refused, markup=False, timeout=3)
+
+    # The past
+
+    def _in_past(self) -> Playback | None:
+        """The playback, which begins here where the present was shown; None where there is no history yet."""
+        bridge = self.desk_app.bridge
+        if bridge.playback is None and (refused := bridge.to_past(self.past_source())):
+            self.notify(refused, markup=False, timeout=3)
+        return bridge.playback
+
+    def past_source(self) -> Source | None:
+        """The record that goes with this screen; None for the desk's."""
+        return None
+
+    def action_past_step(self, by: int) -> None:
+        """Go by one event; while it plays, faster or slower."""
+        if playback := self._in_past():
+            playback.step(by)
+
+    def action_past_session(self, by: int) -> None:
+        """Go by one session."""
+        if playback := self._in_past():
+            playback.step_session(by)
+
+    def action_past_play(self) -> None:
+        """Play the record, or stop."""
+        if playback := self._in_past():
+            playback.play()
+
+    def action_past_date(self) -> None:
+        """Ask for a session, and go to it."""
+        from tui.screens.ask import AskScreen, session_of
+
+        def answered(text: str | None) -> None:
+            if text and (playback := self._in_past()):
+                playback.jump(session_of(text))
+
+        self.app.push_screen(AskScreen("Go to a session", "YYYY-MM-DD", check=session_of), answered)
+
+    def action_present(self) -> None:
+        """Go back to the present."""
+        self.desk_app.bridge.to_present()
+        self.show_view(self.desk_app.bridge.snapshot())
+
+    @on(TimeBar.Chosen)
+    def _track_clicked(self, event: TimeBar.Chosen) -> None:
+        if playback := self.desk_app.bridge.playback:
+            playback.jump(event.part)
 
     def action_sort(self) -> None:
         """Sort the table that has the focus by its next column."""

@@ -14,8 +14,9 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from engine.errors import PaperdeskError
-from tui.bridge import DeskApp, Source
+from tui.bridge import DeskApp
 from tui.keys import groups, pane_bindings
+from tui.snapshot import Source
 from tui.state import Line
 from tui.widgets.screen_bars import LEVEL_INKS
 

@@ -8,8 +8,8 @@ from decimal import Decimal
 
 from engine.reports.documents.control_state import ControlState, OpenOrder, Waiting
 from tui import amounts
-from tui.bridge import Snapshot
 from tui.market_view import Quote
+from tui.snapshot import Snapshot
 from tui.state import DeskState, Held, Progress
 from tui.widgets.table import Cell, Column, Row
 

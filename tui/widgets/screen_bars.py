@@ -10,15 +10,17 @@ from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
 from textual.content import Content
+from textual.events import Click
+from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import Static
 
 from tui import amounts
-from tui.bridge import Snapshot
 from tui.keys import SCREENS, hints
 from tui.live import feed_text
 from tui.plain_text import cut, one_line
+from tui.snapshot import Place, Snapshot
 from tui.state import Books, Line
 
 PAPER = " PAPER "
@@ -27,6 +29,8 @@ HALTED = " HALTED "
 """The label beside it while the desk is halted, as visible."""
 REASON = 28
 """Characters of a halt's reason that fit into the bar."""
+PLAYING, DONE, TO_COME = ">>", "=", "-"
+"""Marks of the time bar; plain ones, which every terminal has."""
 NEWEST = 60
 """Events that the log at the foot can show."""
 LEVEL_INKS = {
@@ -77,7 +81,7 @@ def _control_items(view: Snapshot) -> Iterator[Item]:
     """Yield the halt and the number of orders that wait for an approval."""
     halted, waiting = view.controls.halted, view.controls.waiting
     if halted is not None:
-        today = view.services is not None and view.services.clock.now().date() == halted.since.date()
+        today = view.now is not None and view.now.date() == halted.since.date()
         since = f"{halted.since:{'%H:%M' if today else '%b %d %H:%M'}}"
         yield Item("since", f"{since} {cut(one_line(halted.reason), REASON)}".rstrip(), "warn")
     if waiting:
@@ -99,9 +103,9 @@ def _cycle_items(view: Snapshot) -> Iterator[Item]:
 
 def _market_items(view: Snapshot) -> Iterator[Item]:
     """Yield the state of the exchange and of the live feed."""
-    if view.market is None or view.market.calendar is None or view.services is None:
+    if view.market is None or view.market.calendar is None or view.now is None:
         return
-    is_open, hours = amounts.market_words(view.market.calendar, view.services.clock.now())
+    is_open, hours = amounts.market_words(view.market.calendar, view.now)
     yield Item("Mkt", hours, "up" if is_open else "value")
     if view.live is not None:
         yield Item("Feed", *feed_text(view.live, is_open))
@@ -166,9 +170,64 @@ class Tabs(Static):
     def __init__(self, current: str) -> None:
         tabs = [
             Content.styled(f"{key} {name}", "bold underline $primary" if mode == current else "")
-            for mode, (key, name) in SCREENS.items()
+            for mode, (key, name, _) in SCREENS.items()
         ]
         super().__init__(Content.styled(" | ", "$foreground 30%").join(tabs), markup=False)
+
+
+class TimeBar(Static):
+    """The place in a recorded history, and the way back; hidden in the present. A click goes to that part of it."""
+
+    class Chosen(Message):
+        """A place was clicked: a part of the whole, between 0 and 1."""
+
+        def __init__(self, part: float) -> None:
+            super().__init__()
+            self.part = part
+
+    def __init__(self) -> None:
+        super().__init__("", markup=False)
+        self.place: Place | None = None
+        self._track = (0, 0)
+        """First column and width of the track."""
+
+    def show(self, place: Place | None) -> None:
+        """Show a place; None hides the bar."""
+        if place != self.place:
+            self.place = place
+            self.display = place is not None
+            self.on_resize()
+
+    def on_resize(self) -> None:
+        """Write the place, and a track over the room that is left."""
+        place = self.place
+        if place is None:
+            return
+        played = f"  {PLAYING} {place.speed}x" if place.speed else ""
+        count = f"{place.number:,}/{place.count:,}"
+        session = "" if place.session is None else f"{place.session}  "
+        head = f" PAST {place.name}  {session}{count}{played}  "
+        back = "  \\ present "
+        text = one_line(place.text)
+        room = self.size.width - len(head) - len(back)
+        track = max(0, min(40, room - len(text) - 2))
+        done = round(track * (place.number - 1) / max(1, place.count - 1)) if track else 0
+        self._track = (len(head), track)
+        self.update(
+            Content.assemble(
+                (head, "bold"),
+                (DONE * done, "$primary"),
+                (TO_COME * (track - done), "$foreground 40%"),
+                (f"  {cut(text, max(1, room - track - 2))}" if room > track + 4 else "", "$foreground 75%"),
+                (back, "bold $primary"),
+            )
+        )
+
+    def on_click(self, event: Click) -> None:
+        """Go to the place of the track that was clicked, or back to the present."""
+        first, width = self._track
+        if width and first <= event.x < first + width:
+            self.post_message(self.Chosen((event.x - first) / max(1, width - 1)))
 
 
 class EventLog(Static):

@@ -18,21 +18,20 @@ SCHEMA = 1
 
 
 def control_state(
-    journal: Path, *, asks: bool, stays_until: Callable[[date], datetime], now: datetime | None
+    reader: JournalReader | None, *, asks: bool, stays_until: Callable[[date], datetime], now: datetime | None
 ) -> ControlState:
-    """Read a desk's journal; a desk that never ran has nothing open. Raises what JournalReader raises.
+    """Read a desk's controls; without a reader, for a desk that never ran, nothing is open. Raises what JournalReader
+    raises.
 
     asks: whether orders are sent only when approved.
     now: without it nothing is called too late.
     """
-    if not journal.is_file():
+    if reader is None:
         return ControlState()
-    with JournalReader(journal) as reader:
-        halt = halted(reader)
-        entries = reader.orders(open_only=True)
-        answers = approvals(reader, [entry.order.id for entry in entries])
+    entries = reader.orders(open_only=True)
+    answers = approvals(reader, [entry.order.id for entry in entries])
     found = [_open(entry.order, asks, answers.get(entry.order.id), stays_until, now) for entry in entries]
-    return ControlState(halt, tuple(sorted(found, key=lambda one: not one.waits)))
+    return ControlState(halted(reader), tuple(sorted(found, key=lambda one: not one.waits)))
 
 
 def _open(

@@ -14,6 +14,7 @@ from engine.journal.reader import JournalReader
 from engine.messages.events import Event
 from engine.reports.documents.account import measured_closes
 from engine.reports.documents.records import Records
+from engine.reports.documents.timeline import session_events
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +44,8 @@ def opening_of(records: Records) -> Opening:
     reader = records.reader
     if reader is None:
         return Opening()
+    if records.kind == "backtest":
+        return _opening_of_backtest(records, reader)
     before = reader.last_event()
     latest = next((run for run in reversed(reader.runs()) if run.outcome is not RunOutcome.SKIPPED), None)
     points = sorted(reader.equity(), key=lambda point: point.session)
@@ -58,6 +61,23 @@ def opening_of(records: Records) -> Opening:
         fall=ZERO if last is None else last.fall,
         decisions=reader.decisions(),
         fills=reader.fills(),
+    )
+
+
+def _opening_of_backtest(records: Records, reader: JournalReader) -> Opening:
+    """The last session of a backtest, its events made from its rows."""
+    run = reader.run(records.run or "")
+    points = sorted(reader.equity(run.id, records.part), key=lambda point: point.session)
+    decisions = reader.decisions(run.id)
+    rows, _ = measured_closes(records, points)
+    last = max([*(point.session for point in points[-1:]), *(one.key.session for one in decisions[-1:])], default=None)
+    return Opening(
+        events=() if last is None else tuple(session_events(reader, run, last)),
+        books=points[-1] if points else None,
+        change=rows[-1].change if rows else None,
+        fall=rows[-1].fall if rows else ZERO,
+        decisions=decisions,
+        fills=reader.fills(run.id),
     )
 
 

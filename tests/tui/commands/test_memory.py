@@ -300,7 +300,8 @@ def test_a_trail_shows_each_memory_with_what_it_was_ranked_by(run: Run, remember
 
 def test_the_app_reads_the_same_trail(run: Run, remembering: Path) -> None:
     from engine import places
-    from tui.bridge import Bridge, Source
+    from tui.bridge import Bridge
+    from tui.snapshot import Source
 
     bridge = Bridge(open_desk=lambda: None, backtest=lambda spec, connection: None)  # type: ignore[arg-type, return-value]
     source = Source("desk demo", places.desk_journal("demo"))

@@ -1,0 +1,116 @@
+"""The app goes back through a recorded history: at every place its figures are those of `status --at`."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from decimal import Decimal
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from engine.journal.reader import JournalReader
+from tests.tui.commands.conftest import BACKTEST, SESSIONS, Run
+from tests.tui.conftest import until
+from tui.app import PaperdeskApp
+from tui.commands.app import open_desk, run_in_process
+from tui.invocation import Invocation
+from tui.snapshot import Snapshot, Source
+
+
+@asynccontextmanager
+async def opened(size: tuple[int, int] = (120, 40)) -> AsyncIterator[Pilot[Any]]:
+    """The app on the configured desk, once that is open."""
+    invocation = Invocation()
+    target = partial(run_in_process, invocation=invocation)
+    app = PaperdeskApp(partial(open_desk, invocation), target, images=Path("images"))
+    async with app.run_test(size=size) as pilot:
+        await until(pilot, lambda: app.bridge.snapshot().services is not None)
+        yield pilot
+        app.bridge.stop()
+        assert app.bridge.wait(60)
+
+
+async def arrived(pilot: Pilot[Any]) -> Snapshot:
+    """The snapshot of the place that is wanted, once it was read."""
+    playback = pilot.app.bridge.playback  # type: ignore[attr-defined]
+    await until(pilot, lambda: playback.arrived)
+    await pilot.pause(0.15)
+    found: Snapshot = pilot.app.bridge.snapshot()  # type: ignore[attr-defined]
+    return found
+
+
+def same_figures(view: Snapshot, status: Any) -> None:
+    """The figures of a snapshot are those of a status document."""
+    books = view.desk.books
+    if status["value"] is None:
+        assert books is None
+    else:
+        assert books is not None
+        assert (str(books.session), books.value, books.cash) == (
+            status["session"],
+            Decimal(status["value"]),
+            Decimal(status["cash"]),
+        )
+        held = {one.symbol: one.quantity for one in books.held if one.quantity}
+        assert held == {symbol: Decimal(row["quantity"]) for symbol, row in status["positions"].items()}
+    assert {one.order.id for one in view.controls.orders} == {row["id"] for row in status["open_orders"]}
+
+
+async def test_every_place_shows_what_status_prints_as_of_it(run: Run, desk: Path) -> None:
+    views: dict[str, Snapshot] = {}
+    async with opened() as pilot:
+        bridge = pilot.app.bridge  # type: ignore[attr-defined]
+        await pilot.press("left_curly_bracket")
+        await arrived(pilot)
+        for session in (SESSIONS[1], SESSIONS[0]):
+            view = views[str(session)] = await arrived(pilot)
+            assert view.place is not None and view.place.session == session
+            assert view.market is not None and view.market.quotes[0].session == session
+            await pilot.press("left_curly_bracket")
+        for _ in range(20):
+            await pilot.press("greater_than_sign")
+            view = await arrived(pilot)
+            views[str(view.sources[0].at)] = view
+        assert view.desk.running and view.desk.session == SESSIONS[0]
+        await pilot.press("r")
+        assert not bridge.snapshot().busy
+        await pilot.press("backslash")
+        assert bridge.snapshot().place is None
+    assert len(views) == 22
+    for at, view in views.items():
+        same_figures(view, run("status", "--at", at, "--json").json)
+
+
+async def test_a_finished_backtest_opens_the_same_way(backtested: Path) -> None:
+    from engine import places
+
+    async with opened() as pilot:
+        bridge = pilot.app.bridge  # type: ignore[attr-defined]
+        assert bridge.to_past(Source("the backtest", places.run_journal(BACKTEST), BACKTEST)) == ""
+        view = await arrived(pilot)
+        with JournalReader(places.run_journal(BACKTEST)) as reader:
+            closes = reader.equity(BACKTEST, "test")
+            answers = reader.answers(run=BACKTEST)
+        assert view.place is not None and view.place.count == len(closes)
+        for point in (closes[-1], closes[-2]):
+            assert view.desk.books is not None
+            assert (view.desk.books.session, view.desk.books.value) == (point.session, point.value)
+            panes = view.desk.panes_of("ORVL")
+            asked = [one for one in answers if (one.key.symbol, one.key.session) == ("ORVL", point.session)]
+            assert len([one for one in panes if one.answer]) == len(asked)
+            await pilot.press("left_curly_bracket")
+            view = await arrived(pilot)
+
+
+async def test_a_history_plays_to_its_end_and_stops(desk: Path) -> None:
+    async with opened() as pilot:
+        bridge = pilot.app.bridge  # type: ignore[attr-defined]
+        await pilot.press("left_curly_bracket")
+        await arrived(pilot)
+        bridge.playback.play(60)
+        await until(pilot, lambda: bridge.playback.at_end and bridge.snapshot().place.speed == 0)
+        assert (await arrived(pilot)).desk.session == SESSIONS[2]

@@ -1,0 +1,325 @@
+"""The desk's side of the app: opened and served in a thread of its own, its journal followed whoever writes it.
+
+Everything that the app's thread reads here is replaced as a whole, never changed in place.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from engine.domain.live import FeedMessage, OrderHint
+from engine.domain.run import TradingMode
+from engine.errors import PaperdeskError
+from engine.messages.bus import Bus, Subscription
+from engine.messages.commands import Approve, Command, RunCycle, Shutdown, Veto
+from engine.messages.events import AgentAnswered, Event, Noticed, OrderMoved, RunFinished, RunStarted, StepStarted
+from engine.reports.documents.control_state import ControlState
+from tui.journal_tail import Growth, JournalTail
+from tui.live import LiveBoard, live_line
+from tui.market_view import MarketView, market_view
+from tui.plain_text import one_line
+from tui.snapshot import Source
+from tui.state import DeskState, Line, after, opening_state, with_line
+
+if TYPE_CHECKING:
+    from datetime import date
+
+    from engine.app.desk_runner import DeskRunner, OpenDesk
+    from engine.market.as_of import Market
+    from engine.ports import Calendar
+
+POLL_SECONDS = 1.0
+"""Seconds between two looks at the journal for what other processes write."""
+
+TIME_SECONDS = 1.0
+"""Seconds between two looks at the desk's clock, and at whether another session has closed by it."""
+
+QUIET_SECONDS = 300.0
+"""Seconds without an event of another process's run after which it is not shown as running any more: it may have been
+killed, and a model's answer takes less."""
+
+
+DeskOpener = Callable[[], "OpenDesk"]
+
+
+class OwnEvents(Bus):
+    """The bus of this process's runs, which remembers what it published until that is read from the journal too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._unread: Counter[Event] = Counter()
+
+    def publish(self, event: Event) -> None:
+        """Pass an event to all subscriptions; never waits."""
+        if event.durable and event.run:
+            self._unread[event] += 1
+        super().publish(event)
+
+    def foreign(self, events: Iterable[Event]) -> list[Event]:
+        """The events of a journal that other processes have written. A run writes an event and publishes it in one
+        turn of the loop: what is its own is known here by the time that it is read."""
+        found = []
+        for event in events:
+            if self._unread[event] > 0:
+                self._unread[event] -= 1
+            else:
+                found.append(event)
+        self._unread = +self._unread
+        return found
+
+
+class DeskFollower:
+    """The opened desk, what it has shown so far, and the commands that it takes.
+
+    services: None until it is open.
+    runner: None until it is served, and after its end.
+    desk: the latest run, the books at the last close and the log.
+    controls: the halt and the open orders, as the journal has them.
+    answers: approvals (True) and vetoes by order id that were sent and may not be in the journal yet.
+    market: quotes and charts at the last close; None until they are read.
+    prices: the market's data behind them.
+    board: the live feed; None where there is none.
+    trouble: an error to show; empty for none.
+    dismissed: the error that was read and is not shown any more.
+    began: when the running cycle was asked for, or began, by the monotonic clock.
+    starting: True from the request for a cycle until its run begins.
+    version: grows whenever the journal may have something new.
+    """
+
+    def __init__(self) -> None:
+        self.services: OpenDesk | None = None
+        self.runner: DeskRunner | None = None
+        self.desk = DeskState()
+        self.controls = ControlState()
+        self.answers: dict[str, bool] = {}
+        self.market: MarketView | None = None
+        self.prices: Market | None = None
+        self.board: LiveBoard | None = None
+        self.trouble = self.dismissed = ""
+        self.began: float | None = None
+        self.starting = False
+        self.version = 0
+        self._early: list[Command] = []
+        self._stopped = False
+        self._touched: asyncio.Event | None = None
+        self._tail: JournalTail | None = None
+        self._heard = 0.0
+        """The time of the last event, by the monotonic clock."""
+        self._calendars: tuple[Calendar, ...] = ()
+        self._closed: tuple[date, ...] = ()
+        """The last completed sessions that the desk was read for."""
+
+    # From the app's thread
+
+    def send(self, command: Command) -> str:
+        """Pass a command on; return the reason why it cannot be, or an empty text."""
+        if self.runner is None:
+            if self.trouble:
+                return "the desk could not be opened"
+            self._early.append(command)
+            return "the desk is opening: this is done as soon as it is open"
+        if isinstance(command, RunCycle) and not self.runner.busy:
+            self.starting, self.began = True, time.monotonic()
+        if isinstance(command, Approve | Veto):
+            self.answers[command.order_id] = isinstance(command, Approve)
+        self.runner.send(command)
+        return ""
+
+    def stop(self) -> None:
+        """Ask the desk to end; returns at once."""
+        self._stopped = True
+        if self.runner is not None:
+            self.runner.send(Shutdown())
+
+    # In the desk's thread
+
+    def run(self, open_desk: DeskOpener) -> None:
+        """Open the desk and serve it until it is stopped; what goes wrong becomes `trouble`."""
+        try:
+            # Outside the loop: opening reads configuration and data, and may use a loop of its own.
+            asyncio.run(self._serve(open_desk()))
+        except PaperdeskError as error:
+            self.trouble = one_line(str(error))
+        except Exception as error:  # whatever it is, it belongs on the error bar and not over the screen
+            self.trouble = one_line(f"a bug: {type(error).__name__}: {error}")
+        finally:
+            self.runner = None
+
+    async def _serve(self, services: OpenDesk) -> None:
+        from engine.app.desk_runner import DeskRunner
+
+        self._tail = JournalTail(services.journal)
+        await self._read_desk(services)
+        self._touched = asyncio.Event()
+        await self._read_controls(services)
+        self.services = services
+        bus = OwnEvents()
+        # The subscription first: no event of the first cycle must be missed.
+        tasks = [
+            asyncio.create_task(self._fold(bus.subscribe(), services)),
+        ]
+        runner = DeskRunner(bus, services.run_cycle, services.clock, services.journal, services.submit)
+        self.runner = runner
+        tasks.append(asyncio.create_task(self._poll_journal(services, self._touched, bus)))
+        tasks.append(asyncio.create_task(self._keep_time(services)))
+        while self._early:
+            runner.send(self._early.pop(0))
+        if self._stopped:
+            return
+        tasks.append(asyncio.create_task(self._follow(services, runner, bus)))
+        try:
+            await runner.serve()
+        finally:
+            for task in tasks:
+                task.cancel()
+
+    async def _follow(self, services: OpenDesk, runner: DeskRunner, bus: Bus) -> None:
+        """Follow the feed and, where that is configured, have cycles run when they are due."""
+        if services.feed is not None:
+            self.board = LiveBoard()
+        try:
+            if services.watches:
+                await services.watch(bus.publish, self._on_message, runner.take_turn)
+            elif services.feed is not None:
+                await services.feed.follow(services.symbols, self._on_message)
+        except PaperdeskError as error:
+            self.board = None
+            what = "scheduled cycles do not run any more" if services.watches else "no live prices and news"
+            bus.publish(Noticed("", services.clock.now(), "error", f"{what}: {error}"))
+
+    def _on_message(self, message: FeedMessage) -> None:
+        if self.board is not None:
+            self.board.on_message(message)
+        line = live_line(message)
+        if line is not None:
+            self.desk = with_line(self.desk, line)
+        if isinstance(message, OrderHint) and self._touched is not None:
+            self._touched.set()
+
+    async def _read_desk(self, services: OpenDesk) -> None:
+        """Read journal and market anew; what the running cycle has answered meanwhile stays."""
+        from engine.reports.documents.opening import Opening, opening_of
+
+        opening, stored = Opening(), self.desk
+        try:
+            opening = Source(services.desk, services.journal).read(opening_of)
+            stored = opening_state(opening)
+        except PaperdeskError as error:  # the market can be shown all the same
+            self.trouble = one_line(str(error))
+        if self.desk.run:
+            signals = {**stored.signals, **self.desk.signals}
+            self.desk = replace(self.desk, books=stored.books or self.desk.books, signals=signals)
+        else:
+            self.desk = stored if stored.run else replace(stored, steps=tuple(services.steps), lines=self.desk.lines)
+            if self._tail is not None:
+                self._tail.last_event = opening.last_event
+        market = await services.market()
+        self._calendars = tuple(market.calendars.values())
+        self._closed = self._last_closes(services)
+        self.prices = market
+        self.market = market_view(market, services.symbols, services.clock.now(), opening.fills)
+        self.version += 1
+
+    async def _poll_journal(self, services: OpenDesk, touched: asyncio.Event, bus: OwnEvents) -> None:
+        """Follow the journal, whoever writes it: at once where this desk did something, else after POLL_SECONDS."""
+        while True:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(touched.wait(), POLL_SECONDS)
+            touched.clear()
+            await self._read_controls(services)
+            with suppress(PaperdeskError):  # as with the controls: the next look tries again
+                await self._read_on(services, bus)
+
+    async def _keep_time(self, services: OpenDesk) -> None:
+        """Follow the desk's clock, and read the desk anew once another session has closed by it."""
+        while True:
+            await asyncio.sleep(TIME_SECONDS)
+            await services.sync()
+            if self._closed != (closed := self._last_closes(services)):
+                self._closed = closed  # once, also where the data of that session cannot be read
+                try:
+                    await self._read_desk(services)
+                except PaperdeskError as error:
+                    self.trouble = one_line(str(error))
+
+    def _last_closes(self, services: OpenDesk) -> tuple[date, ...]:
+        """The last completed session of every symbol's calendar."""
+        now = services.clock.now()
+        return tuple(calendar.last_closed(now) for calendar in self._calendars)
+
+    async def _read_on(self, services: OpenDesk, bus: OwnEvents) -> None:
+        """Show what other processes have written since the last look."""
+        assert self._tail is not None
+        growth: Growth = await asyncio.to_thread(self._tail.growth)
+        foreign = bus.foreign(growth.events)
+        for event in foreign:
+            if isinstance(event, StepStarted | AgentAnswered) and event.run == self.desk.run:
+                self.desk = replace(self.desk, running=True)  # the run was at work already when the app opened
+            await self._take(event, services)
+        at_work = self.desk.running or (self.runner is not None and self.runner.busy)
+        if growth.another:
+            self.desk = DeskState()
+        if growth.another or (growth.changed and not growth.events and not at_work):
+            await self._read_desk(services)
+        self._give_up(services)
+
+    def _give_up(self, services: OpenDesk) -> None:
+        """Stop showing another process's run as running, where nothing was heard of it for long."""
+        busy = self.runner is not None and self.runner.busy
+        if self.desk.running and not busy and time.monotonic() - self._heard > QUIET_SECONDS:
+            text = "nothing was heard of the running cycle for five minutes: r goes on with it where it was killed"
+            line = Line(services.clock.now(), "warning", text)
+            self.desk, self.began = replace(with_line(self.desk, line), running=False), None
+
+    async def _read_controls(self, services: OpenDesk) -> None:
+        def read() -> ControlState:
+            from engine.execution.controls import stays_until
+            from engine.market.trading_hours import AroundTheClock
+            from engine.reports.documents.controls import control_state
+
+            calendar = (self.market and self.market.calendar) or AroundTheClock()
+            state = partial(
+                control_state,
+                asks=services.mode is TradingMode.ASK,
+                stays_until=partial(stays_until, calendar, services.symbols),
+                now=services.clock.now(),
+            )
+            return Source(services.desk, services.journal).read(lambda records: state(records.reader))
+
+        with suppress(PaperdeskError):  # what is wrong with a journal is reported where it is read whole
+            self.controls = await asyncio.to_thread(read)
+
+    async def _fold(self, subscription: Subscription, services: OpenDesk) -> None:
+        async for event in subscription:
+            if self._touched is not None and isinstance(event, Noticed | OrderMoved | RunStarted | RunFinished):
+                self._touched.set()
+            await self._take(event, services)
+
+    async def _take(self, event: Event, services: OpenDesk) -> None:
+        """Show an event, of this process or another; after a run read the desk anew."""
+        self._heard = time.monotonic()
+        if self.desk.error != (desk := after(self.desk, event)).error or _is_error(event):
+            self.dismissed = ""  # the same error again is news again
+        self.desk = desk
+        if _is_error(event):
+            self.answers.clear()  # it may not have been written: what the journal has holds
+        if isinstance(event, RunStarted):
+            self.began = self.began if self.starting else time.monotonic()
+            self.starting = False
+        elif isinstance(event, RunFinished):
+            self.began = None
+            try:
+                await self._read_desk(services)
+            except PaperdeskError as error:
+                self.trouble = one_line(str(error))
+
+
+def _is_error(event: Event) -> bool:
+    return isinstance(event, Noticed) and event.level == "error"

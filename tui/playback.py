@@ -1,0 +1,269 @@
+"""A recorded history to step through and to play: a desk's events, or a backtest's sessions.
+
+What is shown at a place is read from the journal as of its point, in a thread: no screen waits for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from bisect import bisect_left, bisect_right
+from contextlib import suppress
+from dataclasses import replace
+from datetime import date, datetime
+from functools import partial
+from threading import Condition, Thread
+from typing import TYPE_CHECKING
+
+from engine.domain.run import TradingMode
+from engine.errors import PaperdeskError
+from tui.market_view import MarketView, market_view
+from tui.plain_text import one_line
+from tui.snapshot import Place, Snapshot, Source
+from tui.state import DeskState, opening_state
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from engine.app.desk_runner import OpenDesk
+    from engine.domain.market import Symbol
+    from engine.market.as_of import Market
+    from engine.messages.events import Event
+    from engine.ports import Calendar
+    from engine.reports.documents.control_state import ControlState
+    from engine.reports.documents.opening import Opening
+    from engine.reports.documents.records import Records
+    from engine.reports.documents.timeline import Point
+
+SPEEDS = (1, 2, 5, 10, 30, 60)
+"""Points in a second while it plays."""
+
+
+class Playback:
+    """One recorded history, its place in it, and the snapshot of that place."""
+
+    def __init__(self, source: Source, services: OpenDesk, market: Market | None) -> None:
+        """`market` is the desk's; a backtest's is loaded."""
+        self.source = source
+        self._services = services
+        self._market = market if source.run is None else None
+        self._symbols: Sequence[Symbol] = tuple(services.symbols)
+        self._points: tuple[Point, ...] = ()
+        self._wanted = -1
+        self._shown: tuple[int, Snapshot] | None = None
+        self._speed = 0
+        self._stepped = 0.0
+        self._closed = False
+        self._changed = Condition()
+        self._trouble = ""
+        self._early: list[Callable[[], None]] = []
+        """Moves that were asked for before the history was read."""
+        self._markets: tuple[tuple[date | None, int], MarketView] | None = None
+        """The last market view, after the session and the number of trades that it was made from."""
+        Thread(target=self._work, name="playback", daemon=True).start()
+
+    def close(self) -> None:
+        """End the thread; returns at once."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify()
+
+    # From the app's thread
+
+    def snapshot(self) -> Snapshot | None:
+        """The place that was reached, as far as it has been read; None before the first. Goes on while it plays."""
+        self._go_on(time.monotonic())
+        shown = self._shown
+        if shown is None:
+            return None
+        return replace(shown[1], place=self.place, trouble=self._trouble)
+
+    @property
+    def place(self) -> Place:
+        """The place that is wanted; the snapshot of it may still be on its way."""
+        number = self._wanted
+        session = self._points[number].session if self._points else None
+        text = self._shown[1].place.text if self._shown and self._shown[1].place else "reading the journal"
+        if self._trouble:
+            text = self._trouble
+        return Place(
+            name=self.source.name,
+            number=number + 1,
+            count=len(self._points),
+            session=session,
+            text=text,
+            speed=self._speed,
+        )
+
+    @property
+    def arrived(self) -> bool:
+        """True where the snapshot is that of the wanted place, or none can be had."""
+        return bool(self._trouble) or (self._shown is not None and self._shown[0] == self._wanted)
+
+    @property
+    def at_end(self) -> bool:
+        """True at the last point."""
+        return bool(self._points) and self._wanted == len(self._points) - 1
+
+    def _waits(self, move: Callable[[], None]) -> bool:
+        """Keep a move for the time when the history has been read; False where it has been."""
+        with self._changed:
+            if not self._points:
+                self._early.append(move)
+            return not self._points
+
+    def step(self, by: int) -> None:
+        """Go by single points, backward where negative; while it plays, go faster or slower."""
+        if self._waits(lambda: self.step(by)):
+            return
+        if self._speed:
+            at = SPEEDS.index(self._speed)
+            self._speed = SPEEDS[max(0, min(len(SPEEDS) - 1, at + by))]
+        else:
+            self._go_to(self._wanted + by)
+
+    def step_session(self, by: int) -> None:
+        """Go to the end of the next session, or of the one before."""
+        if self._waits(lambda: self.step_session(by)):
+            return
+        ends = [number for number, point in enumerate(self._points) if point.ends]
+        if by > 0:
+            here = bisect_right(ends, self._wanted)
+            self._go_to(ends[here] if here < len(ends) else len(self._points) - 1)
+        else:
+            here = bisect_left(ends, self._wanted) - 1
+            self._go_to(ends[here] if here >= 0 else 0)
+
+    def jump(self, to: date | float) -> None:
+        """Go to the end of a session, the last one before it where there is none; or to a part of the whole, between 0
+        and 1."""
+        if self._waits(lambda: self.jump(to)):
+            return
+        if isinstance(to, float):
+            self._go_to(round(to * (len(self._points) - 1)))
+            return
+        before = [n for n, point in enumerate(self._points) if point.ends and point.session and point.session <= to]
+        self._go_to(before[-1] if before else 0)
+
+    def play(self, speed: int | None = None) -> None:
+        """Play from here, from the start at the end; where it plays already, stop. A `speed` is set in any case."""
+        if self._waits(lambda: self.play(speed)):
+            return
+        if self._speed and speed is None:
+            self._speed = 0
+            return
+        if self.at_end:
+            self._go_to(0)
+        self._speed, self._stepped = speed or SPEEDS[2], time.monotonic()
+
+    def _go_on(self, now: float) -> None:
+        if not self._speed:
+            return
+        due = int((now - self._stepped) * self._speed)
+        if due:
+            self._stepped += due / self._speed
+            self._go_to(self._wanted + due)
+        if self.at_end:
+            self._speed = 0
+
+    def _go_to(self, number: int) -> None:
+        with self._changed:
+            self._wanted = max(0, min(len(self._points) - 1, number))
+            self._changed.notify()
+
+    # In the playback's thread
+
+    def _work(self) -> None:
+        try:
+            self._read_history()
+            while not self._closed:
+                with self._changed:
+                    while not self._closed and self._shown is not None and self._shown[0] == self._wanted:
+                        self._changed.wait()
+                    number = self._wanted
+                if not self._closed:
+                    self._shown = number, self._snapshot(number)
+        except PaperdeskError as error:
+            self._trouble = one_line(str(error))
+        except Exception as error:  # it belongs on the error bar and not over the screen
+            self._trouble = one_line(f"a bug: {type(error).__name__}: {error}")
+
+    def _read_history(self) -> None:
+        from engine.reports.documents.timeline import timeline
+
+        points = self.source.read(timeline)
+        if self.source.run is not None:
+            spec = self.source.read(lambda records: records.required.run(self.source.run or "").spec)
+            if spec is not None:
+                self._symbols = spec.symbols
+                self._market = asyncio.run(self._services.run_market(spec))
+        with self._changed:
+            self._points, self._wanted = points, len(points) - 1
+        for move in self._early if points else ():
+            move()
+
+    def _snapshot(self, number: int) -> Snapshot:
+        point = self._points[number] if self._points else None
+        source = self.source if point is None else replace(self.source, at=point.at)
+        session = None if point is None else point.session
+        calendar = self._calendar()
+        now = self._services.clock.now()
+        if session is not None and calendar is not None:
+            from engine.market.trading_hours import decision_time
+
+            now = decision_time(calendar, session)
+        opening, controls = source.read(partial(self._documents, calendar=calendar, now=now))
+        desk = opening_state(opening)
+        return Snapshot(
+            desk=replace(desk, running=point is not None and not point.ends and bool(desk.run)),
+            controls=controls,
+            market=self._market_at(session, now, opening),
+            services=self._services,
+            now=now,
+            place=Place(
+                name=self.source.name,
+                number=number + 1,
+                count=len(self._points),
+                session=session,
+                text=event_text(opening.events[-1]) if opening.events else "",
+            ),
+            sources=(source,),
+        )
+
+    def _calendar(self) -> Calendar | None:
+        calendars = () if self._market is None else tuple(self._market.calendars.values())
+        return next((one for one in calendars if one.name != "24/7"), next(iter(calendars), None))
+
+    def _documents(self, records: Records, *, calendar: Calendar | None, now: datetime) -> tuple[Opening, ControlState]:
+        from engine.execution.controls import stays_until
+        from engine.market.trading_hours import AroundTheClock
+        from engine.reports.documents.controls import control_state
+        from engine.reports.documents.opening import opening_of
+
+        controls = control_state(
+            records.reader,
+            asks=self._services.mode is TradingMode.ASK,
+            stays_until=partial(stays_until, calendar or AroundTheClock(), self._symbols),
+            now=now,
+        )
+        return opening_of(records), controls
+
+    def _market_at(self, session: date | None, now: datetime, opening: Opening) -> MarketView | None:
+        made_from = session, len(opening.fills)
+        if self._market is not None and (self._markets is None or self._markets[0] != made_from):
+            self._markets = made_from, market_view(self._market, self._symbols, now, opening.fills)
+        return None if self._markets is None else self._markets[1]
+
+
+def event_text(event: Event) -> str:
+    """An event in a few words, as the log has it; of a step, the agent and the symbol."""
+    from engine.messages.events import AgentAnswered, StepStarted
+    from tui.state import after
+
+    if isinstance(event, StepStarted):
+        return f"{event.symbol} {event.step} begins"
+    if isinstance(event, AgentAnswered) and not event.abstained:
+        return f"{event.symbol} {event.step} answered"
+    with suppress(IndexError):
+        return after(DeskState(), event).lines[-1].text
+    return "the books of the session are closed"

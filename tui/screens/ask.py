@@ -1,0 +1,53 @@
+"""A question that is answered by a line of text, over another screen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Input, Static
+
+
+def session_of(text: str) -> date:
+    """A session as it is typed. Raises ValueError that says how it is written."""
+    try:
+        return date.fromisoformat(text.strip())
+    except ValueError:
+        raise ValueError(f"{text.strip() or 'nothing'} is no date: write it as 2026-11-20") from None
+
+
+class AskScreen(ModalScreen[str]):
+    """A line to type. Ends with it once it passes the check, with an empty text on escape."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "Cancel", show=False)]
+
+    def __init__(self, title: str, hint: str, *, text: str = "", check: Callable[[str], object] = str) -> None:
+        """`check` raises ValueError with a line for the user."""
+        super().__init__()
+        self._title, self._hint, self._text, self._check = title, hint, text, check
+
+    def compose(self) -> ComposeResult:
+        """Mount the line and a place for what is wrong with it."""
+        with Vertical() as box:
+            box.border_title = Content(self._title)
+            yield Input(self._text, placeholder=self._hint, compact=True)
+            yield Static("enter goes on   esc cancels", id="complaint", markup=False)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """End with the text, or say what is wrong with it."""
+        try:
+            self._check(event.value)
+        except ValueError as error:
+            self.query_one("#complaint", Static).update(str(error))
+        else:
+            self.dismiss(event.value)
+
+    def action_leave(self) -> None:
+        """End without an answer."""
+        self.dismiss("")

@@ -1,0 +1,104 @@
+"""Everything that screens show at one moment, as a value, and the journals that documents are read from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from engine.reports.documents.control_state import ControlState
+from tui.backtest_run import BacktestState
+from tui.live import LiveView
+from tui.market_view import MarketView
+from tui.state import DeskState
+
+if TYPE_CHECKING:
+    from engine.app.desk_runner import OpenDesk
+    from engine.reports.documents.records import Records
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A journal to read documents from: the desk's, or with `run` a backtest's.
+
+    version: grows whenever there may be something new.
+    at: the event of a desk, or the session of a backtest, up to which it is read; None for all of it.
+    """
+
+    name: str
+    journal: Path
+    run: str | None = None
+    version: int = 0
+    at: int | date | None = None
+
+    def read(self, document: Callable[[Records], T]) -> T:
+        """Return a document of the journal, which is closed again. Raises what JournalReader raises, MissingData for a
+        point that the journal does not have."""
+        from engine.reports.documents.records import records_at, records_in
+
+        with records_in(self.journal, self.name, self.run) as records:
+            if self.at is None:
+                return document(records)
+            with records_at(records, self.at) as earlier:
+                return document(earlier)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """Everything that screens show, at one moment.
+
+    desk: the latest run, the books and the log.
+    controls: the halt and the open orders.
+    market: None until the desk is open.
+    live: the feed; None where there is none.
+    services: None until the desk is open.
+    now: the moment that is shown, UTC; None until the desk is open.
+    place: the place in a recorded history that is shown; None for the present.
+    busy: True while a cycle is asked for or under way, paused or not.
+    starting: True from the request for a cycle until its run begins.
+    paused: True while the next question to a model waits.
+    trouble: an error to show; empty for none.
+    cycle_seconds: since the running cycle was asked for, or began; None without one.
+    backtests: those of this session of the app, oldest first.
+    sources: the desk's journal, once it is open, and those of finished backtests; in a recorded history that
+        history alone, up to the place.
+    """
+
+    desk: DeskState = field(default_factory=DeskState)
+    controls: ControlState = field(default_factory=ControlState)
+    market: MarketView | None = None
+    live: LiveView | None = None
+    services: OpenDesk | None = None
+    now: datetime | None = None
+    place: Place | None = None
+    busy: bool = False
+    starting: bool = False
+    paused: bool = False
+    trouble: str = ""
+    cycle_seconds: float | None = None
+    backtests: tuple[BacktestState, ...] = ()
+    sources: tuple[Source, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A place in a recorded history.
+
+    name: the history's.
+    number: of the point, from 1.
+    count: of all points.
+    session: the session that is shown.
+    text: the event of the point, in a few words.
+    speed: the factor at which the history is being played; 0 while it stands.
+    """
+
+    name: str
+    number: int
+    count: int
+    session: date | None
+    text: str
+    speed: int = 0
