@@ -57,8 +57,8 @@ def order_filled(run: str, time: datetime, fill: Fill) -> OrderFilled:
     )
 
 
-def session_settled(run: str, time: datetime, books: EquityPoint, brought: Decimal = Decimal(0)) -> SessionSettled:
-    """The event of a session's closed books; `brought`: deposits less withdrawals in it."""
+def session_settled(run: str, time: datetime, books: EquityPoint, deposits: Decimal = Decimal(0)) -> SessionSettled:
+    """The event of a session's closed books; `deposits`: those less withdrawals in it."""
     return SessionSettled(
         run=run,
         time=time,
@@ -66,5 +66,5 @@ def session_settled(run: str, time: datetime, books: EquityPoint, brought: Decim
         value=books.value,
         cash=books.portfolio.cash,
         positions=tuple((symbol, p.quantity, books.prices[symbol]) for symbol, p in books.portfolio.positions.items()),
-        brought=brought,
+        brought=deposits,
     )
