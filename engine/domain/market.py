@@ -130,10 +130,15 @@ class PriceHistory:
         """The rows from start (included) to stop (excluded), as a history of its own."""
         return PriceHistory(symbol=self.symbol, **{name: getattr(self, name)[start:stop] for name in COLUMNS})
 
-    def repriced(self, price: Callable[[int, int], int]) -> PriceHistory:
-        """The same bars with every open, high, low and close computed from its nano-units and its row."""
-        columns: dict[str, Any] = {name: array("q", map(price, getattr(self, name), count())) for name in PRICES}
-        return replace(self, **columns)
+    def repriced(self, price: Callable[[int, int], int], rows: int | None = None) -> PriceHistory:
+        """The same bars with every open, high, low and close computed from its nano-units and its row; those of the
+        first `rows` alone where that is given."""
+        stop = len(self) if rows is None else rows
+        columns: dict[str, array[int]] = {name: getattr(self, name) for name in PRICES}
+        changed: dict[str, Any] = {
+            name: array("q", map(price, column[:stop], count())) + column[stop:] for name, column in columns.items()
+        }
+        return replace(self, **changed)
 
 
 class ActionKind(StrEnum):

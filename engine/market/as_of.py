@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from decimal import Decimal
-from operator import attrgetter
+from operator import attrgetter, mul
 from typing import TypeVar
 
 from engine.domain.json_text import to_json
@@ -258,7 +258,9 @@ def _on_last_basis(
     inside = [a for a in actions if first < a.ex_date <= last and (dividends or a.kind is ActionKind.SPLIT)]
     if not inside:
         return window
-    ratios, factors = [Decimal(1)] * len(window), [Decimal(1)] * len(window)
+    # Bars from the last action on stay as they are.
+    scaled = bisect_right(window.sessions, max(action.ex_date for action in inside).toordinal() - 1)
+    ratios, factors = [Decimal(1)] * scaled, [Decimal(1)] * scaled
     for action in inside:
         before = bisect_right(window.sessions, action.ex_date.toordinal() - 1)
         if action.kind is ActionKind.SPLIT:
@@ -267,8 +269,10 @@ def _on_last_basis(
             close = from_nano(window.close[before - 1])
             factors[:before] = [factor * (1 - action.value / close) for factor in factors[:before]]
     return replace(
-        window.repriced(lambda price, row: price if price == UNKNOWN else int(price * factors[row] / ratios[row])),
-        volume=array("d", (v * float(ratio) for v, ratio in zip(window.volume, ratios, strict=True))),
+        window.repriced(
+            lambda price, row: price if price == UNKNOWN else int(price * factors[row] / ratios[row]), scaled
+        ),
+        volume=array("d", map(mul, window.volume, map(float, ratios))) + window.volume[scaled:],
     )
 
 
