@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
+from engine.domain.exchanges import AROUND_THE_CLOCK, Exchange
 from engine.errors import PaperdeskError
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ class BrokerRegistration(Generic[S]):
     now: the broker's time, UTC; blocks for one request. Raises as the port Broker does.
     open_feed: live prices and news; None where there are none, and so no cycles within a session.
     open_data: bars, actions and news for the data folder; None where the broker provides no data.
+    calendar, currency: of the shares that it trades and has data of; its crypto is in the same currency.
     """
 
     title: str
@@ -55,6 +57,12 @@ class BrokerRegistration(Generic[S]):
     key_variables: tuple[str, ...] = ()
     open_feed: Callable[[S, Clock], LiveFeed] | None = None
     open_data: Callable[[S], MarketDataService] | None = None
+    calendar: str = "XNYS"
+    currency: str = "USD"
+
+    def trades(self, exchange: Exchange) -> bool:
+        """True where the broker has the symbols of an exchange, or pairs of its currency."""
+        return exchange.currency == self.currency and exchange.calendar in (self.calendar, AROUND_THE_CLOCK)
 
     @property
     def brings_data(self) -> bool:

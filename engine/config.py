@@ -13,12 +13,14 @@ from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from engine.domain.exchanges import Exchange, Exchanges
 from engine.domain.model_spec import VENDORS
 from engine.domain.run import TradingMode
-from engine.errors import ConfigError
+from engine.errors import ConfigError, UsageError
 from engine.settings import AgentSettings, complaint
 
 PREFIX = "PAPERDESK_"
@@ -82,6 +84,27 @@ class DataConfig(_Section):
     """Fetching of new bars, actions and news into the folder before a daily run on Alpaca."""
 
 
+class CalendarConfig(_Section):
+    """The exchange of symbols with a suffix that is not known, or otherwise than it is known."""
+
+    calendar: str = Field(pattern=r"^[A-Za-z0-9_/]{2,20}$")
+    """Trading calendar by its name in exchange_calendars (XLON, XTAL), or 24/7."""
+    currency: str = Field(pattern="^[A-Z]{3,5}$")
+    """Currency of prices and cash, such as GBP."""
+    zone: str = "UTC"
+    """Time zone of the days of imported stamps, such as Europe/London."""
+    periods: int = Field(252, ge=1, le=366)
+    """Sessions a year, by which figures are annualized."""
+
+    @field_validator("zone")
+    @classmethod
+    def _known_zone(cls, zone: str) -> str:
+        try:
+            return ZoneInfo(zone).key
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            raise ValueError(f"{zone[:40]} is no time zone; write one such as Europe/London") from None
+
+
 class BrokerConfig(_Section):
     """The venue of orders: the simulated market, or an account at a broker."""
 
@@ -140,9 +163,9 @@ class ExecutionConfig(_Section):
     commission: Decimal = Field(Decimal(0), ge=0)
     """Commission as a fraction of each trade's amount."""
     commission_per_order: Decimal = Field(Decimal(0), ge=0)
-    """Commission per order, in dollars."""
+    """Commission per order, in the currency of the portfolio."""
     commission_per_share: Decimal = Field(Decimal(0), ge=0)
-    """Commission per share, in dollars."""
+    """Commission per share, in the currency of the portfolio."""
     volume_cap: Decimal | None = Field(None, gt=0, le=1)
     """Largest fraction of a bar's volume that one order may take; none: no cap."""
     fractional: bool = True
@@ -278,6 +301,21 @@ class Config(_Section):
     memory: MemoryConfig = MemoryConfig()
     endpoints: dict[str, EndpointConfig] = {}
     """OpenAI-compatible servers by name, and limits at openai and anthropic."""
+    calendars: dict[str, CalendarConfig] = {}
+    """Exchanges by the suffix of their symbols, beside those that are known."""
+
+    @property
+    def exchanges(self) -> Exchanges:
+        """The exchange of every symbol, those of the configuration first."""
+        return Exchanges({suffix.upper(): Exchange(**own.model_dump()) for suffix, own in self.calendars.items()})
+
+    @model_validator(mode="after")
+    def _one_portfolio(self) -> Config:
+        try:
+            self.exchanges.of_portfolio(self.desk.symbols)
+        except UsageError as error:
+            raise ValueError(f"desk.symbols: {error}") from None
+        return self
 
     @field_validator("endpoints")
     @classmethod

@@ -54,9 +54,15 @@ def cache_dir() -> Path:
     return _folder("cache", "cache")
 
 
-def session_table() -> Path:
-    """The exchange's sessions, kept between processes."""
-    return cache_dir() / "sessions-XNYS.json"
+def session_table(calendar: str = "XNYS") -> Path:
+    """The sessions of an exchange's calendar, kept between processes."""
+    return cache_dir() / f"sessions-{_part('calendar', calendar)}.json"
+
+
+def stored_session_table(calendar: str) -> Path | None:
+    """The sessions of a calendar where they are stored already; None where they are not."""
+    table = session_table(calendar)
+    return table if table.is_file() else None
 
 
 def logs_dir() -> Path:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Protocol
 from engine import ports
 from engine.broker_registration import BrokerService
 from engine.config import BudgetConfig, Config
+from engine.domain.exchanges import Exchange
 from engine.domain.fetched import Fetched, FileImport, Imported
 from engine.domain.market import Symbol
 from engine.domain.model_call import Capabilities, ModelRequest, ModelResult, RecordedAnswer
@@ -228,6 +229,9 @@ class FetchService(Protocol):
     async def macro(self, options: FetchOptions) -> list[Fetched]:
         """Merge the configured macro series, every vintage. Raises CredentialsRefused, MissingData, NetworkError,
         TryAgainLater."""
+
+    def offers(self, exchange: Exchange) -> bool:
+        """True where `market` has the symbols of an exchange."""
 
     @property
     def has_macro_key(self) -> bool:

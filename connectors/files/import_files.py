@@ -27,9 +27,11 @@ from connectors.files.prices import (
     read_actions,
     read_bars,
 )
+from connectors.files.reading import Reading
 from connectors.files.rows import append_lines, json_line, malformed, number, write_text
-from connectors.files.stamps import market_zone, read_stamp, session_of, stamp_text, zone_named
+from connectors.files.stamps import read_stamp, stamp_text, zone_named
 from connectors.files.texts import COMMENTARY, FILINGS, NEWS, TextKind, form_of
+from engine.domain.exchanges import LISTED, Exchanges
 from engine.domain.fetched import FileImport, Imported
 from engine.domain.macro import MacroObservation, MacroSeries
 from engine.domain.market import ActionKind, CorporateAction, Dropped, FundHolding, Symbol, parse_symbol
@@ -49,7 +51,9 @@ NO_KIND = "neither a split nor a cash dividend"
 CalendarFor = Callable[[Symbol], Calendar]
 
 
-def import_file(request: FileImport, calendar_for: CalendarFor, now: datetime) -> Sequence[Imported]:
+def import_file(
+    request: FileImport, calendar_for: CalendarFor, now: datetime, exchanges: Exchanges = LISTED
+) -> Sequence[Imported]:
     """Bring the kinds of data of one file into the folder, a file for each kind and symbol.
 
     Raises MalformedData over all bad rows, and where bars and actions contradict each other; MissingData for a file
@@ -57,27 +61,15 @@ def import_file(request: FileImport, calendar_for: CalendarFor, now: datetime) -
     """
     zone = None if request.zone is None else zone_named(request.zone)
     wanted = tuple(map(parse_symbol, request.symbols))
+    reading = Reading(calendar_for=calendar_for, exchanges=exchanges, now=now, zone=zone, currency=request.currency)
     planned: list[_Planned] = []
     for kind in request.kinds:
         foreign = _ForeignFile(request.file, kind, wanted, request.columns)
-        planned += _PLANS[kind](foreign, request.folder, _Reading(calendar_for, now, zone))
+        planned += _PLANS[kind](foreign, request.folder, reading)
     _refuse_faults(request.folder, planned)
     for plan in planned:
         plan.write()
     return [plan.imported for plan in planned]
-
-
-@dataclass(frozen=True, slots=True)
-class _Reading:
-    """The reading of stamps: the calendar of a symbol, the moment of the import, the zone of times that have none."""
-
-    calendar_for: CalendarFor
-    now: datetime
-    zone: tzinfo | None
-
-    def day(self, text: str, symbol: Symbol) -> date:
-        """The day of a bar's or an action's stamp. Raises ValueError."""
-        return session_of(read_stamp(text, self.zone), self.zone or market_zone(symbol))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,7 +177,7 @@ def _folder_symbol(text: str) -> Symbol | None:
     return f"{symbol.removesuffix('.SH')}.SS" if symbol.endswith(".SH") else symbol
 
 
-def _plan_prices(foreign: _ForeignFile, folder: Path, reading: _Reading) -> Iterator[_Planned]:
+def _plan_prices(foreign: _ForeignFile, folder: Path, reading: Reading) -> Iterator[_Planned]:
     """Daily bars; rows may be in any order."""
     new: dict[Symbol, dict[int, BarRow]] = {}
     sessions: dict[Symbol, _Sessions] = {}
@@ -193,7 +185,8 @@ def _plan_prices(foreign: _ForeignFile, folder: Path, reading: _Reading) -> Iter
     def add(symbol: Symbol, row: Row) -> None:
         day = reading.day(_cell(row, "date"), symbol)
         sessions.setdefault(symbol, _Sessions(reading.calendar_for(symbol), reading.now)).check(day)
-        bar = bar_row([str(day), *(_cell(row, name) for name in _PRICE_CELLS[:-1]), _volume(row, symbol)])
+        prices = [reading.price(name, row, symbol) for name in _PRICE_CELLS[:-1]]
+        bar = bar_row([str(day), *prices, _volume(row, symbol)])
         if new.setdefault(symbol, {}).setdefault(bar[0], bar) is not bar:
             raise ValueError(f"{date.fromordinal(bar[0])} stands twice; keep one row per date")
 
@@ -244,7 +237,7 @@ def _volume(row: Row, symbol: Symbol) -> str:
     return str(number("volume", lots) * _LOT) if symbol.endswith((".SS", ".SZ", ".BJ")) else lots
 
 
-def _plan_actions(foreign: _ForeignFile, folder: Path, reading: _Reading) -> Iterator[_Planned]:
+def _plan_actions(foreign: _ForeignFile, folder: Path, reading: Reading) -> Iterator[_Planned]:
     """Splits and dividends, of rows with ex_date, kind and value or with columns for dividends and splits."""
     new: dict[Symbol, dict[tuple[date, ActionKind], CorporateAction]] = {}
 
@@ -257,7 +250,7 @@ def _plan_actions(foreign: _ForeignFile, folder: Path, reading: _Reading) -> Ite
             if "symbol" in row.values:
                 return NO_KIND
             raise ValueError("neither kind and value nor dividend or split; name the columns so")
-        for action in _actions_in(row, symbol, str(day)):
+        for action in _actions_in(row, symbol, str(day), reading):
             if known.setdefault((action.ex_date, action.kind), action) is not action:
                 raise ValueError(f"a second {action.kind} on {action.ex_date}; keep one row")
         return None
@@ -281,14 +274,16 @@ def _writing(path: Path, text: str, *, needed: bool) -> Callable[[], None]:
     return lambda: write_text(path, text) if needed else None
 
 
-def _actions_in(row: Row, symbol: Symbol, day: str) -> Iterator[CorporateAction]:
+def _actions_in(row: Row, symbol: Symbol, day: str, reading: Reading) -> Iterator[CorporateAction]:
     if "kind" in row.values:
-        yield action_row(symbol, [day, _cell(row, "kind").lower(), _ratio(_cell(row, "value"))])
+        kind = _cell(row, "kind").lower()
+        value = reading.price("value", row, symbol) if kind == ActionKind.DIVIDEND else _ratio(_cell(row, "value"))
+        yield action_row(symbol, [day, kind, value])
         return
     # A price file says zero, or nothing, on the days without a dividend, and zero or one on those without a split.
     dividend = _cell(row, "dividend")
     if dividend and number("dividend", dividend) != 0:
-        yield action_row(symbol, [day, ActionKind.DIVIDEND, dividend])
+        yield action_row(symbol, [day, ActionKind.DIVIDEND, reading.price("dividend", row, symbol)])
     split = _split_in(row)
     if split and number("split", split) not in (0, 1):
         yield action_row(symbol, [day, ActionKind.SPLIT, split])
@@ -314,19 +309,19 @@ def _ratio(text: str) -> str:
     return str(number("split", new) / per_old)
 
 
-def _plan_news(foreign: _ForeignFile, folder: Path, reading: _Reading) -> Iterator[_Planned]:
+def _plan_news(foreign: _ForeignFile, folder: Path, reading: Reading) -> Iterator[_Planned]:
     """News. An item without a date or text is dropped and counted."""
     always = ("date", "time", "headline", "summary", "source", "sentiment")
     return _plan_texts(foreign, folder / "news", NEWS, always, reading)
 
 
-def _plan_filings(foreign: _ForeignFile, folder: Path, reading: _Reading) -> Iterator[_Planned]:
+def _plan_filings(foreign: _ForeignFile, folder: Path, reading: Reading) -> Iterator[_Planned]:
     """Filings; drops as news."""
     return _plan_texts(foreign, folder / "filings", FILINGS, ("date", "form", "summary"), reading)
 
 
 def _plan_texts(
-    foreign: _ForeignFile, folder: Path, kind: TextKind, always: Sequence[str], reading: _Reading
+    foreign: _ForeignFile, folder: Path, kind: TextKind, always: Sequence[str], reading: Reading
 ) -> Iterator[_Planned]:
     """Records of a kind that are new; names in `always` are written where they are blank too."""
     names = [name for name in foreign.names if name != "symbol"]
@@ -404,12 +399,12 @@ def _cell(row: Row, name: str) -> str:
     return row.values.get(name) or ""
 
 
-def _plan_commentary(foreign: _ForeignFile, folder: Path, reading: _Reading) -> Iterator[_Planned]:
+def _plan_commentary(foreign: _ForeignFile, folder: Path, reading: Reading) -> Iterator[_Planned]:
     """Commentary of funds; drops as news."""
     return _plan_texts(foreign, folder / "commentary", COMMENTARY, ("date", "source", "text"), reading)
 
 
-def _plan_macro(foreign: _ForeignFile, folder: Path, reading: _Reading) -> Iterator[_Planned]:
+def _plan_macro(foreign: _ForeignFile, folder: Path, reading: Reading) -> Iterator[_Planned]:
     """Figures of macro series, each with its release: without that it could be read too early, so it is refused."""
     new: dict[Symbol, list[MacroObservation]] = {}
 
@@ -433,7 +428,7 @@ def _plan_macro(foreign: _ForeignFile, folder: Path, reading: _Reading) -> Itera
         )
 
 
-def _plan_holdings(foreign: _ForeignFile, folder: Path, reading: _Reading) -> Iterator[_Planned]:
+def _plan_holdings(foreign: _ForeignFile, folder: Path, reading: Reading) -> Iterator[_Planned]:
     """Holdings of funds by day."""
     new: dict[Symbol, dict[tuple[date, Symbol], FundHolding]] = {}
 
@@ -454,7 +449,7 @@ def _plan_holdings(foreign: _ForeignFile, folder: Path, reading: _Reading) -> It
         )
 
 
-_PLANS: Mapping[str, Callable[[_ForeignFile, Path, _Reading], Iterator[_Planned]]] = {
+_PLANS: Mapping[str, Callable[[_ForeignFile, Path, Reading], Iterator[_Planned]]] = {
     "prices": _plan_prices,
     "actions": _plan_actions,
     "news": _plan_news,

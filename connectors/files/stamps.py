@@ -7,25 +7,12 @@ from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from email.utils import parsedate_to_datetime
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from engine.domain.market import Symbol, is_crypto
 from engine.errors import UsageError
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _UNITS = ((10**11, 1), (10**14, 10**3), (10**17, 10**6), (10**20, 10**9))
 """Magnitudes of an epoch up to which it is in seconds, milliseconds, microseconds and nanoseconds, and how many of
 them are in a second."""
-_ZONES = {
-    ("SS", "SZ"): "Asia/Shanghai",
-    ("HK",): "Asia/Hong_Kong",
-    ("T",): "Asia/Tokyo",
-    ("KS", "KQ"): "Asia/Seoul",
-    ("NS", "BO"): "Asia/Kolkata",
-    ("AX",): "Australia/Sydney",
-    ("L",): "Europe/London",
-    ("DE", "F", "PA", "AS", "BR", "MI", "MC", "SW", "VI", "ST", "OL", "CO"): "Europe/Berlin",
-    ("TO", "V"): "America/Toronto",
-}
-"""Zones of exchanges by the suffix of their symbols; without one it is New York's."""
 
 
 def zone_named(name: str) -> ZoneInfo:
@@ -34,14 +21,6 @@ def zone_named(name: str) -> ZoneInfo:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
         raise UsageError(f"--tz {name[:40]} is no time zone; write one such as America/New_York or UTC") from None
-
-
-def market_zone(symbol: Symbol) -> tzinfo:
-    """The time zone of a symbol's exchange; UTC for crypto."""
-    if is_crypto(symbol):
-        return UTC
-    suffix = symbol.rpartition(".")[2] if "." in symbol else ""
-    return ZoneInfo(next((zone for known, zone in _ZONES.items() if suffix in known), "America/New_York"))
 
 
 def read_stamp(text: str, zone: tzinfo | None) -> date | datetime:

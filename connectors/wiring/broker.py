@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import connectors
 from engine.broker_registration import BrokerRegistration, BrokerService
 from engine.config import Config
+from engine.domain.exchanges import Exchange
 from engine.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -37,15 +38,24 @@ def open_data(config: Config) -> MarketDataService:
 
     Nothing is requested yet. Raises ConfigError for an address that is not paper, CredentialsRefused for a missing key.
     """
-    own = broker_of(config)
-    source = (own.open_data() if own is not None else None) or _service(config, DATA_VENDOR).open_data()
+    source = _data_service(config).open_data()
     assert source is not None
     return source
+
+
+def offers_data(config: Config, exchange: Exchange) -> bool:
+    """True where that data service has the symbols of an exchange."""
+    return _data_service(config).registration.trades(exchange)
 
 
 def broker_keys() -> tuple[str, ...]:
     """The environment variables of every broker's keys, sorted."""
     return tuple(sorted({variable for kind in _kinds() for variable in _registration(kind).key_variables}))
+
+
+def _data_service(config: Config) -> BrokerService:
+    own = broker_of(config)
+    return own if own is not None and own.registration.brings_data else _service(config, DATA_VENDOR)
 
 
 def _service(config: Config, kind: str) -> BrokerService:

@@ -6,12 +6,14 @@ from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta
 from statistics import mode
 
+from connectors.alpaca.registration import BROKER
 from connectors.sandbox import MarketData, SandboxServer, SandboxSettings
 from connectors.sandbox.market import Load
 from connectors.wiring.sources import calendars, open_source
 from engine import places
 from engine.clock import LiveClock
 from engine.config import Config
+from engine.domain.exchanges import LISTED
 from engine.domain.market import Symbol, in_effect, is_crypto
 from engine.domain.run import DataSpec
 from engine.errors import MissingData, UsageError
@@ -34,6 +36,13 @@ def loader(data: DataSpec) -> Load:
         calendar_for = calendars()
         source = open_source(calendar_for, data, through)
         symbols = await source.symbols()
+        for symbol in symbols:
+            exchange = LISTED.of(symbol)
+            if not BROKER.trades(exchange):
+                raise UsageError(
+                    f"{symbol} trades {exchange.described}: the sandbox has shares on {BROKER.calendar} and crypto, in "
+                    f"{BROKER.currency}; give it a folder of those with --data"
+                )
         return MarketData(
             histories={symbol: await source.history(symbol) for symbol in symbols},
             actions={symbol: in_effect(await source.actions(symbol)) for symbol in symbols},
@@ -89,7 +98,7 @@ def next_ready(symbols: Sequence[Symbol], now: datetime) -> datetime:
 
 def sessions_before(symbols: Sequence[Symbol], count: int, now: datetime) -> datetime:
     """The time at which the first of so many sessions is ready of which the last is the last completed one."""
-    calendar = desk_calendar(symbols, places.session_table())
+    calendar = desk_calendar(symbols, places.session_table)
     last = session_to_decide(calendar, symbols, None, now)
     days = _exchange().sessions(last - timedelta(days=2 * count + 14), last)
     return ready(symbols, days[-count])

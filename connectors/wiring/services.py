@@ -13,6 +13,7 @@ from engine import places
 from engine.broker_registration import BrokerService
 from engine.clock import LiveClock
 from engine.config import Config
+from engine.domain.exchanges import Exchanges
 from engine.domain.fetched import FileImport, Imported
 from engine.domain.market import Symbol
 from engine.domain.run import DataSpec
@@ -28,8 +29,9 @@ def services(config: Config, clock: Clock | None = None, *, keep_sessions: bool 
     folder = data_folder(config, broker)
     named = config.data.folder or (None if folder is None else str(folder))
     data = DataSpec(named, config.data.demo_seed, config.macro.series)
-    table = places.session_table() if keep_sessions or places.session_table().is_file() else None
-    calendars = partial(calendar_for, table=table)
+    tables = places.session_table if keep_sessions else places.stored_session_table
+    exchanges = config.exchanges
+    calendars = partial(calendar_for, tables=tables, exchanges=exchanges)
     return Services(
         config=config,
         clock=clock or LiveClock(),
@@ -37,11 +39,11 @@ def services(config: Config, clock: Clock | None = None, *, keep_sessions: bool 
         data_folder=folder,
         symbols=desk_symbols(config, data),
         calendar_for=calendars,
-        desk_calendar=partial(desk_calendar, table=table),
+        desk_calendar=partial(desk_calendar, tables=tables, exchanges=exchanges),
         open_source=partial(open_source, calendars),
         open_macro=partial(open_macro, calendars),
         profile_of=profile_of,
-        import_file=partial(import_file, calendars, clock or LiveClock()),
+        import_file=partial(import_file, exchanges, calendars, clock or LiveClock()),
         fetch=ConfiguredFetch(config),
         models=ConfiguredModels(config),
         broker=broker,
@@ -70,11 +72,13 @@ def desk_symbols(config: Config, data: DataSpec) -> tuple[Symbol, ...]:
     return DEFAULT_WATCHLIST
 
 
-def import_file(calendar_for: Callable[[Symbol], Calendar], clock: Clock, request: FileImport) -> Sequence[Imported]:
+def import_file(
+    exchanges: Exchanges, calendar_for: Callable[[Symbol], Calendar], clock: Clock, request: FileImport
+) -> Sequence[Imported]:
     """Bring a file into the data folder. Raises as connectors.files.import_files does."""
     from connectors.files import import_files
 
-    return import_files.import_file(request, calendar_for, clock.now())
+    return import_files.import_file(request, calendar_for, clock.now(), exchanges)
 
 
 def open_notifiers(config: Config) -> Sequence[Notifier]:

@@ -10,9 +10,10 @@ from datetime import date
 from functools import partial
 from pathlib import Path
 
-from connectors.wiring.broker import open_data
+from connectors.wiring.broker import offers_data, open_data
 from engine import places
 from engine.config import Config
+from engine.domain.exchanges import LISTED, Exchange, Exchanges
 from engine.domain.fetched import Fetched
 from engine.domain.market import Symbol
 from engine.domain.run import DataSpec
@@ -23,9 +24,9 @@ from engine.services import FetchOptions, MarketFetch
 CalendarFor = Callable[[Symbol], Calendar]
 
 
-def calendars() -> CalendarFor:
+def calendars(exchanges: Exchanges = LISTED) -> CalendarFor:
     """The calendar of each symbol, its sessions kept between processes."""
-    return partial(calendar_for, table=places.session_table())
+    return partial(calendar_for, tables=places.session_table, exchanges=exchanges)
 
 
 def open_source(calendar_for: CalendarFor, data: DataSpec, through: date) -> MarketSource:
@@ -73,7 +74,7 @@ class ConfiguredFetch:
 
         async with (
             aclosing(open_data(self.config)) as source,
-            open_folder_fetch(source, options, calendars(), clock) as fetch,
+            open_folder_fetch(source, options, calendars(self.config.exchanges), clock) as fetch,
         ):
             yield fetch
 
@@ -93,6 +94,10 @@ class ConfiguredFetch:
 
         async with aclosing(FredMacro(os.environ.get(KEY_VARIABLE), self.config.macro.address)) as source:
             return await fetch_macro(source, options, self.config.macro.series)
+
+    def offers(self, exchange: Exchange) -> bool:
+        """True where the service of `market` has the symbols of an exchange."""
+        return offers_data(self.config, exchange)
 
     @property
     def has_macro_key(self) -> bool:

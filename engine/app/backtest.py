@@ -126,7 +126,7 @@ def run_backtest(
         notes = () if preset is None else model_notes(services, preset, spec)
         idle = (NEVER_TRADED,) if result.test.equity and not result.test.fills else ()
         result = replace(result, notes=(*result.notes, *idle, *notes))
-        report = Report(result, beside, label, services.config.metrics.risk_free)
+        report = Report(result, beside, label, services.config.metrics.risk_free, services.config.exchanges)
         store_document(journal, report)
         journal.backtest_result(spec.run, result, services.clock.now())
     now, equity = services.clock.now(), result.test.equity

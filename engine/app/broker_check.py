@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from engine.app.desk_context import check_exchange
 from engine.clock import LiveClock
 from engine.config import Config
 from engine.domain.brokerage import SessionHours
@@ -53,6 +54,10 @@ def broker_checks(services: Services, connect: bool) -> Iterator[Finding]:
         return
     for name, detail in described.items():
         yield Finding(AREA, name, OK, detail)
+    try:
+        check_exchange(broker.registration, services.config.exchanges, services.symbols)
+    except PaperdeskError as error:
+        yield Finding(AREA, "symbols", FAIL, str(error))
     if connect:
         yield from asyncio.run(_answers(services.config, broker, services.calendar_for(ANY_SHARE)))
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from datetime import date, timedelta
+from typing import Any
 
 from engine.account.booking import Booking
 from engine.account.reconciliation import Reconciler
 from engine.app.desk_journal import DeskJournal
-from engine.broker_registration import BrokerService
+from engine.broker_registration import BrokerRegistration, BrokerService
 from engine.clock import OffsetClock, SyncedClock
+from engine.domain.exchanges import Exchanges
 from engine.domain.market import Symbol
 from engine.errors import ConfigError, StaleData, UsageError
 from engine.execution.frozen_symbols import FrozenSymbol, frozen_in
@@ -103,15 +105,47 @@ def desk_context(
     due: date | None = None,
 ) -> DeskContext:
     """The context of the requested session, or of the last completed one; `due` is that session where it was derived
-    before. Raises UsageError for a day that is no completed session, or a desk without symbols."""
+    before. Raises UsageError for a day that is no completed session, or a desk without symbols, and ConfigError for
+    symbols that its broker does not trade."""
     if not services.symbols:
         raise UsageError("the desk has no symbols; set desk.symbols in the configuration")
     calendar = services.desk_calendar(services.symbols)
+    if services.broker is not None:
+        check_exchange(services.broker.registration, services.config.exchanges, services.symbols)
     clock = services.clock if account is None else account.clock
     session = due or session_to_decide(calendar, services.symbols, requested, clock.now())
     return DeskContext(
         services=services, journal=journal, calendar=calendar, session=session, clock=clock, account=account
     )
+
+
+def check_exchange(broker: BrokerRegistration[Any], exchanges: Exchanges, symbols: Sequence[Symbol]) -> None:
+    """Raises ConfigError naming the first symbol that a broker does not trade."""
+    for symbol in symbols:
+        exchange = exchanges.of(symbol)
+        if not broker.trades(exchange):
+            raise ConfigError(
+                f"desk.symbols: {symbol} trades {exchange.described}, and {broker.title} has shares on "
+                f'{broker.calendar} and crypto, in {broker.currency}: take it off, or set broker.kind = "simulated"'
+            )
+
+
+def check_one_currency(services: Services, reader: JournalReader, held: Sequence[Symbol]) -> None:
+    """Raises ConfigError where a desk's books were in another currency than its symbols are, or hold shares of another
+    exchange: its cash would change its meaning."""
+    exchanges, symbols = services.config.exchanges, services.symbols
+    last = reader.latest_run()
+    now = exchanges.of_portfolio(symbols)
+    before = now if last is None or not last.symbols else exchanges.of_portfolio(last.symbols)
+    if before.currency != now.currency:
+        raise ConfigError(
+            f"desk.symbols: the desk {services.desk} has its books in {before.currency}, and {symbols[0]} trades "
+            f"{now.described}: give that portfolio a desk of its own (desk.name)"
+        )
+    try:
+        exchanges.of_portfolio((*symbols, *held))
+    except UsageError as error:
+        raise ConfigError(f"the desk {services.desk} holds what its symbols cannot stand beside: {error}") from None
 
 
 APART = timedelta(minutes=5)

@@ -17,7 +17,13 @@ from engine.account.booking import claim_account
 from engine.account.broker_venue import BrokerVenue
 from engine.account.disagreement import BooksDisagree, EntryAwaited
 from engine.agents.ask import AnswerRecord, QuestionKey
-from engine.app.desk_context import DeskAccount, DeskContext, check_calendar, refuse_bound
+from engine.app.desk_context import (
+    DeskAccount,
+    DeskContext,
+    check_calendar,
+    check_one_currency,
+    refuse_bound,
+)
 from engine.app.market_data import held_symbols, load_desk, refresh
 from engine.app.memory import desk_memory, remembers
 from engine.app.models import ModelSet, Through, build_models, label_after, price_notes
@@ -85,6 +91,8 @@ async def run_desk(
     for note in price_notes(services, preset):
         warn(Noticed(run, context.clock.now(), "warning", note))
     held = held_symbols(context.journal.reader)
+    if context.journal.reader is not None:
+        check_one_currency(services, context.journal.reader, held)
     if context.account is not None:
         await check_calendar(context.account.broker, context.calendar, context.session)
         if config.data.refresh and services.broker is not None and services.broker.registration.brings_data:

@@ -11,22 +11,23 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from datetime import date
+from datetime import date, timedelta
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engine import places
-from engine.app.broker_check import ANY_SHARE, broker_checks
+from engine.app.broker_check import broker_checks
 from engine.app.desk_journal import DeskJournal
 from engine.app.models import agent_models, probe_models, stale_words
 from engine.clock import LiveClock
 from engine.config import Config, Loaded
+from engine.domain.exchanges import AROUND_THE_CLOCK
 from engine.errors import MissingData, PaperdeskError
 from engine.journal.integrity import quick_check
 from engine.market.coverage import check_coverage
 from engine.market.price_faults import price_faults, refuse_faults
-from engine.market.trading_hours import LAST_SESSION, session_to_decide
+from engine.market.trading_hours import exchange_calendar, session_to_decide
 from engine.reports.documents.records import latest_backtests
 from engine.reports.documents.set_up import FAIL, NOTE, OK, AgentModel, Finding, has_answered, probe_text
 from engine.reports.documents.status import missed_sessions
@@ -50,6 +51,8 @@ PACKAGES = (
     "optuna",
     "alpaca-py",
 )
+_SOON = timedelta(days=60)
+"""Before a calendar ends, the time from which that is said."""
 BACKTESTS = 5
 """The number of the latest backtests' journals that are checked."""
 
@@ -191,6 +194,9 @@ def _data(services: Services) -> Iterator[Finding]:
         yield Finding("Data", "source", OK if made else FAIL, detail)
         return
     yield Finding("Data", "source", OK, str(folder))
+    if services.symbols:
+        portfolio = config.exchanges.of_portfolio(services.symbols)
+        yield Finding("Data", "portfolio", OK, f"trades {portfolio.described}")
     source = services.open_source(services.data, date.min)
     yield from _beside(services, source)
     if not config.desk.symbols:
@@ -272,8 +278,13 @@ def _versions() -> Iterator[Finding]:
 def _clock(services: Services) -> Iterator[Finding]:
     now = LiveClock().now()
     yield Finding("Clock", "now", OK, f"{now:%Y-%m-%d %H:%M:%S} UTC; check it against your watch")
+    exchange = services.config.exchanges.of_portfolio(services.symbols)
+    name = exchange.calendar if exchange.calendar != AROUND_THE_CLOCK else "XNYS"
     try:
-        last = services.calendar_for(ANY_SHARE).last_closed(now)
-        yield Finding("Clock", "XNYS", OK, f"last completed session {last}; sessions known until {LAST_SESSION}")
+        calendar = exchange_calendar(name, places.session_table(name))
+        last, left = calendar.last_closed(now), calendar.ends - now.date()
+        detail = f"last completed session {last}; sessions known until {calendar.ends}"
+        advice = "" if left > _SOON else ": bring exchange_calendars up to date by then"
+        yield Finding("Clock", name, NOTE if advice else OK, detail + advice)
     except PaperdeskError as error:
-        yield Finding("Clock", "XNYS", FAIL, str(error))
+        yield Finding("Clock", name, FAIL, str(error))

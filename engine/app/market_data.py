@@ -14,7 +14,7 @@ from engine.domain.fetched import Fetched
 from engine.domain.macro import MacroSeries
 from engine.domain.market import CorporateAction, PriceHistory, Symbol, parse_symbol
 from engine.domain.run import DataSpec, RunSpec
-from engine.errors import MissingData, PaperdeskError, StaleData
+from engine.errors import MissingData, PaperdeskError, StaleData, UsageError
 from engine.journal.reader import JournalReader
 from engine.market.as_of import Market, load_market
 from engine.market.coverage import check_coverage
@@ -187,6 +187,13 @@ async def _market(
 ) -> list[Fetched]:
     wanted = list(dict.fromkeys(map(parse_symbol, symbols)))
     done: list[Fetched] = []
+    for symbol in wanted:
+        exchange = services.config.exchanges.of(symbol)
+        if not services.fetch.offers(exchange):
+            raise UsageError(
+                f"{symbol} trades {exchange.described}, of which the market data service has nothing: bring its files "
+                "with `paperdesk import`, and fetch the others by --symbols"
+            )
     async with services.fetch.market(options, await _fetch_clock(services)) as market:
         ask = {"bars": market.bars, "actions": market.actions, "news": market.news}
         for kind in kinds:

@@ -48,6 +48,7 @@ def search_parameters(
                 replace(spec, symbols=(symbol,)),
                 metric or default_metric(spec.convention),
                 market,
+                exchange=services.config.exchanges.of(symbol),
                 rules=rules,
                 cash=cash,
                 trials=trials,

@@ -160,8 +160,9 @@ def configured_briefing(services: Services, data: DataSpec, symbols: Sequence[Sy
 
 
 def settled(services: Services, spec: RunSpec) -> RunSpec:
-    """The spec of a run, completed by the configuration so that it can be run again without it. Raises as
-    `configured_briefing` does."""
+    """The spec of a run, completed by the configuration so that it can be run again without it. Raises UsageError for
+    symbols that cannot be in one portfolio, and as `configured_briefing` does."""
+    services.config.exchanges.of_portfolio(spec.symbols)
     rules, cash = with_costs(spec, services.config)
     spec = replace(spec, rules=rules, cash=cash, version=version("paperdesk"))
     if spec.preset is None:

@@ -15,6 +15,7 @@ from importlib import resources
 from types import MappingProxyType
 
 from engine.conventions.metrics import METRICS, Metrics, Track
+from engine.domain.exchanges import Exchange
 from engine.domain.execution import ExecutionRules, PriceBasis
 from engine.domain.json_text import typed
 from engine.domain.market import Symbol, is_crypto
@@ -42,7 +43,7 @@ class Convention:
         last bar, dropped or not, as the one where adj_close equals close.
     bars_dropped: bars at the end of the window that are neither traded nor valued.
     adds_to_positions: True where a repeated LONG spends idle cash on more whole shares.
-    stock_periods, crypto_periods: sessions per year.
+    stock_periods, crypto_periods: sessions per year; None: those of the shares' exchange.
     percent: names of the metrics in percent.
     by_symbol: exceptions.
     """
@@ -54,7 +55,7 @@ class Convention:
     price_basis: PriceBasis = PriceBasis.RAW
     bars_dropped: int = 0
     adds_to_positions: bool = False
-    stock_periods: int = 252
+    stock_periods: int | None = None
     crypto_periods: int = 365
     percent: tuple[str, ...] = ()
     by_symbol: Mapping[Symbol, SymbolRule] = field(default_factory=dict)
@@ -64,12 +65,16 @@ class Convention:
         own = self.by_symbol.get(symbol, SymbolRule()).bars_dropped
         return self.bars_dropped if own is None else own
 
-    def periods_per_year(self, symbol: Symbol) -> int:
-        """Sessions per year by which a symbol's figures are annualized."""
+    def periods_per_year(self, symbol: Symbol, exchange: Exchange) -> int:
+        """Sessions per year by which the figures of a symbol of an exchange are annualized."""
         own = self.by_symbol.get(symbol, SymbolRule()).periods_per_year
         if own is not None:
             return own
-        return self.crypto_periods if is_crypto(symbol) else self.stock_periods
+        return self.crypto_periods if is_crypto(symbol) else self.share_periods(exchange)
+
+    def share_periods(self, exchange: Exchange) -> int:
+        """Sessions per year of the shares of an exchange."""
+        return exchange.periods if self.stock_periods is None else self.stock_periods
 
     def for_symbols(self, symbols: Sequence[Symbol]) -> Convention:
         """The convention with the starting cash and the commission of a run's symbols, where they share exceptions."""

@@ -54,6 +54,7 @@ class FileImport:
     symbols: whose rows are taken; none: those of every symbol that the file names.
     columns: the file's column by our field, where a person has said so; an empty one leaves the field out.
     zone: the time zone of times that have none.
+    currency: that prices are in, where a person has said so.
     """
 
     kinds: Sequence[str]
@@ -62,3 +63,4 @@ class FileImport:
     symbols: Sequence[Symbol] = ()
     columns: Mapping[str, str] = field(default_factory=dict)
     zone: str | None = None
+    currency: str | None = None

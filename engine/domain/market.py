@@ -255,9 +255,19 @@ class FilingBatch:
     dropped: Sequence[Dropped] = ()
 
 
+_COINS = ("BTC", "ETH", "SOL", "XRP", "ADA", "DOGE", "LTC", "BCH", "DOT", "AVAX", "BNB", "TRX", "USDT", "USDC", "DAI")
+"""Coins whose pairs are known in any currency."""
+_CURRENCIES = ("USD", "EUR", "GBP", "JPY", "CHF", "CAD", "AUD", "NZD", "CNY", "HKD", "KRW", "SGD", "INR", "BRL", "TRY")
+"""Currencies in which the pairs of any coin are known."""
+
+
 def is_crypto(symbol: Symbol) -> bool:
-    """True for a pair that trades around the clock, such as BTC-USD (BTC/USD at the broker)."""
-    return symbol.endswith(("-USD", "/USD"))
+    """True for a pair that trades around the clock, such as BTC-EUR (BTC/EUR at a broker): by its quote currency, or by
+    its coin. A share's class is one letter."""
+    if "-" not in symbol and "/" not in symbol:
+        return False
+    base, _, quote = symbol.replace("/", "-").rpartition("-")
+    return bool(base) and (quote in (*_CURRENCIES, *_COINS) or (base in _COINS and quote.isalpha() and len(quote) > 2))
 
 
 def parse_symbol(text: str) -> Symbol:

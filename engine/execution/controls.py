@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ from engine.domain.market import Symbol, is_crypto
 from engine.domain.order import OrderState
 from engine.errors import InvariantBroken
 from engine.journal.reader import JournalReader
-from engine.market.trading_hours import AFTER_CLOSE, AroundTheClock
+from engine.market.trading_hours import AFTER_CLOSE, AroundTheClock, session_after
 from engine.messages.commands import Approve, Command, Halt, Resume, Veto
 from engine.ports import Calendar
 
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 
 PATIENCE = 30.0
 """Seconds that a command waits for the journal's write lock: longer than a run ever holds it."""
-
-NEXT_SESSION = timedelta(days=14)
-"""Within so many days a market opens again, whatever the holidays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +75,7 @@ def not_sent(reader: JournalReader) -> tuple[OrderEntry, ...]:
 def stays_until(calendar: Calendar, symbols: Iterable[Symbol], session: date) -> datetime:
     """The end of the time in which an order of a decision session may be sent, UTC: the completion of the desk's next
     session, which with crypto among the symbols takes its UTC day as well."""
-    following = calendar.sessions(session + timedelta(days=1), session + NEXT_SESSION)[0]
+    following = session_after(calendar, session)
     closes = calendar.closes_at(following) + AFTER_CLOSE
     return max(closes, AroundTheClock().closes_at(following)) if any(map(is_crypto, symbols)) else closes
 

@@ -14,6 +14,7 @@ from engine.conventions.metrics import Metrics
 from engine.conventions.metrics.track import Floats
 from engine.domain.briefing import Briefing, ExpertNote
 from engine.domain.decision import Action
+from engine.domain.exchanges import LISTED
 from engine.domain.market import Symbol
 from engine.domain.run import Result, RunSpec
 from engine.errors import UsageError
@@ -117,7 +118,7 @@ def measured(result: Result, symbol: Symbol, name: str, by: Literal["books", "de
     decision at the close before: BUY long, SELL short, HOLD flat, and unchanged where it abstained, whatever the limits
     and the books made of it. Source: InvestorBench A.2, equation 8 [I9]."""
     known = convention(name)
-    track = track_of(result.test, known.periods_per_year(symbol))
+    track = track_of(result.test, known.periods_per_year(symbol, LISTED.of(symbol)))
     if by == "decisions":
         track = replace(track, positions=_decided(result))
     return known.metrics(track)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from engine.account.track_record import track_of
 from engine.conventions.catalog import convention
 from engine.conventions.metrics import Metrics
+from engine.domain.exchanges import Exchange
 from engine.domain.execution import ExecutionRules
 from engine.domain.market import Symbol
 from engine.domain.run import Result, RunSpec
@@ -84,6 +85,7 @@ def tune(
     metric: str,
     market: Market,
     *,
+    exchange: Exchange,
     rules: ExecutionRules,
     cash: Decimal,
     trials: int,
@@ -102,7 +104,7 @@ def tune(
 
     (symbol,) = spec.symbols
     window, strategy, fixed = (spec.first, spec.last), spec.strategy or "", dict(spec.params)
-    free, runs = searched(strategy, fixed), _Runs(spec, metric, market, rules, cash, on_result)
+    free, runs = searched(strategy, fixed), _Runs(spec, metric, market, exchange, rules, cash, on_result)
     defaults = runs.metrics({}, window)
     if metric not in defaults:
         raise UsageError(
@@ -164,6 +166,7 @@ class _Runs:
     spec: the strategy, with the parameters that stay fixed.
     metric: name of the metric.
     market: all data.
+    exchange: that of the symbol.
     rules, cash: costs, fills and starting cash.
     on_result: hears of every run with parameters that the search has chosen.
     """
@@ -171,6 +174,7 @@ class _Runs:
     spec: RunSpec
     metric: str
     market: Market
+    exchange: Exchange
     rules: ExecutionRules
     cash: Decimal
     on_result: OnResult
@@ -194,7 +198,7 @@ class _Runs:
             benchmark = self._buy_and_hold((spec.first, spec.last)).test
         known = convention(spec.convention)
         (symbol,) = spec.symbols
-        return known.metrics(track_of(result.test, known.periods_per_year(symbol), benchmark=benchmark))
+        return known.metrics(track_of(result.test, known.periods_per_year(symbol, self.exchange), benchmark=benchmark))
 
     def _buy_and_hold(self, window: tuple[date, date]) -> Result:
         first, last = window

@@ -174,6 +174,9 @@ class ArrayMarketAsOf:
     def symbols(self) -> tuple[Symbol, ...]:
         return tuple(self._market.histories)
 
+    def calendar(self, symbol: Symbol) -> Calendar:
+        return self._market.calendars[symbol]
+
     def last_session(self, symbol: Symbol) -> date:
         return self._history(symbol).session(self._visible(symbol) - 1)
 

@@ -13,6 +13,7 @@ from typing import Protocol
 
 from engine.domain.macro import MacroRelease
 from engine.domain.market import Filing, NewsItem, PriceHistory, Symbol
+from engine.ports import Calendar
 
 
 class MarketAsOf(Protocol):
@@ -25,6 +26,9 @@ class MarketAsOf(Protocol):
     @property
     def symbols(self) -> tuple[Symbol, ...]:
         """All symbols of the run."""
+
+    def calendar(self, symbol: Symbol) -> Calendar:
+        """The trading calendar of a symbol of the run."""
 
     def last_session(self, symbol: Symbol) -> date:
         """The session of the last visible bar. Raises MissingData where none is visible."""

@@ -8,43 +8,58 @@ from __future__ import annotations
 import json
 import os
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
+from engine.domain.exchanges import AROUND_THE_CLOCK, LISTED, Exchanges
 from engine.domain.market import Symbol, is_crypto
-from engine.errors import MissingData, UsageError
+from engine.errors import ConfigError, MissingData, UsageError
 from engine.ports import Calendar
 
 # Explicit bounds: the library's own default ends a year after today, which would make a run depend on its day.
 FIRST_SESSION = date(2000, 1, 1)
 LAST_SESSION = date(2035, 12, 31)
+_NEWER = "; bring exchange_calendars up to date"
 LONGEST_REST = timedelta(days=14)
 """Longest time for which a market stays closed."""
 AFTER_CLOSE = timedelta(seconds=1)
 """Time from the close to the decision."""
+
+Tables = Callable[[str], Path | None]
+"""The file that stores the sessions of a calendar between processes, by its name; None: they are not stored."""
+
+
+def no_tables(name: str) -> None:
+    """No calendar's sessions are stored."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExchangeCalendar:
     """Sessions of an exchange with their UTC open and close, as sorted columns.
 
-    Days are ordinals, times seconds since the epoch.
+    Days are ordinals, times seconds since the epoch; `begins` and `ends` are the days between which the sessions are
+    known.
     """
 
     name: str
     days: tuple[int, ...]
     opens: tuple[int, ...]
     closes: tuple[int, ...]
+    begins: date = FIRST_SESSION
+    ends: date = LAST_SESSION
 
     def sessions(self, first: date, last: date) -> Sequence[date]:
-        """All sessions from first to last, both included. Raises MissingData outside the table."""
-        for day in (first, last):
-            if not FIRST_SESSION <= day <= LAST_SESSION:
-                raise MissingData(f"{day} lies outside the calendar {self.name} ({FIRST_SESSION} to {LAST_SESSION})")
+        """All sessions from first to last, both included. Raises MissingData outside the table; `last` may be as far
+        after it as a market rests."""
+        for day, latest in ((first, self.ends), (last, self.ends + LONGEST_REST)):
+            if not self.begins <= day <= latest:
+                advice = _NEWER if day > self.ends else ""
+                known = f"{self.begins} to {self.ends}"
+                raise MissingData(f"{day} lies outside the calendar {self.name} ({known}){advice}")
         start, stop = bisect_left(self.days, first.toordinal()), bisect_right(self.days, last.toordinal())
         return [date.fromordinal(day) for day in self.days[start:stop]]
 
@@ -79,7 +94,7 @@ class ExchangeCalendar:
 class AroundTheClock:
     """A market that never closes: every UTC day is a session that ends at the next midnight."""
 
-    name: str = "24/7"
+    name: str = AROUND_THE_CLOCK
 
     def sessions(self, first: date, last: date) -> Sequence[date]:
         """All days from first to last, both included."""
@@ -121,14 +136,16 @@ def exchange_calendar(name: str = "XNYS", table: Path | None = None) -> Exchange
     return calendar
 
 
-def calendar_for(symbol: Symbol, table: Path | None = None) -> Calendar:
-    """The trading calendar of a symbol."""
-    return desk_calendar((symbol,), table)
+def calendar_for(symbol: Symbol, tables: Tables = no_tables, exchanges: Exchanges = LISTED) -> Calendar:
+    """The trading calendar of a symbol. Raises UsageError for one of no known exchange."""
+    return desk_calendar((symbol,), tables, exchanges)
 
 
-def desk_calendar(symbols: Iterable[Symbol], table: Path | None = None) -> Calendar:
-    """The calendar of a desk's decisions: the exchange's if one symbol is a share, else every UTC day."""
-    return AroundTheClock() if all(is_crypto(s) for s in symbols) else exchange_calendar("XNYS", table)
+def desk_calendar(symbols: Iterable[Symbol], tables: Tables = no_tables, exchanges: Exchanges = LISTED) -> Calendar:
+    """The calendar of a desk's decisions: the exchange's if one symbol is a share, else every UTC day. Raises
+    UsageError for symbols that cannot be in one portfolio."""
+    name = exchanges.of_portfolio(symbols).calendar
+    return AroundTheClock() if name == AROUND_THE_CLOCK else exchange_calendar(name, tables(name))
 
 
 def decision_time(calendar: Calendar, session: date) -> datetime:
@@ -142,8 +159,11 @@ def previous_session(calendar: Calendar, session: date) -> date:
 
 
 def session_after(calendar: Calendar, session: date) -> date:
-    """The session after another, over any holidays."""
-    return calendar.sessions(session + timedelta(days=1), session + LONGEST_REST)[0]
+    """The session after another, over any holidays. Raises MissingData where it is not known yet."""
+    following = calendar.sessions(session + timedelta(days=1), session + LONGEST_REST)
+    if not following:
+        raise MissingData(f"{calendar.name}: no session after {session} is known{_NEWER}")
+    return following[0]
 
 
 def step_at(calendar: Calendar, session: date, now: datetime) -> float:
@@ -174,14 +194,25 @@ def session_to_decide(calendar: Calendar, symbols: Iterable[Symbol], requested: 
 @cache
 def _computed(name: str) -> ExchangeCalendar:
     import exchange_calendars
+    from exchange_calendars.errors import CalendarError
 
-    full = exchange_calendars.get_calendar(name, start=str(FIRST_SESSION), end=str(LAST_SESSION))
-    schedule = full.schedule
+    try:
+        made = exchange_calendars.get_calendar(name)
+        # Some exchanges publish their holidays a year ahead, and some records begin late.
+        known = made.bound_min(), made.bound_max()
+        begins = FIRST_SESSION if known[0] is None else max(FIRST_SESSION, known[0].date())
+        ends = LAST_SESSION if known[1] is None else min(LAST_SESSION, known[1].date())
+        schedule = exchange_calendars.get_calendar(name, start=str(begins), end=str(ends)).schedule
+    except (CalendarError, ValueError) as error:
+        reason = str(error).partition("\n")[0]
+        raise ConfigError(f"there is no calendar {name}: {reason[:200]} (see exchange_calendars)") from None
     return ExchangeCalendar(
         name,
         tuple(stamp.date().toordinal() for stamp in schedule.index),
         tuple(int(stamp.timestamp()) for stamp in schedule["open"]),
         tuple(int(stamp.timestamp()) for stamp in schedule["close"]),
+        begins,
+        ends,
     )
 
 
@@ -193,15 +224,16 @@ def _stored_calendar(table: Path, made_by: str, name: str) -> ExchangeCalendar |
         if (plain["made_by"], plain["name"]) != (made_by, name):
             return None
         days, opens, closes = (tuple(plain[column]) for column in ("days", "opens", "closes"))
+        begins, ends = (date.fromisoformat(plain[bound]) for bound in ("begins", "ends"))
     except (ValueError, KeyError, TypeError, OSError):
         return None
     whole = len(days) == len(opens) == len(closes) and all(type(n) is int for n in (*days, *opens, *closes))
-    return ExchangeCalendar(name, days, opens, closes) if whole else None
+    return ExchangeCalendar(name, days, opens, closes, begins, ends) if whole else None
 
 
 def _store_calendar(table: Path, made_by: str, calendar: ExchangeCalendar) -> None:
-    plain = {"made_by": made_by, "name": calendar.name, "days": calendar.days}
-    text = json.dumps(plain | {"opens": calendar.opens, "closes": calendar.closes})
+    plain = {"made_by": made_by, "name": calendar.name, "begins": str(calendar.begins), "ends": str(calendar.ends)}
+    text = json.dumps({**plain, "days": calendar.days, "opens": calendar.opens, "closes": calendar.closes})
     # Under a name of its own: another process may be keeping the same table at the same time.
     fresh = table.with_suffix(f".{os.getpid()}")
     try:

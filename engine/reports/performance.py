@@ -15,6 +15,7 @@ from engine.account.time_weighted import EXTERNAL, net_deposits
 from engine.account.track_record import symbol_track, track_of
 from engine.conventions.catalog import Convention
 from engine.conventions.metrics import Metrics
+from engine.domain.exchanges import LISTED, Exchange, Exchanges
 from engine.domain.market import Symbol, is_crypto
 from engine.domain.order import Side
 from engine.domain.portfolio import EXACT, ZERO
@@ -29,35 +30,43 @@ class Report:
     """A backtest's result beside its baselines.
 
     `baselines` are the results of rule strategies by name, over the same window, with the same rules and cash.
-    `label` introduces who decided, `risk_free` is the yearly rate of the `desk` metrics, as a fraction.
+    `label` introduces who decided, `risk_free` is the yearly rate of the `desk` metrics, as a fraction; `exchanges`
+    tell the currency and the sessions in a year.
     """
 
     result: Result
     baselines: Mapping[str, Result] = field(default_factory=dict)
     label: str = ""
     risk_free: float = 0.0
+    exchanges: Exchanges = LISTED
+
+    @property
+    def exchange(self) -> Exchange:
+        """The exchange of the run's portfolio. Raises UsageError as `Exchanges.of_portfolio` does."""
+        return self.exchanges.of_portfolio(self.result.spec.symbols)
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """The base of metrics: a convention, the run's symbols (they set the sessions in a year) and the yearly risk-free
-    rate, as a fraction."""
+    """The base of metrics: a convention, the run's symbols and their exchange (they set the sessions in a year) and the
+    yearly risk-free rate, as a fraction."""
 
     convention: Convention
     symbols: Sequence[Symbol]
+    exchange: Exchange
     risk_free: float = 0.0
 
     @property
     def periods_per_year(self) -> int:
         """Sessions in a year of the whole: the symbols' own where they agree (365 for a desk of crypto alone)."""
         own = {self.periods_of(symbol) for symbol in self.symbols}
-        return own.pop() if len(own) == 1 else self.convention.stock_periods
+        return own.pop() if len(own) == 1 else self.convention.share_periods(self.exchange)
 
     def periods_of(self, symbol: Symbol) -> int:
         """Sessions in a year of one symbol. Crypto beside stocks is valued on the exchange's sessions alone."""
         if is_crypto(symbol) and not all(is_crypto(other) for other in self.symbols):
-            return self.convention.stock_periods
-        return self.convention.periods_per_year(symbol)
+            return self.convention.share_periods(self.exchange)
+        return self.convention.periods_per_year(symbol, self.exchange)
 
     def of_run(self, stretch: Stretch, benchmark: Stretch | None = None, model_cost: Decimal | None = ZERO) -> Metrics:
         """The metrics of a stretch; `benchmark` has to be over the same sessions, `model_cost` is None where it is not

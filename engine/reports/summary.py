@@ -106,7 +106,8 @@ def _costs(settings: Mapping[str, Any]) -> str:
     for name, what in (("commission_per_order", "an order"), ("commission_per_share", "a share")):
         if Decimal(settings[name]):
             parts.append(f"{settings[name]} {what}")
-    parts.append(f"cash {amount(settings['cash'])}")
+    currency = settings.get("currency", "")  # runs of before kept none
+    parts.append(f"cash {amount(settings['cash'])} {currency}".rstrip())
     if settings["cash_floor"] is not None:
         parts.append(f"cash floor {plain(100 * Decimal(settings['cash_floor']))} %")
     return ", ".join(parts)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
-from engine.market.trading_hours import AroundTheClock
+from engine.market.trading_hours import AroundTheClock, session_after
 from engine.ports import Calendar
 
 DAILY = 1
@@ -43,8 +43,9 @@ class ScheduledRun:
 
 
 def next_run(calendar: Calendar, schedule: Schedule, after: datetime) -> ScheduledRun:
-    """The first scheduled run later than a moment."""
+    """The first scheduled run later than a moment. Raises MissingData where the next session is not known yet."""
     first = calendar.last_closed(after)
+    session_after(calendar, first)  # a calendar that ends says so
     sessions = calendar.sessions(first, first + _LOOK_AHEAD)
     coming: list[ScheduledRun] = []
     for before, session in zip([None, *sessions], sessions, strict=False):

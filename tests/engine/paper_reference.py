@@ -16,6 +16,7 @@ import numpy as np
 
 from engine.conventions.catalog import Convention
 from engine.conventions.metrics import Track
+from engine.domain.exchanges import LISTED
 from engine.domain.execution import PriceBasis
 from engine.domain.market import Bar, PriceHistory
 from engine.strategies.strategy import Signal, Strategy
@@ -104,7 +105,7 @@ def replay(history: PriceHistory, strategy: Strategy, rules: Convention, first: 
         equity.append(cash + held * price)
         sides.append(1.0 if held else 0.0)
     window = prices[rows.start : rows.stop]
-    periods = rules.periods_per_year(history.symbol)
+    periods = rules.periods_per_year(history.symbol, LISTED.of(history.symbol))
     return Replayed(
         Track(equity=np.array(equity), periods_per_year=periods, prices=window, positions=np.array(sides)), trades
     )

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from engine.config import Config, EndpointConfig, PriceConfig, load_config
+from engine.config import CalendarConfig, Config, EndpointConfig, PriceConfig, load_config
 from engine.errors import ConfigError
 from engine.settings import AgentSettings
 from tests.attribute_docs import attribute_docs
@@ -47,6 +47,7 @@ def test_example_explains_every_key_with_the_words_of_the_models() -> None:
             assert {k: comment for k, (comment, _, _) in shown[name].items()} == described
     assert {k: c for k, (c, _, _) in shown["endpoints.local"].items()} == attribute_docs(EndpointConfig)
     assert {k: c for k, (c, _, _) in shown['models.prices."local:qwen3:8b"'].items()} == attribute_docs(PriceConfig)
+    assert {k: c for k, (c, _, _) in shown["calendars.tl"].items()} == attribute_docs(CalendarConfig)
     assert set(shown["models.agents.decision"]) == set(attribute_docs(AgentSettings))
     assert set(shown["models.arena"]) == {"timeout"}
 

@@ -17,6 +17,7 @@ from engine.conventions.catalog import CONVENTIONS, convention
 from engine.conventions.metrics import METRICS, Track
 from engine.conventions.metrics.bootstrap import excess_interval, mean_interval, sharpe_interval
 from engine.conventions.metrics.track import floats
+from engine.domain.exchanges import LISTED
 from engine.domain.execution import FillAt, PriceBasis
 from engine.errors import UsageError
 
@@ -210,7 +211,12 @@ def test_conventions_carry_what_their_tables_need() -> None:
     assert finagent.bars_dropped_for("AAPL") == 1
     bench = convention("investorbench")
     assert (bench.bars_dropped_for("MSFT"), bench.bars_dropped_for("TSLA")) == (1, 0)
-    assert [bench.periods_per_year(s) for s in ("MSFT", "TSLA", "BTC-USD", "GOOGL")] == [252, 365, 365, 252]
+    assert [bench.periods_per_year(s, LISTED.of(s)) for s in ("MSFT", "TSLA", "BTC-USD", "GOOGL")] == [
+        252,
+        365,
+        365,
+        252,
+    ]
     assert convention("desk").execution.fill_at is FillAt.NEXT_OPEN
     for rules in CONVENTIONS.values():
         track = Track(equity=grown(noise(40, 0.001, 3)), prices=grown(noise(40, 0.001, 3)), positions=np.ones(41))

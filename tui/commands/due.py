@@ -32,12 +32,17 @@ def due_session(services: Services | None, requested: date | None = None) -> dat
 
 def quick_calendar(services: Services | None) -> Calendar | None:
     """The calendar of a desk's decisions; None where no run has left the table of the exchange's sessions."""
-    symbols, table = _symbols(services), places.session_table()
-    if not symbols or not table.is_file():
+    symbols = _symbols(services)
+    if not symbols:
         return None
+    from engine.domain.exchanges import AROUND_THE_CLOCK, Exchanges
     from engine.market.trading_hours import desk_calendar
 
-    return desk_calendar(symbols, table)
+    exchanges = Exchanges() if services is None else services.config.exchanges
+    name = exchanges.of_portfolio(symbols).calendar
+    if name != AROUND_THE_CLOCK and places.stored_session_table(name) is None:
+        return None
+    return desk_calendar(symbols, places.stored_session_table, exchanges)
 
 
 def _symbols(services: Services | None) -> Sequence[str]:

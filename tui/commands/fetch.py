@@ -113,6 +113,9 @@ def fetch_command(
     help="The file's column for a field; without a column the field is left out. May be repeated.",
 )
 @click.option("--tz", "zone", metavar="ZONE", help="The zone of times that have none, such as America/New_York.")
+@click.option(
+    "--currency", metavar="CODE", help="The currency of prices where the file has none: GBX for pence, or GBP."
+)
 @folder_option
 @json_option
 @desk_options
@@ -124,6 +127,7 @@ def import_command(
     symbol: str | None,
     columns: Sequence[str],
     zone: str | None,
+    currency: str | None,
     folder: str | None,
     as_json: bool,
 ) -> None:
@@ -142,6 +146,7 @@ def import_command(
       paperdesk import macro supplier-deliveries.csv --symbol ISM_DELIVERIES
       paperdesk import commentary letters.jsonl --symbol ARKK
       paperdesk import prices quotes.csv --symbol SAP.DE --map close=Schluss --map date=Datum
+      paperdesk import prices vod.csv --symbol VOD.L --currency GBX
     """
     from engine.domain.fetched import FileImport
     from engine.reports.documents.files import imported_document
@@ -157,6 +162,7 @@ def import_command(
         symbols=listed(symbol),
         columns=dict(key_values(columns, "--map")),
         zone=zone,
+        currency=currency,
     )
     done = services.import_file(request)
     show_document(

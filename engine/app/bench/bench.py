@@ -17,6 +17,7 @@ from engine.app.market_data import load_window
 from engine.conventions.catalog import convention
 from engine.conventions.metrics import Metrics
 from engine.domain.decision import Action
+from engine.domain.exchanges import LISTED
 from engine.domain.market import Symbol
 from engine.domain.run import DataSpec, LookKind, ModelUse, Result, RunSpec, WindowLook
 from engine.errors import MissingData, StaleData, UsageError
@@ -351,6 +352,7 @@ class RuleRows:
             spec,
             default_metric(table.convention),
             adjusted_market(table, symbol, market),
+            exchange=LISTED.of(symbol),
             rules=execution_rules(spec, known),
             cash=known.starting_cash,
             trials=self.trials,

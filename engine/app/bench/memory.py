@@ -158,7 +158,8 @@ async def _played(run: AgentRun, arm: Arm) -> _Played:
 def _studied(
     services: Services, spec: RunSpec, played: dict[str, _Played], calendar: Calendar, meter: CostMeter
 ) -> PresetStudy:
-    measure = Measure(convention("desk"), spec.symbols, services.config.metrics.risk_free)
+    exchange = services.config.exchanges.of_portfolio(spec.symbols)
+    measure = Measure(convention("desk"), spec.symbols, exchange, services.config.metrics.risk_free)
     recall, poisoned = played["recall"], played["poisoned"]
     assert recall.memory is not None and poisoned.memory is not None
     pivotal = played["oracle"].arm.pivotal or {}

@@ -34,7 +34,7 @@ def document(report: Report) -> Document:
     """The document of a backtest. Baselines of an interrupted run are cut at its last session."""
     result = report.result
     spec, test = result.spec, result.test
-    measure = Measure(convention(spec.convention), spec.symbols, report.risk_free)
+    measure = Measure(convention(spec.convention), spec.symbols, report.exchange, report.risk_free)
     last = test.equity[-1].session if test.equity else None
     baselines = {name: through(beside.test, last) for name, beside in report.baselines.items()}
     held = baselines.get(BENCHMARK)
@@ -44,8 +44,9 @@ def document(report: Report) -> Document:
         "run": spec.run,
         **({"strategy": spec.strategy} if spec.strategy is not None else {"preset": spec.preset}),
         "label": report.label,
-        "settings": _settings(result),
+        "settings": _settings(report, measure),
         "symbols": list(spec.symbols),
+        "currency": report.exchange.currency,
         **_extent(test),
         "convention": spec.convention,
         "metrics": measure.of_run(test, held, cost),
@@ -92,9 +93,9 @@ def as_text(content: Mapping[str, Any]) -> str:
     return json.dumps(content, indent=2, allow_nan=False)
 
 
-def _settings(result: Result) -> Document:
+def _settings(report: Report, measure: Measure) -> Document:
     """Every effective setting of a run; null where one does not apply, or a run of before did not keep it."""
-    spec = result.spec
+    result, spec = report.result, report.result.spec
     preset = None if spec.preset_text is None else json.loads(spec.preset_text)
     named = convention(spec.convention)
     return {
@@ -102,6 +103,9 @@ def _settings(result: Result) -> Document:
         "to": spec.last.isoformat(),
         "dropped_sessions": max(named.bars_dropped_for(symbol) for symbol in spec.symbols),
         "data": f"demo market, seed {spec.data.demo_seed}" if spec.data.folder is None else spec.data.folder,
+        "calendar": report.exchange.calendar,
+        "currency": report.exchange.currency,
+        "periods_per_year": measure.periods_per_year,
         "price_basis": named.price_basis,
         **row_json.fields(spec, "seed", "without", "embedder"),
         "params": dict(spec.params),

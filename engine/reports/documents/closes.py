@@ -45,8 +45,10 @@ class SymbolCloses:
         cls, market: MarketAsOf | None, symbol: Symbol, in_books: Iterable[tuple[date, Decimal]] = ()
     ) -> SymbolCloses:
         """The closes that a market has of a symbol; those of the books where it has none."""
-        calendar = calendar_for(symbol, places.session_table())
-        if market is None or symbol not in market.symbols or not market.count(symbol):
+        if market is None or symbol not in market.symbols:
+            return cls(calendar_for(symbol, places.session_table), dict(in_books), {})
+        calendar = market.calendar(symbol)
+        if not market.count(symbol):
             return cls(calendar, dict(in_books), {})
         bars = market.bars(symbol, ALL_BARS)
         days = [bars.session(row) for row in range(len(bars))]

@@ -19,6 +19,7 @@ from engine.market.trading_hours import (
     decision_time,
     desk_calendar,
     exchange_calendar,
+    session_after,
     session_to_decide,
 )
 from tests.engine.desks import weekdays
@@ -95,7 +96,9 @@ def test_outside_the_table_there_is_no_answer(new_york: ExchangeCalendar) -> Non
     with pytest.raises(MissingData, match="outside the calendar"):
         new_york.sessions(date(1999, 12, 31), date(2000, 1, 5))
     with pytest.raises(MissingData, match="outside the calendar"):
-        new_york.sessions(date(2035, 12, 1), date(2036, 1, 1))
+        new_york.sessions(date(2035, 12, 1), date(2036, 2, 1))
+    with pytest.raises(MissingData, match="bring exchange_calendars up to date"):
+        session_after(new_york, date(2035, 12, 31))
     with pytest.raises(MissingData, match="begins later"):
         new_york.last_closed(datetime(2000, 1, 1, tzinfo=UTC))
 
@@ -114,10 +117,10 @@ def test_a_coins_session_is_the_utc_day() -> None:
 
 
 def test_a_desk_decides_on_the_exchange_as_soon_as_one_symbol_is_a_share(table: Path) -> None:
-    assert desk_calendar(["BTC-USD", "ETH/USD"], table).name == "24/7"
-    assert desk_calendar(["BTC-USD", "AAPL"], table).name == "XNYS"
-    assert calendar_for("BTC-USD", table).name == "24/7"
-    assert calendar_for("USD", table).name == "XNYS"
+    assert desk_calendar(["BTC-USD", "ETH/USD"], lambda name: table).name == "24/7"
+    assert desk_calendar(["BTC-USD", "AAPL"], lambda name: table).name == "XNYS"
+    assert calendar_for("BTC-USD", lambda name: table).name == "24/7"
+    assert calendar_for("USD", lambda name: table).name == "XNYS"
 
 
 # Which session a desk decides for
