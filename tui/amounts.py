@@ -31,6 +31,11 @@ def percent(fraction: Decimal | float | None, digits: int = 2) -> str:
     return UNKNOWN if fraction is None else f"{float(fraction) * 100:+.{digits}f}%"
 
 
+def ratio(figure: float | None) -> str:
+    """A figure without a unit: `1.23`."""
+    return UNKNOWN if figure is None else f"{figure:.2f}"
+
+
 def quantity(shares: Decimal) -> str:
     """Shares without trailing zeros, parts cut to four digits: `12`, `0.4537`."""
     if not shares:

@@ -8,27 +8,25 @@ the tape is that of an unbroken run.
 from __future__ import annotations
 
 import asyncio
-import json
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import aclosing
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from decimal import Decimal
 from random import Random
-from typing import Any
 
-from engine import places
 from engine.agents.ask import DEFAULT, AnswerRecord, Asker
+from engine.app.arena_record import ArenaSpec, keep_record
 from engine.app.bench.forecast import KINDS, Estimate, Forecast, Rehearsal
 from engine.app.models import open_model
 from engine.arena.play import Table, play
 from engine.arena.players import Persona, PersonaPlayer, Player, RulePlayer
-from engine.arena.rules import ArenaRules, load_rules
-from engine.arena.seating import DEFAULT_TABLE, AgentSeat, Seating, load_seating
+from engine.arena.rules import ArenaRules
+from engine.arena.seating import AgentSeat, Seating
 from engine.arena.traders import RULES
 from engine.domain.model_call import Usage
 from engine.domain.model_spec import ModelKind, ReplayMode, parse_model_spec
-from engine.errors import MalformedData, MissingData, TryAgainLater
+from engine.errors import TryAgainLater
 from engine.ports import LanguageModel
 from engine.reports.documents.arena import ArenaReport, arena_document
 from engine.reports.documents.row_json import Row
@@ -37,88 +35,6 @@ from engine.session.cost_meter import CostMeter
 from engine.settings import AgentSettings
 
 OnDay = Callable[[Table], None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ArenaSpec:
-    """Everything that decides an arena.
-
-    run: its id.
-    preset: the market's, by name or TOML file.
-    agents: the table, by name or TOML file.
-    days: in place of the preset's; None: the preset's.
-    seed: of everything that is drawn.
-    model: of every persona; None: its own, else the configured default.
-    unsaid: ids of chat messages that nobody gets to read.
-    swapped: the seats are taken in reverse order.
-    rotated: the seats are moved on by so many.
-    repeats: arenas with the next seeds and rotated seats.
-    changes: of the seats that are neither a rule's nor the baseline's, by key of a table's file.
-    baseline: model of the baseline's seats in a duel; None: the configured default.
-    """
-
-    run: str
-    preset: str = "paper"
-    agents: str = DEFAULT_TABLE
-    days: int | None = None
-    seed: int = 0
-    model: str | None = None
-    unsaid: tuple[str, ...] = ()
-    swapped: bool = False
-    rotated: int = 0
-    repeats: int = 1
-    changes: Mapping[str, Any] = field(default_factory=dict)
-    baseline: str | None = None
-
-    def rules(self) -> ArenaRules:
-        """The market's rules. Raises UsageError."""
-        rules = load_rules(self.preset)
-        return rules if self.days is None else rules.model_copy(update={"days": self.days})
-
-    def seating(self) -> Seating:
-        """The table. Raises UsageError."""
-        agents = tuple(
-            seat if seat.rule or seat.baseline else seat.model_copy(update=self.changes)
-            for seat in load_seating(self.agents).agents
-        )
-        first = self.rotated % len(agents)
-        agents = agents[first:] + agents[:first]
-        return Seating(agents=agents[::-1] if self.swapped else agents)
-
-
-def load_spec(run: str) -> ArenaSpec:
-    """The specification of an arena that was begun. Raises MissingData and MalformedData."""
-    record = _record(run)
-    try:
-        spec = record["spec"]
-        return ArenaSpec(**spec | {"unsaid": tuple(spec["unsaid"])})
-    except (KeyError, TypeError) as error:
-        raise MalformedData(_NO_RECORD.format(places.arena_file(run), type(error).__name__)) from None
-
-
-def load_document(run: str) -> Row:
-    """The document of an arena, or of its repeats. Raises MissingData, also where it never came to one."""
-    document = _record(run).get("document")
-    if document is None:
-        raise MissingData(f"arena {run} was not played yet: `paperdesk arena --resume {run}` goes on")
-    found: Row = document
-    return found
-
-
-_NO_RECORD = "{}: not the record of an arena ({})"
-
-
-def _record(run: str) -> Row:
-    file = places.arena_file(run)
-    try:
-        record = json.loads(file.read_text("utf-8"))
-        if not isinstance(record, dict):
-            raise TypeError
-    except FileNotFoundError:
-        raise MissingData(f"no arena {run}: `paperdesk arena` begins one") from None
-    except (ValueError, TypeError) as error:
-        raise MalformedData(_NO_RECORD.format(file, type(error).__name__)) from None
-    return record
 
 
 def run_arena(
@@ -263,15 +179,3 @@ def _player(
         late_abstains=True,
     )
     return PersonaPlayer(persona, asker)
-
-
-def keep_record(spec: ArenaSpec, document: Row | None) -> None:
-    """Write the record of an arena or of its repeats, whole or not at all. A document that is there stays until
-    the new one is."""
-    file = places.arena_file(spec.run)
-    if document is None and file.exists():
-        return
-    file.parent.mkdir(parents=True, exist_ok=True)
-    new = file.with_suffix(".new")
-    new.write_text(json.dumps({"spec": asdict(spec), "document": document}, indent=1), "utf-8")
-    new.replace(file)

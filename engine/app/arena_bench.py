@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Any
 
-from engine.app.arena import ArenaSpec, arena_forecast
+from engine.app.arena import arena_forecast
+from engine.app.arena_record import ArenaSpec
 from engine.app.arena_repeats import repeat_documents, run_repeats
 from engine.app.bench.forecast import Estimate, Forecast
 from engine.app.run_spec import new_run_id

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
-from engine import places
-from engine.app.arena import ArenaSpec, keep_record, run_arena
+from engine.app.arena import run_arena
+from engine.app.arena_record import ArenaSpec, is_begun, keep_record, played_document, repeat_of
 from engine.app.bench.jobs import begin_worker, stop_requested
 from engine.errors import TryAgainLater
 from engine.reports.documents.row_json import Row
@@ -22,11 +20,6 @@ from engine.services import Services
 Stop = Callable[[], bool]
 _PATIENCE = 0.2
 """Seconds between two checks whether to stop."""
-
-
-def repeat_of(spec: ArenaSpec, number: int) -> ArenaSpec:
-    """The specification of a repeat, counted from 0."""
-    return replace(spec, run=f"{spec.run}-{number + 1}", seed=spec.seed + number, rotated=number, repeats=1)
 
 
 def run_repeats(
@@ -74,11 +67,8 @@ def repeat_documents(spec: ArenaSpec) -> Sequence[Mapping[str, Any]]:
 
 
 def _done(run: str) -> Mapping[str, Any] | None:
-    """The document of a repeat that came to its end."""
-    try:
-        document = json.loads(places.arena_file(run).read_text("utf-8"))["document"]
-    except (OSError, ValueError, KeyError):
-        return None
+    """The document of a repeat that came to its end. Raises MalformedData."""
+    document = played_document(run) if is_begun(run) else None
     return None if document is None or document["interrupted"] else document
 
 

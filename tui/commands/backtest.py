@@ -190,7 +190,7 @@ def _named(spec: RunSpec, run: str | None) -> RunSpec:
 
     if run is None:
         return replace(spec, run=new_run_id("backtest", LiveClock().now()))
-    if places.run_journal(run).exists():
+    if places.run_journal(run).exists() or places.arena_file(run).exists():
         raise click.UsageError(f"--run {run}: there is a run of that name already; choose another")
     return replace(spec, run=run)
 

@@ -129,7 +129,7 @@ def _is_of_an_arena(run: str | None) -> bool:
 
 def _arena(run: str, chosen: str) -> str:
     """The report of an arena, or of its repeats."""
-    from engine.app.arena import load_document
+    from engine.app.arena_record import load_document
     from engine.reports.arena_report import arena_html, arena_markdown
     from engine.reports.documents.backtest import as_text
     from tui.plain_text import printable

@@ -411,7 +411,7 @@ def test_an_agent_that_is_late_abstains(run: Run, traders: Traders, monkeypatch:
         (("--preset", "nasdaq"), 2, "no arena preset nasdaq: choose constant, paper, paper-program, ssw"),
         (("--agents", "twelve"), 2, "no table twelve"),
         (("--resume", "arena-none"), 65, "no arena arena-none"),
-        (("--resume", "arena-none", "--seed", "1"), 2, "leave out what would change it"),
+        (("--resume", "arena-none", "--seed", "1"), 2, "it takes --model replay alone"),
         (("--days", "0"), 2, "0 is not in the range"),
     ],
 )
@@ -431,3 +431,55 @@ def test_a_faulty_table_names_file_and_fault(run: Run, fresh: Path, tmp_path: Pa
         file.write_text(text)
         done = run("arena", "--agents", str(file))
         assert done.code == 2 and says in done.err and "t.toml" in done.err
+
+
+SMALL = ("arena", "--agents", "controls", "--days", "2")
+
+
+def test_a_new_arena_never_takes_the_place_of_another(run: Run, fresh: Path) -> None:
+    assert run(*SMALL, "--seed", "1", "--run", "arena-n").code == 0
+    kept = places.arena_file("arena-n").read_bytes()
+    refused = run(*SMALL, "--seed", "2", "--run", "arena-n")
+    assert (
+        refused.code == 2 and "there is an arena arena-n already" in refused.err and "--resume arena-n" in refused.err
+    )
+    assert places.arena_file("arena-n").read_bytes() == kept
+    # Nor one of its repeats, and it has no name in common with a backtest.
+    assert run(*SMALL, "--run", "arena-r-2").code == 0
+    refused = run(*SMALL, "--repeats", "3", "--run", "arena-r")
+    assert refused.code == 2 and "there is an arena arena-r-2 already" in refused.err
+    assert not places.arena_file("arena-r").exists()
+    window = ("--symbols", "ORVL", "--from", "2025-03-03", "--to", "2025-03-07")
+    backtest = run("backtest", "--strategy", "cash", *window, "--run", "arena-n")
+    assert backtest.code == 2 and "--run arena-n: there is a run of that name already" in backtest.err
+    assert run("backtest", "--strategy", "cash", *window, "--run", "bt").code == 0
+    assert run(*SMALL, "--run", "bt").code == 2
+
+
+def test_a_resumed_arena_takes_no_other_model(run: Run, fresh: Path) -> None:
+    assert run(*SMALL, "--run", "arena-o").code == 0
+    kept = places.arena_file("arena-o").read_bytes()
+    for more in (("--model", "openai:gpt-4o"), ("--seed", "3"), ("--run", "other")):
+        refused = run("arena", "--resume", "arena-o", *more)
+        assert refused.code == 2 and "it takes --model replay alone" in " ".join(refused.err.split())
+    assert places.arena_file("arena-o").read_bytes() == kept
+    assert run("arena", "--resume", "arena-o", "--model", "replay").code == 0
+
+
+@pytest.mark.parametrize("damage", ["", "{", "[]", '{"spec": {}}', '{"spec": {}, "document": {"run": 1}}'])
+def test_a_damaged_record_of_a_repeat_is_named(run: Run, fresh: Path, damage: str) -> None:
+    assert run(*SMALL, "--repeats", "2", "--run", "arena-q").code == 0
+    file = places.arena_file("arena-q-2")
+    file.write_text(damage)
+    for call in (("arena", "--resume", "arena-q"), ("report", "--run", "arena-q-2")):
+        refused = run(*call)
+        assert (refused.code, refused.out) == (65, "") and f"{file}: not the record of an arena" in refused.err
+    file.unlink()
+    assert "2 of 2 repeats" in run("arena", "--resume", "arena-q").out
+
+
+def test_a_budget_is_an_amount_of_dollars(run: Run, fresh: Path) -> None:
+    for text in ("nan", "-1", "lots"):
+        refused = run(*SMALL, "--budget", text)
+        assert refused.code == 2 and f"'{text}' is no amount from 0 on" in refused.err
+    assert run(*SMALL, "--budget", "0").code == 0  # rules cost nothing

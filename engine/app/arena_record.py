@@ -1,0 +1,141 @@
+"""The record of an arena: its specification, and its document once it was played.
+
+Repeats of an arena are records of their own, named after the whole; see `repeat_of`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from engine import places
+from engine.arena.rules import ArenaRules, load_rules
+from engine.arena.seating import DEFAULT_TABLE, Seating, load_seating
+from engine.errors import MalformedData, MissingData, UsageError
+from engine.reports.documents.row_json import Row
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArenaSpec:
+    """Everything that decides an arena.
+
+    run: its id.
+    preset: the market's, by name or TOML file.
+    agents: the table, by name or TOML file.
+    days: in place of the preset's; None: the preset's.
+    seed: of everything that is drawn.
+    model: of every persona; None: its own, else the configured default.
+    unsaid: ids of chat messages that nobody gets to read.
+    swapped: the seats are taken in reverse order.
+    rotated: the seats are moved on by so many.
+    repeats: arenas with the next seeds and rotated seats.
+    changes: of the seats that are neither a rule's nor the baseline's, by key of a table's file.
+    baseline: model of the baseline's seats in a duel; None: the configured default.
+    """
+
+    run: str
+    preset: str = "paper"
+    agents: str = DEFAULT_TABLE
+    days: int | None = None
+    seed: int = 0
+    model: str | None = None
+    unsaid: tuple[str, ...] = ()
+    swapped: bool = False
+    rotated: int = 0
+    repeats: int = 1
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    baseline: str | None = None
+
+    def rules(self) -> ArenaRules:
+        """The market's rules. Raises UsageError."""
+        rules = load_rules(self.preset)
+        return rules if self.days is None else rules.model_copy(update={"days": self.days})
+
+    def seating(self) -> Seating:
+        """The table. Raises UsageError."""
+        agents = tuple(
+            seat if seat.rule or seat.baseline else seat.model_copy(update=self.changes)
+            for seat in load_seating(self.agents).agents
+        )
+        first = self.rotated % len(agents)
+        agents = agents[first:] + agents[:first]
+        return Seating(agents=agents[::-1] if self.swapped else agents)
+
+
+def repeat_of(spec: ArenaSpec, number: int) -> ArenaSpec:
+    """The specification of a repeat, counted from 0."""
+    return replace(spec, run=f"{spec.run}-{number + 1}", seed=spec.seed + number, rotated=number, repeats=1)
+
+
+def check_new(spec: ArenaSpec) -> None:
+    """Raise UsageError where a new arena, or one of its repeats, would take the place of a run that there is."""
+    repeats = [repeat_of(spec, number).run for number in range(spec.repeats)] if spec.repeats > 1 else []
+    for run in (spec.run, *repeats):
+        if places.arena_file(run).exists():
+            raise UsageError(f"--run {spec.run}: there is an arena {run} already; choose another, or --resume {run}")
+        if places.run_journal(run).exists():
+            raise UsageError(f"--run {spec.run}: there is a backtest {run} already; choose another")
+
+
+def load_spec(run: str) -> ArenaSpec:
+    """The specification of an arena that was begun. Raises MissingData and MalformedData."""
+    spec = _record(run)["spec"]
+    try:
+        return ArenaSpec(**spec | {"unsaid": tuple(spec["unsaid"])})
+    except (KeyError, TypeError) as error:
+        raise _damaged(run, error) from None
+
+
+def load_document(run: str) -> Row:
+    """The document of an arena, or of its repeats. Raises MissingData, also where it never came to one, and
+    MalformedData."""
+    document = played_document(run)
+    if document is None:
+        raise MissingData(f"arena {run} was not played yet: `paperdesk arena --resume {run}` goes on")
+    return document
+
+
+def played_document(run: str) -> Row | None:
+    """The document of an arena that there is; None where it never came to one. Raises MissingData and MalformedData."""
+    document: Row | None = _record(run)["document"]
+    return document
+
+
+def is_begun(run: str) -> bool:
+    """True for an arena that has a record."""
+    return places.arena_file(run).is_file()
+
+
+def _record(run: str) -> Row:
+    try:
+        record = json.loads(places.arena_file(run).read_text("utf-8"))
+        document = record["document"]
+        if document is not None and not {"schema", "run", "interrupted"} <= set(document):
+            raise KeyError("document")
+        if not isinstance(record["spec"], dict):
+            raise TypeError("spec")
+    except FileNotFoundError:
+        raise MissingData(f"no arena {run}: `paperdesk arena` begins one") from None
+    except (ValueError, TypeError, KeyError) as error:
+        raise _damaged(run, error) from None
+    found: Row = record
+    return found
+
+
+def _damaged(run: str, error: Exception) -> MalformedData:
+    file = places.arena_file(run)
+    return MalformedData(f"{file}: not the record of an arena ({type(error).__name__}); remove it to play {run} anew")
+
+
+def keep_record(spec: ArenaSpec, document: Row | None) -> None:
+    """Write the record of an arena or of its repeats, whole or not at all. A document that is there stays until
+    the new one is."""
+    file = places.arena_file(spec.run)
+    if document is None and file.exists():
+        return
+    file.parent.mkdir(parents=True, exist_ok=True)
+    new = file.with_suffix(".new")
+    new.write_text(json.dumps({"spec": asdict(spec), "document": document}, indent=1), "utf-8")
+    new.replace(file)
