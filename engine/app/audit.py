@@ -58,7 +58,7 @@ def run_audit(
 
 async def _audit(services: Services, spec: RunSpec, cuts: int | None, on_step: OnStep) -> Certificate:
     preset = preset_of(spec)
-    models = None if preset is None else build_models(services, preset, spec.model)
+    models = None if preset is None else build_models(services, preset, spec.model, recorded=spec.models)
     if models is not None and models.spec != "offline" and services.config.models.replay == "live":
         raise UsageError("an audit compares answers to equal prompts: set models.replay = read-through for it")
     market = await load_run(services, spec)

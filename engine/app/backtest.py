@@ -70,7 +70,7 @@ def run_backtest(
     check_spec(spec, services.clock.now())
     spec = settled(services, spec)
     preset = preset_of(spec)
-    models = None if preset is None else build_models(services, preset, spec.model)
+    models = None if preset is None else build_models(services, preset, spec.model, recorded=spec.models)
     market = asyncio.run(load_run(services, spec)) if market is None else market
     calendar = desk_calendar_of(market, spec.symbols)
     _, sessions = windows(spec, calendar)
@@ -78,7 +78,15 @@ def run_backtest(
     beside: dict[str, Result] = {}
     for name in baselines:
         rule = replace(
-            spec, preset=None, strategy=name, params=(), model=None, without=(), warm_up_from=None, preset_text=None
+            spec,
+            preset=None,
+            strategy=name,
+            params=(),
+            model=None,
+            models=(),
+            without=(),
+            warm_up_from=None,
+            preset_text=None,
         )
         beside[name] = run_strategy(rule, market, *with_costs(rule, services.config))
         on_baseline(name, beside[name])

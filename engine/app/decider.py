@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from engine.agents.ask import AnswerRecord
+from engine.app.briefings import recorded_briefing
 from engine.app.memory import memory_errors, remembers, run_memory
 from engine.app.models import ModelSet, build_models
 from engine.app.recorded_turns import original_preset
-from engine.app.run_spec import recorded_briefing
 from engine.app.stored_memory import memory_of_run
 from engine.cycle.cycle import Cycle
 from engine.cycle.recall import TradingMemory
@@ -120,7 +120,8 @@ def decider_of(
     a preset, step or model that there is not; as `build_models` does."""
     preset = briefed(changed_preset(services, run, changes), recorded_briefing(reader, run))
     model = changes.model or (None if run.spec is None else run.spec.model)
-    models = build_models(services, preset, model, keys_on_demand=True)
+    recorded = () if run.spec is None else run.spec.models
+    models = build_models(services, preset, model, recorded=recorded, keys_on_demand=True)
     reused = before if changes.model in (None, ModelKind.REPLAY) else []
     return Decider(services=services, preset=preset, models=models, answers=answers_of(reused))
 

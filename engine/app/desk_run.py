@@ -17,6 +17,7 @@ from engine.account.booking import claim_account
 from engine.account.broker_venue import BrokerVenue
 from engine.account.disagreement import BooksDisagree, EntryAwaited
 from engine.agents.ask import AnswerRecord, QuestionKey
+from engine.app.briefings import configured_briefing, keep_briefing
 from engine.app.desk_context import (
     DeskAccount,
     DeskContext,
@@ -27,7 +28,7 @@ from engine.app.desk_context import (
 from engine.app.market_data import held_symbols, load_desk, refresh
 from engine.app.memory import desk_memory, remembers
 from engine.app.models import ModelSet, Through, build_models, label_after, price_notes
-from engine.app.run_spec import configured_briefing, keep_briefing, with_costs
+from engine.app.run_spec import with_costs
 from engine.app.spending import day_limit
 from engine.cycle.cycle import INDICATOR_ROWS, Cycle
 from engine.domain.execution import ExecutionRules

@@ -134,21 +134,28 @@ def build_models(
     preset: Preset,
     override: str | None = None,
     *,
+    recorded: RecordedModels = (),
     keys_on_demand: bool = False,
     recorded_alone: bool = False,
 ) -> ModelSet:
-    """The models of a run; without the preset's step `vision` none of them is shown a picture. `override` (a flag)
-    answers every agent, or is `replay`: models from recorded answers alone, never the rules. Raises UsageError or
-    ConfigError for a spec that means nothing, CredentialsRefused for a missing key; with `keys_on_demand` that is
-    raised by the first question that no recorded answer is there for, and BudgetReached by the first that does not fit
-    into the services' limit. With `recorded_alone` the configured models give recorded answers and nothing else, beside
-    the rules where these are configured."""
+    """The models of a run; without the preset's step `vision` none of them is shown a picture.
+
+    override: a flag's model, which answers every agent, or `replay`: models from recorded answers alone, never the
+        rules.
+    recorded: the models of a run that is repeated, in place of the configuration's.
+    keys_on_demand: a missing key is raised by the first question that no recorded answer is there for.
+    recorded_alone: the configured models give recorded answers and nothing else, beside the rules where these are
+        configured.
+
+    Raises UsageError or ConfigError for a spec that means nothing, CredentialsRefused for a missing key, and
+    BudgetReached by the first question that does not fit into the services' limit.
+    """
     config = services.config
     mode = ReplayMode(config.models.replay)
     replays = override == ModelKind.REPLAY
     if replays or recorded_alone:
         mode, override = ReplayMode.REPLAY_ONLY, None
-    settings, specs = chosen_models(preset, config, override)
+    settings, specs = chosen_models(preset, config, override, recorded=recorded)
     if replays:
         specs = _replayed(services, preset, specs)
     source = services.models.open(mode, keys_on_demand=keys_on_demand, limit=services.limit)
@@ -195,11 +202,16 @@ def open_model(text: str, config: Config, source: OpenModels) -> LanguageModel:
     return source.model(spec)
 
 
+RecordedModels = Sequence[tuple[str, str]]
+"""Agents with the specs of the models that answer them, as a run has recorded them."""
+
+
 def chosen_models(
-    preset: Preset, config: Config, override: str | None = None
+    preset: Preset, config: Config, override: str | None = None, *, recorded: RecordedModels = ()
 ) -> tuple[dict[str, AgentSettings], dict[str, str]]:
-    """Settings and model spec of every agent: the preset's wishes, changed by the configuration. Nothing is opened.
-    Raises ConfigError for an agent that there is not."""
+    """Settings and model spec of every agent: the preset's wishes, changed by the configuration; a recorded model
+    stays. Nothing is opened. Raises ConfigError for an agent that there is not."""
+    known = dict(recorded)
     for where, named in (
         ("models.agents", config.models.agents),
         (f"preset {preset.name}: agents", preset.agents),
@@ -214,7 +226,7 @@ def chosen_models(
         own = config.models.agents.get(agent)
         changes = {} if own is None else own.model_dump(exclude_unset=True)
         settings[agent] = wished.model_copy(update=changes)
-        specs[agent] = override or settings[agent].model or config.models.default
+        specs[agent] = override or known.get(agent) or settings[agent].model or config.models.default
     return settings, specs
 
 
@@ -223,7 +235,7 @@ def model_notes(services: Services, preset: Preset, spec: RunSpec) -> list[str]:
     config, prices = services.config, services.models.prices()
     override = None if spec.model == ModelKind.REPLAY else spec.model
     notes = []
-    specs = chosen_models(preset, config, override)[1]
+    specs = chosen_models(preset, config, override, recorded=spec.models)[1]
     for text in dict.fromkeys(specs[agent.name] for agent in preset.active_agents):
         named = parse_model_spec(text, config.endpoints)
         price = prices.find(named.provider, named.model)
@@ -233,13 +245,16 @@ def model_notes(services: Services, preset: Preset, spec: RunSpec) -> list[str]:
                 f"the window {extent} within the training of {text}, which knows the world to "
                 f"{price.training_cutoff}: what it decides may be remembered"
             )
-    return [*notes, *price_notes(services, preset, spec.model)]
+    return [*notes, *price_notes(services, preset, spec.model, spec.models)]
 
 
-def price_notes(services: Services, preset: Preset, override: str | None = None) -> list[str]:
+def price_notes(
+    services: Services, preset: Preset, override: str | None = None, recorded: RecordedModels = ()
+) -> list[str]:
     """A warning where the costs of a run would come from a price table that is old by now."""
     config, prices = services.config, services.models.prices()
-    texts = chosen_models(preset, config, None if override == ModelKind.REPLAY else override)[1].values()
+    override = None if override == ModelKind.REPLAY else override
+    texts = chosen_models(preset, config, override, recorded=recorded)[1].values()
     specs = [parse_model_spec(text, config.endpoints) for text in texts]
     today = services.clock.now().date()
     return [stale_words(prices)] if any(prices.stale(one.provider, one.model, today) for one in specs) else []

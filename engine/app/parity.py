@@ -7,10 +7,10 @@ from contextlib import aclosing
 from datetime import date
 from itertools import chain
 
+from engine.app.briefings import recorded_briefing
 from engine.app.decider import DecidedAgain, Decider, answers_of
 from engine.app.models import build_models
 from engine.app.recorded_turns import original_preset, present_data
-from engine.app.run_spec import recorded_briefing
 from engine.domain.run import RunKind, RunOutcome
 from engine.errors import DataError, MissingData
 from engine.journal.entries import RunEntry

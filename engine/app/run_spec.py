@@ -1,29 +1,24 @@
-"""Descriptions of runs: the one that a configuration proposes, its check, its costs, and its agents' briefing."""
+"""Descriptions of runs: the one that a configuration proposes, its check, its costs, and what completes it."""
 
 from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from importlib.metadata import version
-from pathlib import Path
 
-from engine.agents.tools import read_guidance
+from engine.app.briefings import configured_briefing
+from engine.app.models import chosen_models
 from engine.config import Config
 from engine.conventions.catalog import convention
-from engine.domain.briefing import Briefing, ExpertNote
 from engine.domain.execution import ExecutionRules
-from engine.domain.json_text import from_json, to_json
-from engine.domain.market import Symbol
+from engine.domain.model_spec import ModelKind
 from engine.domain.portfolio import ZERO
-from engine.domain.run import DataSpec, RunSpec
-from engine.errors import ConfigError, UsageError
-from engine.journal.entries import RunEntry
-from engine.journal.reader import JournalReader
-from engine.journal.writer import JournalWriter
+from engine.domain.run import RunSpec
+from engine.errors import UsageError
 from engine.lab.window import execution_rules
 from engine.market.trading_hours import FIRST_SESSION
 from engine.preset import Preset, briefed, load_preset, recorded_preset
@@ -141,24 +136,6 @@ def _costs_of(spec: RunSpec, config: Config) -> tuple[ExecutionRules, Decimal]:
     return execution_rules(spec, known), known.starting_cash if spec.cash is None else spec.cash
 
 
-_FILES = (".txt", ".md")
-_BRIEFING = "briefing"
-
-
-def configured_briefing(services: Services, data: DataSpec, symbols: Sequence[Symbol]) -> Briefing:
-    """The configured briefing on some symbols; on the demo market each listing has a profile. Raises ConfigError for
-    a profile's file that cannot be read, MissingData and MalformedData for one of notes."""
-    config, desk = services.config, services.config.desk
-    return Briefing(
-        profiles=tuple(_profiles(services, data, symbols)),
-        risk=desk.risk,
-        preference=desk.preference,
-        tools=desk.tools,
-        instruction=desk.instruction or "",
-        guidance=configured_guidance(config, symbols),
-    )
-
-
 def settled(services: Services, spec: RunSpec) -> RunSpec:
     """The spec of a run, completed by the configuration so that it can be run again without it. Raises UsageError for
     symbols that cannot be in one portfolio, and as `configured_briefing` does."""
@@ -170,12 +147,25 @@ def settled(services: Services, spec: RunSpec) -> RunSpec:
     briefing = spec.briefing
     if briefing is None:
         briefing = configured_briefing(services, spec.data, spec.symbols)
-    return replace(
+    spec = replace(
         spec,
         briefing=briefing,
         embedder=spec.embedder or services.config.memory.embedder,
         preset_text=spec.preset_text or load_preset(spec.preset).model_dump_json(),
     )
+    return _with_models(spec, services.config)
+
+
+def _with_models(spec: RunSpec, config: Config) -> RunSpec:
+    """The spec with the models that answer its agents: `model` where it is one, else `models` by agent."""
+    preset = preset_of(spec)
+    if spec.model is not None or preset is None:
+        return spec
+    models = chosen_models(preset, config, recorded=spec.models)[1]
+    named = set(models.values())
+    if ModelKind.REPLAY in named:
+        return spec  # no model, and refused as one where the models are opened
+    return replace(spec, model=named.pop()) if len(named) == 1 else replace(spec, models=tuple(models.items()))
 
 
 def _all_params(spec: RunSpec) -> tuple[tuple[str, str], ...]:
@@ -192,54 +182,3 @@ def preset_of(spec: RunSpec) -> Preset | None:
         return None
     preset = load_preset(spec.preset) if spec.preset_text is None else recorded_preset(spec.preset_text)
     return briefed(preset.without(spec.without), spec.briefing)
-
-
-def _profiles(services: Services, data: DataSpec, symbols: Sequence[Symbol]) -> Iterator[tuple[Symbol, str]]:
-    for symbol in symbols:
-        own = services.config.desk.profile.get(symbol)
-        text = services.profile_of(data, symbol) if own is None else _text(symbol, own)
-        if text:
-            yield symbol, text
-
-
-def _text(symbol: Symbol, own: str) -> str:
-    if not own.lower().endswith(_FILES) or "\n" in own:
-        return own
-    path = Path(own).expanduser()
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-        raise ConfigError(f"desk.profile.{symbol}: {path} cannot be read ({reason}); correct the path") from None
-
-
-def configured_guidance(config: Config, symbols: Sequence[Symbol]) -> tuple[ExpertNote, ...]:
-    """The configured notes of experts on some symbols. Raises MissingData and MalformedData for a file of them that
-    cannot be read."""
-    if config.data.guidance is None:
-        return ()
-    notes = read_guidance(Path(config.data.guidance).expanduser())
-    return tuple(note for note in notes if note.symbol in symbols)
-
-
-def keep_briefing(journal: JournalWriter, reader: JournalReader, run: str, briefing: Briefing) -> None:
-    """Keep the briefing of a desk's run; one that goes on with a changed briefing keeps both."""
-    text, known = to_json(briefing), _known(reader, run)
-    if not known or known[-1] != text:
-        journal.document(run, f"{_BRIEFING}{len(known) or ''}", text)
-
-
-def recorded_briefing(reader: JournalReader, run: RunEntry) -> Briefing | None:
-    """The briefing of a run's agents; None of a run that kept none."""
-    if run.spec is not None:
-        return run.spec.briefing
-    known = _known(reader, run.id)
-    return from_json(Briefing, known[-1]) if known else None
-
-
-def _known(reader: JournalReader, run: str) -> list[str]:
-    """Every briefing of a run, the latest last."""
-    texts: list[str] = []
-    while (text := reader.document(run, f"{_BRIEFING}{len(texts) or ''}")) is not None:
-        texts.append(text)
-    return texts

@@ -107,6 +107,7 @@ class RunSpec:
     preset_text: the whole preset as JSON once a run has begun: its file may change later.
     data_fingerprint, version: of the data through the window and of the program; they decide nothing.
     options: go with every question.
+    model: answers every agent; `models` by agent where several do, once a run has begun and `model` is None.
     """
 
     symbols: tuple[Symbol, ...]
@@ -134,6 +135,7 @@ class RunSpec:
     data_fingerprint: str = ""
     version: str = ""
     options: AnswerOptions = NO_OPTIONS
+    models: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

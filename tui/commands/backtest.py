@@ -207,7 +207,7 @@ def _stopped_part(run: str, flags: RunFlags, new: str | None) -> FirstPart:
 def _spec_of(stopped: FirstPart, flags: RunFlags) -> RunSpec:
     spec = stopped.run.spec
     assert spec is not None  # a run of a desk is in no journal of a backtest
-    return replace(spec, model=flags.model or spec.model)
+    return spec if flags.model is None else replace(spec, model=flags.model, models=())
 
 
 def _run(services: Services, spec: RunSpec, stopped: FirstPart | None) -> None:

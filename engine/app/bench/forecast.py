@@ -214,7 +214,7 @@ def _add(
 def _specs(services: Services, job: Job) -> Mapping[str, ModelSpec]:
     """The model of each agent of a run that is not a replay, and the one that makes its memory's vectors."""
     config, preset = services.config, load_preset(job.spec.preset or "")
-    chosen = chosen_models(preset, config, job.spec.model)[1]
+    chosen = chosen_models(preset, config, job.spec.model, recorded=job.spec.models)[1]
     embedder = job.spec.embedder or config.memory.embedder
     remote = remembers(preset) and embedder.partition(":")[0] in {*VENDORS, *config.endpoints}
     chosen[VECTORS] = embedder if remote else OfflineModel.spec

@@ -86,7 +86,7 @@ def play_job(services: Services, job: Job, stop: Stop) -> Played:
             result = report.result
         else:
             preset = agents_of(job.spec)
-            models = build_models(services, preset, job.spec.model)
+            models = build_models(services, preset, job.spec.model, recorded=job.spec.models)
             run = AgentRun(services=services, spec=job.spec, preset=preset, models=models, market=market, stop=stop)
             result = asyncio.run(play(run))
             count_result(LookKind.BENCH, result, services.clock.now())

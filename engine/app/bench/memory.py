@@ -127,7 +127,7 @@ def _play(services: Services, spec: RunSpec, market: Market, arm: Arm, stop: Sto
         services=services,
         spec=spec,
         preset=preset,
-        models=build_models(services, preset, spec.model),
+        models=build_models(services, preset, spec.model, recorded=spec.models),
         market=market,
         stop=stop,
     )

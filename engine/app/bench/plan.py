@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from engine.app.bench.jobs import Job
+from engine.app.briefings import configured_guidance
 from engine.app.models import ModelSet, build_models
-from engine.app.run_spec import configured_guidance, new_run_id
+from engine.app.run_spec import new_run_id
 from engine.domain.market import Symbol
 from engine.domain.run import DataSpec
 from engine.lab.published_agents import PublishedAgents, Variant, ablations_from, published_agents

@@ -7,6 +7,7 @@ from itertools import zip_longest
 from typing import Any
 
 from engine.reports.documents.row_json import Row
+from engine.reports.documents.settings import setting_changes
 
 SCHEMA = 1
 PARTS = ("decisions", "trades", "equity")
@@ -20,9 +21,7 @@ def rerun_document(before: Mapping[str, Any], again: Mapping[str, Any]) -> Row:
         "of": before["run"],
         "same": _same(before, again),
         "fingerprints": [before["fingerprint"], again["fingerprint"]],
-        "settings": [
-            {"setting": name, "before": was, "now": now} for name, was, now in _changed(before, again) if was != now
-        ],
+        "settings": setting_changes(_settings(before), _settings(again)),
         "first_differences": list(_first_differences(before, again)),
     }
 
@@ -32,13 +31,10 @@ def _same(before: Mapping[str, Any], again: Mapping[str, Any]) -> bool:
     return before["fingerprint"] == again["fingerprint"] and not any(_first_differences(before, again))
 
 
-def _changed(before: Mapping[str, Any], again: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
-    """Settings, models and stop of both runs, a setting that one of them did not keep as null."""
-    for name in again["settings"]:
-        yield name, before["settings"].get(name), again["settings"][name]
-    was, now = (None if one["model"] is None else one["model"]["spec"] for one in (before, again))
-    yield "model", was, now
-    yield "interrupted", before["interrupted"], again["interrupted"]
+def _settings(document: Mapping[str, Any]) -> Row:
+    """Settings, models and stop of a run."""
+    used = document["model"] and document["model"]["spec"]
+    return {**document["settings"], "models_used": used, "interrupted": document["interrupted"]}
 
 
 def _first_differences(before: Mapping[str, Any], again: Mapping[str, Any]) -> Iterator[Row]:

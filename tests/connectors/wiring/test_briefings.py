@@ -13,8 +13,9 @@ import pytest
 from connectors.wiring.services import services
 from engine import places
 from engine.app.backtest import run_backtest
+from engine.app.briefings import configured_briefing, recorded_briefing
 from engine.app.redecision import redecide
-from engine.app.run_spec import configured_briefing, preset_of, recorded_briefing, settled
+from engine.app.run_spec import preset_of, settled
 from engine.app.runs import run_daily
 from engine.config import Config
 from engine.domain.briefing import Briefing, ExpertNote

@@ -162,3 +162,33 @@ def test_a_run_is_repeated_from_its_journal_and_what_differs_is_said(
     text = run("rerun", "one")
     assert text.code == 1 and "data_fingerprint: " in text.out and text.out.rstrip().endswith("Result: it differs")
     assert run("rerun", "nothing").code == 65
+
+
+ONE_MODEL = '[models]\ndefault = "openai:gpt-4"\n'
+TWO_MODELS = ONE_MODEL + '[models.agents.decision]\nmodel = "openai:gpt-4-turbo"\n'
+
+
+@pytest.mark.parametrize(
+    ("configured", "model", "decides"),
+    [(ONE_MODEL, "openai:gpt-4", "openai:gpt-4"), (TWO_MODELS, None, "openai:gpt-4-turbo")],
+)
+def test_the_configured_model_is_a_setting_of_the_run(
+    fresh: Path, run: Run, monkeypatch: pytest.MonkeyPatch, configured: str, model: str | None, decides: str
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    with fake_llm_server(Service()) as service:
+        monkeypatch.setenv("OPENAI_BASE_URL", service.openai_url)
+        places.config_file().write_text(configured)
+        flags = ("--preset", "finvision-no-reflection", *WINDOW[:5], "2025-03-04", "--yes")
+        made = run("backtest", *flags, "--run", "one", "--json").json
+        # Repeated once another model is configured, it asks those that it had.
+        places.config_file().write_text('[models]\ndefault = "offline"\n')
+        again = run("rerun", "one", "--yes", "--json")
+        asked = {body["model"] for body in service.requests}
+    assert made["settings"]["model"] == model
+    assert made["settings"]["models"].get("decision", made["settings"]["model"]) == decides
+    with JournalReader(places.run_journal("one")) as reader:
+        spec = reader.run("one").spec
+    assert spec is not None and (spec.model, dict(spec.models)) == (model, made["settings"]["models"])
+    assert again.code == 0 and again.json["settings"] == []
+    assert asked == {"gpt-4", decides.partition(":")[2]}
