@@ -70,36 +70,51 @@ def logs_dir() -> Path:
     return _folder("log", "logs")
 
 
+def desks_dir() -> Path:
+    """The journals of desks, one file each, with what belongs to them beside."""
+    return data_dir() / "desks"
+
+
 def desk_journal(desk: str) -> Path:
     """The journal of a desk. Raises ConfigError for a name that cannot be part of a file's name."""
-    return data_dir() / "desks" / f"{_part('desk', desk)}.db"
+    return desks_dir() / f"{_part('desk', desk)}.db"
 
 
 def desk_memory(desk: str) -> Path:
     """The folder of a desk's memory; beside its journal. Raises ConfigError as `desk_journal` does."""
-    return data_dir() / "desks" / f"{_part('desk', desk)}.memory"
+    return desks_dir() / f"{_part('desk', desk)}.memory"
 
 
 def desk_spending(desk: str) -> Path:
     """File of the use of models beside a desk's runs; beside its journal. Raises ConfigError as `desk_journal`
     does."""
-    return data_dir() / "desks" / f"{_part('desk', desk)}.spending"
+    return desks_dir() / f"{_part('desk', desk)}.spending"
 
 
 def desk_reports(desk: str) -> Path:
     """The folder of the reports of a desk's runs, a file each; beside its journal. Raises ConfigError as `desk_journal`
     does."""
-    return data_dir() / "desks" / f"{_part('desk', desk)}.reports"
+    return desks_dir() / f"{_part('desk', desk)}.reports"
+
+
+def arenas_dir() -> Path:
+    """The records of arenas, one file each."""
+    return data_dir() / "arenas"
 
 
 def arena_file(run: str) -> Path:
     """The record of an arena. Raises ConfigError for an id that cannot be part of a file's name."""
-    return data_dir() / "arenas" / f"{_part('run', run)}.json"
+    return arenas_dir() / f"{_part('run', run)}.json"
+
+
+def arena_lock(run: str) -> Path:
+    """Lock of the one process that plays an arena; beside its record. Raises ConfigError as `arena_file` does."""
+    return arenas_dir() / f"{_part('run', run)}.lock"
 
 
 def lock_file(desk: str) -> Path:
     """Lock of the one process that trades for a desk; beside its journal."""
-    return data_dir() / "desks" / f"{_part('desk', desk)}.lock"
+    return desks_dir() / f"{_part('desk', desk)}.lock"
 
 
 def account_file(account: str) -> Path:
@@ -107,7 +122,7 @@ def account_file(account: str) -> Path:
 
     Raises ConfigError for an id that cannot be part of a file's name.
     """
-    return data_dir() / "desks" / f"{_part('account', account)}.account"
+    return desks_dir() / f"{_part('account', account)}.account"
 
 
 def runs_dir() -> Path:

@@ -16,7 +16,7 @@ from decimal import Decimal
 from random import Random
 
 from engine.agents.ask import DEFAULT, AnswerRecord, Asker
-from engine.app.arena_record import ArenaSpec, keep_record
+from engine.app.arena_record import ArenaSpec, arena_lock, keep_record
 from engine.app.bench.forecast import KINDS, Estimate, Forecast, Rehearsal
 from engine.app.models import open_model
 from engine.arena.play import Table, play
@@ -50,15 +50,17 @@ def run_arena(
     this call, `stop` is asked after each day. Returns the document.
 
     Raises UsageError for a preset or table that means nothing, ConfigError, CredentialsRefused, and TryAgainLater where
-    a model cannot be had or the budget is reached: the arena can be resumed.
+    a model cannot be had or the budget is reached: the arena can be resumed. Another process that plays it is
+    TryAgainLater, too.
     """
     rules, seating = spec.rules(), spec.seating()
-    keep_record(spec, None)
-    try:
-        document = asyncio.run(_play(services, spec, rules, seating, _Limits(replay, budget, on_day, stop)))
-    except TryAgainLater as error:
-        raise type(error)(f"{error}; `paperdesk arena --resume {spec.run}` goes on") from None
-    keep_record(spec, document)
+    with arena_lock(spec.run):
+        keep_record(spec, None)
+        try:
+            document = asyncio.run(_play(services, spec, rules, seating, _Limits(replay, budget, on_day, stop)))
+        except TryAgainLater as error:
+            raise type(error)(f"{error}; `paperdesk arena --resume {spec.run}` goes on") from None
+        keep_record(spec, document)
     return document
 
 

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from engine import places
+from engine.app.lock import one_process
 from engine.arena.rules import ArenaRules, load_rules
 from engine.arena.seating import DEFAULT_TABLE, Seating, load_seating
 from engine.errors import MalformedData, MissingData, UsageError
@@ -77,6 +79,12 @@ def check_new(spec: ArenaSpec) -> None:
             raise UsageError(f"--run {spec.run}: there is an arena {run} already; choose another, or --resume {run}")
         if places.run_journal(run).exists():
             raise UsageError(f"--run {spec.run}: there is a backtest {run} already; choose another")
+
+
+def arena_lock(run: str) -> AbstractContextManager[None]:
+    """Hold an arena until the block ends: it is played by one process. Raises TryAgainLater where another one holds
+    it."""
+    return one_process(places.arena_lock(run), f"the arena {run} is being played by another process")
 
 
 def load_spec(run: str) -> ArenaSpec:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 
 from engine import places
@@ -48,3 +49,13 @@ def document_of(reader: JournalReader, run: str) -> Document:
     so_far = result(reader, run)
     noted = replace(so_far, notes=(*so_far.notes, NO_DOCUMENT), interrupted=True)
     return document(Report(noted, label=reader.run(run).label))
+
+
+def stored_figures(reader: JournalReader, run: str) -> tuple[int, Mapping[str, float | None]]:
+    """The number of sessions of a run and its metrics, without the rest of its document; none of a run that never came
+    to one."""
+    text = reader.document_parts(run, KIND, "sessions", "metrics")
+    if text is None:
+        return 0, {}
+    sessions, metrics = json.loads(text)
+    return sessions, metrics

@@ -60,6 +60,13 @@ def mean_interval(values: Floats, groups: NDArray[np.intp], seed: int = 0) -> In
     return _middle_95(np.asarray(sums[drawn].sum(axis=1) / sizes[drawn].sum(axis=1)))
 
 
+def daily_mean_interval(values: Floats, seed: int = 0) -> Interval:
+    """95 % interval of the mean of daily values, such as the differences of two runs' returns."""
+    if len(values) < FEWEST:
+        return NONE
+    return _middle_95(_resampled(values, _starts(len(values), seed)) / len(values))
+
+
 def _starts(days: int, seed: int) -> NDArray[np.intp]:
     """First days of the blocks of every resample: RESAMPLES x blocks."""
     blocks = math.ceil(days / _block(days))

@@ -7,7 +7,7 @@ from itertools import zip_longest
 from typing import Any
 
 from engine.reports.documents.row_json import Row
-from engine.reports.documents.settings import setting_changes
+from engine.reports.documents.settings import run_settings, setting_changes
 
 SCHEMA = 1
 PARTS = ("decisions", "trades", "equity")
@@ -21,7 +21,7 @@ def rerun_document(before: Mapping[str, Any], again: Mapping[str, Any]) -> Row:
         "of": before["run"],
         "same": _same(before, again),
         "fingerprints": [before["fingerprint"], again["fingerprint"]],
-        "settings": setting_changes(_settings(before), _settings(again)),
+        "settings": setting_changes(run_settings(before), run_settings(again)),
         "first_differences": list(_first_differences(before, again)),
     }
 
@@ -29,12 +29,6 @@ def rerun_document(before: Mapping[str, Any], again: Mapping[str, Any]) -> Row:
 def _same(before: Mapping[str, Any], again: Mapping[str, Any]) -> bool:
     """True where both the test and the warm-up came out alike."""
     return before["fingerprint"] == again["fingerprint"] and not any(_first_differences(before, again))
-
-
-def _settings(document: Mapping[str, Any]) -> Row:
-    """Settings, models and stop of a run."""
-    used = document["model"] and document["model"]["spec"]
-    return {**document["settings"], "models_used": used, "interrupted": document["interrupted"]}
 
 
 def _first_differences(before: Mapping[str, Any], again: Mapping[str, Any]) -> Iterator[Row]:

@@ -12,6 +12,20 @@ _TEXTS = {"preset_text": "preset"}
 """Settings that are JSON in a text, with the name that their own settings go by."""
 
 
+def run_settings(document: Mapping[str, Any]) -> Row:
+    """Everything that decided a backtest, and whether it was stopped."""
+    model, warm_up = document["model"], document["warm_up"]
+    return {
+        "decided_by": document.get("strategy") or document.get("preset"),
+        "symbols": document["symbols"],
+        "convention": document["convention"],
+        "warm_up_from": None if warm_up is None else warm_up["first_session"],
+        **document["settings"],
+        "models_used": None if model is None else model["spec"],
+        "interrupted": document["interrupted"],
+    }
+
+
 def setting_changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[Row]:
     """The settings in which two runs differ, by name (`preset.sizing.cash_floor`), with both values; null stands for
     one that a run did not keep. A mapping or a preset that one of them did not keep at all is one setting."""

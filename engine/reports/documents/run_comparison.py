@@ -1,0 +1,193 @@
+"""Runs beside each other, as `paperdesk runs compare` prints them: settings, metrics, decisions, equity day by day."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from engine.conventions.metrics.bootstrap import daily_mean_interval
+from engine.domain.decimal_text import money
+from engine.reports.documents.row_json import Row
+from engine.reports.documents.settings import run_settings, setting_changes
+
+SCHEMA = 1
+SHOWN = 10
+"""Rows that differ and are listed; all are counted."""
+
+_DECISION = ("session", "symbol", "owner")
+_TRADE = ("session", "symbol", "side", "quantity", "price")
+Document = Mapping[str, Any]
+
+
+def comparison_document(documents: Sequence[Document]) -> Row:
+    """Backtests beside each other. Each pair is the first run and another one; differences are the other's less the
+    first's."""
+    first, *others = documents
+    return {
+        "schema": SCHEMA,
+        "kind": "backtest",
+        "runs": [_head(one) for one in documents],
+        "metrics": metric_columns([one["metrics"] for one in documents]),
+        "pairs": [_pair(first, other) for other in others],
+    }
+
+
+def metric_columns(metrics: Sequence[Mapping[str, float | None]]) -> list[Row]:
+    """Every metric that any run has, with the values of all runs in their order; null where one has none."""
+    names = dict.fromkeys(name for one in metrics for name in one)
+    return [{"metric": name, "values": [one.get(name) for one in metrics]} for name in names]
+
+
+def _head(document: Document) -> Row:
+    names = ("run", "symbols", "convention", "sessions", "first_session", "last_session", "final_value", "interrupted")
+    kind = "strategy" if "strategy" in document else "preset"
+    return {**{name: document[name] for name in names}, "name": document[kind], "fingerprint": document["fingerprint"]}
+
+
+def _pair(first: Document, other: Document) -> Row:
+    return {
+        "first": first["run"],
+        "other": other["run"],
+        "same": first["fingerprint"] == other["fingerprint"],
+        "settings": setting_changes(run_settings(first), run_settings(other)),
+        "daily": _daily(first, other),
+        "equity": _equity(first, other),
+        "decisions": _decisions(first, other),
+        "trades": _trades(first, other),
+    }
+
+
+def _daily(first: Document, other: Document) -> Row:
+    """The paired difference of daily returns on the sessions that both runs have, its 95 % interval, whether that
+    leaves out 0, and about how many sessions it takes to tell a difference of this size from none."""
+    ours, theirs = _returns(first), _returns(other)
+    gaps = np.array([theirs[session] - ours[session] for session in ours if session in theirs])
+    mean = float(gaps.mean()) if len(gaps) else None
+    low, high = daily_mean_interval(gaps)
+    spread = float(gaps.std(ddof=1)) if len(gaps) > 1 else 0.0
+    return {
+        "sessions": len(gaps),
+        "mean": mean,
+        "low": low,
+        "high": high,
+        "distinguishable": None if low is None or high is None else not low <= 0 <= high,
+        "sessions_needed": math.ceil((1.96 * spread / mean) ** 2) if mean and spread else None,
+    }
+
+
+def _returns(document: Document) -> dict[str, float]:
+    values = [float(document["initial_value"]), *(float(point["value"]) for point in document["equity"])]
+    sessions = [point["session"] for point in document["equity"]]
+    return {
+        session: after / before - 1 if before > 0 else 0.0
+        for session, (before, after) in zip(sessions, pairwise(values), strict=True)
+    }
+
+
+def _equity(first: Document, other: Document) -> Row:
+    """The difference of the values at the last session that both have, and where they lay furthest apart."""
+    ours = {point["session"]: Decimal(point["value"]) for point in first["equity"]}
+    gaps = {
+        point["session"]: Decimal(point["value"]) - ours[point["session"]]
+        for point in other["equity"]
+        if point["session"] in ours
+    }
+    last = max(gaps, default=None)
+    widest = max(gaps, key=lambda session: abs(gaps[session]), default=None)
+    return {
+        "last_session": last,
+        "last": None if last is None else money(gaps[last]),
+        "widest_session": widest,
+        "widest": None if widest is None else money(gaps[widest]),
+    }
+
+
+def _decisions(first: Document, other: Document) -> Row | None:
+    """Decisions (by session, symbol and owner) whose action or size differs, or that one run alone has; None where a
+    run is a rule strategy's, which records none."""
+    if any("strategy" in document for document in (first, other)):
+        return None
+    ours, theirs = (_by_key(document["decisions"]) for document in (first, other))
+    keys = sorted({*ours, *theirs})
+    differing = [key for key in keys if _said(ours.get(key)) != _said(theirs.get(key))]
+    return {
+        "compared": len(keys),
+        "differing": len(differing),
+        "rows": [
+            {**dict(zip(_DECISION, key, strict=True)), "first": _said(ours.get(key)), "other": _said(theirs.get(key))}
+            for key in differing[:SHOWN]
+        ],
+    }
+
+
+def _by_key(decisions: Sequence[Document]) -> dict[tuple[str, ...], Document]:
+    """Decisions by their key, the last one of a session."""
+    return {tuple(one[name] for name in _DECISION): one for one in decisions}
+
+
+def _said(decision: Document | None) -> Row | None:
+    return None if decision is None else {"action": decision["action"], "size": decision["size"]}
+
+
+def _trades(first: Document, other: Document) -> Row:
+    """Trades that one run alone has."""
+    ours, theirs = (_counted(document["trades"]) for document in (first, other))
+    rows = sorted([*_alone(ours - theirs, first["run"]), *_alone(theirs - ours, other["run"])], key=_in_order)
+    return {"compared": len(first["trades"]) + len(other["trades"]), "differing": len(rows), "rows": rows[:SHOWN]}
+
+
+def _counted(trades: Sequence[Document]) -> Counter[tuple[str, ...]]:
+    return Counter(tuple(str(trade[name]) for name in _TRADE) for trade in trades)
+
+
+def _alone(trades: Counter[tuple[str, ...]], run: str) -> Iterator[Row]:
+    for trade in trades.elements():
+        yield {**dict(zip(_TRADE, trade, strict=True)), "run": run}
+
+
+def _in_order(row: Row) -> tuple[str, str, str]:
+    return row["session"], row["symbol"], row["run"]
+
+
+def arenas_document(specs: Sequence[Document], documents: Sequence[Document]) -> Row:
+    """Arenas beside each other: their specifications, figures of the market, and what each agent earned."""
+    figures = [
+        {
+            **{name: value for name, value in one["market"].items() if value is None or isinstance(value, float)},
+            **{f"{agent['name']} return": _earned(agent) for agent in one["agents"]},
+        }
+        for one in documents
+    ]
+    first, *others = [{**spec, "run": None} for spec in specs]
+    return {
+        "schema": SCHEMA,
+        "kind": "arena",
+        "runs": [{"run": one["run"], "name": one["preset"], "sessions": one["days"]} for one in documents],
+        "metrics": metric_columns(figures),
+        "pairs": [
+            {
+                "first": documents[0]["run"],
+                "other": document["run"],
+                "same": _tape(documents[0]) == _tape(document),
+                "settings": setting_changes(first, spec),
+            }
+            for spec, document in zip(others, documents[1:], strict=True)
+        ],
+    }
+
+
+def _earned(agent: Document) -> float | None:
+    """The return of an agent, over repeats its mean."""
+    earned: float | None = agent["mean_return"] if "mean_return" in agent else agent["metrics"]["total_return"]
+    return earned
+
+
+def _tape(document: Document) -> list[str]:
+    """Fingerprints of the trades, of repeats one each."""
+    return [one["fingerprint"] for one in document["runs"]] if "runs" in document else [document["fingerprint"]]

@@ -1,0 +1,148 @@
+"""`paperdesk runs` (research): list, compare, export or remove the runs of this machine."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tui.commands.options import json_option, lines_shown
+from tui.console import show_document
+from tui.invocation import Invocation, desk_options
+
+if TYPE_CHECKING:
+    from engine.reports.documents.runs import StoredRun
+
+LIST, COMPARE, EXPORT, PRUNE = "list", "compare", "export", "prune"
+KINDS = ("backtest", "arena", "daily", "session")
+_BELONG = {
+    **dict.fromkeys(("kind", "name", "symbol"), (LIST, PRUNE)),
+    **dict.fromkeys(("keep", "older_than", "yes"), (PRUNE,)),
+    "folder": (EXPORT,),
+    "limit": (LIST,),
+}
+"""The actions that an option belongs to."""
+_FLAGS = {"folder": "--to", "older_than": "--older-than", "name": "--preset"}
+
+
+@click.command("runs")
+@click.argument("action", metavar="list|compare|export|prune", type=click.Choice([LIST, COMPARE, EXPORT, PRUNE]))
+@click.argument("ids", metavar="[ID]...", nargs=-1)
+@click.option("--kind", type=click.Choice(KINDS), help="Runs of this kind: backtest, arena, daily, session.")
+@click.option("--preset", "name", metavar="NAME", help="Runs of this preset or strategy.")
+@click.option("--symbol", metavar="SYMBOL", help="Runs that traded this symbol.")
+@click.option("--limit", type=click.IntRange(min=0), metavar="N", help="The latest N (default: 20; 0 and --json: all).")
+@click.option("--to", "folder", type=click.Path(path_type=Path), metavar="DIR", help="New folder (default: ./ID).")
+@click.option("--keep", type=click.IntRange(min=0), metavar="N", help="With prune: the latest N of each kind stay.")
+@click.option("--older-than", type=click.IntRange(min=0), metavar="DAYS", help="With prune: those begun before that.")
+@click.option("--yes", is_flag=True, help="Remove without a question.")
+@json_option
+@desk_options
+def runs_command(
+    *, invocation: Invocation, action: str, ids: tuple[str, ...], as_json: bool, limit: int | None, **given: Any
+) -> None:
+    """Lists, compares, exports or removes runs: backtests, arenas and the runs of desks.
+
+    list shows every run of this machine with its window, metrics, cost and size. compare holds two runs or more against
+    the first of them: settings, metrics, the paired difference of daily returns with a 95 % interval, decisions and
+    trades that differ. export writes a run as a folder with its document, tables, reports and journal. prune removes
+    runs by name, or those beyond --keep and --older-than, once it has said which and asked; the count of looks at
+    windows, the journals of desks and runs that are being played stay.
+
+    \b
+    Examples:
+      paperdesk runs list --symbol AAPL --kind backtest
+      paperdesk runs compare backtest-20251122-101500-ab12 mine
+      paperdesk runs export mine --to ~/mine
+      paperdesk runs prune --older-than 90 --keep 20
+    """
+    invocation.refuse_run()
+    _check_options(action, ids, {**given, "limit": limit})
+    from engine.app.run_inventory import Wanted, named_runs, stored_runs
+    from engine.reports.documents.runs import StoredKind
+
+    kind, symbol = given["kind"], given["symbol"]
+    wanted = Wanted(
+        kind=None if kind is None else StoredKind(kind),
+        name=given["name"],
+        symbol=None if symbol is None else symbol.upper(),
+    )
+    runs = stored_runs(wanted)
+    chosen = named_runs(runs, ids)
+    if action == LIST:
+        _list(runs, lines_shown(limit, as_json), as_json)
+    elif action == COMPARE:
+        _compare(chosen, as_json)
+    elif action == EXPORT:
+        _export(chosen[0], given["folder"], as_json)
+    else:
+        _prune(runs, chosen, given, as_json)
+
+
+def _check_options(action: str, ids: Sequence[str], given: Mapping[str, Any]) -> None:
+    """Raise a usage error for ids or options that do not belong to the action."""
+    for option, actions in _BELONG.items():
+        if given[option] not in (None, False) and action not in actions:
+            flag = _FLAGS.get(option, f"--{option}")
+            raise click.UsageError(f"{flag} belongs to {' and '.join(actions)}, not to {action}")
+    if action == LIST and ids:
+        raise click.UsageError("list takes no ID; filter with --kind, --preset and --symbol")
+    if action == EXPORT and len(ids) != 1:
+        raise click.UsageError("export takes one run: paperdesk runs export ID")
+    if action == PRUNE and bool(ids) is any(given[name] is not None for name in ("keep", "older_than")):
+        raise click.UsageError("prune takes the IDs of runs, or --keep N, --older-than DAYS or both")
+
+
+def _list(runs: Sequence[StoredRun], limit: int, as_json: bool) -> None:
+    from engine.errors import MalformedData
+    from engine.reports.documents.runs import runs_document
+    from tui.runs_text import list_lines
+
+    document = runs_document(runs[: limit or None], of=runs)
+    show_document(document, as_json, lambda: list_lines(document))
+    unread = [run for run in runs if run.problem]
+    if unread:
+        raise MalformedData(f"{len(unread)} of the runs cannot be read: {unread[0].problem}")
+
+
+def _compare(runs: Sequence[StoredRun], as_json: bool) -> None:
+    from engine.app.run_comparison import compare_runs
+    from tui.runs_text import comparison_lines
+
+    document = compare_runs(runs)
+    show_document(document, as_json, lambda: comparison_lines(document))
+
+
+def _export(run: StoredRun, folder: Path | None, as_json: bool) -> None:
+    from engine.app.run_export import export_run
+    from engine.reports.documents.runs import exported_document
+
+    target = (Path(run.id) if folder is None else folder.expanduser()).absolute()
+    document = exported_document(run, target, export_run(run, target))
+    show_document(document, as_json, lambda: [f"{target}: {', '.join(document['files'])}"])
+
+
+def _prune(runs: Sequence[StoredRun], named: Sequence[StoredRun], given: Mapping[str, Any], as_json: bool) -> None:
+    from engine.app.run_pruning import Pruned, check_prunable, prune_runs, to_prune
+    from engine.clock import LiveClock
+    from engine.reports.documents.runs import pruned_document
+    from tui.runs_text import candidate_lines, pruned_lines
+
+    if given["kind"] in ("daily", "session"):
+        raise click.UsageError(f"--kind {given['kind']}: these runs are in the journals of desks, which are not pruned")
+    check_prunable(named)
+    now = LiveClock().now()
+    going = named or to_prune(runs, now, keep=given["keep"], older_than=given["older_than"])
+    for line in candidate_lines(going):
+        click.echo(line, err=True)
+    if going and not given["yes"]:
+        if not (sys.stdin.isatty() and sys.stderr.isatty()):
+            raise click.UsageError("prune removes runs for good, and nobody can be asked here: --yes does it")
+        if not click.confirm("Remove them?", err=True):
+            going = ()
+    done = prune_runs(going) if going else Pruned((), ())
+    document = pruned_document(done.removed, done.at_work, len(runs) - len(done.removed))
+    show_document(document, as_json, lambda: pruned_lines(document))

@@ -1,0 +1,150 @@
+"""Runs as plain text: the list, a comparison, and what a pruning would remove or has removed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tui.amounts import UNKNOWN, cost, number, percent, ratio
+from tui.commands.options import of_all
+from tui.console import standard_output
+from tui.plain_text import beginning, cut, one_line, table
+
+if TYPE_CHECKING:
+    from engine.reports.documents.runs import StoredRun
+
+Document = Mapping[str, Any]
+_UNITS = ("bytes", "kB", "MB", "GB")
+
+
+def size(count: int) -> str:
+    """A number of bytes: `512 bytes`, `1.2 MB`."""
+    shown, unit = float(count), 0
+    while shown >= 1000 and unit < len(_UNITS) - 1:
+        shown, unit = shown / 1000, unit + 1
+    return f"{shown:.1f} {_UNITS[unit]}" if unit else f"{count} bytes"
+
+
+def list_lines(document: Document) -> Iterator[str]:
+    """The list, a line a run."""
+    if not document["count"]:
+        yield "no run fits; paperdesk backtest makes one"
+        return
+    columns = ("RUN", "KIND", "NAME", "SYMBOLS", "WINDOW", "RETURN", "SHARPE", "COST", "SIZE", "STATE")
+    rows = [_row(run) for run in document["runs"]]
+    yield from table(columns, rows, right=("RETURN", "SHARPE", "COST", "SIZE"), width=max(standard_output().width, 160))
+    yield from of_all(len(rows), document["count"])
+    yield f"{document['count']:,} runs, {size(document['bytes'])} in files of their own"
+
+
+def _row(run: Document) -> tuple[str, ...]:
+    metrics = run["metrics"]
+    window = "" if run["first"] is None else run["first"] if run["first"] == run["last"] else _window(run)
+    return (
+        run["id"],
+        run["kind"],
+        one_line(run["name"]),
+        beginning(",".join(run["symbols"]), 24),
+        window,
+        percent(metrics["total_return"]) if metrics.get("total_return") is not None else "",
+        ratio(metrics["sharpe"]) if metrics.get("sharpe") is not None else "",
+        cost(number(run["cost"])),
+        size(run["bytes"]) if run["bytes"] else "",
+        "cannot be read" if run["problem"] else run["outcome"] or "not finished",
+    )
+
+
+def _window(run: Document) -> str:
+    return f"{run['first']} to {run['last']}"
+
+
+def comparison_lines(document: Document) -> Iterator[str]:
+    """Runs side by side, then each with the first."""
+    width = standard_output().width
+    runs = [run["run"] for run in document["runs"]]
+    yield from table(("", *runs), [*_heads(document), *_metrics(document)], right=runs, width=max(width, 120))
+    for pair in document["pairs"]:
+        yield ""
+        yield f"{pair['other']} beside {pair['first']}" + (": the same result" if pair["same"] else "")
+        for row in pair["settings"]:
+            yield f"  {row['setting']}: {_short(row['before'])}, then {_short(row['now'])}"
+        if not pair["settings"]:
+            yield "  every setting is the same"
+        if document["kind"] == "backtest":
+            yield from _differences(pair)
+
+
+def _heads(document: Document) -> Iterator[tuple[str, ...]]:
+    runs = document["runs"]
+    yield ("decided by", *(one_line(run["name"]) for run in runs))
+    if document["kind"] == "backtest":
+        yield ("first session", *(run["first_session"] or UNKNOWN for run in runs))
+        yield ("last session", *(run["last_session"] or UNKNOWN for run in runs))
+        yield ("final value", *(run["final_value"] for run in runs))
+    else:
+        yield ("days", *(str(run["sessions"]) for run in runs))
+
+
+def _metrics(document: Document) -> Iterator[tuple[str, ...]]:
+    for row in document["metrics"]:
+        yield (row["metric"], *(UNKNOWN if value is None else f"{value:.4f}" for value in row["values"]))
+
+
+def _differences(pair: Document) -> Iterator[str]:
+    yield f"  daily difference: {_daily(pair['daily'])}"
+    equity = pair["equity"]
+    if equity["last"] is not None:
+        widest = f"; furthest apart on {equity['widest_session']}: {equity['widest']}"
+        yield f"  value on {equity['last_session']}: {_signed(equity['last'])}{widest}"
+    decisions, trades = pair["decisions"], pair["trades"]
+    if decisions is None:
+        yield "  decisions: a rule strategy has none to compare"
+    else:
+        yield f"  decisions: {decisions['differing']:,} of {decisions['compared']:,} differ"
+    for row in decisions["rows"] if decisions else ():
+        where = f"{row['session']} {row['symbol']} {one_line(row['owner'])}"
+        yield f"    {where}: {_said(row['first'])}, then {_said(row['other'])}"
+    yield f"  trades: {trades['differing']:,} of {trades['compared']:,} are of one run alone"
+    for row in trades["rows"]:
+        yield f"    {row['session']} {row['side']} {row['quantity']} {row['symbol']} at {row['price']}: {row['run']}"
+
+
+def _daily(daily: Document) -> str:
+    if daily["mean"] is None:
+        return "no session in common"
+    found = f"{percent(daily['mean'], 4)} on {daily['sessions']:,} sessions"
+    if daily["low"] is None:
+        return f"{found}, too few for an interval"
+    told = "distinguishable" if daily["distinguishable"] else "not distinguishable"
+    needed = f"; about {daily['sessions_needed']:,} sessions would tell" if daily["sessions_needed"] else ""
+    interval = f"95 %: {percent(daily['low'], 4)} to {percent(daily['high'], 4)}"
+    return f"{found}, {interval}: {told}{'' if daily['distinguishable'] else needed}"
+
+
+def _said(decision: Document | None) -> str:
+    if decision is None:
+        return "nothing"
+    return f"{decision['action']} {decision['size']:g} %" if decision["size"] else str(decision["action"])
+
+
+def _signed(text: str) -> str:
+    return text if text.startswith("-") else f"+{text}"
+
+
+def _short(value: object) -> str:
+    return "not recorded" if value is None else cut(one_line(str(value)), 60) or "nothing"
+
+
+def candidate_lines(runs: Sequence[StoredRun]) -> Iterator[str]:
+    """What a pruning removes, and its bytes."""
+    for run in runs:
+        yield f"  {run.id}  {one_line(run.name)}  {run.time:%Y-%m-%d}  {size(run.size)}"
+    yield f"{len(runs):,} run{'' if len(runs) == 1 else 's'}, {size(sum(run.size for run in runs))}"
+
+
+def pruned_lines(document: Document) -> Iterator[str]:
+    """What was removed, and what was left."""
+    count = len(document["removed"])
+    yield f"{count:,} run{'' if count == 1 else 's'} removed, {size(document['bytes'])}; {document['retained']:,} stay"
+    for run in document["at_work"]:
+        yield f"  {run} stays: a process is playing it"
