@@ -6,7 +6,19 @@ from collections.abc import Collection, Iterator, Sequence
 
 from engine.domain.printable import printable
 
-__all__ = ["Line", "beginning", "cut", "facts", "one_line", "paragraph", "printable", "section", "table", "wrapped"]
+__all__ = [
+    "Line",
+    "beginning",
+    "cut",
+    "facts",
+    "of_all",
+    "one_line",
+    "paragraph",
+    "printable",
+    "section",
+    "table",
+    "wrapped",
+]
 
 GAP = "  "
 
@@ -78,3 +90,9 @@ def paragraph(text: str, width: int, indent: str = "  ", ink: str = "") -> Itera
     """A text of a model or of the news, safe to show, wrapped and indented."""
     for line in wrapped(printable(text).strip(), width - len(indent)):
         yield (indent + line).rstrip(), ink
+
+
+def of_all(shown: int, count: int) -> Iterator[str]:
+    """A line that says how many are left out, where any are."""
+    if shown < count:
+        yield f"the last {shown} of {count}; --limit 0 shows all"

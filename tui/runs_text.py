@@ -1,4 +1,4 @@
-"""Runs as plain text: the list, a comparison, and what a pruning would remove or has removed."""
+"""Runs as plain text: the list, a comparison, and a pruning before and after it."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tui.amounts import UNKNOWN, cost, number, percent, ratio
-from tui.commands.options import of_all
 from tui.console import standard_output
-from tui.plain_text import beginning, cut, one_line, table
+from tui.plain_text import beginning, cut, of_all, one_line, table
 
 if TYPE_CHECKING:
     from engine.reports.documents.runs import StoredRun
@@ -136,14 +135,14 @@ def _short(value: object) -> str:
 
 
 def candidate_lines(runs: Sequence[StoredRun]) -> Iterator[str]:
-    """What a pruning removes, and its bytes."""
+    """Runs that a pruning would remove, and their bytes."""
     for run in runs:
         yield f"  {run.id}  {one_line(run.name)}  {run.time:%Y-%m-%d}  {size(run.size)}"
     yield f"{len(runs):,} run{'' if len(runs) == 1 else 's'}, {size(sum(run.size for run in runs))}"
 
 
 def pruned_lines(document: Document) -> Iterator[str]:
-    """What was removed, and what was left."""
+    """Runs that were removed, and those that were left."""
     count = len(document["removed"])
     yield f"{count:,} run{'' if count == 1 else 's'} removed, {size(document['bytes'])}; {document['retained']:,} stay"
     for run in document["at_work"]:

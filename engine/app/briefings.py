@@ -1,4 +1,4 @@
-"""What the user adds to a preset for a run: read from the configuration, kept with the run, read again."""
+"""A briefing: all that the user adds to a preset for a run. It is configured, kept with the run, and read again."""
 
 from __future__ import annotations
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from engine.errors import DeskHalted
-from tui.commands.options import DAY, at_option, check_order, json_option, limit_option, lines_shown, of_all
+from tui.commands.options import DAY, at_option, check_order, json_option, limit_option, lines_shown
 from tui.console import show, show_document, show_records, standard_output
 from tui.invocation import Invocation, desk_options
-from tui.plain_text import table, wrapped
+from tui.plain_text import of_all, table, wrapped
 
 if TYPE_CHECKING:
     from engine.domain.run import Adoption

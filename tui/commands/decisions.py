@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tui.commands.options import DAY, at_option, check_order, json_option, limit_option, lines_shown, of_all
+from tui.commands.options import DAY, at_option, check_order, json_option, limit_option, lines_shown
 from tui.console import show_records, standard_output
 from tui.invocation import Invocation, desk_options
+from tui.plain_text import of_all
 
 if TYPE_CHECKING:
     from engine.reports.documents.records import At, Records

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import date
 from decimal import Decimal
@@ -89,12 +89,6 @@ def lines_shown(limit: int | None, as_json: bool) -> int:
     if limit is not None:
         return limit
     return 0 if as_json else LIMIT
-
-
-def of_all(shown: int, count: int) -> Iterator[str]:
-    """A line that says how many are left out, where any are."""
-    if shown < count:
-        yield f"the last {shown} of {count}; --limit 0 shows all"
 
 
 def check_order(first: date | None, last: date | None) -> None:

@@ -7,7 +7,7 @@ from itertools import zip_longest
 from typing import Any
 
 from engine.reports.documents.row_json import Row
-from engine.reports.documents.settings import run_settings, setting_changes
+from engine.reports.documents.settings import changed_settings, run_settings
 
 SCHEMA = 1
 PARTS = ("decisions", "trades", "equity")
@@ -21,7 +21,7 @@ def rerun_document(before: Mapping[str, Any], again: Mapping[str, Any]) -> Row:
         "of": before["run"],
         "same": _same(before, again),
         "fingerprints": [before["fingerprint"], again["fingerprint"]],
-        "settings": setting_changes(run_settings(before), run_settings(again)),
+        "settings": changed_settings(run_settings(before), run_settings(again)),
         "first_differences": list(_first_differences(before, again)),
     }
 

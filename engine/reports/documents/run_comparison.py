@@ -14,7 +14,7 @@ import numpy as np
 from engine.conventions.metrics.bootstrap import daily_mean_interval
 from engine.domain.decimal_text import money
 from engine.reports.documents.row_json import Row
-from engine.reports.documents.settings import run_settings, setting_changes
+from engine.reports.documents.settings import changed_settings, run_settings
 
 SCHEMA = 1
 SHOWN = 10
@@ -55,7 +55,7 @@ def _pair(first: Document, other: Document) -> Row:
         "first": first["run"],
         "other": other["run"],
         "same": first["fingerprint"] == other["fingerprint"],
-        "settings": setting_changes(run_settings(first), run_settings(other)),
+        "settings": changed_settings(run_settings(first), run_settings(other)),
         "daily": _daily(first, other),
         "equity": _equity(first, other),
         "decisions": _decisions(first, other),
@@ -175,7 +175,7 @@ def arenas_document(specs: Sequence[Document], documents: Sequence[Document]) ->
                 "first": documents[0]["run"],
                 "other": document["run"],
                 "same": _tape(documents[0]) == _tape(document),
-                "settings": setting_changes(first, spec),
+                "settings": changed_settings(first, spec),
             }
             for spec, document in zip(others, documents[1:], strict=True)
         ],

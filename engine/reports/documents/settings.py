@@ -26,7 +26,7 @@ def run_settings(document: Mapping[str, Any]) -> Row:
     }
 
 
-def setting_changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[Row]:
+def changed_settings(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[Row]:
     """The settings in which two runs differ, by name (`preset.sizing.cash_floor`), with both values; null stands for
     one that a run did not keep. A mapping or a preset that one of them did not keep at all is one setting."""
     was, now = dict(_flat(before, now)), dict(_flat(now, before))
