@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from engine.domain.market import PriceHistory, Symbol
     from engine.domain.order import Fill
     from engine.market.as_of import Market
+    from engine.market.point_in_time import MarketAsOf
 
 CHART_BARS = 520
 """Bars of a chart: two years, and what its averages need."""
@@ -46,6 +47,8 @@ class MarketView:
     quotes: tuple[Quote, ...] = ()
     charts: Mapping[str, ChartData] = field(default_factory=dict)
     calendar: Calendar | None = None
+    known: MarketAsOf | None = None
+    """The data that these were made from."""
     splits: Mapping[str, tuple[date, ...]] = field(default_factory=dict)
     """The days from which shares are counted anew."""
 
@@ -88,7 +91,7 @@ def market_view(market: Market, symbols: Sequence[Symbol], now: datetime, fills:
         symbol: tuple(action.ex_date for action in actions or () if action.kind is ActionKind.SPLIT)
         for symbol, actions in market.actions.items()
     }
-    return MarketView(tuple(quotes), charts, exchange, splits)
+    return MarketView(tuple(quotes), charts, exchange, known, splits)
 
 
 def _lines(bars: PriceHistory) -> tuple[Line, ...]:

@@ -6,13 +6,17 @@ import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from textual.pilot import Pilot
 
+from engine import places
 from tui.app import PaperdeskApp
+from tui.commands.app import open_desk, run_in_process
+from tui.invocation import Invocation
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -62,6 +66,19 @@ def asking(tmp_path: Path) -> Any:
     from fake_desk import asking_desk
 
     return asking_desk(tmp_path)
+
+
+@asynccontextmanager
+async def opened(size: tuple[int, int] = (120, 40)) -> AsyncIterator[Pilot[Any]]:
+    """Opens the app on the configured desk, and waits until that is open."""
+    invocation = Invocation()
+    target = partial(run_in_process, invocation=invocation)
+    app = PaperdeskApp(partial(open_desk, invocation), target, images=places.data_dir() / "screenshots")
+    async with app.run_test(size=size) as pilot:
+        await until(pilot, lambda: app.bridge.snapshot().services is not None)
+        yield pilot
+        app.bridge.stop()
+        assert app.bridge.wait(60)
 
 
 @pytest.fixture

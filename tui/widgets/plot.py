@@ -30,7 +30,7 @@ class CurvePlot(Widget):
 
     def __init__(self, *, id: str = "curve", classes: str = "") -> None:
         super().__init__(id=id, classes=classes)
-        self._data = PlotData()
+        self.data = PlotData()
         self._strips: list[Strip] = []
 
     @property
@@ -38,14 +38,19 @@ class CurvePlot(Widget):
         """True while a drawing is under way; the next one would end it."""
         return any(worker.node is self and not worker.is_finished for worker in self.workers)
 
+    @property
+    def drawn(self) -> bool:
+        """True where the drawing is that of the newest data."""
+        return bool(self._strips) and not self.drawing
+
     def show(self, data: PlotData) -> None:
         """Plot other curves."""
-        self._data = data
+        self.data = data
         self.on_resize()
 
     def on_resize(self) -> None:
         """Draw again for another size."""
-        if self.size.area and self._data.series:
+        if self.size.area and self.data.series:
             self._draw()
 
     @work(group="plot", exclusive=True, exit_on_error=False)
@@ -54,8 +59,8 @@ class CurvePlot(Widget):
         width, height = self.size
         drawn = await asyncio.to_thread(
             equity_plot,
-            self._data.series,
-            self._data.labels,
+            self.data.series,
+            self.data.labels,
             width,
             height,
             colour=not self.app.no_color,
@@ -67,7 +72,7 @@ class CurvePlot(Widget):
 
     def render_line(self, y: int) -> Strip:
         """Return a row of the newest drawing, cut or padded to the current size."""
-        if self._data.series:
+        if self.data.series:
             strip = self._strips[y] if y < len(self._strips) else Strip.blank(0)
         else:
             text = " the curve begins with the first session" if y == self.size.height // 2 else ""

@@ -12,7 +12,7 @@ from tui.widgets.chart_axes import PriceScale
 
 _COLOURS = ("blue+", "orange", "green+", "magenta+", "cyan+", "red+")
 _PLAIN_MARKS = "*+xo#@"
-"""Without colour a curve is known by what it is drawn with."""
+"""A curve is known by what it is drawn with, and not by its colour alone."""
 _ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 _FRAME_TO_ASCII = str.maketrans("┌┐└┘├┤┬┴┼─│", "+++++++++-|")
 
@@ -39,7 +39,7 @@ class Pen(NamedTuple):
         """The mark of a curve; `hd` are plotext's quarter blocks."""
         if self.plain:
             return _PLAIN_MARKS[number % len(_PLAIN_MARKS)]
-        return "hd" if self.colour or number == 0 else _PLAIN_MARKS[(number - 1) % len(_PLAIN_MARKS)]
+        return "hd" if number == 0 else _PLAIN_MARKS[(number - 1) % len(_PLAIN_MARKS)]
 
     def sample(self, number: int) -> str:
         """The mark for a legend."""

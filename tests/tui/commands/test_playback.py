@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from decimal import Decimal
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,24 +10,8 @@ from textual.pilot import Pilot
 
 from engine.journal.reader import JournalReader
 from tests.tui.commands.conftest import BACKTEST, SESSIONS, Run
-from tests.tui.conftest import until
-from tui.app import PaperdeskApp
-from tui.commands.app import open_desk, run_in_process
-from tui.invocation import Invocation
+from tests.tui.conftest import opened, until
 from tui.snapshot import Snapshot, Source
-
-
-@asynccontextmanager
-async def opened(size: tuple[int, int] = (120, 40)) -> AsyncIterator[Pilot[Any]]:
-    """The app on the configured desk, once that is open."""
-    invocation = Invocation()
-    target = partial(run_in_process, invocation=invocation)
-    app = PaperdeskApp(partial(open_desk, invocation), target, images=Path("images"))
-    async with app.run_test(size=size) as pilot:
-        await until(pilot, lambda: app.bridge.snapshot().services is not None)
-        yield pilot
-        app.bridge.stop()
-        assert app.bridge.wait(60)
 
 
 async def arrived(pilot: Pilot[Any]) -> Snapshot:

@@ -1,0 +1,163 @@
+"""The books of a desk or a backtest as values: what is held and what it earned, trades, orders, cash, and the curve."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from decimal import Decimal
+
+from engine.domain.market import Symbol
+from engine.domain.order import Fill
+from engine.domain.run import CashFlow, EquityPoint
+from engine.errors import MissingData
+from engine.journal.entries import OrderEntry
+from engine.market.point_in_time import MarketAsOf
+from engine.reports.documents.account import closes, measured_closes
+from engine.reports.documents.records import Records
+from engine.reports.performance import BENCHMARK
+
+INDEX_FUND = "SPY"
+"""Shown beside the desk where the data has it."""
+
+
+OWN = "this account"
+"""The name of the records' own curve."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Position:
+    """Shares of a symbol at the last close, in the quote currency.
+
+    symbol: what is held.
+    quantity: shares, negative where short.
+    cost: average price paid, None where not known.
+    price: at the last close.
+    before: at the close before, in the same shares; None where it was not held then.
+    share: of the portfolio's value, a fraction.
+    """
+
+    symbol: Symbol
+    quantity: Decimal
+    cost: Decimal | None
+    price: Decimal
+    before: Decimal | None
+    share: float
+
+    @property
+    def value(self) -> Decimal:
+        """Market value, negative where short."""
+        return self.quantity * self.price
+
+    @property
+    def profit(self) -> Decimal | None:
+        """Unrealized profit."""
+        return None if self.cost is None else self.quantity * (self.price - self.cost)
+
+    @property
+    def today(self) -> Decimal | None:
+        """Profit of the last session on the shares that are held."""
+        return None if self.before is None else self.quantity * (self.price - self.before)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Book:
+    """Everything that the books of some records hold.
+
+    sessions: of the closes, in order.
+    values: of the account at each close.
+    curves: fractions of growth by name, one for each close: the account's own first, without deposits and withdrawals,
+        then what it is compared with; None before a symbol's first bar.
+    falls: the fraction from the highest growth at each close, not positive.
+    cash: at the last close.
+    positions: at the last close.
+    orders: every order in its present state, the latest first.
+    fills: every trade, the latest first.
+    flows: cash that moved without a trade, the latest first.
+    """
+
+    sessions: Sequence[date] = ()
+    values: Sequence[Decimal] = ()
+    curves: Mapping[str, Sequence[float | None]] = field(default_factory=dict)
+    falls: Sequence[float] = ()
+    cash: Decimal = Decimal(0)
+    positions: Sequence[Position] = ()
+    orders: Sequence[OrderEntry] = ()
+    fills: Sequence[Fill] = ()
+    flows: Sequence[CashFlow] = ()
+
+
+def book_of(records: Records, market: MarketAsOf | None, symbols: Sequence[Symbol]) -> Book:
+    """Read the books. `market` gives what they are compared with: the symbols bought in equal parts at the first close
+    and held. Raises what JournalReader raises."""
+    reader, points = records.reader, sorted(closes(records), key=lambda point: point.session)
+    if reader is None:
+        return Book()
+    rows, _ = measured_closes(records, points)
+    sessions = [point.session for point in points]
+    run, part = records.world, records.part
+    return Book(
+        sessions=sessions,
+        values=[point.value for point in points],
+        curves={OWN: [float(row.growth) for row in rows], **_beside(market, symbols, sessions)},
+        falls=[float(row.fall) for row in rows],
+        cash=points[-1].portfolio.cash if points else Decimal(0),
+        positions=_positions(points),
+        orders=reader.orders(run)[::-1],
+        fills=reader.fills(run, part=part if run else None)[::-1],
+        flows=reader.cash_flows(run, part if run else None)[::-1],
+    )
+
+
+def _positions(points: Sequence[EquityPoint]) -> list[Position]:
+    if not points:
+        return []
+    last, earlier = points[-1], points[-2] if len(points) > 1 else None
+    found = []
+    for symbol, held in sorted(last.portfolio.positions.items()):
+        kept = None if earlier is None else earlier.portfolio.positions.get(symbol)
+        same = kept is not None and kept.quantity == held.quantity
+        found.append(
+            Position(
+                symbol=symbol,
+                quantity=held.quantity,
+                cost=held.average_cost,
+                price=last.prices[symbol],
+                before=earlier.prices.get(symbol) if earlier is not None and same else None,
+                share=float(held.quantity * last.prices[symbol] / last.value) if last.value else 0.0,
+            )
+        )
+    return found
+
+
+def _beside(
+    market: MarketAsOf | None, symbols: Sequence[Symbol], sessions: Sequence[date]
+) -> dict[str, list[float | None]]:
+    """The growth of the symbols bought in equal parts at the first close, and of an index fund."""
+    if market is None or not sessions:
+        return {}
+    grown = {symbol: _growth(market, symbol, sessions) for symbol in dict.fromkeys((*symbols, INDEX_FUND))}
+    held = [grown[symbol] for symbol in symbols if grown[symbol]]
+    found: dict[str, list[float | None]] = {}
+    if held:
+        found[BENCHMARK] = [sum(row) / len(row) for row in zip(*held, strict=True)]
+    if grown[INDEX_FUND] and INDEX_FUND not in symbols:
+        found[INDEX_FUND] = list(grown[INDEX_FUND])
+    return found
+
+
+def _growth(market: MarketAsOf, symbol: Symbol, sessions: Sequence[date]) -> list[float]:
+    """The growth since the first session at adjusted closes, one for each; empty where that has no bar."""
+    try:
+        bars = market.adjusted(symbol, market.count(symbol))
+    except (MissingData, KeyError):
+        return []
+    by_session = {bars.session(place): float(bars.close[place]) for place in range(len(bars))}
+    if sessions[0] not in by_session:
+        return []
+    first = last = by_session[sessions[0]]
+    grown = []
+    for session in sessions:
+        last = by_session.get(session, last)
+        grown.append(last / first)
+    return grown

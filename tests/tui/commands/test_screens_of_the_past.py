@@ -1,0 +1,34 @@
+"""Screens as pictures at a place of a recorded history, where nothing depends on the time of day."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+from tests.tui.commands.test_playback import arrived
+from tests.tui.conftest import opened, shown, until
+from tests.tui.test_pictures import Svg, picture
+from tui.widgets.plot import CurvePlot
+from tui.widgets.table import Table
+
+SIZES = pytest.mark.parametrize("size", [(120, 40), (80, 24)], ids=["120x40", "80x24"])
+
+
+@pytest.fixture
+def svg(snapshot: SnapshotAssertion) -> SnapshotAssertion:
+    """Compares with the stored picture."""
+    return snapshot.use_extension(Svg)
+
+
+@SIZES
+async def test_book(svg: SnapshotAssertion, desk: Path, size: tuple[int, int]) -> None:
+    async with opened(size) as pilot:
+        await pilot.press("left_curly_bracket")
+        await arrived(pilot)
+        await pilot.press("4")
+        await until(pilot, lambda: bool(pilot.app.screen.query_one("#trades", Table).rows))
+        await until(pilot, lambda: all(plot.drawn for plot in pilot.app.screen.query(CurvePlot)))
+        await shown(pilot)
+        assert picture(pilot) == svg
