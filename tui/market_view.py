@@ -47,7 +47,7 @@ class MarketView:
     quotes: tuple[Quote, ...] = ()
     charts: Mapping[str, ChartData] = field(default_factory=dict)
     calendar: Calendar | None = None
-    known: MarketAsOf | None = None
+    as_of: MarketAsOf | None = None
     """The data that these were made from."""
     splits: Mapping[str, tuple[date, ...]] = field(default_factory=dict)
     """The days from which shares are counted anew."""

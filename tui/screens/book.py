@@ -9,12 +9,13 @@ from textual import work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
+from textual.widget import Widget
 
 from engine.errors import PaperdeskError
 from engine.reports.documents.book import Book
 from tui import amounts
 from tui.keys import BOOK, bindings
-from tui.screens.frame import FramedScreen
+from tui.screens.frame import TALL, FramedScreen
 from tui.snapshot import Snapshot
 from tui.widgets import book_tables
 from tui.widgets.plot import CurvePlot, PlotData
@@ -54,6 +55,10 @@ class BookScreen(FramedScreen):
         self.query_one("#falls").border_title = "Drawdown"
         self.focus_pane("book-positions")
 
+    def has_room_for(self, pane: Widget) -> bool:
+        """True for all but the drawdown of a low screen, which could not be drawn."""
+        return pane.id != "falls" or self.size.height >= TALL
+
     def show_body(self, view: Snapshot) -> None:
         """Read again where the books may have changed."""
         if not view.sources:
@@ -68,7 +73,7 @@ class BookScreen(FramedScreen):
     async def _read(self, view: Snapshot) -> None:
         from engine.reports.documents.book import book_of
 
-        market = None if view.market is None else view.market.known
+        market = None if view.market is None else view.market.as_of
         symbols = () if view.market is None else tuple(quote.symbol for quote in view.market.quotes)
         try:
             book = await asyncio.to_thread(view.sources[0].read, lambda records: book_of(records, market, symbols))

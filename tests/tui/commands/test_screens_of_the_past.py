@@ -29,6 +29,6 @@ async def test_book(svg: SnapshotAssertion, desk: Path, size: tuple[int, int]) -
         await arrived(pilot)
         await pilot.press("4")
         await until(pilot, lambda: bool(pilot.app.screen.query_one("#trades", Table).rows))
-        await until(pilot, lambda: all(plot.drawn for plot in pilot.app.screen.query(CurvePlot)))
+        await until(pilot, lambda: all(one.drawn for one in pilot.app.screen.query(CurvePlot) if one.display))
         await shown(pilot)
         assert picture(pilot) == svg
