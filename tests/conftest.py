@@ -135,7 +135,8 @@ def new_journals_made_at_once() -> Iterator[None]:
     from sqlite_utils import Database
 
     from engine.journal import store
-    from engine.journal.migrations import migrate
+    from engine.journal.chain import note_version
+    from engine.journal.migrations import VERSION, migrate
 
     whole = Database(memory=True)
     migrate(whole)
@@ -153,6 +154,7 @@ def new_journals_made_at_once() -> Iterator[None]:
             return
         for statement in (*statements, *marks):
             db.execute(statement)
+        note_version(db.conn, VERSION)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(store, "migrate", made)

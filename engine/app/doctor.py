@@ -24,7 +24,7 @@ from engine.clock import LiveClock
 from engine.config import Config, Loaded
 from engine.domain.exchanges import AROUND_THE_CLOCK
 from engine.errors import MissingData, PaperdeskError
-from engine.journal.integrity import quick_check
+from engine.journal.integrity import quick_check, read_chain
 from engine.market.coverage import check_coverage
 from engine.market.price_faults import price_faults, refuse_faults
 from engine.market.trading_hours import exchange_calendar, session_to_decide
@@ -152,7 +152,8 @@ def _journals(config: Config) -> Iterator[Finding]:
         except PaperdeskError as error:
             yield Finding("Journals", name, FAIL, str(error))
         else:
-            yield Finding("Journals", name, FAIL if faults else OK, "; ".join(faults) or f"sound ({path})")
+            sound = "" if faults else f"sound ({path}), head {read_chain(path).head}"
+            yield Finding("Journals", name, FAIL if faults else OK, "; ".join(faults) or sound)
     yield from _recorded_answers(places.replay_cache())
 
 

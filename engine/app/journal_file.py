@@ -11,9 +11,11 @@ from engine import places
 from engine.app.desk_journal import desk_lock
 from engine.domain.run import RunKind
 from engine.errors import MalformedData, MissingData, UsageError
-from engine.journal import integrity
+from engine.journal import copies
 from engine.journal.entries import RunEntry
+from engine.journal.integrity import quick_check, read_chain
 from engine.journal.store import bring_up_to_date
+from engine.journal.verification import ChainState
 from engine.reports.documents.records import latest_backtests
 from engine.session.context import run_id
 
@@ -43,22 +45,23 @@ class JournalFile:
             f"no backtest {self.run}: the latest are {known}; a daily run is in its desk's journal, leave out --run"
         )
 
-    def check(self) -> JournalCheck:
-        """Bring the journal up to date and look for damage and contradictions. Raises MissingData, TryAgainLater while
-        a run is at work."""
+    def check(self, head: str | None = None) -> JournalCheck:
+        """Bring the journal up to date and look for damage, edits and contradictions; a known `head` has to be in its
+        chain. Raises MissingData, TryAgainLater while a run is at work."""
         self.require()
         before = None
         with self._locked():
             try:
                 before = bring_up_to_date(self.path)
-                return JournalCheck(integrity.quick_check(self.path), before)
+                faults = quick_check(self.path, head=head)
+                return JournalCheck(faults, before, None if faults else read_chain(self.path))
             except MalformedData as error:
                 return JournalCheck((str(error),), before)
 
     def back_up(self, to: Path) -> int:
         """Write a copy that is whole even while a run writes; its size in bytes. Raises MissingData, DataError."""
         self.require()
-        integrity.backup(self.path, to)
+        copies.backup(self.path, to)
         return to.stat().st_size
 
     def restore(self, copy: Path, now: datetime) -> Path | None:
@@ -67,7 +70,7 @@ class JournalFile:
         if copy.exists() and self.path.exists() and copy.samefile(self.path):
             raise UsageError(f"{copy} is the journal itself: name a backup of it")
         with self._locked():
-            return integrity.restore(copy, self.path, now, self._owns)
+            return copies.restore(copy, self.path, now, self._owns)
 
     def _locked(self) -> AbstractContextManager[None]:
         """The desk's lock; a backtest has none, its journal is its run's alone."""
@@ -81,7 +84,9 @@ class JournalFile:
 
 @dataclass(frozen=True, slots=True)
 class JournalCheck:
-    """The faults of a journal, none where it is sound, and the version that it had where it was brought up to date."""
+    """The faults of a journal, none where it is sound, the version that it had where it was brought up to date, and its
+    chain of hashes where it is sound."""
 
     faults: tuple[str, ...]
     updated_from: int | None
+    chain: ChainState | None = None

@@ -10,7 +10,7 @@ from typing import Any
 from engine import places
 from engine.app.arena_record import load_document
 from engine.errors import DataError, MissingData
-from engine.journal import integrity
+from engine.journal import copies
 from engine.journal.reader import JournalReader
 from engine.reports.arena_report import arena_html, arena_markdown
 from engine.reports.csv_tables import TABLES, csv_table
@@ -43,7 +43,7 @@ def export_run(run: StoredRun, folder: Path) -> tuple[str, ...]:
         if run.kind is StoredKind.ARENA:
             shutil.copyfile(run.path, half / "record.json")
         else:
-            integrity.backup(run.path, half / JOURNAL)
+            copies.backup(run.path, half / JOURNAL)
         half.rename(folder)
     except OSError as error:
         raise DataError(f"{folder} cannot be written ({error.strerror}): name another folder with --to") from None

@@ -19,7 +19,7 @@ from engine.errors import (
     TryAgainLater,
 )
 from engine.journal.migrations import VERSION
-from engine.journal.schema import APPLICATION
+from engine.journal.schema import APPLICATION, VERSIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -64,16 +64,27 @@ def version_of(connection: sqlite3.Connection, path: Path) -> int:
         application = int(connection.execute("PRAGMA application_id").fetchone()[0])
         version = int(connection.execute("PRAGMA user_version").fetchone()[0])
         tables = int(connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
+        noted = _noted_version(connection) if application == APPLICATION and version != VERSION else None
     if application == 0 and version == 0 and tables == 0:
         return 0
     if application != APPLICATION:
         raise MalformedData(f"{path} is a SQLite file but no journal of Paperdesk: name another file")
+    if noted not in (None, version):
+        raise damaged_file(f"its header says version {version}, its rows {noted}", path)
     if version > VERSION:
         raise ConfigError(
             f"the journal {path} was written by a newer Paperdesk (version {version}, this program knows "
             f"{VERSION}): upgrade the program, or use another desk"
         )
     return version
+
+
+def _noted_version(connection: sqlite3.Connection) -> int | None:
+    """The version that the last migration wrote into a table; None before there was one."""
+    if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (VERSIONS,)).fetchone():
+        return None
+    found = connection.execute(f"SELECT version FROM {VERSIONS} ORDER BY seq DESC LIMIT 1").fetchone()
+    return None if found is None else int(found[0])
 
 
 def older_version(path: Path, wait: float = WAIT) -> int | None:
@@ -108,16 +119,19 @@ def error_of(error: sqlite3.Error, path: Path) -> PaperdeskError:
         case sqlite3.SQLITE_NOTADB:
             return MalformedData(f"{path} is not a journal (not a SQLite file): name another file or restore a backup")
         case sqlite3.SQLITE_CORRUPT:
-            return MalformedData(
-                f"the journal {path} is damaged ({error}): restore a backup (paperdesk journal restore)"
-            )
+            return damaged_file(error, path)
         case sqlite3.SQLITE_PERM | sqlite3.SQLITE_READONLY:
             return ConfigError(f"the journal {path} may not be written ({error}): check its folder's permissions")
         case sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_FULL | sqlite3.SQLITE_IOERR:
             return DataError(f"the journal {path} cannot be used ({error}): check its permissions and the free space")
-    if str(error).startswith("Could not decode"):
-        return MalformedData(f"the journal {path} is damaged ({error}): restore a backup (paperdesk journal restore)")
+    if str(error).startswith(("Could not decode", "unsupported file format")):
+        return damaged_file(error, path)
     return InvariantBroken(f"the journal {path} refused what the program did: {error}")
+
+
+def damaged_file(error: sqlite3.Error | str, path: Path) -> MalformedData:
+    """The error of a journal that is not as it was written."""
+    return MalformedData(f"the journal {path} is damaged ({error}): restore a backup (paperdesk journal restore)")
 
 
 class StoredRow(dict[str, Any]):
@@ -142,11 +156,17 @@ UNREADABLE = (ValueError, ArithmeticError, TypeError, LookupError, AttributeErro
 """Errors of values that were written otherwise than they stand there now."""
 
 
+def row_name(row: Mapping[str, Any], besides: str = "") -> str:
+    """A row for a person: the columns that tell which it is, without one of them."""
+    named = ", ".join(f"{name} {row[name]}" for name in NAMING if row.get(name) not in (None, "") and name != besides)
+    return named.encode("utf-8", "backslashreplace").decode()
+
+
 def damaged(row: Mapping[str, Any], column: str = "") -> MalformedData:
     """The error of a row that cannot be read, because of one of its columns where that is known."""
-    named = ", ".join(f"{name} {row[name]}" for name in NAMING if row.get(name) not in (None, "") and name != column)
+    named = row_name(row, column)
     journal = f"the journal {row.path}" if isinstance(row, StoredRow) else "the journal"
-    what = f"{column} is {str(row[column])[:40]!r}" if column else "what it says cannot be read"
+    what = f"{column} is {str(row[column])[:40]!r}" if column in row else f"{column or 'what it says'} cannot be read"
     return MalformedData(
         f"{journal} is damaged in the row with {named or 'no name'}: {what}; restore a backup "
         "(paperdesk journal restore)"

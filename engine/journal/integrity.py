@@ -1,24 +1,22 @@
-"""Check a journal and copy it safely: SQLite's own check, the promises that rows make to each other, backup."""
+"""Check a journal: SQLite's own check, the chain of hashes, and the promises that rows make to each other."""
 
 from __future__ import annotations
 
-import shutil
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import closing
-from datetime import date, datetime
+from datetime import date
 from functools import partial
-from itertools import chain, count, pairwise
+from itertools import pairwise
 from pathlib import Path
 
 from engine.domain.ledger import carried_forward
 from engine.domain.order import MOVES
 from engine.domain.run import EquityPoint
-from engine.errors import DataError, MalformedData, MissingData, TryAgainLater
-from engine.journal.database import WAIT, error_of, open_read_only
-from engine.journal.entries import RunEntry
+from engine.errors import InvariantBroken, MalformedData
+from engine.journal.database import WAIT, damaged_file, open_read_only, sqlite_errors
 from engine.journal.reader import JournalReader
-from engine.journal.store import bring_up_to_date
+from engine.journal.verification import SHOWN, ChainState, chain_faults, chain_state, has_head, schema_fault
 
 PROMISES = {
     "a run has a state": "SELECT id FROM runs WHERE id NOT IN (SELECT run FROM run_states)",
@@ -44,126 +42,57 @@ PROMISES = {
 """Promises that the rows of a journal make to each other, each with the query for rows that break it."""
 
 
-def quick_check(path: Path, wait: float = WAIT) -> tuple[str, ...]:
-    """List the faults of a journal, one line each; empty where it is sound. Raises as `open_read_only` does for a
-    file that cannot be opened at all."""
-    connection = open_read_only(path, wait)
+def quick_check(path: Path, wait: float = WAIT, *, head: str | None = None) -> tuple[str, ...]:
+    """List the faults of a journal, one line each; empty where it is sound. With `head` (hex) one that was known
+    earlier has to be in its chain. Raises as `open_read_only` does for a file that cannot be opened at all."""
+    with closing(open_read_only(path, wait)) as connection:
+        connection.execute("BEGIN")  # another process may write meanwhile: all is read as it was at one time
+        damage = _found(path, lambda: _damage(connection))
+        faults = damage + _found(path, lambda: _broken_chain(connection, head))
+        if damage:
+            return faults
+        for look in (_broken_promises, _illegal_lives):
+            faults += _found(path, partial(look, connection))
+        return faults + (_found(path, lambda: _unreadable_rows(path, wait)) or _found(path, lambda: _books(path, wait)))
+
+
+def _found(path: Path, look: Callable[[], Iterable[str]]) -> tuple[str, ...]:
+    """The faults that one look finds; that it cannot be finished is one too. Raises TryAgainLater for a lock."""
     try:
-        found = [row["quick_check"] for row in connection.execute("PRAGMA quick_check(20)")]
-        faults = [f"SQLite: {fault}" for fault in found if fault != "ok"]
-        if faults:
-            return tuple(faults)
-        for promise, query in PROMISES.items():
-            broken = [str(next(iter(row.values()))) for row in connection.execute(f"{query} LIMIT 5")]
-            faults += [f"not true that {promise}: {', '.join(broken)}"] if broken else []
-        return (
-            *faults,
-            *_illegal_lives(connection),
-            *(_unreadable_rows(path, wait) or _books_that_do_not_follow(path, wait)),
-        )
-    except sqlite3.Error as error:
-        fault = error_of(error, path)
-        if isinstance(fault, TryAgainLater):
-            raise fault from error
-        return (str(fault),)
-    finally:
-        connection.close()
+        with sqlite_errors(path):
+            return tuple(look())
+    except (MalformedData, InvariantBroken) as error:
+        # A check writes nothing and asks for what every journal of this version has: what SQLite refuses is damage.
+        return (str(error if isinstance(error, MalformedData) else damaged_file(str(error.__cause__), path)),)
 
 
-def backup(path: Path, to: Path, wait: float = WAIT) -> None:
-    """Copy a journal, also one of an older program and while it is being written, by SQLite's backup: one file that
-    needs no other (copying the file alone loses what stands in its write-ahead log). Raises DataError where `to` is
-    taken or cannot be written."""
-    if to.exists():
-        raise DataError(f"{to} is there already: name a file that is not")
-    source = open_read_only(path, wait, older=True)
-    half = to.with_name(to.name + ".part")
-    try:
-        to.parent.mkdir(parents=True, exist_ok=True)
-        half.unlink(missing_ok=True)
-        target = sqlite3.connect(half)
-        try:
-            source.backup(target)
-        finally:
-            target.close()
-        _make_one_file(half)
-        half.replace(to)
-    except sqlite3.Error as error:
-        raise error_of(error, path) from error
-    except OSError as error:
-        raise DataError(f"{to} cannot be written ({error.strerror}): name another file") from error
-    finally:
-        source.close()
-        half.unlink(missing_ok=True)
+def read_chain(path: Path, wait: float = WAIT) -> ChainState:
+    """The chain of a journal that is sound. Raises as `open_read_only` does, and MalformedData."""
+    with closing(open_read_only(path, wait)) as connection, sqlite_errors(path):
+        return chain_state(connection)
 
 
-def restore(copy: Path, path: Path, now: datetime, ours: Callable[[RunEntry], bool], wait: float = WAIT) -> Path | None:
-    """Put a backup in the place of a journal, brought up to date and checked; `ours` is True for a run that belongs
-    there. Returns the path of the replaced journal, whatever state it was in: beside it, under the time `now`; None
-    where there was none. The caller holds the desk's lock: no one may be writing.
-
-    Raises MissingData where there is no backup, DataError for one that is not sound or not of this journal; then
-    nothing was replaced.
-    """
-    if not copy.is_file():
-        raise MissingData(f"there is no backup {copy}: name a file that paperdesk journal backup wrote")
-    incoming = path.with_name(path.name + ".restored")
-    incoming.unlink(missing_ok=True)
-    try:
-        _prepare(copy, incoming, ours, wait)
-        kept = _keep_aside(path, now)
-        # A write-ahead log of the old file must never be applied to the new one.
-        for beside in ("-wal", "-shm"):
-            path.with_name(path.name + beside).unlink(missing_ok=True)
-        incoming.replace(path)
-    except OSError as error:
-        raise DataError(f"{path} cannot be replaced ({error.strerror}): check its folder and free space") from error
-    finally:
-        for ending in ("", "-wal", "-shm"):
-            incoming.with_name(incoming.name + ending).unlink(missing_ok=True)
-    return kept
+def _damage(connection: sqlite3.Connection) -> list[str]:
+    """Faults that SQLite itself finds: in pages, indexes, and types."""
+    found = [row["integrity_check"] for row in connection.execute(f"PRAGMA integrity_check({SHOWN})")]
+    return [f"SQLite: {fault}" for fault in found if fault != "ok"]
 
 
-def _prepare(copy: Path, incoming: Path, ours: Callable[[RunEntry], bool], wait: float) -> None:
-    """Make of a backup a journal of this program's version that is known to be sound."""
-    try:
-        backup(copy, incoming, wait)
-        if bring_up_to_date(incoming, wait) is not None:
-            _make_one_file(incoming)
-        faults = quick_check(incoming, wait)
-        runs = () if faults else _runs(incoming, wait)
-    except MalformedData as error:
-        raise MalformedData(f"the backup {copy} is damaged, or no journal: take an older one") from error
-    if faults:
-        raise DataError(f"the backup {copy} is not sound ({faults[0]}): take an older one")
-    strangers = [run.id for run in runs if not ours(run)]
-    if strangers:
-        raise DataError(f"the backup {copy} is of another journal (it has the run {strangers[0]}): name the right one")
+def _broken_chain(connection: sqlite3.Connection, head: str | None) -> list[str]:
+    schema = schema_fault(connection)
+    faults = [f"the schema was changed: {schema}"] if schema else []
+    faults += chain_faults(connection)
+    if head is not None and not faults and not has_head(connection, head):
+        faults.append(f"the chain does not have the head {head}: rows that it covered were cut off or rewritten")
+    return faults
 
 
-def _runs(path: Path, wait: float) -> tuple[RunEntry, ...]:
-    with JournalReader(path, wait) as reader:
-        return reader.runs()
-
-
-def _keep_aside(path: Path, now: datetime) -> Path | None:
-    """Copy a journal as it lies there, damaged or not, with its write-ahead log."""
-    if not path.exists():
-        return None
-    stem = f"{path.name}.replaced-{now:%Y%m%d-%H%M%S}"
-    names = chain([stem], (f"{stem}-{n}" for n in count(2)))
-    kept = next(free for name in names if not (free := path.with_name(name)).exists())
-    for ending in ("", "-wal"):
-        part = path.with_name(path.name + ending)
-        if part.exists():
-            shutil.copy2(part, kept.with_name(kept.name + ending))
-    return kept
-
-
-def _make_one_file(path: Path) -> None:
-    """A journal in WAL mode would need to write beside itself even to be read."""
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("PRAGMA journal_mode = DELETE")
+def _broken_promises(connection: sqlite3.Connection) -> list[str]:
+    faults = []
+    for promise, query in PROMISES.items():
+        broken = [str(next(iter(row.values()))) for row in connection.execute(f"{query} LIMIT 5")]
+        faults += [f"not true that {promise}: {', '.join(broken)}"] if broken else []
+    return faults
 
 
 def _unreadable_rows(path: Path, wait: float) -> list[str]:
@@ -180,7 +109,7 @@ def _unreadable_rows(path: Path, wait: float) -> list[str]:
     return faults
 
 
-def _books_that_do_not_follow(path: Path, wait: float) -> list[str]:
+def _books(path: Path, wait: float) -> list[str]:
     """Closes of an account at a broker that are not what the close before them and the journal's rows come to."""
     with JournalReader(path, wait) as reader:
         if reader.account() is None:

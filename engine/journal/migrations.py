@@ -4,6 +4,9 @@ A step that was released never changes; most are SQL alone, in files under `sql`
 are decimal text, sessions ISO dates, times ISO in UTC with microseconds, `json` columns one JSON document. `run` is
 always a run's id, `book` the owner whose book a row belongs to, empty for the desk's one book. Importing this module
 loads nothing heavy: a reader asks it for `VERSION` only.
+
+From version 11 on the rows are in a chain of hashes: a step adds tables, or columns that are NULL in rows on record,
+and changes no value of them.
 """
 
 from __future__ import annotations
@@ -12,12 +15,13 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from engine.journal.schema import APPLICATION, CONTENT_NAMED, MARKED
+from engine.journal.chain import note_version
+from engine.journal.schema import APPLICATION, CHAIN, CONTENT_NAMED, MARKED, VERSIONS
 
 if TYPE_CHECKING:
     from sqlite_utils import Database
 
-APPEND_ONLY = (*MARKED, *CONTENT_NAMED, "events", "looks")
+APPEND_ONLY = (*MARKED, *CONTENT_NAMED, "events", "looks", CHAIN, VERSIONS)
 """Tables in which the database itself refuses to change or delete a row: every one."""
 
 
@@ -44,6 +48,12 @@ def m0010_unanswered(db: Database) -> None:
     """Calls of models that no agent got an answer from have rows of their own."""
     run_script("0010_unanswered", db)
     _refuse_changes(db, ("unanswered",))
+
+
+def m0011_chain(db: Database) -> None:
+    """Rows are chained by hashes; `migrate` begins the chain with the rows that are on record."""
+    run_script("0011_chain", db)
+    _refuse_changes(db, (CHAIN, VERSIONS))
 
 
 def _refuse_changes(db: Database, names: Iterable[str]) -> None:
@@ -82,6 +92,7 @@ MIGRATIONS: tuple[Callable[[Database], None], ...] = (
     m0008_states_and_owners,
     partial(run_script, "0009_prompt_versions"),
     m0010_unanswered,
+    m0011_chain,
 )
 VERSION = len(MIGRATIONS)
 """The version of a journal that this program writes: the number of its migrations."""
@@ -93,5 +104,6 @@ def migrate(db: Database) -> None:
     version = int(db.execute("PRAGMA user_version").fetchone()[0])
     for step in MIGRATIONS[version:]:
         step(db)
+    note_version(db.conn, VERSION)
     db.execute(f"PRAGMA application_id = {APPLICATION}")
     db.execute(f"PRAGMA user_version = {VERSION}")

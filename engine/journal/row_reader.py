@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import date
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from engine.errors import MalformedData
-from engine.journal.database import WAIT, damaged, open_read_only, sqlite_errors
+from engine.errors import InvariantBroken, MalformedData
+from engine.journal.database import WAIT, damaged, damaged_file, open_read_only, sqlite_errors
 from engine.journal.point_in_time import hide_after_event, hide_after_session
 from engine.journal.rows import value_of
+from engine.journal.verification import schema_fault
 
 T = TypeVar("T")
 
@@ -55,7 +58,12 @@ class RowReader:
             with sqlite_errors(self.path):
                 found: list[dict[str, Any]] = self._connection.execute(sql, values).fetchall()
         except MalformedData:
-            self._find_damaged_text(sql, values)
+            with suppress(sqlite3.Error):
+                self._find_damaged_text(sql, values)
+            raise
+        except InvariantBroken as error:  # a query that SQLite does not understand: is it the query, or the tables?
+            if fault := schema_fault(self._connection):
+                raise damaged_file(f"{fault}; {error.__cause__}", self.path) from error
             raise
         return found
 

@@ -77,11 +77,13 @@ def stored(value: Any) -> Any:
     """A value as a column holds it, in text that UTF-8 can hold: models do answer with half of a surrogate pair.
     Raises InvariantBroken for a time without a zone."""
     match value:
+        case None:
+            return value
         case Enum():
             return value.value
         case str():
             return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode("utf-8")
-        case None | int() | float() | bytes():
+        case int() | float() | bytes():
             return value
         case Decimal():
             return str(value)
@@ -233,8 +235,8 @@ def _builders(kind: Any) -> tuple[tuple[str, Callable[[Mapping[str, Any]], Any]]
 
 
 def _field_of(column: str, convert: Callable[[Any], Any] | None, row: Mapping[str, Any]) -> Any:
-    value = row[column]
     try:
+        value = row[column]
         return value if value is None or convert is None else convert(value)
     except UNREADABLE as error:
         raise damaged(row, column) from error

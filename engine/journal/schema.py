@@ -19,5 +19,16 @@ read as it was at any event. A backtest's rows name none: it writes in batches, 
 CONTENT_NAMED = ("prompts", "charts", "memories", "chunks")
 """Tables whose rows are named by a hash of their content: the first is as good as any later one."""
 
+CHAIN, VERSIONS = "chain", "versions"
+"""Tables of the chain of hashes: its links, and the versions that the journal has had since it began."""
+
+CHAINED = (
+    *("events", "commands", "command_states", "runs", "run_states", "stretches", "documents", "dropped", "notes"),
+    *("prompts", "charts", "answers", "opinions", "decisions", "memories", "recollections", "chunks", "inputs"),
+    *("orders", "order_states", "fills", "cash_flows", "equity", "positions", "outcomes", "accounts", "activities"),
+    *("broker_orders", "adoptions", "looks", "unanswered", VERSIONS),
+)
+"""Tables whose rows are in the chain. A link names a table by its place here: a new one comes last."""
+
 WARM_UP, TEST, LIVE = "warm-up", "test", "live"
 """The parts of a run: a backtest has a test and perhaps a warm-up before it, a desk's run is live."""

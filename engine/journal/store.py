@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from engine.errors import InvariantBroken, TryAgainLater
+from engine.journal.chain import Chain, Written
 from engine.journal.database import WAIT, older_version, sqlite_errors, version_of
 from engine.journal.migrations import VERSION, migrate
 from engine.journal.rows import Row, stored
@@ -50,9 +51,8 @@ class RowStore:
         self._batched = batched
         self._parts: dict[str, str] = {}
         self._owners: dict[str, str] = {}
-        self._rows: dict[str, list[Row]] = {}
+        self._rows: list[tuple[str, Row]] = []
         self._conditional: list[tuple[str, Row, Condition]] = []
-        self._count = 0
         self._committed = monotonic()
         self._contents: set[str] = set()
         self._held = False
@@ -65,6 +65,8 @@ class RowStore:
         try:
             connection.row_factory = sqlite3.Row
             self._db = Database(connection, execute_plugins=False)
+            self._chain = Chain(connection)
+            self._written: list[Written] = []
             self._make_ready()
         except BaseException:
             connection.close()
@@ -95,7 +97,7 @@ class RowStore:
         try:
             yield
         except BaseException:
-            self._rows, self._conditional, self._count = {}, [], 0
+            self._rows, self._conditional = [], []
             self._contents.clear()
             raise
         finally:
@@ -108,11 +110,11 @@ class RowStore:
         if self._held or not (self._rows or self._conditional):
             return
         rows, conditional = self._rows, self._conditional
-        self._rows, self._conditional, self._count = {}, [], 0
+        self._rows, self._conditional = [], []
         try:
             with self._transaction():
-                for table, some in rows.items():
-                    self._insert(table, some)
+                for (table, columns), alike in groupby(rows, _kind):
+                    self._insert(table, columns, [row for _, row in alike])
                 for table, row, condition in conditional:
                     if not self._insert_if(table, row, condition):
                         raise InvariantBroken(condition.complaint)
@@ -127,21 +129,20 @@ class RowStore:
 
     def _write(self, *rows: tuple[str, Row]) -> None:
         """Add rows (table, row), together with all that waits."""
-        for table, row in rows:
-            self._rows.setdefault(table, []).append(_stored(row))
-        self._waits(len(rows))
+        self._rows += ((table, _stored(row)) for table, row in rows)
+        self._waits()
 
     def _write_if(self, table: str, row: Row, condition: Condition) -> None:
         """Add a row whose condition has to hold once all rows that wait are in. The batch is refused with the complaint
         as InvariantBroken where it does not."""
         self._conditional.append((table, _stored(row), condition))
-        self._waits(1)
+        self._waits()
 
     def _write_content(self, table: str, name: str, row: Row) -> None:
         """Let a row that is named by its content wait, unless it was written before."""
         if name not in self._contents:
             self._contents.add(name)
-            self._rows.setdefault(table, []).append(_stored(row))
+            self._rows.append((table, _stored(row)))
 
     def _write_once(self, table: str, row: Row, key: Iterable[str]) -> bool:
         """Add a row unless the journal has it (False); raises InvariantBroken where it has another by that key."""
@@ -172,8 +173,7 @@ class RowStore:
     def _insert_numbered(self, table: str, row: Row) -> int:
         """Add a row at once and return its number."""
         with self._transaction():
-            self._insert(table, [_stored(row)])
-            return int(self._db.execute("SELECT last_insert_rowid()").fetchone()[0])
+            return self._insert(table, tuple(row), [_stored(row)])
 
     def _insert_now_if(self, table: str, row: Row, condition: Condition) -> bool:
         """Add a row at once where its condition holds; False where it does not."""
@@ -184,10 +184,10 @@ class RowStore:
         """The part of a run that its rows belong to now."""
         return self._parts.get(run, LIVE)
 
-    def _waits(self, count: int) -> None:
-        self._count += count
+    def _waits(self) -> None:
+        waiting = len(self._rows) + len(self._conditional)
         late = monotonic() - self._committed > BATCH_SECONDS
-        if not self._held and (not self._batched or self._count >= BATCH_ROWS or late):
+        if not self._held and (not self._batched or waiting >= BATCH_ROWS or late):
             self.flush()
 
     def _make_ready(self) -> None:
@@ -200,18 +200,33 @@ class RowStore:
                 if version_of(self._db.conn, self.path) < VERSION:  # another process may have been quicker
                     migrate(self._db)
 
-    def _insert(self, table: str, rows: list[Row]) -> None:
+    def _insert(self, table: str, columns: tuple[str, ...], rows: list[Row]) -> int:
+        """Add rows that have the same columns, and return the number of the last; rows that are named by their content
+        and are there already stay away."""
         # Straight to SQLite: a library that looks at every value of every row takes longer than the writing.
-        verb = "INSERT OR IGNORE" if table in CONTENT_NAMED else "INSERT"
         mark = self._mark(table)
-        for columns, alike in groupby(rows, tuple):
-            sql = f"{verb} INTO {table} ({', '.join((*columns, *mark))}) VALUES ({_places((*columns, *mark))})"
-            self._db.conn.executemany(sql, ((*row.values(), *mark.values()) for row in alike))
+        columns += tuple(mark)
+        values = [(*row.values(), *mark.values()) for row in rows]
+        insert = f"INTO {table} ({', '.join(columns)}) VALUES ({_places(columns)})"
+        connection = self._db.conn
+        last: int = connection.execute(f"SELECT coalesce(max(rowid), 0) FROM {table}").fetchone()[0]
+        if table in CONTENT_NAMED:
+            insert = f"INSERT OR IGNORE {insert}"
+            values = [row for row in values if connection.execute(insert, row).rowcount == 1]
+        else:
+            connection.executemany(f"INSERT {insert}", values)
+        self._written.append(Written(table, last + 1, columns, values))
+        return last + len(values)
 
     def _insert_if(self, table: str, row: Row, condition: Condition) -> bool:
+        """Add a row; False where its condition does not hold."""
         row = {**row, **self._mark(table)}
         sql = f"INSERT INTO {table} ({', '.join(row)}) SELECT {_places(row)} WHERE {condition.sql}"
-        return self._db.conn.execute(sql, (*row.values(), *condition.values)).rowcount == 1
+        done = self._db.conn.execute(sql, (*row.values(), *condition.values))
+        if done.rowcount == 1 and done.lastrowid is not None:
+            self._written.append(Written(table, done.lastrowid, tuple(row), [tuple(row.values())]))
+            return True
+        return False
 
     def _mark(self, table: str) -> Row:
         """The number of the journal's last event, for rows of a desk; asked within the transaction that writes them."""
@@ -221,16 +236,23 @@ class RowStore:
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        """All or nothing. The write lock is taken first: a transaction that has read cannot wait for it any more."""
+        """All or nothing, the links of the chain too. The write lock is taken first: a transaction that has read cannot
+        wait for it any more."""
         connection = self._db.conn
         with sqlite_errors(self.path):
             connection.execute("BEGIN IMMEDIATE")
+            self._written.clear()
             try:
                 yield
+                self._chain.extend(self._written)
                 connection.execute("COMMIT")
             finally:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
+
+
+def _kind(row: tuple[str, Row]) -> tuple[str, tuple[str, ...]]:
+    return row[0], tuple(row[1])
 
 
 def _places(columns: Iterable[str]) -> str:
@@ -238,7 +260,8 @@ def _places(columns: Iterable[str]) -> str:
 
 
 def _stored(row: Row) -> Row:
-    return {column: stored(value) for column, value in row.items()}
+    # Texts are most values; the call takes longer than the look.
+    return {column: value if type(value) is str and value.isascii() else stored(value) for column, value in row.items()}
 
 
 def bring_up_to_date(path: Path, wait: float = WAIT) -> int | None:

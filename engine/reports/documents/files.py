@@ -7,15 +7,23 @@ from pathlib import Path
 
 from engine.domain.fetched import Fetched, Imported
 from engine.domain.model_call import ModelAnswers
+from engine.journal.verification import ChainState
 from engine.reports.documents import row_json
 from engine.reports.documents.row_json import Row
 
 SCHEMA = 1
 
 
-def checked_document(head: Row, faults: Sequence[str], updated_from: int | None) -> Row:
-    """A check: its faults, and the version that the journal had where it was brought up to date."""
-    return {**head, "sound": not faults, "faults": list(faults), "updated_from": updated_from}
+def checked_document(
+    head: Row, faults: Sequence[str], updated_from: int | None, chain: ChainState | None, *, verify: bool
+) -> Row:
+    """A check: its faults, and the version that the journal had where it was brought up to date; with `verify` the
+    chain of hashes, null where it is not sound."""
+    checked = {**head, "sound": not faults, "faults": list(faults), "updated_from": updated_from}
+    if not verify:
+        return checked
+    names = ("links", "head", "since", "earlier")
+    return {**checked, "chain": None if chain is None else row_json.fields(chain, *names)}
 
 
 def backup_document(head: Row, to: Path, size: int) -> Row:

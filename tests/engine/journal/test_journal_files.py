@@ -15,8 +15,9 @@ import pytest
 
 from engine.errors import ConfigError, DataError, InvariantBroken, MalformedData, MissingData
 from engine.journal import migrations
+from engine.journal.copies import backup, restore
 from engine.journal.entries import OrderEntry
-from engine.journal.integrity import backup, quick_check, restore
+from engine.journal.integrity import quick_check
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
 from engine.messages.events import Noticed
@@ -36,8 +37,10 @@ def count(path: Path) -> int:
 
 
 def set_version(path: Path, version: int) -> None:
-    with closing(sqlite3.connect(path)) as connection:
+    """Have the journal say, in its header and in the table of versions, that it is of a version."""
+    with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute(f"PRAGMA user_version = {version}")
+        connection.execute("INSERT INTO versions (version, earlier, schema) VALUES (?, 0, x'00')", (version,))
 
 
 def test_no_file(tmp_path: Path) -> None:

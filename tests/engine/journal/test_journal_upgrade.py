@@ -12,9 +12,10 @@ import pytest
 
 from engine.domain.decision import Decision
 from engine.errors import DataError, MalformedData, TryAgainLater
+from engine.journal.copies import backup, restore
 from engine.journal.database import older_version
 from engine.journal.entries import AnswerEntry, OrderEntry, RunEntry
-from engine.journal.integrity import backup, quick_check, restore
+from engine.journal.integrity import quick_check
 from engine.journal.migrations import VERSION
 from engine.journal.reader import JournalReader
 from engine.journal.store import bring_up_to_date

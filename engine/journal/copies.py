@@ -1,0 +1,114 @@
+"""Copy a journal while it is written, and put a copy in its place."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from datetime import datetime
+from itertools import chain, count
+from pathlib import Path
+
+from engine.errors import DataError, MalformedData, MissingData
+from engine.journal.database import WAIT, error_of, open_read_only
+from engine.journal.entries import RunEntry
+from engine.journal.integrity import quick_check
+from engine.journal.reader import JournalReader
+from engine.journal.store import bring_up_to_date
+
+
+def backup(path: Path, to: Path, wait: float = WAIT) -> None:
+    """Copy a journal, also one of an older program and while it is being written, by SQLite's backup: one file that
+    needs no other (copying the file alone loses what stands in its write-ahead log). Raises DataError where `to` is
+    taken or cannot be written."""
+    if to.exists():
+        raise DataError(f"{to} is there already: name a file that is not")
+    source = open_read_only(path, wait, older=True)
+    half = to.with_name(to.name + ".part")
+    try:
+        to.parent.mkdir(parents=True, exist_ok=True)
+        half.unlink(missing_ok=True)
+        target = sqlite3.connect(half)
+        try:
+            source.backup(target)
+        finally:
+            target.close()
+        _make_one_file(half)
+        half.replace(to)
+    except sqlite3.Error as error:
+        raise error_of(error, path) from error
+    except OSError as error:
+        raise DataError(f"{to} cannot be written ({error.strerror}): name another file") from error
+    finally:
+        source.close()
+        half.unlink(missing_ok=True)
+
+
+def restore(copy: Path, path: Path, now: datetime, ours: Callable[[RunEntry], bool], wait: float = WAIT) -> Path | None:
+    """Put a backup in the place of a journal, brought up to date and checked; `ours` is True for a run that belongs
+    there. Returns the path of the replaced journal, whatever state it was in: beside it, under the time `now`; None
+    where there was none. The caller holds the desk's lock: no one may be writing.
+
+    Raises MissingData where there is no backup, DataError for one that is not sound or not of this journal; then
+    nothing was replaced.
+    """
+    if not copy.is_file():
+        raise MissingData(f"there is no backup {copy}: name a file that paperdesk journal backup wrote")
+    incoming = path.with_name(path.name + ".restored")
+    incoming.unlink(missing_ok=True)
+    try:
+        _prepare(copy, incoming, ours, wait)
+        kept = _keep_aside(path, now)
+        # A write-ahead log of the old file must never be applied to the new one.
+        for beside in ("-wal", "-shm"):
+            path.with_name(path.name + beside).unlink(missing_ok=True)
+        incoming.replace(path)
+    except OSError as error:
+        raise DataError(f"{path} cannot be replaced ({error.strerror}): check its folder and free space") from error
+    finally:
+        for ending in ("", "-wal", "-shm"):
+            incoming.with_name(incoming.name + ending).unlink(missing_ok=True)
+    return kept
+
+
+def _prepare(copy: Path, incoming: Path, ours: Callable[[RunEntry], bool], wait: float) -> None:
+    """Make of a backup a journal of this program's version that is known to be sound."""
+    try:
+        backup(copy, incoming, wait)
+        if bring_up_to_date(incoming, wait) is not None:
+            _make_one_file(incoming)
+        faults = quick_check(incoming, wait)
+        runs = () if faults else _runs(incoming, wait)
+    except MalformedData as error:
+        raise MalformedData(f"the backup {copy} is damaged, or no journal: take an older one") from error
+    if faults:
+        raise DataError(f"the backup {copy} is not sound ({faults[0]}): take an older one")
+    strangers = [run.id for run in runs if not ours(run)]
+    if strangers:
+        raise DataError(f"the backup {copy} is of another journal (it has the run {strangers[0]}): name the right one")
+
+
+def _runs(path: Path, wait: float) -> tuple[RunEntry, ...]:
+    with JournalReader(path, wait) as reader:
+        return reader.runs()
+
+
+def _keep_aside(path: Path, now: datetime) -> Path | None:
+    """Copy a journal as it lies there, damaged or not, with its write-ahead log."""
+    if not path.exists():
+        return None
+    stem = f"{path.name}.replaced-{now:%Y%m%d-%H%M%S}"
+    names = chain([stem], (f"{stem}-{n}" for n in count(2)))
+    kept = next(free for name in names if not (free := path.with_name(name)).exists())
+    for ending in ("", "-wal"):
+        part = path.with_name(path.name + ending)
+        if part.exists():
+            shutil.copy2(part, kept.with_name(kept.name + ending))
+    return kept
+
+
+def _make_one_file(path: Path) -> None:
+    """A journal in WAL mode would need to write beside itself even to be read."""
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA journal_mode = DELETE")
