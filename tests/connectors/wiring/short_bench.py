@@ -1,4 +1,4 @@
-"""What the tests of a bench run on: half a year of made-up prices, and the papers' tables over two months of it."""
+"""What the tests of a bench run on: half a year of made-up prices, and the papers' tables over six weeks of it."""
 
 from __future__ import annotations
 
@@ -6,27 +6,35 @@ import json
 import random
 from dataclasses import replace
 from datetime import date
+from functools import cache
 from pathlib import Path
 
 from engine.lab.published_tables import PublishedTable, published
 from engine.market.trading_hours import exchange_calendar
 
-FIRST, LAST, WARM_UP = date(2023, 7, 3), date(2023, 7, 31), date(2023, 6, 1)
+FIRST, LAST, WARM_UP = date(2023, 7, 3), date(2023, 7, 25), date(2023, 6, 14)
 """First and last session of the test, and first of the warm-up."""
 
 
-def write_folder(folder: Path) -> Path:
-    """AMZN and TSLA as random walks, with a line of news of AMZN a day."""
+@cache
+def _price_files() -> dict[str, str]:
     draw = random.Random(5)
+    files = {}
     for symbol in ("AMZN", "TSLA"):
         rows, price = ["date,open,high,low,close,adj_close,volume"], 100.0
         for day in exchange_calendar().sessions(date(2023, 1, 3), date(2023, 8, 31)):
             opened, price = price, price * (1 + draw.gauss(0.001, 0.02))
             high, low = max(opened, price) * 1.005, min(opened, price) * 0.995
             rows.append(f"{day},{opened:.4f},{high:.4f},{low:.4f},{price:.4f},{price:.4f},{draw.randint(10**6, 10**7)}")
-        path = folder / "prices" / f"{symbol}.csv"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("\n".join(rows) + "\n")
+        files[symbol] = "\n".join(rows) + "\n"
+    return files
+
+
+def write_folder(folder: Path) -> Path:
+    """AMZN and TSLA as random walks, with a line of news of AMZN a day."""
+    (folder / "prices").mkdir(parents=True)
+    for symbol, text in _price_files().items():
+        (folder / "prices" / f"{symbol}.csv").write_text(text)
     texts = ("Amazon beats estimates and raises its outlook", "Regulators sue Amazon over its fees")
     days = exchange_calendar().sessions(date(2023, 6, 1), date(2023, 7, 28))
     write_news(folder, [(day, texts[n % 2]) for n, day in enumerate(days)])

@@ -52,6 +52,15 @@ def run(name: str, folder: Path, stop: Callable[[], bool] = lambda: False, **res
     return run_bench(services(Config()), prepare(services(Config()), request), stop=stop)
 
 
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Bench:
+    """The bench of FinAgent on AMZN as it is without any settings."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PAPERDESK_HOME", str(tmp_path_factory.mktemp("plain")))
+        patch.setattr(bench_module, "published", short_tables)
+        return run("finagent", write_folder(tmp_path_factory.mktemp("plain-data") / "data"))
+
+
 def agents(done: Bench) -> dict[tuple[str | None, str], Cell]:
     """Our agents' cells of the last table, by row and metric."""
     last = done.cells[-1].table
@@ -349,10 +358,10 @@ def test_the_warm_up_fills_the_memory_and_hindsight_ends_with_it(folder: Path, a
 
 
 @pytest.mark.parametrize("keep", [False, True])
-def test_what_a_desk_tells_its_own_agents_does_not_reach_the_papers(folder: Path, keep: bool) -> None:
+def test_what_a_desk_tells_its_own_agents_does_not_reach_the_papers(folder: Path, plain: Bench, keep: bool) -> None:
     own = Config.model_validate({"desk": {"preference": "conservative", "tools": ["macd"], "instruction": "Sell."}})
     request = BenchRequest(name="finagent", folder=str(folder), symbols=("AMZN",), keep=keep)
-    assert run_bench(services(own), prepare(services(own), request)).cells == run("finagent", folder).cells
+    assert run_bench(services(own), prepare(services(own), request)).cells == plain.cells
 
 
 def test_experts_notes_are_heard_in_a_bench(folder: Path, tmp_path: Path, asked: list[ModelRequest]) -> None:
@@ -422,8 +431,8 @@ def test_finmem_knows_its_asset_in_every_bench_and_risks_more_while_the_price_ri
         assert {"risk-seeking", "risk-averse"} <= {r.view.facts.risk.split()[3] for r in told}
 
 
-def test_a_kept_run_has_a_journal_and_comes_to_the_same(folder: Path, paperdesk_home: Path) -> None:
-    plain, kept = run("finagent", folder), run("finagent", folder, keep=True)
+def test_a_kept_run_has_a_journal_and_comes_to_the_same(folder: Path, plain: Bench, paperdesk_home: Path) -> None:
+    kept = run("finagent", folder, keep=True)
     assert kept.cells == plain.cells
     assert len(kept.runs) == 2  # FinAgent's and FinMem's
     assert all(list(paperdesk_home.rglob(f"{name}.db")) for name in kept.runs)

@@ -7,7 +7,7 @@ import json
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
 from decimal import Decimal
@@ -94,7 +94,22 @@ def _answer(body: dict[str, Any]) -> dict[str, Any]:
     return {"symbol": next(symbol for symbol in SYMBOLS if symbol in asked)} | answer
 
 
-@pytest.fixture(params=["openai", "anthropic"])
+VENDORS = ("openai", "anthropic")
+
+
+def in_turn(cases: Mapping[str, tuple[Any, ...]]) -> list[Any]:
+    """Every case at one vendor, the vendors in turn; each case at the other vendor is slow. What a vendor's errors mean
+    is tested beside its connector."""
+    return [
+        pytest.param(
+            vendor, *values, id=f"{vendor}-{name}", marks=() if (number + place) % 2 == 0 else pytest.mark.slow
+        )
+        for number, (name, values) in enumerate(cases.items())
+        for place, vendor in enumerate(VENDORS)
+    ]
+
+
+@pytest.fixture(params=VENDORS)
 def service(request: pytest.FixtureRequest, fresh: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
     """A vendor's service on loopback, whose model answers the desk; retries follow without waiting."""
     monkeypatch.setattr(gate, "PACE", 0.001)
@@ -139,7 +154,7 @@ def calls_that_end(seconds: int) -> Iterator[None]:
     file.write_text(before)
 
 
-@pytest.mark.parametrize(("turn", "code", "says"), OUTAGES.values(), ids=OUTAGES.keys())
+@pytest.mark.parametrize(("service", "turn", "code", "says"), in_turn(OUTAGES), indirect=["service"])
 def test_a_daily_run_without_its_model_decides_nothing_and_the_next_one_does(
     service: Service, run: Run, turn: Turn, code: int, says: str
 ) -> None:
@@ -163,11 +178,17 @@ def test_a_daily_run_without_its_model_decides_nothing_and_the_next_one_does(
     assert run(*DAY).json["outcome"] == "nothing to do"
 
 
-@pytest.mark.parametrize("name", ["model not found", "refused key", "told to wait", "quota", "broken", "hang"])
+BACKTEST_OUTAGES = ("model not found", "refused key", "told to wait", "quota", "broken", "hang")
+
+
+@pytest.mark.parametrize(
+    ("service", "turn", "code", "says"),
+    in_turn({name: OUTAGES[name] for name in BACKTEST_OUTAGES}),
+    indirect=["service"],
+)
 def test_a_backtest_without_its_model_stops_and_goes_on_when_it_is_called_again(
-    service: Service, run: Run, name: str
+    service: Service, run: Run, turn: Turn, code: int, says: str
 ) -> None:
-    turn, code, says = OUTAGES[name]
     service.trouble = lambda number: turn if number > 8 else None
     with calls_that_end(1 if isinstance(turn, Hang) else 60):
         failed = run(*BACKTEST, "--run", RUN)
@@ -189,10 +210,19 @@ def test_a_backtest_without_its_model_stops_and_goes_on_when_it_is_called_again(
     assert len(service.requests) - asked == done.json["model"]["calls"] - done.json["model"]["cached_calls"]
 
 
-@pytest.mark.parametrize("day", [DAY, BACKTEST], ids=["daily", "backtest"])
-@pytest.mark.parametrize(("status", "code"), [(404, 78), (403, 77), (529, 75)])
+MISSING = {
+    "404-daily": (404, 78, DAY),
+    "404-backtest": (404, 78, BACKTEST),
+    "403-backtest": (403, 77, BACKTEST),
+    "403-daily": (403, 77, DAY),
+    "529-daily": (529, 75, DAY),
+    "529-backtest": (529, 75, BACKTEST),
+}
+
+
+@pytest.mark.parametrize(("service", "status", "code", "day"), in_turn(MISSING), indirect=["service"])
 def test_a_model_that_is_not_there_is_found_before_the_first_question(
-    service: Service, run: Run, day: tuple[str, ...], status: int, code: int
+    service: Service, run: Run, status: int, code: int, day: tuple[str, ...]
 ) -> None:
     service.plays_preflight, service.trouble = True, lambda number: Fail(status, "no such model: m1")
     failed = run(*day)
@@ -250,8 +280,13 @@ def test_a_picture_that_a_model_refuses_in_the_preflight_is_figures_from_the_fir
     assert pictures == [True]
 
 
-@pytest.mark.parametrize("code", [75, 78, 77])
-def test_a_stopped_backtest_goes_on_and_is_as_one_that_never_stopped(service: Service, run: Run, code: int) -> None:
+STOPPING = {"75": (529, 75), "78": (404, 78), "77": (401, 77)}
+
+
+@pytest.mark.parametrize(("service", "status", "code"), in_turn(STOPPING), indirect=["service"])
+def test_a_stopped_backtest_goes_on_and_is_as_one_that_never_stopped(
+    service: Service, run: Run, status: int, code: int
+) -> None:
     with places.config_file().open("a") as file:
         file.write(
             '[models.prices]\n"openai:m1" = {input = 2, output = 10}\n"anthropic:m1" = {input = 2, output = 10}\n'
@@ -261,7 +296,7 @@ def test_a_stopped_backtest_goes_on_and_is_as_one_that_never_stopped(service: Se
     assert whole["model"]["calls"] == asked
     places.replay_cache().unlink()
 
-    failure = Fail({75: 529, 78: 404, 77: 401}[code], "no")
+    failure = Fail(status, "no")
     service.trouble = lambda number: failure if number > asked + 8 else None
     stopped = run(*BACKTEST, "--run", RUN)
     assert stopped.code == code
