@@ -49,6 +49,6 @@ def write_news(folder: Path, items: list[tuple[date, str]]) -> None:
     file.write_text("".join(f"{json.dumps(item)}\n" for item in plain))
 
 
-def short_tables(name: str) -> tuple[PublishedTable, ...]:
+def short_tables(name: str, last: date = LAST, warm_up_from: date = WARM_UP) -> tuple[PublishedTable, ...]:
     """The tables of a bench over the short window."""
-    return tuple(replace(t, first=FIRST, last=LAST, warm_up_from=WARM_UP) for t in published(name))
+    return tuple(replace(table, first=FIRST, last=last, warm_up_from=warm_up_from) for table in published(name))

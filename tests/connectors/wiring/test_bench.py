@@ -16,6 +16,7 @@ import pytest
 
 from connectors.wiring.remote_models import RemoteModels
 from connectors.wiring.services import services
+from engine import places
 from engine.app.bench import bench as bench_module
 from engine.app.bench import jobs as bench_jobs
 from engine.app.bench.bench import PreparedBench, prepare, run_bench
@@ -59,6 +60,12 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Bench:
         patch.setenv("PAPERDESK_HOME", str(tmp_path_factory.mktemp("plain")))
         patch.setattr(bench_module, "published", short_tables)
         return run("finagent", write_folder(tmp_path_factory.mktemp("plain-data") / "data"))
+
+
+@pytest.fixture
+def sessions_known(paperdesk_home: Path) -> None:
+    """The exchange's sessions are in the home, so that no process has to compute them."""
+    exchange_calendar("XNYS", places.session_table())
 
 
 def agents(done: Bench) -> dict[tuple[str | None, str], Cell]:
@@ -246,6 +253,7 @@ def test_repeats_of_the_rules_are_run_once_and_that_is_said(folder: Path) -> Non
     assert sum("were run once" in note for note in done.notes) == 1
 
 
+@pytest.mark.usefixtures("sessions_known")
 def test_several_processes_come_to_what_one_does(folder: Path) -> None:
     ablations = published_agents("finvision").ablations
     serial = run("finvision", folder, ablations=ablations)
@@ -255,6 +263,7 @@ def test_several_processes_come_to_what_one_does(folder: Path) -> None:
     assert len(agents(serial)) == 2 * 3
 
 
+@pytest.mark.usefixtures("sessions_known")
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_an_interrupted_bench_keeps_the_rows_that_are_done(folder: Path, jobs: int) -> None:
     done_runs: list[str] = []
@@ -305,6 +314,7 @@ def test_a_second_interruption_ends_at_once(folder: Path, monkeypatch: pytest.Mo
     assert list(run_jobs(services(Config()), list(prepared.jobs) * 3, 1)) == [0]
 
 
+@pytest.mark.usefixtures("sessions_known")
 def test_processes_end_at_once_when_asked_twice(folder: Path) -> None:
     prepared = prepare(services(Config()), BenchRequest(name="finagent", folder=str(folder), symbols=("AMZN",)))
     done: list[int] = []
@@ -319,6 +329,7 @@ def test_processes_end_at_once_when_asked_twice(folder: Path) -> None:
     assert not multiprocessing.active_children()
 
 
+@pytest.mark.usefixtures("sessions_known")
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_data_that_cannot_be_read_ends_the_bench(folder: Path, jobs: int) -> None:
     prepared = prepare(
