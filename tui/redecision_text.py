@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from engine.domain.model_spec import replays
 from engine.messages.answer_text import answer_text
 from tui import amounts
 from tui.plain_text import Line, beginning, facts, one_line, paragraph, printable, section, wrapped
@@ -97,7 +98,7 @@ def _sides(one: Row, document: Row, either: Row) -> Iterator[tuple[str, str]]:
     asked, now = document["asked"], document["now"]
     owner = "" if either["owner"] == "desk" else f", as {either['owner']}"
     left_out = f", without {', '.join(asked['without'])}" if asked["without"] else ""
-    recorded = ", recorded answers alone" if asked["model"] == "replay" else ""
+    recorded = ", recorded answers alone" if replays(asked["model"]) else ""
     yield "Then", f"{decided_by(document['then'])}{owner}, {_use(one['then'])}"
     yield "Now", f"{now['label']} (preset {now['name']}{left_out}{recorded}), {_use(one['now'])}"
     yield "Run", f"{document['run']}; nothing of this is written to it"

@@ -10,6 +10,7 @@ from engine.agents.ask import AnswerRecord
 from engine.app.briefings import recorded_briefing
 from engine.app.memory import memory_errors, remembers, run_memory
 from engine.app.models import ModelSet, build_models
+from engine.app.recorded_run import RecordedRun
 from engine.app.recorded_turns import original_preset
 from engine.app.stored_memory import memory_of_run
 from engine.cycle.cycle import Cycle
@@ -73,7 +74,7 @@ class Decider:
     services: Services
     preset: Preset
     models: ModelSet
-    answers: tuple[AnswerEntry, ...]
+    answers: tuple[AnswerEntry, ...] = ()
 
     async def decide(self, recorded: RecordedTurn, symbol: Symbol | None) -> DecidedAgain:
         """Decide on one symbol beside the orders of the others, or (None) on the whole batch."""
@@ -121,9 +122,10 @@ def decider_of(
     preset = briefed(changed_preset(services, run, changes), recorded_briefing(reader, run))
     model = changes.model or (None if run.spec is None else run.spec.model)
     recorded = () if run.spec is None else run.spec.models
-    models = build_models(services, preset, model, recorded=recorded, keys_on_demand=True)
-    reused = before if changes.model in (None, ModelKind.REPLAY) else []
-    return Decider(services=services, preset=preset, models=models, answers=answers_of(reused))
+    answers = answers_of(before)
+    replayed = RecordedRun.of(reader, run.id, answers) if model == ModelKind.REPLAY else None
+    models = build_models(services, preset, model, recorded=recorded, keys_on_demand=True, replayed=replayed)
+    return Decider(services=services, preset=preset, models=models, answers=answers if changes.model is None else ())
 
 
 def answers_of(trails: Iterable[Trail]) -> tuple[AnswerEntry, ...]:

@@ -13,6 +13,7 @@ from engine.agents.agent import Agent, Reads
 from engine.agents.ask import AnswerRecord, Asker, QuestionKey, prompt_hash
 from engine.agents.registry import waits_for
 from engine.app.preflight import Preflight
+from engine.app.recorded_run import RecordedRun, recorded_backtest
 from engine.config import Config
 from engine.domain.model_call import (
     NO_OPTIONS,
@@ -23,7 +24,7 @@ from engine.domain.model_call import (
     UnansweredCall,
 )
 from engine.domain.model_price import PriceTable
-from engine.domain.model_spec import ModelKind, ModelSpec, ReplayMode, parse_model_spec
+from engine.domain.model_spec import ModelKind, ModelSpec, ReplayMode, parse_model_spec, replays
 from engine.domain.run import RunSpec
 from engine.errors import ConfigError, MissingData, PaperdeskError
 from engine.messages.events import AgentSaid, Publish
@@ -136,37 +137,42 @@ def build_models(
     *,
     recorded: RecordedModels = (),
     keys_on_demand: bool = False,
-    recorded_alone: bool = False,
+    replayed: RecordedRun | None = None,
 ) -> ModelSet:
     """The models of a run; without the preset's step `vision` none of them is shown a picture.
 
-    override: a flag's model, which answers every agent, or `replay`: models from recorded answers alone, never the
-        rules.
+    override: a flag's model, which answers every agent; or `replay`: models from recorded answers alone, never the
+        rules; or `replay:RUN`: the same with the models and answers of one run.
     recorded: the models of a run that is repeated, in place of the configuration's.
     keys_on_demand: a missing key is raised by the first question that no recorded answer is there for.
-    recorded_alone: the configured models give recorded answers and nothing else, beside the rules where these are
-        configured.
+    replayed: the run whose models and answers are replayed, where that is known already.
 
     Raises UsageError or ConfigError for a spec that means nothing, CredentialsRefused for a missing key, and
     BudgetReached by the first question that does not fit into the services' limit.
     """
     config = services.config
     mode = ReplayMode(config.models.replay)
-    replays = override == ModelKind.REPLAY
-    if replays or recorded_alone:
+    replay = replays(override)
+    if override is not None and replay and (run := parse_model_spec(override).model):
+        replayed = recorded_backtest(run)
+    if replay or replayed is not None:
         mode, override = ReplayMode.REPLAY_ONLY, None
     settings, specs = chosen_models(preset, config, override, recorded=recorded)
-    if replays:
-        specs = _replayed(services, preset, specs)
+    if replay and (replayed is None or replayed.by_rules):
+        replayed, specs = None, _replayed(services, preset, specs)
     source = services.models.open(mode, keys_on_demand=keys_on_demand, limit=services.limit)
-    opened = {text: open_model(text, config, source) for text in dict.fromkeys(specs.values())}
+    if replayed is None:
+        opened = {text: open_model(text, config, source) for text in dict.fromkeys(specs.values())}
+    else:  # by agent: which model has answered is known of each question
+        specs = {agent: agent for agent in specs}
+        opened = {agent: replayed.model(agent, lambda text: open_model(text, config, source)) for agent in specs}
     if "vision" not in preset.steps:
         opened = {text: _Unseeing(model) for text, model in opened.items()}
     if len(preset.owners) > 1:
         rules = OfflineModel.spec
         opened = {text: model if model.spec == rules else _AskedOnce(model) for text, model in opened.items()}
     return ModelSet(
-        spec=", ".join(dict.fromkeys(model.spec for model in opened.values())),
+        spec=", ".join(dict.fromkeys(model.spec for model in opened.values() if model.spec)),
         models={agent: opened[text] for agent, text in specs.items()},
         settings=settings,
         insisted=frozenset(a for a, own in config.models.agents.items() if "temperature" in own.model_fields_set),
@@ -188,7 +194,10 @@ def _replayed(services: Services, preset: Preset, specs: dict[str, str]) -> dict
         raise MissingData("--model replay: no answers are recorded yet; run once with the model itself")
     if len(known) > 1 or len(rules) < len(preset.active_agents):
         named = f"agent {rules[0]} is configured to be answered by the rules, which record nothing"
-        raise ConfigError(f"--model replay: {named}; set models.default to one that is recorded: {', '.join(known)}")
+        raise ConfigError(
+            f"--model replay: {named}; set models.default to one that is recorded ({', '.join(known)}), or name a run "
+            "whose models are replayed: --model replay:RUN"
+        )
     return dict.fromkeys(specs, known[0])
 
 
@@ -233,7 +242,7 @@ def chosen_models(
 def model_notes(services: Services, preset: Preset, spec: RunSpec) -> list[str]:
     """Notes on the models of a backtest: those that were trained on its window, and prices that are old."""
     config, prices = services.config, services.models.prices()
-    override = None if spec.model == ModelKind.REPLAY else spec.model
+    override = None if replays(spec.model) else spec.model
     notes = []
     specs = chosen_models(preset, config, override, recorded=spec.models)[1]
     for text in dict.fromkeys(specs[agent.name] for agent in preset.active_agents):
@@ -253,7 +262,7 @@ def price_notes(
 ) -> list[str]:
     """A warning where the costs of a run would come from a price table that is old by now."""
     config, prices = services.config, services.models.prices()
-    override = None if override == ModelKind.REPLAY else override
+    override = None if replays(override) else override
     texts = chosen_models(preset, config, override, recorded=recorded)[1].values()
     specs = [parse_model_spec(text, config.endpoints) for text in texts]
     today = services.clock.now().date()

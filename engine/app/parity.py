@@ -10,6 +10,7 @@ from itertools import chain
 from engine.app.briefings import recorded_briefing
 from engine.app.decider import DecidedAgain, Decider, answers_of
 from engine.app.models import build_models
+from engine.app.recorded_run import RecordedRun
 from engine.app.recorded_turns import original_preset, present_data
 from engine.domain.run import RunKind, RunOutcome
 from engine.errors import DataError, MissingData
@@ -47,9 +48,9 @@ def check_parity(services: Services, reader: JournalReader, session: date | None
         symbol: [trail(reader, made.key) for made in decisions if made.key.symbol == symbol]
         for symbol in dict.fromkeys((*(made.key.symbol for made in decisions), *inputs.symbols))
     }
-    models = build_models(services, preset, recorded_alone=True)
     answers = answers_of(chain.from_iterable(before.values()))
-    decider = Decider(services=services, preset=preset, models=models, answers=answers)
+    models = build_models(services, preset, replayed=RecordedRun.of(reader, run.id, answers))
+    decider = Decider(services=services, preset=preset, models=models)
 
     async def decide() -> DecidedAgain:
         async with aclosing(models):

@@ -15,7 +15,7 @@ from engine.app.recorded_turns import RecordedTurns, original_preset
 from engine.cycle.cycle import INDICATOR_ROWS
 from engine.domain.decision import Decision
 from engine.domain.market import Symbol
-from engine.domain.model_spec import ModelKind, ModelSpec, ReplayMode, parse_model_spec
+from engine.domain.model_spec import ModelKind, ModelSpec, ReplayMode, parse_model_spec, replays
 from engine.domain.run import LookKind, RunSpec, WindowLook
 from engine.errors import BudgetReached
 from engine.journal.reader import JournalReader
@@ -132,13 +132,14 @@ async def _rehearsed(
 ) -> Mapping[str, ModelSpec]:
     """Decide again with rehearsed models and count what they are asked; the model of each agent."""
     reader, key, config = turns.reader, decisions[0].key, services.config
+    if replays(changes.model) or config.models.replay == ReplayMode.REPLAY_ONLY:
+        return {}
     before = [trail(reader, made.key) for made in decisions]
     decider = decider_of(services, reader, reader.run(key.run), before, changes)
     models = decider.models
     specs = {agent: parse_model_spec(model.spec, config.endpoints) for agent, model in models.models.items()}
-    alone = changes.model == ModelKind.REPLAY or config.models.replay == ReplayMode.REPLAY_ONLY
     async with aclosing(models):
-        if alone or all(spec.kind is ModelKind.OFFLINE for spec in specs.values()):
+        if all(spec.kind is ModelKind.OFFLINE for spec in specs.values()):
             return specs
         with services.models.recorded() as recorded, suppress(BudgetReached):  # as far as vectors are stored
             known = None if config.models.replay == ReplayMode.LIVE else recorded

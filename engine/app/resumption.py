@@ -9,26 +9,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from datetime import date
 from decimal import Decimal
 from pathlib import Path
 
 from engine import places
-from engine.agents.ask import prompt_hash
 from engine.app.lock import one_process
 from engine.app.models import label_after
-from engine.domain.market import Symbol
+from engine.app.recorded_run import Question, answers_by_question, question_asked
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.domain.run import RunOutcome, RunSpec
 from engine.errors import TryAgainLater, UsageError
-from engine.journal.entries import AnswerEntry, RunEntry, UnansweredEntry
+from engine.journal.entries import RunEntry, UnansweredEntry
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
 from engine.ports import LanguageModel
 from engine.services import Spent
-
-_Question = tuple[str, Symbol, date, str, int, str]
-"""Agent, symbol, session, owner, sample and hash of the prompt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +31,7 @@ class FirstPart:
     """The recorded part of a run that was stopped: the run, the answers of its models, and their other calls."""
 
     run: RunEntry
-    answers: Mapping[_Question, ModelResult]
+    answers: Mapping[Question, ModelResult]
     unanswered: tuple[UnansweredEntry, ...]
 
     def through(self, model: LanguageModel) -> LanguageModel:
@@ -85,7 +80,7 @@ def first_part(run: str) -> FirstPart:
         answers, unanswered = reader.answers(run=run), reader.unanswered(run=run)
     if entry.outcome is RunOutcome.DONE or entry.spec is None:
         raise UsageError(f"--resume {run}: the run has come to its end; paperdesk report --run {run} shows it")
-    return FirstPart(entry, {_question_of(answer): answer.result for answer in answers}, unanswered)
+    return FirstPart(entry, answers_by_question(answers), unanswered)
 
 
 @contextmanager
@@ -115,23 +110,16 @@ def _delete(path: Path) -> None:
         path.with_name(path.name + ending).unlink(missing_ok=True)
 
 
-def _question_of(answer: AnswerEntry) -> _Question:
-    key = answer.key
-    return answer.agent, key.symbol, key.session, key.owner, answer.sample, answer.prompt_hash
-
-
 class _Answered:
     """A model in front of which the answers of a run's first part stand."""
 
-    def __init__(self, model: LanguageModel, answers: Mapping[_Question, ModelResult]) -> None:
+    def __init__(self, model: LanguageModel, answers: Mapping[Question, ModelResult]) -> None:
         self.spec, self.label, self.sees = model.spec, model.label, model.sees
         self._model, self._answers = model, answers
 
     async def answer(self, request: ModelRequest, on_delta: Callable[[str], None] | None = None) -> ModelResult:
         """The answer that there is, or the model's own."""
-        prompt = prompt_hash(request.system, request.messages)
-        question = request.purpose, request.symbol, request.session, request.owner, request.sample, prompt
-        result = self._answers.get(question)
+        result = self._answers.get(question_asked(request))
         if result is None:
             return await self._model.answer(request, on_delta)
         if on_delta is not None:

@@ -32,8 +32,8 @@ class ReplayMode(StrEnum):
 class ModelSpec:
     """A parsed model spec.
 
-    `model` is empty for `offline` and `replay`; `endpoint` is the name of an `[endpoints.NAME]` and empty for every
-    other kind.
+    `model` is empty for `offline`, and for `replay` where no run is named whose answers are replayed; `endpoint` is the
+    name of an `[endpoints.NAME]` and empty for every other kind.
     """
 
     kind: ModelKind
@@ -54,8 +54,13 @@ VENDORS = (ModelKind.OPENAI, ModelKind.ANTHROPIC)
 """Providers with an address and a key variable of their own."""
 
 
+def replays(text: str | None) -> bool:
+    """True for the value of a flag that has recorded answers alone: `replay`, or `replay:RUN` of one run."""
+    return text is not None and text.partition(":")[0] == ModelKind.REPLAY
+
+
 def parse_model_spec(text: str, endpoints: Collection[str] = ()) -> ModelSpec:
-    """Parse `offline`, `replay`, `openai:MODEL`, `anthropic:MODEL` and `NAME:MODEL` for a configured
+    """Parse `offline`, `replay`, `replay:RUN`, `openai:MODEL`, `anthropic:MODEL` and `NAME:MODEL` for a configured
     endpoint.
 
     A model's own name may hold colons (`local:qwen3:8b`): only the first one separates. Raises UsageError
@@ -66,6 +71,8 @@ def parse_model_spec(text: str, endpoints: Collection[str] = ()) -> ModelSpec:
     possible += [f"{name}:MODEL" for name in sorted(set(endpoints).difference(VENDORS))]
     if not colon and head in _ALONE:
         return ModelSpec(ModelKind(head))
+    if head == ModelKind.REPLAY and model.strip():
+        return ModelSpec(ModelKind.REPLAY, model.strip())
     if colon and head in _ALONE:
         raise UsageError(f"model spec {text!r}: {head!r} stands alone and takes no model; write {head!r}")
     if head in VENDORS or head in endpoints:

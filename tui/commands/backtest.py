@@ -99,30 +99,36 @@ def backtest_command(
 
 @click.command("rerun")
 @click.argument("of", metavar="ID")
+@click.option("--model", metavar="SPEC", help="Another model; replay: the answers that run ID recorded alone.")
 @click.option("--yes", is_flag=True, help="Do not ask where the models' forecast is above budget.ask_above.")
 @json_option
 @desk_options
-def rerun_command(invocation: Invocation, of: str, yes: bool, as_json: bool) -> int:
+def rerun_command(invocation: Invocation, of: str, model: str | None, yes: bool, as_json: bool) -> int:
     """Runs a backtest again from what its journal holds, and says what differs.
 
     Every setting that the run was made with is taken again: symbols, window, costs, cash, seed, parameters, the
     preset's text and the briefing, wherever the configuration or a file has changed since. Data, prompts and program
-    are today's, and a change of them is told. Ends with 0 where decisions, trades and equity are the same and with 1
-    where they are not. --run names the new run.
+    are today's, and a change of them is told. With --model replay nobody is asked: each agent has the answers of the
+    model that answered it then, and a question without one ends the run. Ends with 0 where decisions, trades and equity
+    are the same and with 1 where they are not. --run names the new run.
 
     \b
     Examples:
       paperdesk rerun backtest-20251122-101500-ab12
       paperdesk rerun mine --run mine-again --json
+      paperdesk rerun mine --model replay
     """
     from engine.app.bench.jobs import Job
     from engine.app.resumption import recorded_spec
+    from engine.domain.model_spec import ModelKind
     from engine.reports.documents.rerun import rerun_document
     from engine.reports.stored import stored_document
     from tui.agreement import agreed
 
     before, services = stored_document(of), invocation.services()
     spec = _named(recorded_spec(of), invocation.run)
+    if model is not None:
+        spec = replace(spec, model=f"{ModelKind.REPLAY}:{of}" if model == ModelKind.REPLAY else model)
     if not agreed(services, [Job(spec, None, spec.run)], yes):
         click.echo("nothing was run", err=True)
         return 0

@@ -196,7 +196,7 @@ def run_options(function: F) -> F:
     @click.option("--preset", metavar="NAME", help="Agents: a preset by name or TOML file (default: the desk's).")
     @click.option("--strategy", metavar="NAME", help="Rules instead of agents: a name or FILE:CLASS.")
     @click.option("--param", "params", multiple=True, metavar="KEY=VALUE", help="A strategy's parameter (repeatable).")
-    @click.option("--model", metavar="SPEC", help="Model that answers every agent: offline, openai:MODEL, ...")
+    @click.option("--model", metavar="SPEC", help="Model of every agent: offline, openai:MODEL, replay[:RUN], ...")
     @click.option("--without", metavar="STEP,STEP", help="Steps of the preset to leave out.")
     @click.option("--data", "folder", metavar="DIR", help="Data folder (default: the configured one, or the demo).")
     @click.option("--cash", type=AMOUNT, metavar="N", help="Starting cash.")

@@ -23,7 +23,7 @@ from engine.app.models import build_models, chosen_models
 from engine.config import BudgetConfig
 from engine.domain.model_call import ModelRequest, ModelResult, Usage
 from engine.domain.model_price import PriceTable
-from engine.domain.model_spec import VENDORS, ModelKind, ModelSpec, ReplayMode, parse_model_spec
+from engine.domain.model_spec import VENDORS, ModelKind, ModelSpec, ReplayMode, parse_model_spec, replays
 from engine.errors import BudgetReached, MissingData, StaleData
 from engine.lab.backtest import run_agents, windows
 from engine.lab.window import desk_calendar_of
@@ -146,7 +146,7 @@ def is_free(services: Services, job: Job) -> bool:
     models = services.config.models
     if job.spec.preset is None:
         return True
-    if ModelKind.REPLAY in (job.spec.model, models.default) or models.replay == ReplayMode.REPLAY_ONLY:
+    if replays(job.spec.model) or replays(models.default) or models.replay == ReplayMode.REPLAY_ONLY:
         return True
     return all(spec.kind is ModelKind.OFFLINE for spec in _specs(services, job).values())
 
