@@ -26,7 +26,7 @@ from engine.domain.model_call import (
 from engine.domain.model_price import PriceTable
 from engine.domain.model_spec import ModelKind, ModelSpec, ReplayMode, parse_model_spec, replays
 from engine.domain.run import RunSpec
-from engine.errors import ConfigError, MissingData, PaperdeskError
+from engine.errors import ConfigError, MissingData, PaperdeskError, UsageError
 from engine.messages.events import AgentSaid, Publish
 from engine.offline.model import OfflineModel
 from engine.ports import Clock, LanguageModel
@@ -246,7 +246,10 @@ def model_notes(services: Services, preset: Preset, spec: RunSpec) -> list[str]:
     notes = []
     specs = chosen_models(preset, config, override, recorded=spec.models)[1]
     for text in dict.fromkeys(specs[agent.name] for agent in preset.active_agents):
-        named = parse_model_spec(text, config.endpoints)
+        try:
+            named = parse_model_spec(text, config.endpoints)
+        except UsageError:  # a replay of a model whose endpoint is gone
+            continue
         price = prices.find(named.provider, named.model)
         if price is not None and f"{spec.first:%Y-%m}" <= price.training_cutoff:
             extent = "lies" if f"{spec.last:%Y-%m}" <= price.training_cutoff else "begins"
@@ -262,7 +265,8 @@ def price_notes(
 ) -> list[str]:
     """A warning where the costs of a run would come from a price table that is old by now."""
     config, prices = services.config, services.models.prices()
-    override = None if replays(override) else override
+    if replays(override):
+        return []
     texts = chosen_models(preset, config, override, recorded=recorded)[1].values()
     specs = [parse_model_spec(text, config.endpoints) for text in texts]
     today = services.clock.now().date()
