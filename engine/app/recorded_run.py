@@ -25,16 +25,16 @@ OpenModel = Callable[[str], LanguageModel]
 
 def answers_by_question(answers: Iterable[AnswerEntry]) -> Mapping[Question, ModelResult]:
     """The results of a run's calls by their question."""
-    return {_question_of(answer): answer.result for answer in answers}
+    return {_answered(answer): answer.result for answer in answers}
 
 
-def question_asked(request: ModelRequest) -> Question:
+def question_of(request: ModelRequest) -> Question:
     """The question that a request puts."""
     prompt = prompt_hash(request.system, request.messages)
     return request.purpose, request.symbol, request.session, request.owner, request.sample, prompt
 
 
-def _question_of(answer: AnswerEntry) -> Question:
+def _answered(answer: AnswerEntry) -> Question:
     key = answer.key
     return answer.agent, key.symbol, key.session, key.owner, answer.sample, answer.prompt_hash
 
@@ -92,7 +92,7 @@ class _Replayed:
 
     async def answer(self, request: ModelRequest, on_delta: Callable[[str], None] | None = None) -> ModelResult:
         """The answer of the run, else the model's. Raises MissingData where neither is recorded."""
-        result = self._answers.get(question_asked(request))
+        result = self._answers.get(question_of(request))
         if result is None:
             return await self._model.answer(request, on_delta)
         if on_delta is not None and result.text:

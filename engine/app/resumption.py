@@ -15,7 +15,7 @@ from pathlib import Path
 from engine import places
 from engine.app.lock import one_process
 from engine.app.models import label_after
-from engine.app.recorded_run import Question, answers_by_question, question_asked
+from engine.app.recorded_run import Question, answers_by_question, question_of
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.domain.run import RunOutcome, RunSpec
 from engine.errors import TryAgainLater, UsageError
@@ -119,7 +119,7 @@ class _Answered:
 
     async def answer(self, request: ModelRequest, on_delta: Callable[[str], None] | None = None) -> ModelResult:
         """The answer that there is, or the model's own."""
-        result = self._answers.get(question_asked(request))
+        result = self._answers.get(question_of(request))
         if result is None:
             return await self._model.answer(request, on_delta)
         if on_delta is not None:
