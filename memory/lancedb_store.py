@@ -1,6 +1,6 @@
 """Records and touches on disk: two append-only LanceDB tables in one folder, one writer under a file lock.
 
-The only file that imports lancedb (1.3 s and more, so inside the functions that open a store). A commit of Lance is
+The only file that imports lancedb (half a second and more, so not before a store is opened). A commit of Lance is
 complete or absent, and each append here is one commit: a killed writer leaves a store that opens. LanceDB runs threads
 of its own, so a process that uses a store is spawned, never forked.
 """
@@ -12,11 +12,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from filelock import FileLock, Timeout
 
 from memory import arrow_rows
+from memory.deferred_package import defer_package
 from memory.errors import (
     EmbedderMismatch,
     LayeredMemoryError,
@@ -40,19 +42,21 @@ _FULL = re.compile(r"os error (28|27|122)\b|no space left|file too large|quota e
 _LAST_BYTES = b"LANC"
 
 
-def load_library() -> None:
-    """Import lancedb ahead of its use, which takes a second or more: for a background thread."""
-    import lancedb  # noqa: F401
+def load_library() -> ModuleType:
+    """Import lancedb, which takes half a second or more: ahead of its use in a background thread."""
+    # The client of its REST catalog, of no use here, would take longer than all the rest.
+    defer_package("lance_namespace_urllib3_client")
+    import lancedb
+
+    return lancedb
 
 
 def store_embedder(folder: Path) -> tuple[str, int]:
     """Id and dimension of the embedder that a store was made with. Raises StoreError where there is none."""
     if not table_exists(folder, RECORDS):
         raise StoreError(f"no memory at {folder}; it begins with the first run that remembers")
-    import lancedb
-
     try:
-        metadata = lancedb.connect(folder).open_table(RECORDS).schema.metadata
+        metadata = load_library().connect(folder).open_table(RECORDS).schema.metadata
         return metadata[b"embedder"].decode(), int(metadata[b"dimension"])
     except Exception as error:
         raise _store_error(error, folder, "opened") from error
@@ -183,11 +187,10 @@ class LanceStore:
             left.unlink(missing_ok=True)
 
     def _open(self, writing: bool) -> None:
-        import lancedb
-
+        library = load_library()
         dimension = self._embedder.dimension  # it may ask a service, whose errors are none of the store's
         with self._guarded("opened"):
-            self._database = lancedb.connect(self._folder, read_consistency_interval=timedelta(0))
+            self._database = library.connect(self._folder, read_consistency_interval=timedelta(0))
             self._records_table = self._table(RECORDS)
             self._touches_table = self._table(TOUCHES)
             if writing and self._records_table is None:

@@ -21,3 +21,18 @@ def test_nothing_heavy_is_loaded(modules: str) -> None:
     done = subprocess.run([sys.executable, "-c", code], cwd=REPO, capture_output=True, text=True, check=True)
 
     assert done.stdout.strip() == "[]"
+
+
+def test_opening_a_store_leaves_out_the_rest_client_of_lancedb_until_it_is_asked_for() -> None:
+    code = """if True:
+        import sys
+        from memory.lancedb_store import load_library
+
+        assert load_library().connect
+        assert "lance_namespace_urllib3_client.api" not in sys.modules
+        import lance_namespace_urllib3_client as client
+
+        assert client.ApiClient and client.__name__ and "lance_namespace_urllib3_client.api" in sys.modules
+        assert not hasattr(client, "nothing")
+    """
+    subprocess.run([sys.executable, "-c", code], cwd=REPO, check=True)
