@@ -18,6 +18,7 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 
 from engine import settings
 from engine.agents.agent import Agent
+from engine.agents.portfolio import PORTFOLIO_STEPS
 from engine.agents.registry import Agents, ablations, inputs_of, registered, step_groups, steps_of
 from engine.domain.briefing import Briefing, ExpertNote
 from engine.domain.decision import DESK
@@ -60,9 +61,12 @@ class Preset(settings.Frozen):
     """The steps that run; each agent names the one that asks it, and the rest are features of the cycle."""
     expected: tuple[str, ...] = ()
     """The steps before an ablation left some out: the decision is told what it has to do without."""
-    decision: Literal["sized", "evidence", "whole", "three-way", "five-level"] = "sized"
+    decision: Literal["sized", "evidence", "whole", "three-way", "five-level", "portfolio"] = "sized"
     """FinVision's sized decision; the same with the memories that it rests on; FinAgent's, which buys with all cash,
-    sells all shares or holds; or the advice of the immediate reflection: buy, sell or hold, or one of five levels."""
+    sells all shares or holds; the advice of the immediate reflection: buy, sell or hold, or one of five levels; or
+    the orders of one agent in all symbols at once."""
+    portfolio: settings.Portfolio = settings.Portfolio()
+    """The inputs of an agent that decides on all symbols at once."""
     advice: TradeValues = TradeValues()
     """The trade of each of the five levels, in percent of the portfolio. Source: TradingGPT §4.1.2 [G4]."""
     risk: settings.Risk | None = None
@@ -250,6 +254,10 @@ def _loaded(name: str, folder: Path | None) -> Preset:
         unknown = [step for step in preset.steps if step not in known]
         if unknown:
             raise UsageError(f"steps: no such step: {unknown[0]} (there are {', '.join(known)})")
+        unread = [step for step in preset.steps if (step in PORTFOLIO_STEPS) != (preset.decision == "portfolio")]
+        unread = [step for step in unread if step != "vision"]
+        if unread:
+            raise UsageError(f"steps: a decision of the kind {preset.decision} does not ask {', '.join(unread)}")
         return preset.without(removed)
     except (ConfigError, UsageError) as error:
         raise ConfigError(f"preset {name}: {error}") from None

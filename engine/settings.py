@@ -105,6 +105,17 @@ OwnerName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,2
 Sector = Annotated[str, StringConstraints(min_length=1, max_length=60)]
 
 
+class Portfolio(Frozen):
+    """The settings of an agent that decides on the whole portfolio. Source: Agent Trading Arena §5.3 [R6]."""
+
+    window: int = Field(10, ge=2, le=60)
+    """Sessions of closes that it reads."""
+    input: Literal["text", "charts", "both"] = "both"
+    """The form of prices: figures, charts (a model that sees none reads figures), or both."""
+    strategy: str = Field("Try to make as much profit as possible.", min_length=1, max_length=1200)
+    """The strategy of the beginning."""
+
+
 class Owner(Frozen):
     """The settings of one owner. Those that it leaves out are the preset's."""
 

@@ -21,7 +21,7 @@ from engine.domain.briefing import ExpertNote
 from engine.domain.five_level import TradeValues
 from engine.memory_settings import Memory, MemoryBirth, MemoryLayer
 from engine.preset import Preset, Windows, load_preset, preset_names
-from engine.settings import AgentSettings, Band, Owner, Sizing
+from engine.settings import AgentSettings, Band, Owner, Portfolio, Sizing
 from tests.attribute_docs import attribute_docs
 
 PAGE = Path(__file__).parents[1] / "docs" / "presets.md"
@@ -87,6 +87,7 @@ TABLES: dict[type, str] = {
     Sizing: "[sizing]",
     Band: "[sizing.buy.RULE], [sizing.sell.RULE], [sizing.unruled]",
     Windows: "[windows]",
+    Portfolio: "[portfolio]",
     Memory: "[memory]",
     MemoryLayer: "[memory.layers.LAYER]",
     MemoryBirth: "[memory.births.KIND]",

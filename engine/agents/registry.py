@@ -16,6 +16,7 @@ from engine.agents.immediate import IMMEDIATE
 from engine.agents.intelligence import INTELLIGENCE
 from engine.agents.news import NEWS
 from engine.agents.past import PAST
+from engine.agents.portfolio import PORTFOLIO_ANALYSIS, PORTFOLIO_DECISION, PORTFOLIO_REFLECTION
 from engine.agents.reflections import EXTENDED, HIGH_LEVEL, LOW_LEVEL, PERFORMANCE, SIGNALS
 from engine.errors import ConfigError
 from engine.user_code import load_name
@@ -26,6 +27,7 @@ Agents = Mapping[str, Agent[Any, Any]]
 _OBSERVING = (NEWS, FILING_SUMMARY, INTELLIGENCE, PAST, CHART)
 _REFLECTING = (LOW_LEVEL, HIGH_LEVEL, PERFORMANCE, SIGNALS, EXTENDED, IMMEDIATE)
 _DECIDING = (DECISION, EVIDENCE_DECISION, WHOLE_DECISION)
+_PORTFOLIO = (PORTFOLIO_REFLECTION, PORTFOLIO_ANALYSIS, PORTFOLIO_DECISION)
 
 FEATURES = ("macro", "commentary", "memory", "diversified", "analyses", "vision", "tools")
 """Steps of presets that ask no agent: `macro` gives macro series and `commentary` what funds say to intelligence and to
@@ -40,7 +42,7 @@ _FEATURE_GROUPS = {"memory": ("memory", "diversified", "analyses")}
 def registered(load: tuple[str, ...] = ()) -> Agents:
     """The agents that ship and those of `FILE.py:NAME` references, which are asked between observing and reflecting.
     Raises ConfigError for a reference that names no agent, and for a name or step that is taken."""
-    agents: tuple[Agent[Any, Any], ...] = (*_OBSERVING, *map(_loaded, load), *_REFLECTING, *_DECIDING)
+    agents: tuple[Agent[Any, Any], ...] = (*_OBSERVING, *map(_loaded, load), *_REFLECTING, *_DECIDING, *_PORTFOLIO)
     steps = [agent.step for agent in agents if agent.step != DECIDING]
     for kind, names in (("agent", [agent.name for agent in agents]), ("step", [*steps, *FEATURES])):
         twice = [name for name, times in Counter(names).items() if times > 1]

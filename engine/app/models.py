@@ -15,6 +15,7 @@ from engine.agents.registry import waits_for
 from engine.app.preflight import Preflight
 from engine.app.recorded_run import RecordedRun, recorded_backtest
 from engine.config import Config
+from engine.domain.market import Symbol
 from engine.domain.model_call import (
     NO_OPTIONS,
     Capabilities,
@@ -168,9 +169,8 @@ def build_models(
         opened = {agent: replayed.model(agent, lambda text: open_model(text, config, source)) for agent in specs}
     if "vision" not in preset.steps:
         opened = {text: _Unseeing(model) for text, model in opened.items()}
-    if len(preset.owners) > 1:
-        rules = OfflineModel.spec
-        opened = {text: model if model.spec == rules else _AskedOnce(model) for text, model in opened.items()}
+    remote = {text: model for text, model in opened.items() if model.spec != OfflineModel.spec}
+    opened = {**opened, **without_repeats(preset, remote)}
     return ModelSet(
         spec=", ".join(dict.fromkeys(model.spec for model in opened.values() if model.spec)),
         models={agent: opened[text] for agent, text in specs.items()},
@@ -287,6 +287,19 @@ def stale_words(prices: PriceTable) -> str:
     )
 
 
+def without_repeats(preset: Preset, models: Mapping[str, LanguageModel]) -> Mapping[str, LanguageModel]:
+    """The models, each asked once where a cycle puts the same question several times: for several owners, or for every
+    symbol of a portfolio."""
+    if len(preset.owners) < 2 and preset.decision != "portfolio":
+        return models
+    once = {id(model): _AskedOnce(model) for model in models.values()}
+    return {name: once[id(model)] for name, model in models.items()}
+
+
+Asking = tuple[Symbol, str]
+"""The symbol and the owner that a question is put for."""
+
+
 class _Unseeing:
     """A model that is shown no pictures: it reads their figures, as one that cannot see does."""
 
@@ -302,30 +315,32 @@ class _Unseeing:
 
 
 class _AskedOnce:
-    """A model that is asked once where several owners put the same question on a session: those who come second get the
-    answer of the first, as one that is paid for already. A service's failure is nobody else's answer."""
+    """A model that is asked once where several owners, or an agent of the whole portfolio for several symbols, put the
+    same question on a session: those who come second get the answer of the first, as one that is paid for already. A
+    service's failure is nobody else's answer."""
 
     def __init__(self, model: LanguageModel) -> None:
         self.spec, self.label, self.sees = model.spec, model.label, model.sees
         self._model = model
         self._session = date.min
-        self._first: dict[tuple[str, str], tuple[set[str], asyncio.Future[ModelResult | None]]] = {}
+        self._first: dict[tuple[str, str], tuple[set[Asking], asyncio.Future[ModelResult | None]]] = {}
 
     async def answer(self, request: ModelRequest, on_delta: Callable[[str], None] | None = None) -> ModelResult:
-        """The model's answer, or another owner's from the same batch."""
+        """The model's answer, or that of another owner or symbol from the same batch."""
         if request.session != self._session:
             self._session, self._first = request.session, {}
         question = request.purpose, prompt_hash(request.system, request.messages)
-        owners, first = self._first.get(question, (set[str](), None))
-        if first is not None and request.owner not in owners:
-            owners.add(request.owner)
+        asking: Asking = request.symbol, request.owner
+        before, first = self._first.get(question, (set[Asking](), None))
+        if first is not None and asking not in before:
+            before.add(asking)
             result = await asyncio.shield(first)
             if result is not None:
                 if on_delta is not None:
                     on_delta(result.text)
                 return replace(result, cached=True, cost=Decimal(0), latency=0.0)
         first = asyncio.get_running_loop().create_future()
-        self._first[question] = {request.owner}, first
+        self._first[question] = {asking}, first
         result = None
         try:
             result = await self._model.answer(request, on_delta)

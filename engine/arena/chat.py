@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -38,13 +37,3 @@ class Strategy:
     text: str
     parent: int | None = None
     score: float | None = None
-
-
-def best_and_worst(library: Sequence[Strategy], count: int = 5) -> tuple[Sequence[Strategy], Sequence[Strategy]]:
-    """The strategies with the highest scores, the best first, and of the others those with the lowest, the worst first.
-
-    Source: Agent Trading Arena §4.2 [R5].
-    """
-    tried = sorted((one for one in library if one.score is not None), key=lambda one: -(one.score or 0.0))
-    best = tried[:count]
-    return best, tuple(reversed(tried[len(best) :][-count:]))

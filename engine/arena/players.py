@@ -11,6 +11,7 @@ from typing import Any, Literal, Protocol, TypeVar
 from engine.agents.agent import Agent
 from engine.agents.ask import Asker
 from engine.agents.rendering import money
+from engine.agents.strategy_library import best_and_worst
 from engine.arena.agents import (
     ANALYSIS,
     CHAT,
@@ -25,7 +26,7 @@ from engine.arena.agents import (
     TraderView,
     date_of,
 )
-from engine.arena.chat import ChatMessage, Strategy, best_and_worst
+from engine.arena.chat import ChatMessage, Strategy
 from engine.arena.market import Market
 from engine.arena.traders import Rule
 from engine.arena.values import Refusal, Trade

@@ -6,7 +6,8 @@ the order of the symbols: combine the owners' opinions to one decision per symbo
 limit it by cash and holdings. A step that the preset leaves out gives an empty finding; an agent without a valid answer
 abstains, which never raises; where no answer could be had the cycle ends with an error and decides nothing. The session
 (engine/session/loop.py) settles the orders: the next cycle reflects on their outcomes, and `feedback` rewards memories
-that were cited, once it is known what followed.
+that were cited, once it is known what followed. Where a preset decides on the whole portfolio, one question about all
+symbols takes the place of these steps (engine/cycle/portfolio.py).
 Source: FinVision §3, figure 1 [V8]; FinAgent §4 [A1-A10].
 """
 
@@ -24,6 +25,7 @@ from engine.agents.tools import Rule
 from engine.cycle import observe, reflect
 from engine.cycle.combine import book_of, combine, size_and_limit
 from engine.cycle.decide import abstention, opinion
+from engine.cycle.portfolio_facts import PortfolioFacts, portfolio_facts
 from engine.cycle.recall import TradingMemory, received
 from engine.cycle.step import Observations, Reflections, StepContext, search_queries
 from engine.cycle.turn import CycleResult, TradingHistory, Turn
@@ -91,7 +93,10 @@ class Cycle:
             self.memory.begin(turn.step)
         pairs = [(symbol, owner) for symbol in turn.symbols for owner in self.preset.owners]
         failed: list[TryAgainLater] = []
-        deliberations = await _side_by_side(self._deliberate(turn, symbol, owner, failed) for symbol, owner in pairs)
+        portfolios = self._portfolios(turn)
+        deliberations = await _side_by_side(
+            self._deliberate(turn, symbol, owner, failed, portfolios.get(owner)) for symbol, owner in pairs
+        )
         opinions = tuple(one.opinion for one in deliberations)
         positions = {(one.opinion.key.symbol, book_of(turn, one.opinion)): one.position for one in deliberations}
         decisions, orders = size_and_limit(turn, combine(opinions, self.preset), positions, self.preset.sizing)
@@ -111,13 +116,41 @@ class Cycle:
         if self.memory is not None:
             self.memory.feedback(history, market, step, calendars=self.calendars, costs=self.costs)
 
-    async def _deliberate(self, turn: Turn, symbol: Symbol, owner: str, failed: list[TryAgainLater]) -> Deliberation:
+    def _portfolios(self, turn: Turn) -> Mapping[str, PortfolioFacts]:
+        """Each owner's portfolio, where the preset decides on all symbols at once."""
+        if self.preset.decision != "portfolio":
+            return {}
+        bars = {symbol: self._bars(turn, symbol) for symbol in turn.universe if self._is_current(turn, symbol)}
+        if not bars:
+            return {}
+        positions = {
+            owner: {symbol: observe.position(turn, symbol, owner, rows) for symbol, rows in bars.items()}
+            for owner in self.preset.owners
+        }
+        return {owner: portfolio_facts(turn, owner, self.preset, bars, own) for owner, own in positions.items()}
+
+    def _bars(self, turn: Turn, symbol: Symbol) -> PriceHistory:
+        return turn.market.bars(symbol, self.bars) if turn.market.count(symbol) else PriceHistory.of(symbol, ())
+
+    def _is_current(self, turn: Turn, symbol: Symbol) -> bool:
+        """True where the bar of the last session is there."""
+        closed = self.calendars[symbol].last_closed(turn.market.now)
+        return bool(turn.market.count(symbol)) and turn.market.last_session(symbol) == closed
+
+    async def _deliberate(
+        self,
+        turn: Turn,
+        symbol: Symbol,
+        owner: str,
+        failed: list[TryAgainLater],
+        portfolio: PortfolioFacts | None,
+    ) -> Deliberation:
         """One owner's analysis of one symbol. Without the last session's bar it abstains before any model is asked.
         An error goes into `failed` as well, and nobody in the batch asks any more."""
-        closed, visible = self.calendars[symbol].last_closed(turn.market.now), turn.market.count(symbol)
-        bars = turn.market.bars(symbol, self.bars) if visible else PriceHistory.of(symbol, ())
+        bars = self._bars(turn, symbol)
         position = observe.position(turn, symbol, owner, bars)
-        if not visible or turn.market.last_session(symbol) != closed:
+        if not self._is_current(turn, symbol):
+            closed = self.calendars[symbol].last_closed(turn.market.now)
             return Deliberation(abstention(turn, symbol, owner, f"there is no bar of {symbol} for {closed}"), position)
         context = StepContext(
             turn=turn,
@@ -131,6 +164,7 @@ class Cycle:
             memory=self.memory if "memory" in self.preset.steps else None,
             publish=self.publish,
             failed=failed,
+            portfolio=portfolio,
         )
         try:
             observed = await _observe(context)

@@ -12,6 +12,7 @@ from engine.agents.ask import Reply
 from engine.agents.character import describe
 from engine.agents.evidence import cited_ids, unresolved_figures
 from engine.agents.immediate import FiveLevelReflection, ImmediateReflection, ThreeWayReflection, action_before
+from engine.cycle import portfolio
 from engine.cycle.step import Observations, Reflections, StepContext
 from engine.cycle.turn import Turn
 from engine.domain.decision import Action, DecisionKey, Opinion, SizingRule
@@ -33,6 +34,11 @@ def abstention(turn: Turn, symbol: Symbol, owner: str, because: str) -> Opinion:
 async def opinion(context: StepContext, observed: Observations, reflections: Reflections) -> Opinion:
     """The owner's opinion on all findings. Source: FinVision §3.4 [V5]; FinAgent §4.4 [A10]."""
     preset = context.preset
+    if preset.decision == "portfolio":
+        ordered = await portfolio.opinion(context)
+        if isinstance(ordered, Opinion):
+            return ordered
+        return abstention(context.turn, context.symbol, context.owner, ordered)
     if preset.decision in ("three-way", "five-level"):
         return _advice(context, observed, reflections.immediate.value)
     reply = await _decided(context, observed, reflections)

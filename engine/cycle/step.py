@@ -22,6 +22,7 @@ from engine.agents.intelligence import INTELLIGENCE, MarketIntelligence
 from engine.agents.news import NEWS, NewsDigest
 from engine.agents.past import PAST, PastSummary
 from engine.agents.tools import Rule, ToolSignal
+from engine.cycle.portfolio_facts import PortfolioFacts
 from engine.cycle.recall import MemoryScope, TradingMemory
 from engine.cycle.sources import Sources
 from engine.cycle.turn import Turn
@@ -66,6 +67,7 @@ class StepContext:
     publish: receives every event.
     failed: errors of the batch so far; after the first one nothing more is asked.
     sources: the figures that agents made up in the analysis so far.
+    portfolio: the owner's portfolio, where the preset decides on all symbols at once.
     """
 
     turn: Turn
@@ -80,6 +82,7 @@ class StepContext:
     publish: Callable[[Event], None]
     failed: Sequence[TryAgainLater] = ()
     sources: Sources = field(default_factory=Sources)
+    portfolio: PortfolioFacts | None = None
 
     @property
     def subject(self) -> tuple[Symbol, date, str]:

@@ -64,6 +64,7 @@ class Turn:
     session: the last completed session, whose data is read.
     number: 1 for the cycle after the close; those within the next session count on.
     symbols: the batch, in the order in which limits apply.
+    universe: all symbols of the run; a part of them is decided where one is decided again.
     market: all data as it was known at the moment of the decision.
     news_after: news up to here was read by earlier cycles, UTC.
     portfolio: the desk's cash and positions, all books together.
@@ -95,6 +96,7 @@ class Turn:
     queued: Mapping[Symbol, Decimal] = field(default_factory=dict)
     books: Mapping[str, Portfolio] = field(default_factory=dict)
     open_orders: Mapping[str, OpenOrders] = field(default_factory=dict)
+    universe: tuple[Symbol, ...] = ()
     step: float = 0
     hindsight_until: datetime | None = None
     taken: Mapping[str, Decimal] = field(default_factory=dict)

@@ -110,6 +110,22 @@ def trading_chart(
     )
 
 
+def candle_chart(symbol: Symbol, bars: PriceHistory, show: int, signals: Iterable[tuple[date, Action]]) -> ChartSpec:
+    """The last `show` sessions as candles with volume, and the markers of the signal chart.
+
+    Source: Agent Trading Arena §4.2 [R6].
+    """
+    chart, first = signal_chart(symbol, bars, show, signals), max(0, len(bars) - show)
+    columns = (prices(column[first:]).tolist() for column in (bars.open, bars.high, bars.low, bars.close))
+    return replace(
+        chart,
+        title=f"{symbol}, candles and volume of the last {len(chart.sessions)} sessions",
+        candles=Candles(*map(tuple, columns)),
+        lines=(),
+        panels=(Panel("Volume", bars=_series(np.asarray(bars.volume[first:], dtype=np.float64))),),
+    )
+
+
 @lru_cache(maxsize=2)
 def _indicators(bars: PriceHistory) -> Mapping[str, Floats]:
     """All columns over all bars, in the order of the table; cached for the last bars, because chart and table share

@@ -89,6 +89,7 @@ async def build_turn(context: SessionContext, moment: Moment, state: RunState) -
         session=moment.session,
         number=moment.cycle,
         symbols=symbols,
+        universe=context.symbols,
         market=market,
         news_after=moment.news_after,
         portfolio=portfolio,

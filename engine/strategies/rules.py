@@ -92,6 +92,35 @@ class Macd:
         return f"{label} stands {side} its signal line at {average:.3f}: {crossed}."
 
 
+@registered
+@dataclass(frozen=True, slots=True)
+class PriceCross:
+    """Buy when the close crosses above its own moving average, sell when it crosses below.
+
+    Source: Agent Trading Arena §5.1 [R8], whose windows are 5, 10, 15 and 20.
+    """
+
+    name: ClassVar[str] = "price-cross"
+
+    window: int = number(10, "sessions in the average", 2, 400)
+
+    def __post_init__(self) -> None:
+        check(self)
+
+    def signals(self, history: PriceHistory) -> Signals:
+        close = indicators.prices(history.close)
+        return crossings(close, indicators.sma(close, self.window))
+
+    def explain(self, history: PriceHistory, row: int) -> str:
+        close = indicators.prices(history.close)
+        average = float(indicators.sma(close, self.window)[row])
+        if np.isnan(average):
+            return f"SMA {self.window}: not enough sessions yet."
+        side = "above" if close[row] > average else "below" if close[row] < average else "at"
+        crossed = verb(int(self.signals(history)[row]))
+        return f"The close at {float(close[row]):.2f} stands {side} SMA {self.window} at {average:.2f}: {crossed}."
+
+
 def _in_order(name: str, fast: int, slow: int) -> None:
     if fast >= slow:
         raise UsageError(f"strategy {name}: fast ({fast}) must be smaller than slow ({slow})")
@@ -198,3 +227,46 @@ class ZScore:
 
     def _scores(self, history: PriceHistory) -> Floats:
         return indicators.z_score(indicators.prices(history.close), self.window)
+
+
+@registered
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ZoneReversal:
+    """Buy when the close falls into the zone below its mean, sell when it rises into the zone above, or after a time.
+
+    Source: Agent Trading Arena §5.1 [R8]; the paper prints neither bounds nor holding period, these are ours.
+    """
+
+    name: ClassVar[str] = "zone-reversal"
+
+    window: int = number(10, "sessions in the mean", 2, 120)
+    lower: float = number(3.0, "percent below the mean where the zone to buy in begins", 0.1, 50)
+    upper: float = number(3.0, "percent above the mean where the zone to sell in begins", 0.1, 50)
+    holding: int = number(10, "sessions after the last purchase when it is sold; 0: only in the zone", 0, 250)
+
+    def __post_init__(self) -> None:
+        check(self)
+
+    def signals(self, history: PriceHistory) -> Signals:
+        away = self._away(history)
+        signals = (away <= -self.lower).astype(np.int8)
+        signals[away >= self.upper] = -1
+        if self.holding:
+            bought = np.flatnonzero(signals == 1)
+            rows = np.arange(len(signals))
+            place = np.searchsorted(bought, rows, side="right") - 1
+            since = rows - bought[np.maximum(place, 0)] if len(bought) else np.zeros(len(rows), np.intp)
+            signals[(place >= 0) & (since >= self.holding)] = -1
+        return signals
+
+    def explain(self, history: PriceHistory, row: int) -> str:
+        away = float(self._away(history)[row])
+        if np.isnan(away):
+            return f"Zone reversal: fewer than {self.window} sessions."
+        zones = f"(zones from -{self.lower:g} % and +{self.upper:g} %)"
+        said = verb(int(self.signals(history)[row]))
+        return f"The close stands {away:+.2f} % from its {self.window}-session mean {zones}: {said}."
+
+    def _away(self, history: PriceHistory) -> Floats:
+        close = indicators.prices(history.close)
+        return (close / indicators.sma(close, self.window) - 1) * 100

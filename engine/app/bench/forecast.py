@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, cast
 from engine.app.backtest import AgentRun, Stop
 from engine.app.bench.jobs import Job, agents_of, job_market
 from engine.app.memory import remembers, run_memory
-from engine.app.models import build_models, chosen_models
+from engine.app.models import build_models, chosen_models, without_repeats
 from engine.config import BudgetConfig
 from engine.domain.model_call import ModelRequest, ModelResult, Usage
 from engine.domain.model_price import PriceTable
@@ -330,7 +330,7 @@ async def _play(
     """Play a run with given models until it is to stop; the number of sessions."""
     preset = agents_of(job.spec)
     models = build_models(services, preset, OfflineModel.spec)
-    models = replace(models, models={agent: model_of(agent) for agent in models.models})
+    models = replace(models, models=without_repeats(preset, {agent: model_of(agent) for agent in models.models}))
     count = 0
 
     def on_event(event: object) -> None:

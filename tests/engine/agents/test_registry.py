@@ -35,11 +35,14 @@ def test_who_waits_for_whom_is_read_off_the_views() -> None:
         "chart",
         "performance-reflection",
         "signal-reflection",
+        "portfolio-reflection",
     ]
+    portfolio = {name for name in graph if name.startswith("portfolio-")}
+    assert graph["portfolio-decision"] == portfolio - {"portfolio-decision"}
     assert graph["past-intelligence"] == {"news", "market-intelligence"}
     assert graph["market-intelligence"] == {"filing-summary"}
     assert graph["decision"] == {"news", "chart", "performance-reflection", "signal-reflection"}
-    others = set(registered()) - {"filing-summary", "decision", "evidence-decision", "whole-decision"}
+    others = set(registered()) - portfolio - {"filing-summary", "decision", "evidence-decision", "whole-decision"}
     assert graph["evidence-decision"] == graph["whole-decision"] == others
 
 

@@ -1,0 +1,158 @@
+"""The portfolio as an agent that decides on all symbols at once sees it: prices, positions, results, and strategies.
+
+The strategy that a decision followed is told in its reason: the record of decisions is the library.
+Source: Agent Trading Arena §4.2, §5.2 [R5, R8].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from math import isnan
+from statistics import fmean
+
+from engine.agents.portfolio import StockFigures
+from engine.agents.rendering import signed_percent
+from engine.agents.strategy_library import TriedStrategy, without_strategy
+from engine.cycle.turn import Turn
+from engine.domain.decision import Outcome
+from engine.domain.market import PriceHistory, Symbol, from_nano
+from engine.domain.portfolio import ZERO, PositionContext
+from engine.market.chart_specs import candle_chart, signal_chart
+from engine.preset import Preset
+
+SESSIONS = 250
+"""Sessions back to which strategies are scored: the bars that a desk keeps of a turn reach as far."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PortfolioFacts:
+    """The portfolio as its agent sees it after a session.
+
+    stocks: with their figures, those that have a price.
+    cash, value: free cash and value of the book, in the quote currency.
+    strategy: in force so far.
+    decisions: the last ones that traded or earned something, a line each.
+    day_return, market_return: of the portfolio and of all stocks on average from these decisions to the close after
+        them; None where nothing was decided yet.
+    library: the strategies that were followed, oldest first.
+    absent: stocks without a price.
+    """
+
+    stocks: tuple[StockFigures, ...]
+    cash: Decimal
+    value: Decimal
+    strategy: str
+    decisions: tuple[str, ...]
+    day_return: float | None
+    market_return: float
+    library: tuple[TriedStrategy, ...]
+    absent: tuple[str, ...]
+
+
+def portfolio_facts(
+    turn: Turn,
+    owner: str,
+    preset: Preset,
+    bars: Mapping[Symbol, PriceHistory],
+    positions: Mapping[Symbol, PositionContext],
+) -> PortfolioFacts:
+    """The facts of an owner's portfolio. `bars` are those of the symbols that have a bar of the last session; positions
+    are the owner's."""
+    window, past = preset.portfolio.window, _past(turn, owner)
+    known = {symbol: rows for symbol, rows in bars.items() if len(rows) > 1}
+    library = _library(turn, owner, known)
+    decided = max((one.decision_session for one in past), default=None)
+    last = [one for one in past if one.decision_session == decided]
+    position = next(iter(positions.values()))
+    return PortfolioFacts(
+        stocks=tuple(_figures(turn, rows, positions[symbol], window, past) for symbol, rows in known.items()),
+        cash=position.cash,
+        value=position.value,
+        strategy=library[-1].text if library else preset.portfolio.strategy,
+        decisions=tuple(_decision_line(turn, one) for one in last if one.size or one.reward),
+        day_return=float(sum((one.reward for one in last), ZERO)) if last else None,
+        market_return=_market_return(known, last[-1].decision_session, last[-1].session) if last else 0.0,
+        library=library,
+        absent=tuple(f"{symbol}: no price" for symbol in turn.universe if symbol not in known),
+    )
+
+
+def _figures(
+    turn: Turn, bars: PriceHistory, position: PositionContext, window: int, past: Sequence[Outcome]
+) -> StockFigures:
+    symbol, price, before = bars.symbol, position.price, from_nano(bars.close[-1 if turn.within_session else -2])
+    signals = [(one.decision_session, one.action) for one in past if one.symbol == symbol]
+    volume = bars.volume[-1]
+    return StockFigures(
+        symbol=symbol,
+        price=price,
+        change=price / before - 1,
+        high=from_nano(bars.high[-1]),
+        low=from_nano(bars.low[-1]),
+        volume=None if isnan(volume) else volume,
+        closes=tuple(map(from_nano, bars.close[-window:])),
+        shares=position.shares,
+        cost=position.average_cost,
+        weight=position.weight,
+        chart=signal_chart(symbol, bars, window, signals),
+        candles=candle_chart(symbol, bars, window, signals),
+    )
+
+
+def _past(turn: Turn, owner: str) -> list[Outcome]:
+    """The owner's outcomes in all symbols of the run, oldest first."""
+    own = (turn.history.of(symbol, owner, SESSIONS) for symbol in turn.universe)
+    return sorted((one for outcomes in own for one in outcomes), key=lambda one: one.session)
+
+
+def _decision_line(turn: Turn, outcome: Outcome) -> str:
+    """A decision that traded, or whose position earned something, with its reason where it traded."""
+    made = turn.history.opinion(outcome) if outcome.size else None
+    reason = "" if made is None else f": {without_strategy(made.reason)[0]}"
+    size = f" {outcome.size.normalize():f} % of the portfolio" if outcome.size else ""
+    return f"{outcome.symbol}: {outcome.action}{size}, earned {signed_percent(outcome.reward)} of the portfolio{reason}"
+
+
+def _library(turn: Turn, owner: str, bars: Mapping[Symbol, PriceHistory]) -> tuple[TriedStrategy, ...]:
+    """The strategies that decisions of the owner followed, each with the mean of its sessions' scores."""
+    followed: dict[date, str] = {}
+    for (_, who, session), made in turn.history.opinions.items():
+        strategy = without_strategy(made.reason)[1] if who == owner and not made.abstained else ""
+        if strategy:
+            followed[session] = strategy
+    scores = _scores(turn, owner, bars)
+    tried: list[tuple[date, str, list[float]]] = []
+    for session in sorted(followed)[-SESSIONS:]:
+        if not tried or tried[-1][1] != followed[session]:
+            tried.append((session, followed[session], []))
+        if session in scores:
+            tried[-1][2].append(scores[session])
+    return tuple(TriedStrategy(since, text, fmean(found) if found else None) for since, text, found in tried)
+
+
+def _scores(turn: Turn, owner: str, bars: Mapping[Symbol, PriceHistory]) -> dict[date, float]:
+    """By decision session, the portfolio's return until the close after it less the mean of all stocks, in percent."""
+    earned: dict[tuple[date, date], Decimal] = {}
+    for one in _past(turn, owner):
+        key = one.decision_session, one.session
+        earned[key] = earned.get(key, ZERO) + one.reward
+    return {
+        decided: (float(reward) - _market_return(bars, decided, closed)) * 100
+        for (decided, closed), reward in earned.items()
+    }
+
+
+def _market_return(bars: Mapping[Symbol, PriceHistory], decided: date, closed: date) -> float:
+    """The mean change of all stocks from one close to another; 0 where none is known."""
+    changes = list(_changes(bars, decided, closed))
+    return fmean(changes) if changes else 0.0
+
+
+def _changes(bars: Mapping[Symbol, PriceHistory], decided: date, closed: date) -> Iterator[float]:
+    for rows in bars.values():
+        before, after = rows.index(decided), rows.index(closed)
+        if before is not None and after is not None:
+            yield rows.close[after] / rows.close[before] - 1
