@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 
-from engine.reports.performance import BENCHMARK
+from engine.reports.documents.settings import flat_settings, run_settings
+from engine.reports.html_charts import charts
+from engine.reports.run_series import symbol_costs
 from engine.reports.summary import (
     DISCLAIMER,
     action_rows,
     amount,
     change,
-    drawdowns,
     facts,
     metric_rows,
     name_of,
@@ -19,14 +21,12 @@ from engine.reports.summary import (
     symbol_rows,
     totals,
 )
-from engine.reports.svg_charts import Curve, svg
 
 
 def html(document: Mapping[str, Any]) -> str:
     """The whole page. Every text of a model or a source is escaped."""
     from markupsafe import Markup
 
-    equity, falls = _charts(document)
     metrics = metric_rows(document)
     return rendered(
         "report.html.j2",
@@ -40,9 +40,12 @@ def html(document: Mapping[str, Any]) -> str:
         actions=action_rows(document),
         totals=list(totals(document)),
         remarks=list(remarks(document)),
-        equity_chart=Markup(equity),
-        fall_chart=Markup(falls),
+        charts=[(chart, Markup(chart.drawing)) for chart in charts(document)],
+        costs=list(symbol_costs(document)),
+        settings=list(flat_settings(run_settings(document))),
         amount=amount,
+        shares=_shares,
+        unbroken=_unbroken,
     )
 
 
@@ -60,25 +63,6 @@ def rendered(page: str, **values: Any) -> str:
     return environment.get_template(page).render(**values)
 
 
-def _charts(document: Mapping[str, Any]) -> tuple[str, str]:
-    """Value and drawdown by session, from the money that the run began with."""
-    name, points = name_of(document), document["equity"]
-    sessions = [point["session"] for point in points]
-    own = [float(point["value"]) for point in points]
-    beside = {n: [float(v) for v in b["equity"]] for n, b in document["baselines"].items() if n != name}
-    held = beside.pop(BENCHMARK, None)
-    curves = [Curve(other, values, "other") for other, values in beside.items()]
-    front = [Curve(name, own, "own")] if held is None else [Curve(BENCHMARK, held, "held"), Curve(name, own, "own")]
-    initial = float(document["initial_value"])
-    falls = [Curve(name, drawdowns([initial, *own])[1:], "fall")]
-    if held is not None:
-        falls.insert(0, Curve(BENCHMARK, drawdowns([initial, *held])[1:], "held"))
-    return (
-        svg([*curves, *front], sessions, 320, "value by session"),
-        svg(falls, sessions, 160, "drawdown by session", percent=True),
-    )
-
-
 def _tiles(document: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     """The figures on top: title, figure, and the line under it."""
     rows = {row.name: row for row in metric_rows(document)}
@@ -89,3 +73,14 @@ def _tiles(document: Mapping[str, Any]) -> list[tuple[str, str, str]]:
         interval = rows[name].interval
         tiles.append((rows[name].title, rows[name].own, f"95 %: {interval}" if interval else ""))
     return tiles
+
+
+def _shares(text: str) -> str:
+    """A number of shares for a person: four decimals at most."""
+    shown = f"{Decimal(text):,.4f}"
+    return shown.rstrip("0").rstrip(".")
+
+
+def _unbroken(text: str) -> str:
+    """A figure whose sign of percent does not go to a line of its own."""
+    return text.replace(" %", "\N{NO-BREAK SPACE}%")

@@ -3,56 +3,125 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
-WIDTH, LEFT, RIGHT, TOP, BOTTOM = 960, 70, 12, 10, 24
+WIDTH, LEFT, RIGHT, TOP, BOTTOM = 1080, 70, 12, 10, 24
+MARK = 5
+"""Half the width of a mark."""
 _MOST_POINTS = 900
 
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A named series of a value per session; `style` is the class that the style sheet knows: `own`, `held`,
-    `other` or `fall` (filled up to the top)."""
+    """A named series of a value per session, None where there is none; `style` is the class that the style sheet knows:
+    `own`, `held`, `other`, `fall` (filled up to the top) or `share` (filled down to the bottom)."""
 
     name: str
-    values: Sequence[float]
+    values: Sequence[float | None]
     style: str
 
 
-def svg(curves: Sequence[Curve], sessions: Sequence[str], height: int, title: str, *, percent: bool = False) -> str:
-    """A chart of curves of equal length, the last in front; empty with fewer than two sessions. `percent` labels the
-    axis so (values are fractions)."""
-    if len(sessions) < 2:
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A triangle at a session (by its number) and a value: filled and upwards for a buy, hollow and downwards for a
+    sale. `text` is read where the pointer rests."""
+
+    number: int
+    value: float
+    buy: bool
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """Where numbers of sessions and values lie in a chart."""
+
+    count: int
+    height: int
+    levels: Sequence[float]
+
+    @property
+    def bottom(self) -> int:
+        return self.height - BOTTOM
+
+    def x(self, number: int) -> float:
+        return LEFT + number / (self.count - 1) * (WIDTH - LEFT - RIGHT)
+
+    def y(self, value: float) -> float:
+        low, high = self.levels[0], self.levels[-1]
+        return self.bottom - (value - low) / (high - low) * (self.bottom - TOP)
+
+
+def svg(
+    curves: Sequence[Curve],
+    sessions: Sequence[str],
+    height: int,
+    title: str,
+    *,
+    percent: bool = False,
+    marks: Sequence[Mark] = (),
+) -> str:
+    """A chart of curves of equal length, the last in front, marks before them; empty with fewer than two sessions or
+    without a value. `percent` labels the axis so (values are fractions)."""
+    values = [value for curve in curves for value in curve.values if value is not None]
+    values += [mark.value for mark in marks]
+    if len(sessions) < 2 or not values:
         return ""
-    levels = ticks(min(min(c.values) for c in curves), max(max(c.values) for c in curves))
-    low, high = levels[0], levels[-1]
-    bottom = height - BOTTOM
-
-    def x(number: float) -> float:
-        return LEFT + number / (len(sessions) - 1) * (WIDTH - LEFT - RIGHT)
-
-    def y(value: float) -> float:
-        return bottom - (value - low) / (high - low) * (bottom - TOP)
-
+    frame = _Frame(len(sessions), height, ticks(min(values), max(values)))
     parts = [f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{escape(title)}">']
+    parts += _grid(frame, sessions, percent)
+    for curve in curves:
+        parts += _drawn(frame, curve)
+    parts += (_triangle(frame, mark) for mark in marks)
+    return "\n".join((*parts, "</svg>"))
+
+
+def _grid(frame: _Frame, sessions: Sequence[str], percent: bool) -> Iterator[str]:
+    levels = frame.levels
     for level in levels:
         label = f"{100 * level:.{_decimals(100 * (levels[1] - levels[0]))}f} %" if percent else f"{level:,.10g}"
-        parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y(level):.1f}" y2="{y(level):.1f}"/>')
-        parts.append(f'<text x="{LEFT - 8}" y="{y(level) + 4:.1f}" text-anchor="end">{label}</text>')
+        y = frame.y(level)
+        yield f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
+        yield f'<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{label}</text>'
     for number in _labelled(len(sessions)):
         anchor = "start" if number == 0 else "end" if number == len(sessions) - 1 else "middle"
-        parts.append(f'<text x="{x(number):.1f}" y="{height - 6}" text-anchor="{anchor}">{sessions[number]}</text>')
-    for curve in curves:
-        points = " ".join(f"{x(n):.1f},{y(curve.values[n]):.1f}" for n in _kept(curve.values))
-        named = f"<title>{escape(curve.name)}</title>"
-        if curve.style == "fall":
-            area = f"{LEFT},{y(high):.1f} {points} {WIDTH - RIGHT},{y(high):.1f}"
-            parts.append(f'<polygon class="area" points="{area}"/>')
-        parts.append(f'<polyline class="{curve.style}" points="{points}">{named}</polyline>')
-    parts.append("</svg>")
-    return "\n".join(parts)
+        place = f'x="{frame.x(number):.1f}" y="{frame.height - 6}"'
+        yield f'<text {place} text-anchor="{anchor}">{escape(sessions[number])}</text>'
+
+
+def _drawn(frame: _Frame, curve: Curve) -> Iterator[str]:
+    """The lines of a curve, one for each stretch without a gap."""
+    edges = {"fall": frame.levels[-1], "share": frame.levels[0]}
+    for first, stretch in _stretches(curve.values):
+        kept = _kept(stretch)
+        points = " ".join(f"{frame.x(first + n):.1f},{frame.y(stretch[n]):.1f}" for n in kept)
+        if curve.style in edges:
+            edge, last = f"{frame.y(edges[curve.style]):.1f}", first + len(stretch) - 1
+            area = f"{frame.x(first):.1f},{edge} {points} {frame.x(last):.1f},{edge}"
+            yield f'<polygon class="area {curve.style}" points="{area}"/>'
+        yield f'<polyline class="{curve.style}" points="{points}"><title>{escape(curve.name)}</title></polyline>'
+
+
+def _triangle(frame: _Frame, mark: Mark) -> str:
+    x, y = frame.x(mark.number), frame.y(mark.value)
+    base = y + 2 * MARK if mark.buy else y - 2 * MARK
+    points = f"{x:.1f},{y:.1f} {x - MARK:.1f},{base:.1f} {x + MARK:.1f},{base:.1f}"
+    kind = "buy" if mark.buy else "sell"
+    return f'<polygon class="mark {kind}" points="{points}"><title>{escape(mark.text)}</title></polygon>'
+
+
+def _stretches(values: Sequence[float | None]) -> Iterator[tuple[int, list[float]]]:
+    """The parts of a series without a gap, each with the number of its first value."""
+    first, stretch = 0, list[float]()
+    for number, value in enumerate((*values, None)):
+        if value is not None:
+            first = first if stretch else number
+            stretch.append(value)
+        elif stretch:
+            yield first, stretch
+            stretch = []
 
 
 def ticks(low: float, high: float, about: int = 5) -> list[float]:

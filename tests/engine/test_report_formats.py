@@ -108,7 +108,8 @@ def test_the_page_stands_alone_and_takes_no_markup_from_a_model() -> None:
     page = html(a_document())
     read = _Page(page)
     assert "script" not in read.tags
-    assert read.tags.count("svg") == 2
+    # Value, drawdown, exposure, the price of AAA, and the mark of a buy in its legend.
+    assert read.tags.count("svg") == 5
     assert "url(" not in page
     text = " ".join(" ".join(read.texts).split())
     assert NASTY in text

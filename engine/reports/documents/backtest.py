@@ -61,6 +61,7 @@ def document(report: Report) -> Document:
         **_per_owner(test, measure, held),
         "baselines": {name: _baseline(stretch, measure, held) for name, stretch in baselines.items()},
         **_books(test),
+        "closes": row_json.closes(test.equity, spec.symbols, (one.equity for one in baselines.values())),
         "warm_up": _warm_up(result, measure),
         "unresolved_figures": sum(len(made.unresolved_figures) for made in test.decisions),
         "model": None if result.model is None else row_json.model_use(result.model),

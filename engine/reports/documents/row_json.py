@@ -66,6 +66,20 @@ def point(at: EquityPoint) -> Row:
     return {**fields(at, "session", "value"), "cash": money(at.portfolio.cash), "positions": positions}
 
 
+def closes(
+    points: Sequence[EquityPoint], symbols: Iterable[str], beside: Iterable[Sequence[EquityPoint]] = ()
+) -> dict[str, list[str | None]]:
+    """The price of each symbol at each close, as traded; null where neither these books knew one nor those of other
+    runs over the same sessions."""
+    known: dict[tuple[date, str], Decimal] = {}
+    for books in (points, *beside):
+        for at in books:
+            for symbol, price in at.prices.items():
+                known.setdefault((at.session, symbol), price)
+    found = {symbol: [known.get((at.session, symbol)) for at in points] for symbol in symbols}
+    return {symbol: [None if one is None else money(one) for one in row] for symbol, row in found.items()}
+
+
 def decisions(made: Iterable[Decision], opinions: Iterable[Opinion]) -> list[Row]:
     """Decisions, each with the opinions that it rests on."""
     found: defaultdict[tuple[object, ...], list[Opinion]] = defaultdict(list)

@@ -28,6 +28,14 @@ from tui.cli import main
 WINDOW = ("--from", "2025-02-03", "--to", "2025-03-14")
 
 
+def called(*arguments: str) -> int:
+    """The exit code of `paperdesk` with arguments, in this process."""
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert isinstance(ended.value.code, int)
+    return ended.value.code
+
+
 def played(run: Run, name: str, *flags: str, symbols: str = "ORVL,HLXM") -> None:
     assert run("backtest", "--symbols", symbols, *WINDOW, *flags, "--run", name).code == 0
 
@@ -46,9 +54,7 @@ def runs_home(sessions_home: Path, tmp_path_factory: pytest.TempPathFactory) -> 
             (*flags, "BXWD", "--strategy", "cash", "--run", "idle"),
             ("arena", "--agents", "controls", "--days", "2", "--run", "ring"),
         ):
-            with pytest.raises(SystemExit) as ended:
-                main(call)
-            assert ended.value.code == 0
+            assert called(*call) == 0
     return home
 
 

@@ -1,0 +1,90 @@
+"""Charts of a result's document for its page: value, drawdown, exposure, rolling figures, prices with trades."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from engine.reports.performance import BENCHMARK
+from engine.reports.run_series import closes_of, exposures, rolling, rolling_window, sessions_of, trades_of
+from engine.reports.summary import drawdowns, name_of
+from engine.reports.svg_charts import Curve, Mark, svg
+
+Document = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A titled chart; `legend` has a style and a name for each kind of curve or mark, `note` what else is to be
+    known."""
+
+    title: str
+    drawing: str
+    legend: tuple[tuple[str, str], ...]
+    note: str = ""
+
+
+def charts(document: Document) -> list[Chart]:
+    """Every chart that there are sessions for."""
+    made = (*_values(document), _exposure(document), *_rolling(document), *_prices(document))
+    return [chart for chart in made if chart.drawing]
+
+
+def _values(document: Document) -> Iterator[Chart]:
+    """Value and drawdown by session, from the money that the run began with."""
+    name, points, sessions = name_of(document), document["equity"], sessions_of(document)
+    own = [float(point["value"]) for point in points]
+    beside = {n: [float(v) for v in b["equity"]] for n, b in document["baselines"].items() if n != name}
+    held = beside.pop(BENCHMARK, None)
+    curves = [Curve(other, values, "other") for other, values in beside.items()]
+    front = [Curve(name, own, "own")] if held is None else [Curve(BENCHMARK, held, "held"), Curve(name, own, "own")]
+    benchmark = () if held is None else (("held", BENCHMARK),)
+    others = (("other", f"other rules: {', '.join(beside)}"),) if beside else ()
+    drawing = svg([*curves, *front], sessions, 320, "value by session")
+    yield Chart("Value by session", drawing, (("own", name), *benchmark, *others))
+    initial = float(document["initial_value"])
+    falls = [Curve(name, drawdowns([initial, *own])[1:], "fall")]
+    if held is not None:
+        falls.insert(0, Curve(BENCHMARK, drawdowns([initial, *held])[1:], "held"))
+    drawing = svg(falls, sessions, 160, "drawdown by session", percent=True)
+    yield Chart("Below the highest value so far", drawing, (("fall", name), *benchmark))
+
+
+def _exposure(document: Document) -> Chart:
+    curve = Curve("exposure", exposures(document), "share")
+    drawing = svg([curve], sessions_of(document), 140, "exposure by session", percent=True)
+    return Chart("Exposure: share of the portfolio that is not cash", drawing, ())
+
+
+def _rolling(document: Document) -> Iterator[Chart]:
+    sessions = sessions_of(document)
+    window = rolling_window(len(sessions))
+    if not window:
+        return
+    sharpes, volatilities = rolling(document, window)
+    for title, values, percent in (("Sharpe ratio", sharpes, False), ("Volatility a year", volatilities, True)):
+        drawing = svg([Curve(title, values, "own")], sessions, 140, f"rolling {title}", percent=percent)
+        yield Chart(f"{title} over the last {window} sessions", drawing, ())
+
+
+def _prices(document: Document) -> Iterator[Chart]:
+    """The closes of each symbol with its trades, at the prices that they were filled at."""
+    sessions, name = sessions_of(document), name_of(document)
+    for symbol in document["symbols"]:
+        marks = [
+            Mark(number, float(trade["price"]), trade["side"] == "BUY", _told(trade))
+            for number, trade in trades_of(document, symbol)
+        ]
+        kinds = {mark.buy for mark in marks}
+        legend = [("close", "close as traded"), *([("buy", "bought")] if True in kinds else [])]
+        legend += [("sell", "sold")] if False in kinds else []
+        closes = Curve(symbol, closes_of(document, symbol), "close")
+        drawing = svg([closes], sessions, 220, f"price of {symbol} with trades of {name}", marks=marks)
+        count = f"{len(marks)} trade{'' if len(marks) == 1 else 's'}"
+        yield Chart(f"{symbol}: price and {count}", drawing, tuple(legend))
+
+
+def _told(trade: Mapping[str, Any]) -> str:
+    return f"{trade['session']} {trade['side']} {Decimal(trade['quantity']):,.4f} at {Decimal(trade['price']):,.4f}"
