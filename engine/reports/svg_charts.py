@@ -36,7 +36,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """Where numbers of sessions and values lie in a chart."""
+    """The places of sessions, by number, and of values in a chart."""
 
     count: int
     height: int
