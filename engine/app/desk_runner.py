@@ -10,12 +10,14 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from datetime import datetime
+from decimal import Decimal
 from pathlib import Path
 
 from engine import places
 from engine.app.desk_context import Finished, desk_clock, desk_context
 from engine.app.desk_journal import DeskJournal, desk_lock
-from engine.app.desk_watch import DeskWatch
+from engine.app.desk_watch import DeskWatch, desk_schedule
 from engine.app.market_data import fetch, held_symbols, known_closes, load_desk, load_run
 from engine.app.models import Through, build_models
 from engine.app.run_spec import default_spec
@@ -34,10 +36,12 @@ from engine.market.point_in_time import MarketAsOf
 from engine.messages.bus import Bus
 from engine.messages.commands import Approve, Command, Halt, PauseCycle, Resume, ResumeCycle, RunCycle, Shutdown, Veto
 from engine.messages.events import Noticed, Publish
-from engine.ports import Clock, LanguageModel, LiveFeed
+from engine.ports import Calendar, Clock, LanguageModel, LiveFeed
 from engine.preset import load_preset
 from engine.reports.documents.records import Records
+from engine.reports.documents.set_up import Finding
 from engine.services import FetchOptions, Services
+from engine.session.schedule import next_run
 
 Gate = Callable[[], Awaitable[None]]
 """A wait while the desk is paused; awaited before every question to a model."""
@@ -257,6 +261,22 @@ class OpenDesk:
         self.watches = config.watch.in_app
         _bring_prices(services)
         self.default_backtest = default_spec(services)
+
+    @property
+    def usd_per_day(self) -> Decimal:
+        """The limit of what models may cost in a day (UTC)."""
+        return self._services.config.budget.usd_per_day
+
+    def findings(self) -> tuple[Finding, ...]:
+        """The checks of `paperdesk doctor` that ask no service; takes seconds."""
+        from engine.app.doctor import desk_findings
+
+        return tuple(desk_findings(self._by_clock(), connect=False))
+
+    def next_run(self, calendar: Calendar, now: datetime) -> datetime | None:
+        """When the open app runs the next cycle by itself; None where it waits for a key. Raises MissingData where the
+        calendar ends."""
+        return next_run(calendar, desk_schedule(self._services), now).at if self.watches else None
 
     async def sync(self) -> None:
         """Set the desk's clock by the broker's where that is the desk's time: a local broker's is moved by hand."""

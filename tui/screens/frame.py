@@ -18,6 +18,7 @@ from tui.bridge import DeskApp
 from tui.playback import Playback
 from tui.snapshot import Snapshot, Source
 from tui.widgets.agent_panes import AgentPanes, DecisionSummary
+from tui.widgets.pane_text import TextPane
 from tui.widgets.screen_bars import ErrorBar, Hints, StatusBar, Tabs, TimeBar
 from tui.widgets.table import Table
 
@@ -270,7 +271,7 @@ class FramedScreen(Screen[None]):
     def text_to_copy(self) -> str:
         """The content of the focused pane."""
         focused = self.focused
-        return focused.as_text() if isinstance(focused, Table | AgentPanes | DecisionSummary) else ""
+        return focused.as_text() if isinstance(focused, Table | AgentPanes | DecisionSummary | TextPane) else ""
 
     def action_back(self) -> None:
         """Dismiss the error, then a pane that stands alone."""

@@ -1,0 +1,33 @@
+"""The Ops screen shows checks, models and runs as `doctor`, `status` and the journal have them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.tui.commands.conftest import SESSIONS, Run
+from tests.tui.commands.test_book_screen import cells
+from tests.tui.commands.test_playback import arrived
+from tests.tui.conftest import opened, until
+from tui.screens.reading import ReadingScreen
+
+
+async def test_checks_models_and_runs(run: Run, desk: Path) -> None:
+    async with opened() as pilot:
+        await pilot.press("9")
+        await until(pilot, lambda: bool(cells(pilot, "runs") and cells(pilot, "checks")))
+        runs, checks, models = cells(pilot, "runs"), cells(pilot, "checks"), cells(pilot, "models")
+        # Enter goes back to the end of a run, and shows a finding whole.
+        await pilot.press("down", "enter")
+        view = await arrived(pilot)
+        assert view.place is not None and view.place.session == SESSIONS[1]
+        await pilot.press("backslash", "R", "shift+tab", "shift+tab", "shift+tab", "enter")
+        await until(pilot, lambda: isinstance(pilot.app.screen, ReadingScreen))
+    found = run("doctor", "--json").json["checks"]
+    assert {(row[1], row[2], row[3]) for row in checks if row[1] == "Journals"} == {
+        (one["area"], one["name"], one["detail"]) for one in found if one["area"] == "Journals"
+    }
+    done = [row[2] for row in runs if row[4] == "done"]
+    assert done == [str(session) for session in reversed(SESSIONS)]
+    assert [row[2] for row in runs if row[4] == "skipped"] == ["2025-03-13"]
+    model = run("status", "--json").json["model"]
+    assert sum(int(row[2]) for row in models) == model["calls"]

@@ -1,0 +1,142 @@
+"""Ops: checks of the desk, its models with their cost, its runs and its log."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime
+from typing import ClassVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.widgets import Static
+
+from engine.errors import PaperdeskError
+from engine.reports.documents.operations import Operations
+from tui import amounts
+from tui.keys import OPS, bindings
+from tui.screens.frame import FramedScreen
+from tui.screens.reading import ReadingScreen, log_text
+from tui.snapshot import Snapshot
+from tui.state import Line
+from tui.widgets import ops_tables
+from tui.widgets.pane_text import TextPane
+from tui.widgets.table import Table
+
+
+class OpsScreen(FramedScreen):
+    """Checks and log on the left, models and runs on the right."""
+
+    MODE = OPS
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings(OPS)]
+    TABLE = "runs"
+    PANES = ("checks", "log", "models", "runs")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._shown: tuple[object, ...] = ()
+        self._operations = Operations()
+        self._checked = False
+        self._logged: tuple[Line, ...] | None = None
+
+    def compose_body(self) -> ComposeResult:
+        """Mount the schedule and the panes."""
+        with Horizontal(id="ops"):
+            with Vertical(classes="column half"):
+                yield Static("", id="schedule", markup=False)
+                yield Table(ops_tables.CHECKS, title="Checks", empty="checking", id="checks", classes="pane")
+                yield TextPane(title="Log", id="log", classes="pane")
+            with Vertical(classes="column half"):
+                yield Table(ops_tables.MODELS, title="Models today", empty="no call yet", id="models", classes="pane")
+                yield Table(ops_tables.RUNS, title="Runs", empty="no run yet", id="runs", classes="pane")
+
+    def on_mount(self) -> None:
+        """Focus the runs."""
+        self.query_one("#checks", Table).border_subtitle = "paperdesk doctor"
+        self.focus_pane("runs")
+
+    def show_body(self, view: Snapshot) -> None:
+        """Read again where something was written; check once, and again with R."""
+        if not view.sources or view.now is None:
+            return
+        if view.desk.lines != self._logged:
+            self._logged = view.desk.lines
+            self.query_one("#log", TextPane).show(log_text(view.desk.lines))
+        self.query_one("#schedule", Static).update(_schedule(view, view.now))
+        shown = (view.sources[0], len(view.desk.lines), view.desk.running)
+        if shown != self._shown:
+            self._shown = shown
+            self._read(view, view.now)
+        if not self._checked:
+            self.action_refresh()
+
+    def action_refresh(self) -> None:
+        """Check the desk again."""
+        if self._view.services is not None:
+            self._checked = True
+            self._check()
+
+    @on(Table.Opened, "#runs")
+    def _run_opened(self, event: Table.Opened) -> None:
+        """Go back to the end of a run."""
+        run = next((one for one in self._operations.runs if one.id == event.key), None)
+        if run is not None and run.session is not None and (playback := self._in_past()):
+            playback.jump(run.session)
+
+    @on(Table.Opened, "#checks")
+    def _check_opened(self, event: Table.Opened) -> None:
+        """Show a finding whole."""
+        row = next(row for row in event.table.rows if row.key == event.key)
+        self.app.push_screen(ReadingScreen(row.cells[2].text, Content(row.cells[3].text)))
+
+    @work(group="checks", exclusive=True, exit_on_error=False)
+    async def _check(self) -> None:
+        services, table = self._view.services, self.query_one("#checks", Table)
+        assert services is not None
+        try:
+            findings = await asyncio.to_thread(services.findings)
+        except PaperdeskError as error:
+            table.show([], str(error))
+            return
+        table.show(ops_tables.checks(findings))
+        failed = sum(one.state == "fail" for one in findings)
+        table.border_title = f"Checks  {len(findings)}, {failed} failed"
+
+    @work(exclusive=True, exit_on_error=False)
+    async def _read(self, view: Snapshot, now: datetime) -> None:
+        from engine.reports.documents.operations import operations_of
+
+        try:
+            found = await asyncio.to_thread(view.sources[0].read, lambda records: operations_of(records, now))
+        except PaperdeskError as error:
+            self.query_one("#runs", Table).show([], str(error))
+            return
+        self._show_operations(found, view)
+
+    def _show_operations(self, found: Operations, view: Snapshot) -> None:
+        self._operations = found
+        self.query_one("#runs", Table).show(ops_tables.runs(found))
+        models = self.query_one("#models", Table)
+        shown = found.today or found.total
+        models.show(ops_tables.models(shown))
+        models.border_title = "Models today" if found.today else "Models so far"
+        limit = None if view.services is None else view.services.usd_per_day
+        spent = amounts.cost(found.spent_today)
+        models.border_subtitle = spent if limit is None else f"today {spent} of ${amounts.money(limit)}"
+
+
+def _schedule(view: Snapshot, now: datetime) -> str:
+    """The next run of the app, or the command that runs the desk; and the sessions that no run came for."""
+    services = view.services
+    if services is None or view.market is None or view.market.calendar is None:
+        return ""
+    closed = view.market.calendar.last_closed(now)
+    decided = view.desk.session
+    state = f"session {closed} is decided" if decided == closed else f"session {closed} is due"
+    coming = services.next_run(view.market.calendar, now)
+    runs = (
+        f"the app runs the next cycle at {coming:%Y-%m-%d %H:%M} UTC" if coming else "r, or paperdesk --daily by cron"
+    )
+    return f" {state}; {runs}"

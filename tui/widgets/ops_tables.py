@@ -1,0 +1,96 @@
+"""Rows of the Ops screen: checks, models, runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from engine.reports.documents.operations import DeskRun, ModelCalls, Operations
+from engine.reports.documents.set_up import Finding
+from tui import amounts
+from tui.plain_text import one_line
+from tui.widgets.table import Cell, Column, Row
+
+CHECKS = (
+    Column(title="", max_width=4),
+    Column(title="AREA", max_width=12, drop_order=1),
+    Column(title="CHECK", max_width=22),
+    Column(title="FOUND", stretch=True, min_width=12),
+)
+MODELS = (
+    Column(title="MODEL", max_width=24),
+    Column(title="AGENT", max_width=24),
+    Column(title="CALLS", right=True),
+    Column(title="KEPT", right=True, drop_order=4),
+    Column(title="FAILED", right=True, drop_order=2),
+    Column(title="SILENT", right=True, drop_order=3),
+    Column(title="TOKENS", right=True, drop_order=1),
+    Column(title="COST", right=True),
+    Column(title="SEC", right=True, drop_order=2),
+)
+RUNS = (
+    Column(title="STARTED"),
+    Column(title="KIND", max_width=10),
+    Column(title="SESSION"),
+    Column(title="TOOK", right=True, drop_order=1),
+    Column(title="ENDED", max_width=12),
+    Column(title="COST", right=True, drop_order=2),
+    Column(title="DETAIL", stretch=True, min_width=10, drop_order=3),
+)
+_STATES = {"ok": Cell("ok", "up"), "note": Cell("note", "warn"), "fail": Cell("FAIL", "down")}
+
+
+def checks(findings: Sequence[Finding]) -> list[Row]:
+    """A row per check, failures first."""
+    order = ("fail", "note", "ok")
+    ranked = sorted(findings, key=lambda one: order.index(one.state))
+    return [
+        Row(
+            f"{place}|{one.name}",
+            (_STATES[one.state], Cell(one.area, "muted"), Cell(one.name, "strong"), Cell(one_line(one.detail))),
+        )
+        for place, one in enumerate(ranked)
+    ]
+
+
+def models(found: Sequence[ModelCalls]) -> list[Row]:
+    """A row per model and agent."""
+    return [
+        Row(
+            f"{one.model}|{one.agent}",
+            (
+                Cell(one.model, "strong"),
+                Cell(one.agent),
+                Cell(f"{one.calls:,}", order=one.calls),
+                Cell(f"{one.recorded:,}", "muted", one.recorded),
+                Cell(f"{one.failed:,}", "warn" if one.failed else "muted", one.failed),
+                Cell(f"{one.abstained:,}", "warn" if one.abstained else "muted", one.abstained),
+                Cell(f"{one.tokens:,}", order=one.tokens),
+                Cell(amounts.cost(one.cost), order=one.cost),
+                Cell(f"{one.latency:.1f}", "muted", one.latency),
+            ),
+        )
+        for one in found
+    ]
+
+
+def runs(found: Operations) -> list[Row]:
+    """A row per run, the latest first."""
+    return [_run(one) for one in found.runs]
+
+
+def _run(one: DeskRun) -> Row:
+    ended = one.outcome or "at work or killed"
+    took = "" if one.took is None else amounts.minutes(one.took / timedelta(seconds=1))
+    return Row(
+        one.id,
+        (
+            Cell(f"{one.started:%m-%d %H:%M:%S}", order=one.started),
+            Cell(one.kind),
+            Cell(str(one.session or "-")),
+            Cell(took, "muted"),
+            Cell(ended, "text" if ended == "done" else "warn"),
+            Cell(amounts.cost(one.cost), "muted"),
+            Cell(one_line(one.detail), "muted"),
+        ),
+    )

@@ -1,0 +1,45 @@
+"""A pane of text that scrolls by key."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.widgets import Static
+
+from tui.keys import pane_bindings
+
+
+class TextPane(VerticalScroll):
+    """Text without markup under a title."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [*pane_bindings("text")]
+
+    def __init__(self, *, title: str, id: str, classes: str = "") -> None:
+        super().__init__(id=id, classes=classes)
+        self.border_title = Content(title)
+        self._text = Content("")
+
+    def compose(self) -> ComposeResult:
+        """Mount the text."""
+        yield Static(self._text, markup=False)
+
+    def show(self, text: Content) -> None:
+        """Show another text."""
+        self._text = text
+        self.query_one(Static).update(text)
+
+    def as_text(self) -> str:
+        """The text, to be copied."""
+        return self._text.plain
+
+    def action_scroll_lines(self, lines: int) -> None:
+        """Scroll by lines."""
+        self.scroll_relative(y=lines, animate=False)
+
+    def action_edge(self, end: bool) -> None:
+        """Scroll to the start or the end."""
+        self.scroll_to(y=self.max_scroll_y if end else 0, animate=False)
