@@ -53,7 +53,7 @@ def checks(findings: Sequence[Finding]) -> list[Row]:
     ]
 
 
-def models(found: Sequence[ModelCalls]) -> list[Row]:
+def models(asked: Sequence[ModelCalls]) -> list[Row]:
     """A row per model and agent."""
     return [
         Row(
@@ -70,13 +70,13 @@ def models(found: Sequence[ModelCalls]) -> list[Row]:
                 Cell(f"{one.latency:.1f}", "muted", one.latency),
             ),
         )
-        for one in found
+        for one in asked
     ]
 
 
-def runs(found: Operations) -> list[Row]:
+def runs(operations: Operations) -> list[Row]:
     """A row per run, the latest first."""
-    return [_run(one) for one in found.runs]
+    return [_run(one) for one in operations.runs]
 
 
 def _run(one: DeskRun) -> Row:

@@ -16,7 +16,7 @@ LATEST = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelCalls:
-    """What one model was asked by one agent.
+    """Calls of one model by one agent.
 
     calls: without those that were taken from the recorded answers.
     recorded: answers that were taken from those.
