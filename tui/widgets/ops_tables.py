@@ -53,7 +53,7 @@ def checks(findings: Sequence[Finding]) -> list[Row]:
     ]
 
 
-def models(asked: Sequence[ModelCalls]) -> list[Row]:
+def models(calls: Sequence[ModelCalls]) -> list[Row]:
     """A row per model and agent."""
     return [
         Row(
@@ -70,7 +70,7 @@ def models(asked: Sequence[ModelCalls]) -> list[Row]:
                 Cell(f"{one.latency:.1f}", "muted", one.latency),
             ),
         )
-        for one in asked
+        for one in calls
     ]
 
 
