@@ -95,14 +95,18 @@ class ControlApi:
 
     @route("POST", "/sandbox/transfers")
     def transfer(self, request: Request) -> dict[str, Any]:
-        """Deposit cash, or (an amount below zero) withdraw it."""
+        """Deposit cash, or (an amount below zero) withdraw it; `part` is `cash` where the history has no entry for it
+        yet, and `entry` for that entry without the cash."""
         try:
             amount = Decimal(str(request.json().get("amount"))).quantize(CENT)
         except InvalidOperation:
             amount = ZERO
         if not amount:
             raise invalid('give {"amount": USD}, above or below zero')
-        self._exchange.transfer(amount)
+        part = request.json().get("part", "both")
+        if part not in ("both", "cash", "entry"):
+            raise invalid(f"invalid part: {str(part)[:40]!r}; cash, entry, or both")
+        self._exchange.transfer(amount, cash=part != "entry", entry=part != "cash")
         return self.state(request)
 
     def target(self, request: Request) -> datetime | None:

@@ -94,10 +94,12 @@ class Exchange(MatchingEngine):
         self.end(order, "canceled")
         self.commit()
 
-    def transfer(self, amount: Decimal) -> None:
-        """Deposit cash, or withdraw it."""
-        self.book.portfolio = replace(self.book.portfolio, cash=self.book.portfolio.cash + amount)
-        self.book.record("CSD" if amount > 0 else "CSW", self.now, {"net_amount": plain(amount)})
+    def transfer(self, amount: Decimal, *, cash: bool = True, entry: bool = True) -> None:
+        """Deposit cash, or withdraw it: the cash itself, its entry in the history, or both."""
+        if cash:
+            self.book.portfolio = replace(self.book.portfolio, cash=self.book.portfolio.cash + amount)
+        if entry:
+            self.book.record("CSD" if amount > 0 else "CSW", self.now, {"net_amount": plain(amount)})
         self.commit()
 
     def resume(self) -> None:

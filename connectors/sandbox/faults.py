@@ -7,6 +7,11 @@
                  hang               no answer for `seconds` (an hour); `after`: having carried the request out
                  reset              the connection breaks; `after`: having carried the request out
                  wrong_key          the keys are refused
+                 redirect           `status` (302) to the address `then`
+                 body               `message` as it is, with `status` (200)
+    of right     cut, drip          half of the answer and the end; a byte every `seconds`
+    answers      edit               the fields of `change` in an object, or in every one of a list; `then`: content type
+                 list               its entries twice, or in reverse order (`then`: double, reverse)
     of orders    partial_fill       `fraction` fills; the rest fills a minute later, is canceled, or waits (`then`)
                  reject             accepted, and rejected right away
                  refuse             403 with `message`
@@ -20,7 +25,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from fnmatch import fnmatchcase
@@ -30,12 +35,32 @@ from typing import Any
 from connectors.sandbox.protocol import invalid
 from engine.domain.market import Symbol
 
-ANSWERS = ("too_many_requests", "server_error", "gateway_timeout", "html", "hang", "reset", "wrong_key")
+ANSWERS = (
+    "too_many_requests",
+    "server_error",
+    "gateway_timeout",
+    "html",
+    "hang",
+    "reset",
+    "wrong_key",
+    "redirect",
+    "body",
+)
+CHANGED = ("cut", "drip", "edit", "list")
 ORDERS = ("partial_fill", "reject", "refuse")
 STREAMS = ("lost_event", "duplicate_event", "disconnect")
 WORLD = ("account_blocked", "trading_blocked", "halted", "untradable", "renamed")
+KINDS = ANSWERS + CHANGED + ORDERS + STREAMS + WORLD
 THEN = ("fill", "cancel", "expire")
-_STATUS = {"too_many_requests": 429, "server_error": 500, "gateway_timeout": 504, "html": 502}
+_STATUS = {
+    "too_many_requests": 429,
+    "server_error": 500,
+    "gateway_timeout": 504,
+    "html": 502,
+    "redirect": 302,
+    "body": 200,
+}
+LISTS = ("double", "reverse")
 _LONG = 3600.0
 _HALF = Decimal("0.5")
 _OWN = ("id", "since", "matched", "used")
@@ -55,8 +80,9 @@ class Fault:
     seconds: of the delay or the Retry-After.
     after: True where the request is carried out first.
     fraction: of a partial fill.
-    then: the rest of a partial fill, or a new name.
-    message: of a refusal.
+    then: the rest of a partial fill, a new name, an address, a content type, or what becomes of a list.
+    message: of a refusal, or a whole body.
+    change: fields with their new values.
     since: ISO time.
     matched, used: counts so far.
     """
@@ -78,6 +104,7 @@ class Fault:
     fraction: Decimal = _HALF
     then: str = "fill"
     message: str = ""
+    change: dict[str, Any] = field(default_factory=dict)
     since: str = ""
     matched: int = 0
     used: int = 0
@@ -123,9 +150,9 @@ class Faults:
         self.rules = [rule for rule in self.rules if rule_id is not None and rule.id != rule_id]
         return len(self.rules) < before
 
-    def for_answer(self, method: str, path: str) -> Fault | None:
-        """The fault of an HTTP request."""
-        return self._hit(ANSWERS, method=method, path=path)
+    def for_answer(self, method: str, path: str, symbol: str = "", side: str = "") -> Fault | None:
+        """The fault of an HTTP request; an order has a symbol and a side."""
+        return self._hit(ANSWERS + CHANGED, method=method, path=path, symbol=symbol, side=side)
 
     def for_order(self, symbol: str, side: str) -> Fault | None:
         """The fault of a new order."""
@@ -168,13 +195,15 @@ def _checked(document: dict[str, Any]) -> dict[str, Any]:
         if name not in allowed:
             raise invalid(f"a fault has no {name[:40]!r}; it has {', '.join(sorted(allowed))}")
     kind = document.get("kind")
-    if kind not in ANSWERS + ORDERS + STREAMS + WORLD:
-        raise invalid(f"no fault {str(kind)[:40]!r}; there are {', '.join(ANSWERS + ORDERS + STREAMS + WORLD)}")
+    if kind not in KINDS:
+        raise invalid(f"no fault {str(kind)[:40]!r}; there are {', '.join(KINDS)}")
     values = {name: _like(name, value, allowed[name]) for name, value in document.items()}
     if kind == "partial_fill" and (values.get("then", "fill") not in THEN or not 0 < values.get("fraction", _HALF) < 1):
         raise invalid(f"partial_fill needs a fraction between 0 and 1 and then one of {', '.join(THEN)}")
     if kind in ("halted", "untradable", "renamed") and not values.get("symbol"):
         raise invalid(f"{kind} needs a symbol")
+    if kind == "list" and values.get("then") not in LISTS:
+        raise invalid(f"list needs then, one of {', '.join(LISTS)}")
     if kind == "renamed" and not _NAME.fullmatch(values.get("then", "")):
         raise invalid("renamed needs the new name under then")
     return values

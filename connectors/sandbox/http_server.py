@@ -37,6 +37,8 @@ class Answer:
     status: HTTP.
     broken: True to break the connection instead.
     delay: seconds before either.
+    cut: True where the connection breaks in the middle of the body.
+    drip: seconds before every byte of the body.
     """
 
     status: int
@@ -45,6 +47,8 @@ class Answer:
     headers: dict[str, str] = field(default_factory=dict)
     broken: bool = False
     delay: float = 0.0
+    cut: bool = False
+    drip: float = 0.0
 
 
 class Connection:
@@ -93,12 +97,23 @@ class Connection:
         reason = responses.get(answer.status, "").encode()
         await self._send(h11.Response(status_code=answer.status, headers=list(headers.items()), reason=reason))
         if answer.body and method != "HEAD":
-            await self._send(h11.Data(data=answer.body))
+            await self._send_body(answer)
+        if answer.cut:
+            return False
         await self._send(h11.EndOfMessage())
         if self._h11.our_state is not h11.DONE or self._h11.their_state is not h11.DONE:
             return False
         self._h11.start_next_cycle()
         return True
+
+    async def _send_body(self, answer: Answer) -> None:
+        body = answer.body[: len(answer.body) // 2] if answer.cut else answer.body
+        if not answer.drip:
+            await self._send(h11.Data(data=body))
+            return
+        for byte in body:
+            await asyncio.sleep(answer.drip)
+            await self._send(h11.Data(data=bytes([byte])))
 
     def trailing_data(self) -> bytes:
         """Bytes received after the request for a websocket."""

@@ -16,7 +16,8 @@ from connectors.sandbox.book import Book, Store
 from connectors.sandbox.control_api import PREFIX, ControlApi
 from connectors.sandbox.data_api import DataApi
 from connectors.sandbox.exchange import Exchange
-from connectors.sandbox.faults import Fault
+from connectors.sandbox.fault_answers import INTERNAL, broken_answer, changed_answer, json_answer, too_many
+from connectors.sandbox.faults import CHANGED, Fault
 from connectors.sandbox.http_server import Answer
 from connectors.sandbox.market import Load, SandboxMarket
 from connectors.sandbox.protocol import ApiError, Request, Router, to_json
@@ -30,8 +31,6 @@ _LOG = logging.getLogger("paperdesk.sandbox")
 _AHEAD = timedelta(days=30)
 _SOON = timedelta(days=7)
 _WINDOW = 60.0
-_INTERNAL = {"code": 50010000, "message": "internal server error occurred"}
-_PAGE = b"<html><head><title>502 Bad Gateway</title></head><body><h1>502 Bad Gateway</h1></body></html>"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,19 +146,20 @@ class LocalBroker:
         """Answer any request, faults included."""
         try:
             if request.path.startswith(PREFIX):
-                return _json(*self.router.answer(request))
+                return json_answer(*self.router.answer(request))
             return self._protocol(request)
         except ApiError as error:
-            return _json(error.status, error.body)
+            return json_answer(error.status, error.body)
         except PaperdeskError as error:
-            return _json(422, {"code": 40010001, "message": str(error)})
+            return json_answer(422, {"code": 40010001, "message": str(error)})
         except Exception:
             _LOG.exception("%s %s", request.method, request.path)
-            return _json(500, _INTERNAL)
+            return json_answer(500, INTERNAL)
 
     def match_fault(self, request: Request) -> Fault | None:
         """The fault of a request, which uses it up."""
-        fault = self.exchange.faults.for_answer(request.method, request.path)
+        symbol, side = _ordered(request)
+        fault = self.exchange.faults.for_answer(request.method, request.path, symbol, side)
         if fault is not None:
             self.control.save_faults()
         return fault
@@ -168,10 +168,12 @@ class LocalBroker:
         self.control.count(request)
         fault, headers = self.match_fault(request), self._limit_headers()
         if int(headers["X-RateLimit-Remaining"]) < 0:
-            refused = _too_many(_WINDOW - (time.monotonic() - self._window[0]))
+            refused = too_many(_WINDOW - (time.monotonic() - self._window[0]))
             return replace(refused, headers=refused.headers | headers | {"X-RateLimit-Remaining": "0"})
         if fault is None or fault.kind == "wrong_key":
             return self._answered(request, headers, fault)
+        if fault.kind in CHANGED:
+            return changed_answer(fault, self._answered(request, headers, None))
         if fault.after:
             self._answered(request, headers, None)
         return broken_answer(fault)
@@ -179,9 +181,9 @@ class LocalBroker:
     def _answered(self, request: Request, headers: Mapping[str, str], fault: Fault | None) -> Answer:
         try:
             self._check_keys(request, fault)
-            answer = _json(*self.router.answer(request))
+            answer = json_answer(*self.router.answer(request))
         except ApiError as error:
-            answer = _json(error.status, error.body)
+            answer = json_answer(error.status, error.body)
         if self.exchange.faults.rules:
             self.control.save_faults()  # an order may have used one up
         return replace(answer, headers=dict(headers))
@@ -207,28 +209,17 @@ class LocalBroker:
         return headers
 
 
+def _ordered(request: Request) -> tuple[str, str]:
+    """Symbol and side of a request for an order; empty for any other."""
+    if (request.method, request.path) != ("POST", "/v2/orders"):
+        return "", ""
+    try:
+        order = request.json()
+    except ApiError:
+        return "", ""
+    return str(order.get("symbol", "")), str(order.get("side", ""))
+
+
 def make_request(method: str, path: str, document: Any) -> Request:
     """One of the sandbox's own requests."""
     return Request(method=method, path=path, body=b"" if document is None else to_json(document))
-
-
-def broken_answer(fault: Fault) -> Answer:
-    """The answer of a fault."""
-    if fault.kind in ("reset", "hang"):
-        return Answer(status=0, broken=True, delay=fault.seconds if fault.kind == "hang" else 0.0)
-    if fault.kind == "too_many_requests":
-        return replace(_too_many(fault.seconds), status=fault.status)
-    if fault.kind == "html":
-        return Answer(status=fault.status, body=_PAGE, content_type="text/html")
-    if fault.kind == "gateway_timeout":
-        return Answer(status=fault.status, body=b"upstream request timeout", content_type="text/plain")
-    return _json(fault.status, _INTERNAL)
-
-
-def _too_many(seconds: float) -> Answer:
-    answer = _json(429, {"code": 42910000, "message": "too many requests."})
-    return replace(answer, headers={"Retry-After": f"{seconds:.0f}"})
-
-
-def _json(status: int, document: Any) -> Answer:
-    return Answer(status=status, body=b"" if document is None else to_json(document))

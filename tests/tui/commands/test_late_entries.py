@@ -30,14 +30,12 @@ def sandbox(open_broker: OpenBroker) -> SandboxServer:
 
 def moved(server: SandboxServer, amount: str) -> None:
     """Cash moves, and the account's history says nothing."""
-    book = server.exchange.book
-    book.portfolio = book.portfolio.__class__(book.portfolio.cash + Decimal(amount), book.portfolio.positions)
+    server.control_request("POST", "/sandbox/transfers", {"amount": amount, "part": "cash"})
 
 
 def entered(server: SandboxServer, amount: str) -> None:
     """The entry of cash that has moved before."""
-    moved(server, str(-Decimal(amount)))
-    server.control_request("POST", "/sandbox/transfers", {"amount": amount})
+    server.control_request("POST", "/sandbox/transfers", {"amount": amount, "part": "entry"})
 
 
 def test_cash_waits_for_its_entry_and_is_booked_when_it_comes(run: Run, sandbox: SandboxServer) -> None:
