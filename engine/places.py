@@ -155,6 +155,11 @@ def sandbox_books() -> Path:
     return data_dir() / "sandbox.db"
 
 
+def drill_results() -> Path:
+    """The latest result of the drill."""
+    return data_dir() / "drill.json"
+
+
 def replay_cache() -> Path:
     """Recorded answers of models; with the data, not the cache, since they were paid for."""
     return data_dir() / "replay.db"

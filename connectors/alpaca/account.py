@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import Any, TypeVar
@@ -37,6 +37,11 @@ _NOT_TRADING = frozenset(
     }
 )
 """Statuses under which nothing trades. Any other status does not block: the broker refuses orders by itself."""
+_TRADING = frozenset(
+    {"ACTIVE", "ACCOUNT_UPDATED", "ACTION_REQUIRED", "AML_REVIEW", "APPROVED", "EDITED", "LIMITED", "PAPER_ONLY"}
+    | {"REAPPROVAL_PENDING", "REENABLED", "RESUBMITTED", "SIGNED_UP", "SUBMITTED"}
+)
+"""Further statuses that the published interface names."""
 
 
 def broker_account(account: Raw, positions: Sequence[Raw]) -> BrokerAccount:
@@ -55,7 +60,15 @@ def broker_account(account: Raw, positions: Sequence[Raw]) -> BrokerAccount:
         equity=fields.number("portfolio_value") if equity is None else equity,
         positions=dict(map(_position, positions)),
         prices=dict(filter(None, map(_price, positions))),
+        remarks=tuple(_remarks(fields, status)),
     )
+
+
+def _remarks(fields: Fields, status: str) -> Iterator[str]:
+    if status and status.upper() not in _TRADING | _NOT_TRADING:
+        yield f"the broker calls the account's status {status[:40]}, which is not known here: it is traded in as before"
+    if fields.flag("pattern_day_trader"):
+        yield "the broker marks the account as a pattern day trader's: it may refuse orders"
 
 
 def _price(raw: Raw) -> tuple[Symbol, Decimal] | None:

@@ -110,7 +110,7 @@ class AlpacaBroker:
     # Orders
 
     async def place(self, order: Order) -> OrderUpdate:
-        """Implement the port. NetworkError means that no connection was made, so nothing was sent."""
+        """Implement the port. NetworkError means that no connection was made, or that it was sent elsewhere."""
         body = order_body(order)
         if Decimal(body.get("notional") or body.get("qty") or ZERO) <= 0:
             return OrderUpdate(order.id, OrderState.REJECTED, detail="it does not come to the smallest amount")
@@ -235,8 +235,8 @@ class AlpacaBroker:
             if not page:
                 return
             fresh = [raw for raw in page if text_of(raw, "id") not in seen]
-            if not fresh:
-                raise NetworkError(f"{self.settings.trading_url}{path} repeats a page: try again later")
+            if not fresh:  # a page again, or in another order: what it leaves out, the comparison of both sides shows
+                return
             for raw in fresh:
                 seen.add(text_of(raw, "id"))
                 yield raw

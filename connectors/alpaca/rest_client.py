@@ -40,7 +40,7 @@ class _Session(requests.Session):
         response.encoding = "utf-8"
         status = response.status_code
         if 300 <= status < 400:
-            raise NoAnswer(f"HTTP {status}, sent elsewhere")
+            raise NoAnswer(f"HTTP {status} sends elsewhere, which is not followed", sent=False)
         if status >= 400 or (str(method).upper() == "DELETE" and not response.content):
             return response
         try:

@@ -58,14 +58,17 @@ def changed_answer(fault: Fault, answer: Answer) -> Answer:
 
 
 def _edited(document: Any, change: Mapping[str, Any]) -> Any:
-    """A document with some of its fields changed; every object of a list."""
+    """A document with some of its fields changed, or left out (`-name`); every object of a list."""
     if isinstance(document, list):
         return [_edited(one, change) for one in document]
-    return {**document, **change} if isinstance(document, dict) else document
+    if not isinstance(document, dict):
+        return document
+    changed = {**document, **{name: value for name, value in change.items() if not name.startswith("-")}}
+    return {name: value for name, value in changed.items() if f"-{name}" not in change}
 
 
 def _listed(document: Any, how: str) -> Any:
     """A list with its entries twice, or in reverse order."""
-    if not isinstance(document, list):
+    if not isinstance(document, list) or how == "repeat":
         return document
     return document[::-1] if how == "reverse" else [one for one in document for _ in range(2)]

@@ -173,6 +173,9 @@ class LocalBroker:
         if fault is None or fault.kind == "wrong_key":
             return self._answered(request, headers, fault)
         if fault.kind in CHANGED:
+            if fault.then == "repeat":
+                first = {name: value for name, value in request.query.items() if name != "page_token"}
+                request = replace(request, query=first)
             return changed_answer(fault, self._answered(request, headers, None))
         if fault.after:
             self._answered(request, headers, None)

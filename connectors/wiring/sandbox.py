@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime, timedelta
+from decimal import Decimal
 from statistics import mode
+from typing import Any
 
 from connectors.alpaca.registration import BROKER
 from connectors.sandbox import MarketData, SandboxServer, SandboxSettings
@@ -14,12 +16,15 @@ from engine import places
 from engine.clock import LiveClock
 from engine.config import Config
 from engine.domain.exchanges import LISTED
+from engine.domain.execution import ExecutionRules
 from engine.domain.market import Symbol, in_effect, is_crypto
 from engine.domain.run import DataSpec
 from engine.errors import MissingData, UsageError
 from engine.market.trading_hours import AroundTheClock, desk_calendar, session_to_decide
 from engine.ports import Calendar
 
+PRACTICE_SEED = 7
+"""The demo market of the drill, whose table names its sessions."""
 LEFT = 20
 """Sessions that a data folder has left after the start, where none is named."""
 FEW = 4
@@ -58,6 +63,33 @@ def loader(data: DataSpec) -> Load:
 def build_sandbox(data: DataSpec, settings: SandboxSettings) -> SandboxServer:
     """A sandbox over a data spec, which is not started yet."""
     return SandboxServer(loader(data), settings, LiveClock())
+
+
+def practice_accounts() -> Callable[[datetime, Mapping[str, Any]], SandboxServer]:
+    """Opens accounts at sandboxes over the demo market, which is drawn once for all: at a time, with settings
+    (pay_dividends, crypto_fee), without a spread."""
+    drawn: dict[tuple[int, int], MarketData] = {}
+    load = loader(DataSpec(None, PRACTICE_SEED))
+
+    async def load_once(through: date) -> MarketData:
+        month = through.year, through.month
+        if month not in drawn:
+            drawn[month] = await load(through)
+        return drawn[month]
+
+    def opened(start: datetime, settings: Mapping[str, Any]) -> SandboxServer:
+        return SandboxServer(
+            load_once,
+            SandboxSettings(
+                start=start,
+                rules=ExecutionRules(slippage_bp=Decimal(0)),
+                pay_dividends=settings.get("pay_dividends", False),
+                crypto_fee=Decimal(settings.get("crypto_fee", "0")),
+            ),
+            LiveClock(),
+        )
+
+    return opened
 
 
 def desk_environment(server: SandboxServer, config: Config, data: DataSpec) -> Mapping[str, str]:

@@ -97,7 +97,9 @@ class BrokerVenue:
         self._fees_taken = report.expected
         self._seen(report.account, report.open_orders)  # after the differences: a stranger's order may have no price
         played = self._book(report, session)
-        warnings = await self._other_values(played[-1].after, report.account) if played else ()
+        warnings = report.account.remarks
+        if played:
+            warnings += await self._other_values(played[-1].after, report.account)
         self.booking.close(played)
         self.books = played[-1].after if played else journal_snapshot(self.reader).books
         return Settlement.of(played, warnings)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from engine import places
 from engine.app.broker_check import broker_checks
 from engine.app.desk_journal import DeskJournal
+from engine.app.drill.results import stored_results
 from engine.app.models import agent_models, probe_models, stale_words
 from engine.clock import LiveClock
 from engine.config import Config, Loaded
@@ -82,6 +83,7 @@ def desk_findings(services: Services, connect: bool) -> Iterator[Finding]:
     yield from _places()
     yield from _journals(services.config)
     yield from _missed(services, connect)
+    yield from _drills()
     yield from _data(services)
     yield from _versions()
     yield from _clock(services)
@@ -170,6 +172,22 @@ def _missed(services: Services, connect: bool) -> Iterator[Finding]:
         missed = missed_sessions(journal.reader, calendar, due)
         said = f"no run came for {', '.join(map(str, missed))}; look at the timer, and at notify.ping" if missed else ""
         yield Finding("Journals", "sessions", NOTE if missed else OK, said or "a run came for every session of late")
+
+
+def _drills() -> Iterator[Finding]:
+    """The latest drills, each with its date."""
+    try:
+        kept = stored_results()
+    except PaperdeskError as error:
+        yield Finding("Drill", "results", FAIL, str(error))
+        return
+    for place, document in kept.items():
+        failed = [row["name"] for row in document["rows"] if not row["held"]]
+        detail = f"drill {document['time'][:10]}: {document['held']} of {document['count']} held"
+        more = f", not {', '.join(failed)}" if failed else ""
+        yield Finding("Drill", place, FAIL if failed else OK, detail + more)
+    if not kept:
+        yield Finding("Drill", "sandbox", OK, "not tried yet: `paperdesk drill`")
 
 
 def _recorded_answers(path: Path) -> Iterator[Finding]:

@@ -28,6 +28,7 @@ class BrokerAccount:
     cash: may be negative on margin.
     equity: cash and positions at the broker's prices.
     prices: the broker's of now, of the positions for which it names one.
+    remarks: what a person should know of it, and that keeps nothing from being traded.
     """
 
     id: str
@@ -38,6 +39,7 @@ class BrokerAccount:
     equity: Decimal
     positions: Mapping[Symbol, Position] = field(default_factory=dict)
     prices: Mapping[Symbol, Decimal] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

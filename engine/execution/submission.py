@@ -25,7 +25,7 @@ from engine.execution.venue import Venue
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
 from engine.market.trading_hours import session_to_decide
-from engine.messages.events import Event, OrderMoved
+from engine.messages.events import Event, Noticed, OrderMoved
 from engine.ports import Calendar, Clock, Pause
 
 ATTEMPTS = 3
@@ -65,12 +65,20 @@ class _Bounds:
     until: datetime | None
 
 
-class _NotTaken(TryAgainLater):
+class _NotTaken(PaperdeskError):
     """An order that was sent again and again and that the broker, which answers, does not have."""
 
-    def __init__(self, order: Order, message: str) -> None:
-        super().__init__(message)
-        self.order = order
+    def __init__(self, order: Order, problem: PaperdeskError) -> None:
+        super().__init__(
+            f"order {order.id} was sent {ATTEMPTS} times and the broker does not have it ({problem}): run again later, "
+            "its id keeps it from being traded twice"
+        )
+        self.order, self.kind = order, _kind_of(problem)
+
+
+def _kind_of(problem: PaperdeskError) -> type[PaperdeskError]:
+    """The kind of error for a broker that did not answer, or that asks for patience."""
+    return NetworkError if isinstance(problem, NetworkError) else TryAgainLater
 
 
 def _reserving(bounds: _Bounds, order: Order) -> _Bounds:
@@ -158,12 +166,13 @@ class Submission(OrderRoute):
             submitted.append(order)
             self._publish_state(order)
         if lost:
-            raise TryAgainLater("; ".join(map(str, lost)))
+            kinds = {one.kind for one in lost}
+            raise (kinds.pop() if len(kinds) == 1 else TryAgainLater)("; ".join(map(str, lost)))
         return SubmissionResult(tuple(submitted), tuple(waiting), stopped)
 
     async def _send(self, order: Order, bounds: _Bounds) -> tuple[Order, _Gate]:
         """The order in its final state here, and what kept it from being sent."""
-        problem = ""
+        problem: PaperdeskError | None = None
         for attempt in range(ATTEMPTS):
             if order.state is not OrderState.INTENDED:  # it may have arrived
                 update = await self._look_up(order, waits=LOOKUPS if attempt else (0.0, *LOOKUPS))
@@ -177,16 +186,13 @@ class Submission(OrderRoute):
             try:
                 return await self._placed(order), _Gate.OPEN
             except (TryAgainLater, NetworkError, DataError) as error:
-                problem = str(error)
-                order = self._write(order.moved(OrderState.UNKNOWN), detail=problem)
+                problem = error
+                order = self._write(order.moved(OrderState.UNKNOWN), detail=str(error))
         update = await self._look_up(order, waits=LOOKUPS)
         if update is not None:
             return self._arrived(order, update), _Gate.OPEN
-        raise _NotTaken(
-            order,
-            f"order {order.id} was sent {ATTEMPTS} times and the broker does not have it ({problem}): run again later, "
-            "its id keeps it from being traded twice",
-        )
+        assert problem is not None  # every attempt ended with one
+        raise _NotTaken(order, problem)
 
     async def _placed(self, order: Order) -> Order:
         """The order after it was sent. Who cancels the run meanwhile waits for the answer, so that it is written."""
@@ -209,8 +215,8 @@ class Submission(OrderRoute):
                 return await self.venue.lookup(order.id)
             except (TryAgainLater, NetworkError, DataError) as error:
                 problem = error
-        kind = NetworkError if isinstance(problem, NetworkError) else TryAgainLater
-        raise kind(f"it is not known whether order {order.id} arrived ({problem}): run again later")
+        assert problem is not None  # every wait ended with one
+        raise _kind_of(problem)(f"it is not known whether order {order.id} arrived ({problem}): run again later")
 
     async def _gate(self, order: Order, bounds: _Bounds) -> tuple[Order, _Gate]:
         """The gate of an order at this moment; one that can never pass again is ended with the reason."""
@@ -275,6 +281,8 @@ class Submission(OrderRoute):
         return self._write(order.moved(state), detail=reason), _Gate.ENDED
 
     def _arrived(self, order: Order, update: OrderUpdate) -> Order:
+        if update.detail and not is_final(update.state):
+            self.publish(Noticed(self.run, self.clock.now(), "warning", f"order {order.id}: {update.detail}"))
         return self._write(order.moved(update.state), filled=update.filled_quantity, detail=update.detail)
 
     def _write(self, order: Order, *, filled: Decimal = ZERO, detail: str = "") -> Order:

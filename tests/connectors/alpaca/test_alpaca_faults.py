@@ -230,7 +230,7 @@ async def test_canceling_with_refused_keys(broker: SandboxServer) -> None:
 @pytest.mark.parametrize(
     "page",
     [
-        *PAGES.values(),
+        *(page for name, page in PAGES.items() if not name.startswith("redirect")),
         said({"message": "no code"}, 422),
         said({"code": 42210000}, 422),
         said({"code": 40910000, "message": "conflict"}, 409),
@@ -246,6 +246,15 @@ async def test_an_answer_that_settles_nothing_leaves_the_outcome_open(page: Page
     with fake_web(lambda asked: page) as web:
         async with paper(web.url, timeout=0.3 if page.drip else 60.0) as broker:
             with pytest.raises(TryAgainLater, match="desk-1: outcome not known"):
+                await broker.place(a_buy())
+    assert [one.method for one in web.asked] == ["POST"]
+
+
+@pytest.mark.parametrize("name", ["redirect", "redirect with a page"])
+async def test_an_order_that_is_sent_elsewhere_is_not_sent_on(name: str) -> None:
+    with fake_web(lambda asked: PAGES[name]) as web:
+        async with paper(web.url) as broker:
+            with pytest.raises(NetworkError, match="sends elsewhere, which is not followed: order desk-1 was not sent"):
                 await broker.place(a_buy())
     assert [one.method for one in web.asked] == ["POST"]
 

@@ -215,14 +215,19 @@ async def test_every_open_order_and_every_fill_is_read(
     assert await account.open_orders() == []
 
 
-@pytest.mark.parametrize("path", ["/v2/orders", "/v2/account/activities"])
-async def test_a_page_that_comes_again_for_ever_is_left(path: str) -> None:
+async def test_a_page_of_open_orders_that_comes_again_for_ever_is_left() -> None:
     orders = [ORDER | {"id": f"{n:036}", "client_order_id": str(n)} for n in range(500)]
-    pages = {"/v2/orders": said(orders), "/v2/account/activities": said([FILL])}
-    with fake_web(lambda asked: pages[asked.path]) as web:
+    with fake_web(lambda asked: said(orders)) as web:
         async with paper(web.url) as broker:
             with pytest.raises(NetworkError, match="repeats a page"):
-                await (broker.open_orders() if path == "/v2/orders" else broker.activities(LONG_AGO))
+                await broker.open_orders()
+    assert len(web.asked) == 2
+
+
+async def test_a_page_of_the_history_that_comes_again_ends_it() -> None:
+    with fake_web(lambda asked: said([FILL])) as web:
+        async with paper(web.url) as broker:
+            assert len(await broker.activities(LONG_AGO)) == 1
     assert len(web.asked) == 2
 
 

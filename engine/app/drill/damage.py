@@ -1,0 +1,100 @@
+"""Damages of a practice desk's files, and how they are undone."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from decimal import Decimal
+from pathlib import Path
+
+from engine import places
+from engine.app.drill.practice import DESK
+
+_PRICES = re.compile(r"prices of (\S+) on (\S+) times (\S+)")
+
+
+class Damage:
+    """Damages done to one home; each is undone before the next."""
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+        self._undo: list[Callable[[], None]] = []
+
+    def do(self, what: str) -> None:
+        """Do a damage of the fault table, or undo those that are done."""
+        while self._undo:
+            self._undo.pop()()
+        prices = _PRICES.fullmatch(what)
+        if prices:
+            self._scale_prices(*prices.groups())
+        elif what != "undone":
+            getattr(self, f"_{what.replace(' ', '_').replace('-', '_')}")()
+
+    def _home_read_only(self) -> None:
+        # Under a file nobody makes a folder, not even who may do everything.
+        before = os.environ[places.HOME]
+        os.environ[places.HOME] = str(self._home / "config.toml" / "home")
+        self._undo.append(lambda: os.environ.update({places.HOME: before}))
+
+    def _journal_cut(self) -> None:
+        journal = self._copied_journal()
+        with closing(sqlite3.connect(journal)) as connection:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        whole = journal.read_bytes()
+        journal.write_bytes(whole[: len(whole) // 2])
+
+    def _journal_newer(self) -> None:
+        with closing(sqlite3.connect(self._copied_journal())) as connection:
+            connection.execute("PRAGMA user_version = 9999")
+            connection.commit()
+
+    def _journal_text(self) -> None:
+        with closing(sqlite3.connect(self._copied_journal())) as connection:
+            connection.execute("DROP TRIGGER equity_no_update")
+            connection.execute("UPDATE equity SET cash = 'a bird'")
+            connection.commit()
+
+    def _journal_locked(self) -> None:
+        other = sqlite3.connect(places.desk_journal(DESK), isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        self._undo.append(other.close)
+
+    def _keys_readable(self) -> None:
+        file = places.keys_file()
+        file.write_text("APCA_API_KEY_ID=readable-by-all\n", encoding="utf-8")
+        file.chmod(0o644)
+        self._undo.append(file.unlink)
+
+    def _scale_prices(self, symbol: str, session: str, factor: str) -> None:
+        file = places.market_folder() / "prices" / f"{symbol}.csv"
+        sound = file.read_text(encoding="utf-8")
+        head, *rows = sound.splitlines()
+        scaled = [_scaled(row, Decimal(factor)) if row.startswith(session) else row for row in rows]
+        file.write_text("\n".join([head, *scaled]) + "\n", encoding="utf-8")
+        self._undo.append(lambda: _write(file, sound))
+
+    def _copied_journal(self) -> Path:
+        """The journal, with a copy of all its files that is put back afterwards."""
+        journal = places.desk_journal(DESK)
+        kept = self._home / "kept"
+        shutil.copytree(journal.parent, kept)
+
+        def put_back() -> None:
+            shutil.rmtree(journal.parent)
+            shutil.move(kept, journal.parent)
+
+        self._undo.append(put_back)
+        return journal
+
+
+def _scaled(row: str, factor: Decimal) -> str:
+    day, *prices, volume = row.split(",")
+    return ",".join([day, *(price and str(round(Decimal(price) * factor, 4)) for price in prices), volume])
+
+
+def _write(file: Path, text: str) -> None:
+    file.write_text(text, encoding="utf-8")

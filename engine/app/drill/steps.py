@@ -1,0 +1,101 @@
+"""The steps of a row, by the names that they have in the fault table."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+from engine.app.drill.checks import DoesNotHold, check_run, held
+from engine.app.drill.damage import Damage
+from engine.app.drill.fault_table import Step
+from engine.app.drill.practice import Practice
+from engine.errors import PaperdeskError
+
+ORDERS = "/v2/orders"
+
+
+class Steps:
+    """Takes the steps of one row."""
+
+    def __init__(self, practice: Practice) -> None:
+        self._practice = practice
+        self._account = practice.account
+        self._damage = Damage(practice.home)
+        self._kinds: Mapping[str, Callable[[Step], None]] = {
+            "fault": self._fault,
+            "clear": lambda step: self._account.clear_faults(),
+            "full_at": self._full,
+            "run": self._run,
+            "runs": self._runs,
+            "advance": self._advance,
+            "order": self._order,
+            "adopt": lambda step: practice.adopt(step["adopt"]),
+            "cash": lambda step: self._transfer(step["cash"], "cash"),
+            "entry": lambda step: self._transfer(step["entry"], "entry"),
+            "set": self._set,
+            "damage": lambda step: self._damage.do(step["damage"]),
+            "reconcile": self._reconcile,
+        }
+
+    def take(self, step: Step) -> None:
+        """Take one step. Raises DoesNotHold where it comes out otherwise."""
+        kind = next(name for name in self._kinds if name in step)
+        self._kinds[kind](step)
+
+    def undo(self) -> None:
+        """Undo what was damaged and is not yet."""
+        self._damage.do("undone")
+
+    def _fault(self, step: Step) -> None:
+        rule = {name: self._with_keys(value) for name, value in step.items() if name != "fault"}
+        self._account.fault(step["fault"], **rule)
+
+    def _with_keys(self, value: Any) -> Any:
+        """A text of a fault with the account's keys in it."""
+        if not isinstance(value, str):
+            return value
+        keys = self._account.environment
+        return value.replace("{key}", keys["APCA_API_KEY_ID"]).replace("{secret}", keys["APCA_API_SECRET_KEY"])
+
+    def _run(self, step: Step) -> None:
+        check_run(step, self._practice.run(), self._account)
+
+    def _full(self, step: Step) -> None:
+        most = step["full_at"]
+        limited = f"import os, resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, ({most}, {most}))"
+        (ended,) = self._practice.processes(
+            1, [sys.executable, "-c", f"{limited}; os.execv(sys.argv[1], sys.argv[1:])"]
+        )
+        check_run(step, ended, self._account)
+
+    def _runs(self, step: Step) -> None:
+        ended = sorted(self._practice.processes(len(step["runs"])), key=lambda one: one.code)
+        codes = [one.code for one in ended]
+        held(codes == list(step["runs"]), f"the runs ended with {codes}: {ended[-1].line}")
+
+    def _advance(self, step: Step) -> None:
+        to = step["advance"]
+        moment = datetime.fromisoformat(to) if "T" in to else to
+        self._account.advance(moment)
+
+    def _order(self, step: Step) -> None:
+        ticket = {"symbol": step["order"], "qty": step["shares"], "side": step["side"], "type": "market"}
+        self._account.control_request("POST", ORDERS, ticket | {"time_in_force": "day"})
+
+    def _transfer(self, amount: str, part: str) -> None:
+        self._account.control_request("POST", "/sandbox/transfers", {"amount": amount, "part": part})
+
+    def _set(self, step: Step) -> None:
+        for name, value in step["set"].items():
+            os.environ[name if name.isupper() else f"PAPERDESK_{name.replace('.', '__').upper()}"] = value
+
+    def _reconcile(self, step: Step) -> None:
+        try:
+            code = 79 if self._practice.differences() else 0
+        except PaperdeskError as error:
+            code = error.exit_code
+        if code != step["reconcile"]:
+            raise DoesNotHold(f"reconciling ended with {code}, not with {step['reconcile']}")
