@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
 
+from engine.domain.debate import Debate
 from engine.domain.decision import Decision, DecisionKey, Opinion, Outcome
 from engine.domain.market import Symbol
 from engine.domain.order import Order
@@ -121,12 +122,13 @@ class Turn:
 @dataclass(frozen=True, slots=True)
 class CycleResult:
     """The decisions of a cycle, the orders for the next open, the owners' opinions as each was before they were
-    combined, and the memories that each opinion was given, by the opinion's key."""
+    combined, the memories that each opinion was given, by the opinion's key, and the debates that were held."""
 
     decisions: tuple[Decision, ...]
     orders: tuple[Order, ...]
     opinions: tuple[Opinion, ...] = ()
     recollections: Mapping[DecisionKey, tuple[Recollection, ...]] = field(default_factory=dict)
+    debates: tuple[Debate, ...] = ()
 
     @property
     def combined(self) -> tuple[Opinion, ...]:

@@ -7,6 +7,7 @@ import zlib
 from datetime import date, datetime
 
 from engine.domain.chart import ChartSpec
+from engine.domain.debate import Debate
 from engine.domain.decision import Decision, DecisionKey, Opinion, Outcome
 from engine.errors import MalformedData
 from engine.journal.database import reading
@@ -16,7 +17,7 @@ from engine.journal.rows import answer_of, chart_of, row_of, stored
 
 
 class DecisionReader(RowReader):
-    """The tables of decisions, opinions, answers, recollections, inputs and outcomes."""
+    """The tables of decisions, opinions, debates, answers, recollections, inputs and outcomes."""
 
     def decisions(
         self,
@@ -41,6 +42,17 @@ class DecisionReader(RowReader):
         """Opinions of all owners by symbol and range of decision sessions."""
         narrow = {"run": run, "symbol": symbol, "part": part, "session >=": first, "session <=": last}
         return self._values(Opinion, "opinions", narrow)
+
+    def debates(
+        self,
+        run: str | None = None,
+        symbol: str | None = None,
+        first: date | None = None,
+        last: date | None = None,
+    ) -> tuple[Debate, ...]:
+        """Debates by symbol and range of decision sessions."""
+        narrow = {"run": run, "symbol": symbol, "session >=": first, "session <=": last}
+        return self._values(Debate, "debates", narrow)
 
     def answers(self, key: DecisionKey | None = None, run: str | None = None) -> tuple[AnswerEntry, ...]:
         """Every call of a model for one opinion, or of a run, with its prompts and charts."""

@@ -6,6 +6,7 @@ import hashlib
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 
+from engine.domain.debate import Debate
 from engine.domain.decision import Decision, Opinion, Outcome
 from engine.domain.json_text import to_json
 from engine.domain.recollection import Recollection
@@ -16,7 +17,7 @@ from engine.journal.store import RowStore
 
 
 class DecisionWriter(RowStore):
-    """The tables of answers, opinions, decisions, recollections, inputs and outcomes."""
+    """The tables of answers, opinions, debates, decisions, recollections, inputs and outcomes."""
 
     def answer(self, entry: AnswerEntry) -> bool:
         """A model was called; its system prompt and charts are stored once, however often they are used. False where
@@ -48,6 +49,11 @@ class DecisionWriter(RowStore):
         """A decision was made and limited; False where the journal has it already. Raises InvariantBroken for another
         decision under the same key."""
         return self._write_once("decisions", row_of(decision) | {"part": self._part(decision.key.run)}, DECISION_KEY)
+
+    def debate(self, debate: Debate) -> bool:
+        """Owners debated a symbol; False where the journal has it already. Raises InvariantBroken for another debate
+        under the same key."""
+        return self._write_once("debates", row_of(debate), DECISION_KEY)
 
     def recalled(self, rests: Decision | Opinion, memories: Iterable[Recollection]) -> bool:
         """Memories were recalled for an opinion, or for the decision of a single owner; False where the journal has

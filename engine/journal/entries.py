@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from engine.domain.chart import ChartSpec
+from engine.domain.debate import Debate
 from engine.domain.decision import Decision, DecisionKey, Opinion, Outcome
 from engine.domain.model_call import Message, ModelResult, UnansweredCall
 from engine.domain.order import Fill, Order, OrderState
@@ -195,6 +196,7 @@ class Trail:
     recalled: the memories that were recalled for these opinions.
     opinions: the opinion of every owner on its symbol in its cycle.
     unanswered: calls of models for these opinions that no agent got an answer from.
+    debate: of the owners on its symbol in its cycle; None where there was none.
     """
 
     decision: Decision
@@ -208,3 +210,4 @@ class Trail:
     opinions: tuple[Opinion, ...] = ()
     undecided: tuple[Fill, ...] = ()
     unanswered: tuple[UnansweredEntry, ...] = ()
+    debate: Debate | None = None

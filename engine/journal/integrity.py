@@ -29,6 +29,7 @@ PROMISES = {
         AND run IN (SELECT run FROM orders)""",
     "a decision belongs to a run": "SELECT rowid FROM decisions WHERE run NOT IN (SELECT id FROM runs)",
     "an opinion belongs to a run": "SELECT rowid FROM opinions WHERE run NOT IN (SELECT id FROM runs)",
+    "a debate belongs to a run": "SELECT rowid FROM debates WHERE run NOT IN (SELECT id FROM runs)",
     "the prompt of an answer is there": "SELECT seq FROM answers WHERE system NOT IN (SELECT hash FROM prompts)",
     "the inputs of a run are there": """
         SELECT name FROM inputs, json_each(inputs.chunks) WHERE json_each.value NOT IN (SELECT hash FROM chunks)""",

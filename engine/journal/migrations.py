@@ -56,6 +56,12 @@ def m0011_chain(db: Database) -> None:
     _refuse_changes(db, (CHAIN, VERSIONS))
 
 
+def m0012_debates(db: Database) -> None:
+    """Debates between owners have rows of their own."""
+    run_script("0012_debates", db)
+    _refuse_changes(db, ("debates",))
+
+
 def _refuse_changes(db: Database, names: Iterable[str]) -> None:
     """Have the database refuse to change or delete a row of these tables, as far as they are there yet."""
     for name in sorted(set(names).intersection(db.table_names())):
@@ -93,6 +99,7 @@ MIGRATIONS: tuple[Callable[[Database], None], ...] = (
     partial(run_script, "0009_prompt_versions"),
     m0010_unanswered,
     m0011_chain,
+    m0012_debates,
 )
 VERSION = len(MIGRATIONS)
 """The version of a journal that this program writes: the number of its migrations."""

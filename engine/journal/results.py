@@ -95,4 +95,12 @@ def trail(reader: JournalReader, key: DecisionKey) -> Trail:
         recalled=tuple(one for owner in owners for one in reader.recalled(owner)),
         opinions=opinions,
         unanswered=tuple(call for owner in owners for call in reader.unanswered(owner)),
+        debate=next(
+            (
+                one
+                for one in reader.debates(key.run, key.symbol, key.session, key.session)
+                if one.key.cycle == key.cycle
+            ),
+            None,
+        ),
     )

@@ -11,7 +11,7 @@ MARKED = (
     *("commands", "command_states", "runs", "run_states", "stretches", "documents", "dropped", "notes"),
     *("answers", "opinions", "decisions", "recollections", "inputs", "orders", "order_states", "fills"),
     *("cash_flows", "equity", "positions", "outcomes", "accounts", "activities", "broker_orders", "adoptions"),
-    "unanswered",
+    *("unanswered", "debates"),
 )
 """Tables whose rows name, in the column `event`, the journal's last event when they were written: the journal can be
 read as it was at any event. A backtest's rows name none: it writes in batches, and has sessions to go by."""

@@ -58,8 +58,8 @@ class Recorder:
         """Keep the inputs of a cycle within a session before it decides: a killed one goes on with them."""
 
     def decided(self, turn: Turn, result: CycleResult, books: BookOrders | None = None) -> None:
-        """Keep the opinions of all owners with the memories that they were given, the cycle's decisions, and its
-        intended orders; with the orders of the owners' books that these net, where there are any."""
+        """Keep the opinions of all owners with the memories that they were given, their debates, the cycle's decisions,
+        and its intended orders; with the orders of the owners' books that these net, where there are any."""
 
     def ordered(self, update: OrderUpdate) -> None:
         """Keep the state of an order that the broker reported."""
@@ -99,12 +99,14 @@ class JournalRecorder(Recorder):
         self.journal.stretch_started(self.run, part, initial_value)
 
     def decided(self, turn: Turn, result: CycleResult, books: BookOrders | None = None) -> None:
-        """Keep the opinions of all owners with the memories that they were given, the cycle's decisions, and its
-        intended orders; with the orders of the owners' books that these net, where there are any."""
+        """Keep the opinions of all owners with the memories that they were given, their debates, the cycle's decisions,
+        and its intended orders; with the orders of the owners' books that these net, where there are any."""
         now = self.clock.now()
         for opinion in result.opinions:
             self.journal.opinion(opinion)
             self.journal.recalled(opinion, result.recollections.get(opinion.key, ()))
+        for debate in result.debates:
+            self.journal.debate(debate)
         for decision in result.decisions:
             self.journal.decision(decision)
         if books is not None:

@@ -8,7 +8,9 @@ from pathlib import Path
 
 from engine.domain.brokerage import Activity, ActivityKind
 from engine.domain.chart import ChartSpec
+from engine.domain.debate import Comment, Debate, DebateEnd, RoundAdvice, Stance
 from engine.domain.decision import Action, Decision, DecisionKey, Outcome, Proposal
+from engine.domain.five_level import Advice
 from engine.domain.market import Dropped
 from engine.domain.model_call import Message, ModelResult, UnansweredCall
 from engine.domain.order import Fill, Order, Side
@@ -69,6 +71,9 @@ def write_everything(path: Path) -> None:
             )
         )
         failed = UnansweredCall(model="m", kind="unavailable")
+        stand = RoundAdvice(round=0, owner="bull", advice=Advice.HOLD, confidence=ONE)
+        said = Comment(round=1, author="bear", receiver="bull", stance=Stance.WANTS_LESS, text="no", about=("m",))
+        journal.debate(Debate(key=KEY, decides=True, ended=DebateEnd.ROUNDS, advice=(stand,), comments=(said,)))
         journal.unanswered(UnansweredEntry(key=KEY, time=NOW, agent="a", call=failed))
         journal.opinion(decision.opinion)
         journal.decision(decision)

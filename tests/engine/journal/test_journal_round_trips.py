@@ -16,7 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.domain.chart import Candles, ChartSpec, Line, Marker, Panel
+from engine.domain.debate import Comment, Debate, DebateEnd, RoundAdvice, Stance
 from engine.domain.decision import Action, Cut, Decision, DecisionKey, Outcome, Proposal, SizingRule
+from engine.domain.five_level import Advice
 from engine.domain.market import Dropped
 from engine.domain.model_call import AnswerOptions, FailureKind, Message, ModelFailure, ModelResult, Usage
 from engine.domain.order import Fill, Order, Side
@@ -162,6 +164,55 @@ def test_what_was_written_on_the_way_is_not_written_again(path: Path) -> None:
         assert reader.run("r").value == Decimal("100.10")
         assert [h.price for h in reader.holdings("r", "AAA")] == [Decimal(7)]
         assert reader.positions() == ()
+
+
+debates = st.builds(
+    Debate,
+    key=keys,
+    decides=st.booleans(),
+    ended=st.sampled_from(DebateEnd),
+    advice=st.lists(
+        st.builds(
+            RoundAdvice,
+            round=st.integers(0, 5),
+            owner=words,
+            advice=st.none() | st.sampled_from(Advice),
+            trade=st.integers(0, 100),
+            confidence=st.none() | decimals,
+            reason=words,
+        ),
+        max_size=3,
+    ).map(tuple),
+    comments=st.lists(
+        st.builds(
+            Comment,
+            round=st.integers(1, 5),
+            author=words,
+            receiver=words,
+            stance=st.sampled_from(Stance),
+            text=words,
+            about=st.lists(words, max_size=2).map(tuple),
+        ),
+        max_size=3,
+    ).map(tuple),
+)
+
+
+@given(debates, debates)
+@settings(max_examples=30)
+def test_a_debate_comes_back_equal_and_is_never_another(was: Debate, other: Debate) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "d.db"
+        with JournalWriter(path) as journal:
+            journal.run_started(RunEntry(id="r", kind=RunKind.DAILY, name="x", started=NOW, session=was.key.session))
+            assert journal.debate(was)
+            assert not journal.debate(was)
+            if replace(other, key=was.key) != was:
+                with pytest.raises(InvariantBroken):
+                    journal.debate(replace(other, key=was.key))
+        with JournalReader(path) as reader:
+            assert reader.debates("r", was.key.symbol, was.key.session, was.key.session) == (was,)
+            assert reader.debates("s") == ()
 
 
 numbers = st.floats(allow_nan=False, width=64)
