@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
-from engine import settings
+from engine import owner_settings, settings
 from engine.agents.agent import Agent
 from engine.agents.portfolio import PORTFOLIO_STEPS
 from engine.agents.registry import Agents, ablations, inputs_of, registered, step_groups, steps_of
@@ -69,7 +69,7 @@ class Preset(settings.Frozen):
     """The inputs of an agent that decides on all symbols at once."""
     advice: TradeValues = TradeValues()
     """The trade of each of the five levels, in percent of the portfolio. Source: TradingGPT §4.1.2 [G4]."""
-    risk: settings.Risk | None = None
+    risk: owner_settings.Risk | None = None
     """The risk character: it follows momentum, or is fixed. An immediate reflection without one follows momentum.
     Source: InvestorBench A.1 [I6]."""
     memory: Memory = Memory()
@@ -79,7 +79,7 @@ class Preset(settings.Frozen):
     Source: FinAgent §4.1 [A2]."""
     tools: tuple[str, ...] = ()
     """Rule strategies whose signal and explanation the decision reads."""
-    preference: settings.Preference = "moderate"
+    preference: owner_settings.Preference = "moderate"
     """The manner of trading. Source: FinAgent §4.4 [A8]."""
     profiles: dict[str, str] = {}
     """Descriptions of assets and their sectors, by symbol. Source: InvestorBench A.1 [I6]."""
@@ -95,19 +95,26 @@ class Preset(settings.Frozen):
     """Agents of the user's own, as `FILE.py:NAME`, the file relative to the preset's; `steps` names their steps."""
     agents: dict[str, settings.AgentSettings] = {}
     """Model settings by the name of an agent."""
-    owners: dict[settings.OwnerName, settings.Owner] = Field({DESK: settings.Owner()}, min_length=1)
+    owners: dict[owner_settings.OwnerName, owner_settings.Owner] = Field({DESK: owner_settings.Owner()}, min_length=1)
     """The owners of opinions, in order: a list of names, or a table `[owners.NAME]` for each."""
     combine: Literal["vote", "weighted", "books"] = "vote"
     """The way from several owners' opinions to decisions: one vote each, the weighted mean, or a book for each."""
     quorum: int = Field(1, ge=1)
     """The fewest opinions, abstentions left out, that make a decision."""
+    symbol_sectors: dict[str, tuple[owner_settings.Sector, ...]] = {}
+    """The sectors of symbols: an owner with a `sector_focus` decides on those alone that have one of its sectors."""
+    debate: owner_settings.DebateSettings = owner_settings.DebateSettings()
+    """The debate of owners who share a symbol, where `steps` has it."""
+    reference_fund: owner_settings.FundName = ""
+    """The fund whose trades guide advice in five levels in training, and never in the test: `holdings/FUND.csv` of the
+    data folder. Source: TradingGPT §4.2 [G8]."""
     peek: bool = False
     """Permission to read tomorrow's close: only for the preset that the audit must catch."""
 
     @field_validator("owners", mode="before")
     @classmethod
     def _by_name(cls, owners: object) -> object:
-        return settings.owners_by_name(owners)
+        return owner_settings.owners_by_name(owners)
 
     @field_validator("memory", mode="before")
     @classmethod
@@ -135,10 +142,47 @@ class Preset(settings.Frozen):
             raise ValueError(f"the owner {DESK} is the one of combined decisions: name an owner of several otherwise")
         return self
 
-    def owner(self, name: str) -> settings.Owner:
+    @model_validator(mode="after")
+    def _can_debate(self) -> Preset:
+        if "debate" in self.steps:
+            if len(self.owners) < 2:
+                raise ValueError("the step debate needs two owners or more")
+            if self.decision != "five-level" or "immediate" not in self.steps:
+                raise ValueError('the step debate needs decision = "five-level" and the step immediate')
+        return self
+
+    def owner(self, name: str) -> owner_settings.Owner:
         """The settings of an owner, the preset's where it sets none."""
         own = self.owners[name]
-        return own.model_copy(update={"risk": own.risk or self.risk, "preference": own.preference or self.preference})
+        traits = own.traits
+        return own.model_copy(
+            update={
+                "risk": own.risk or (None if traits is None else traits.risk) or self.risk,
+                "preference": own.preference or self.preference,
+                "horizon": own.horizon or (None if traits is None else traits.horizon),
+                "reference_fund": own.fund or self.reference_fund,
+            }
+        )
+
+    def owners_of(self, symbol: str) -> tuple[str, ...]:
+        """The owners that decide on a symbol, in order. Raises ConfigError where there is none."""
+        sectors = {sector.casefold() for sector in self.symbol_sectors.get(symbol, ())}
+        found = tuple(
+            name
+            for name, own in self.owners.items()
+            if not own.sector_focus or sectors.intersection(one.casefold() for one in own.sector_focus)
+        )
+        if not found:
+            known = f"its sectors are {', '.join(sorted(sectors))}" if sectors else "symbol_sectors names none of it"
+            raise ConfigError(
+                f"preset {self.name}: no owner decides on {symbol}: every owner has a sector_focus, and {known}"
+            )
+        return found
+
+    @property
+    def reference_funds(self) -> tuple[str, ...]:
+        """The funds whose trades guide its owners in training."""
+        return tuple(dict.fromkeys(fund for name in self.owners if (fund := self.owner(name).reference_fund)))
 
     @property
     def registered(self) -> Agents:
@@ -163,8 +207,21 @@ class Preset(settings.Frozen):
 
     @property
     def decider(self) -> Agent[Any, Any]:
-        """The agent whose answer is the decision."""
-        return next(agent for agent in self.registered.values() if self.decision in agent.decides)
+        """The agent whose answer is the decision, in the test."""
+        return self.deciding(training=False)
+
+    def deciding(self, *, training: bool) -> Agent[Any, Any]:
+        """The agent whose answer is the decision: of several the last one that is asked before it."""
+        agents = [agent for agent in self.registered.values() if self.decision in agent.decides]
+        if not self.debates(training=training, before=True):
+            agents = [agent for agent in agents if agent.step != "debate"]
+        return next((agent for agent in reversed(agents) if agent.is_active(self.steps, self.decision)), agents[0])
+
+    def debates(self, *, training: bool, before: bool) -> bool:
+        """True where its owners debate at a point of the cycle, before the decision or after the trade."""
+        when = self.debate.when
+        precedes = not training if when == "training-after, test-before" else when == "before"
+        return "debate" in self.steps and precedes is before
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -287,10 +344,16 @@ def _read(name: str, extended_by: tuple[str, ...] = ()) -> dict[str, Any]:
         )
         raise ConfigError(f"preset {name}: not TOML: {error}{hint}") from None
     if isinstance(own := plain.get("load"), list):
-        folder = Path(str(entry)).resolve().parent
+        folder = _folder_of(entry)
         plain["load"] = [str(folder / reference) for reference in own]
+    if "owners" in plain:
+        plain["owners"] = owner_settings.with_characters(plain["owners"], _folder_of(entry))
     parent = plain.pop("extends", None)
     return plain if parent is None else _merged(_read(str(parent), (*extended_by, name)), plain)
+
+
+def _folder_of(entry: Traversable) -> Path:
+    return Path(str(entry)).resolve().parent
 
 
 def _merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
@@ -298,7 +361,7 @@ def _merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
     for key, value in changes.items():
         old = merged.get(key)
         if key == "owners":
-            merged[key] = settings.extended_owners(old, value)
+            merged[key] = owner_settings.extended_owners(old, value)
         else:
             merged[key] = _merged(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
     return merged

@@ -17,6 +17,7 @@ import numpy as np
 from memory import lifecycle
 from memory.errors import EmbedderUnavailable, InvalidRecord, StoreError, TimeOrder, UnknownPreset, UnknownRecord
 from memory.layer_rank import Hit, LayerRanking
+from memory.lifecycle import RECENCY_STEP as RECENCY
 from memory.live_index import LiveIndex, ScoredRecord
 from memory.partition import AVAILABLE, DUE, LayerRows
 from memory.ports import Embedder, Store, StoreReport
@@ -124,6 +125,25 @@ class LayeredMemory:
             first = k or self.preset.rule(layer).k or self.preset.k
             recalled[layer] = ranking.ranked(tuple(texts) or ("",), first, labelled and bool(texts))
         return recalled
+
+    def recent(
+        self, symbol: str, kinds: Collection[str], since: float, now: float, *, owner: str = DEFAULT_OWNER
+    ) -> list[tuple[Layer, MemoryRecord]]:
+        """The live records of a symbol and of these kinds, with their layers, that were written or restated from a step
+        on and may be recalled by `now`, oldest first."""
+        index = self._at(now)
+        found = [
+            (float(partition.column(RECENCY)[row]), layer, partition.records[row])
+            for layer in self.preset.layers
+            for partition in index.partitions(owner, (symbol,), layer)
+            for row in np.flatnonzero(
+                partition.alive
+                & partition.matching(kinds)
+                & (partition.column(AVAILABLE) <= now)
+                & (partition.column(RECENCY) >= since)
+            ).tolist()
+        ]
+        return [(layer, record) for _, layer, record in sorted(found, key=lambda one: (one[0], one[2].sequence))]
 
     def cite(self, ids: Iterable[str], now: float, key: str) -> list[Touch]:
         """Note that a decision (its key) cites these records. Scores change when its reward is known."""

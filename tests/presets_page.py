@@ -20,8 +20,9 @@ from engine.cycle import combine
 from engine.domain.briefing import ExpertNote
 from engine.domain.five_level import TradeValues
 from engine.memory_settings import Memory, MemoryBirth, MemoryLayer
+from engine.owner_settings import Character, DebateSettings, Owner
 from engine.preset import Preset, Windows, load_preset, preset_names
-from engine.settings import AgentSettings, Band, Owner, Portfolio, Sizing
+from engine.settings import AgentSettings, Band, Portfolio, Sizing
 from tests.attribute_docs import attribute_docs
 
 PAGE = Path(__file__).parents[1] / "docs" / "presets.md"
@@ -79,7 +80,30 @@ horizon = 20
 [owners.quant]
 character = "You trust figures more than stories."
 sectors = ["semiconductors", "software"]
+
+[owners.odd]
+character = "contrarian"
 ```
+
+A character is a data file: one that ships ([engine/agents/characters](../engine/agents/characters)), or `FILE.toml`,
+relative to the preset's. It has a temperament, fields, a risk appetite, a horizon, and the evidence that it prefers;
+the rules without a model go by its numbers, models by its words. More than one word in place of a name is the
+character itself. A `sector_focus` has an owner decide on the symbols of its sectors alone, by the preset's
+`symbol_sectors`.
+
+"""
+
+DEBATE = """## Debate
+
+The step `debate` has owners who share a symbol debate it. Each shows the others its advice with the trade value, the
+stated confidence, the reason, its position and last result, and the first memories of each layer. Each comments on
+each of the others: agrees, wants more, or wants less, with the memories that it means. Then each reconsiders, with
+the comments received, the dissent that there is, and a week of its reflections and of earlier comments for reference.
+Comments go into the receiver's memory (kind `debate`), so that later days recall them. In training, by the paper, the
+comments follow the trade and nobody reconsiders. An owner without valid advice takes no further part, and its opinion
+is an abstention.
+
+`paperdesk why SYMBOL DATE` shows who said what and who changed its mind; `paperdesk decisions --owners` who was right.
 
 """
 
@@ -93,6 +117,8 @@ TABLES: dict[type, str] = {
     MemoryBirth: "[memory.births.KIND]",
     AgentSettings: "[agents.NAME]",
     Owner: "[owners.NAME]",
+    Character: "a character's file",
+    DebateSettings: "[debate]",
     TradeValues: "[advice]",
     ExpertNote: "[[guidance]]",
 }
@@ -118,6 +144,7 @@ def page() -> str:
             *_table(("step", "agents"), _steps()),
             FEATURES,
             OWNERS + _combining(),
+            DEBATE.rstrip() + "\n",
             *(
                 line
                 for kind, title in TABLES.items()

@@ -40,7 +40,7 @@ def test_the_owners_of_the_page_are_a_preset(tmp_path: Path) -> None:
 
     three = load_preset(str(tmp_path / "three.toml"))
 
-    assert (list(three.owners), three.combine, three.quorum) == (["bull", "bear", "quant"], "vote", 2)
+    assert (list(three.owners), three.combine, three.quorum) == (["bull", "bear", "quant", "odd"], "vote", 2)
     assert all(f"`{way}`" in presets_page.page() for way in ("vote", "weighted", "books"))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from engine.messages.answer_text import answer_text
 from tui import amounts
+from tui.debate_text import debate_lines
 from tui.plain_text import Line, beginning, facts, one_line, paragraph, section, wrapped
 from tui.run_text import action_words, combined_opinions, decided_by, opinion_words, order_words, trade_words
 
@@ -80,6 +81,8 @@ def _trail(shown: Row, decider: str, width: int, prompts: bool) -> Iterator[Line
         yield from _grounds(shown, one, width, prompts)
     if not opinions:
         yield from _grounds(shown, shown, width, prompts)
+    if "debate" in shown:
+        yield from debate_lines(shown["debate"], shown["owner"], width)
     yield from section("Order")
     if not shown["orders"]:
         yield "  none", "quiet"

@@ -10,13 +10,13 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from engine.agents.agent import Agent, Answer, Part, Reads, Report, View
-from engine.agents.character import character, risk_of
+from engine.agents.character import NO_TRAITS, Traits, character, risk_of
 from engine.agents.evidence import by_layer, check_cited, cut_note
 from engine.agents.reflections import ExtendedReflection
 from engine.agents.text import Prose
 from engine.domain.decision import Action, Outcome
 from engine.domain.five_level import Advice
-from engine.domain.market import PriceHistory
+from engine.domain.market import FundTrade, PriceHistory
 from engine.domain.recollection import LAYERS, Recollection
 from engine.market.figures import PriceFigures
 from engine.market.moves import MOMENTUM_SESSIONS, momentum
@@ -45,7 +45,7 @@ class MarketFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImmediateView(View):
-    """The inputs of the reflection. Source: InvestorBench A.1, appendix D [I5, I7]; TradingGPT §4.1.2 [G5].
+    """The inputs of the reflection. Source: InvestorBench A.1, appendix D [I5, I7]; TradingGPT §4.1.2, §4.2 [G5, G8].
 
     facts: price, momentum and risk character.
     figures: changes of the close, RSI and ATR.
@@ -60,6 +60,8 @@ class ImmediateView(View):
     scale: number of levels of the advice.
     next_move: in training the change of the close that followed, as a fraction; it is explained.
     moment, reports: as in DecisionView.
+    traits: of the owner's character, for rules without a model.
+    fund: in training the last trade of the reference fund; None in the test and where there is none.
     """
 
     facts: MarketFacts
@@ -77,6 +79,8 @@ class ImmediateView(View):
     next_move: float | None = None
     moment: datetime | None = None
     reports: tuple[Report, ...] = ()
+    traits: Traits = NO_TRAITS
+    fund: FundTrade | None = None
 
     @property
     def training(self) -> bool:
@@ -162,10 +166,22 @@ class FiveLevelReflection(ImmediateReflection):
 
     action: Advice
     """The change of the position, as one of the five levels."""
+    confidence: Annotated[float, Field(ge=0, le=1)]
+    """Your confidence that it will prove right, from 0 (a guess) to 1 (certain)."""
 
     @property
     def recommendation(self) -> str:
         return self.action.value
+
+    @property
+    def stated(self) -> Decimal:
+        """The stated confidence, in hundredths."""
+        return Decimal(f"{self.confidence:.2f}")
+
+    def lines(self) -> tuple[str, ...]:
+        """The reflection for a reader."""
+        first, *others = super().lines()
+        return first, f"Confidence: {self.stated}", *others
 
 
 def answer_to(view: ImmediateView) -> type[ImmediateReflection]:

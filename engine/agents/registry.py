@@ -10,6 +10,7 @@ from typing import Any, get_args, get_type_hints
 
 from engine.agents.agent import DECIDING, Agent, Inputs, Reads, Report
 from engine.agents.chart import CHART
+from engine.agents.debate import COMMENT, RECONSIDER
 from engine.agents.decision import DECISION, EVIDENCE_DECISION, WHOLE_DECISION
 from engine.agents.filing_summary import FILING_SUMMARY
 from engine.agents.immediate import IMMEDIATE
@@ -26,6 +27,7 @@ Agents = Mapping[str, Agent[Any, Any]]
 
 _OBSERVING = (NEWS, FILING_SUMMARY, INTELLIGENCE, PAST, CHART)
 _REFLECTING = (LOW_LEVEL, HIGH_LEVEL, PERFORMANCE, SIGNALS, EXTENDED, IMMEDIATE)
+_DEBATING = (COMMENT, RECONSIDER)
 _DECIDING = (DECISION, EVIDENCE_DECISION, WHOLE_DECISION)
 _PORTFOLIO = (PORTFOLIO_REFLECTION, PORTFOLIO_ANALYSIS, PORTFOLIO_DECISION)
 
@@ -42,8 +44,11 @@ _FEATURE_GROUPS = {"memory": ("memory", "diversified", "analyses")}
 def registered(load: tuple[str, ...] = ()) -> Agents:
     """The agents that ship and those of `FILE.py:NAME` references, which are asked between observing and reflecting.
     Raises ConfigError for a reference that names no agent, and for a name or step that is taken."""
-    agents: tuple[Agent[Any, Any], ...] = (*_OBSERVING, *map(_loaded, load), *_REFLECTING, *_DECIDING, *_PORTFOLIO)
-    steps = [agent.step for agent in agents if agent.step != DECIDING]
+    own = [_loaded(reference) for reference in load]
+    deciding = (*_DEBATING, *_DECIDING, *_PORTFOLIO)
+    agents: tuple[Agent[Any, Any], ...] = (*_OBSERVING, *own, *_REFLECTING, *deciding)
+    shipped = (agent.step for agent in (*_OBSERVING, *_REFLECTING, *deciding) if agent.step != DECIDING)
+    steps = [*dict.fromkeys(shipped), *(agent.step for agent in own)]
     for kind, names in (("agent", [agent.name for agent in agents]), ("step", [*steps, *FEATURES])):
         twice = [name for name, times in Counter(names).items() if times > 1]
         if twice:

@@ -21,6 +21,7 @@ from engine.agents.character import MANNERS
 from engine.agents.evidence import by_layer, recollection_line
 from engine.agents.text import fenced, halved, one_line, plain
 from engine.domain.chart import ChartSpec
+from engine.domain.debate import Comment
 from engine.domain.decision import Outcome, SizingRule
 from engine.domain.model_call import Message
 
@@ -114,7 +115,9 @@ def _environment(folder: Path) -> Environment:
         lstrip_blocks=True,
     )
     environment.filters.update(plain=plain, money=money, percent=percent, figure=_figure, outcome_line=_outcome_line)
-    environment.filters.update(signed_percent=signed_percent, recollection_line=recollection_line)
+    environment.filters.update(
+        signed_percent=signed_percent, recollection_line=recollection_line, comment_line=_comment_line
+    )
     environment.globals.update(fenced=fenced, by_layer=by_layer, manner=MANNERS, Rule=SizingRule)
     return environment
 
@@ -153,6 +156,11 @@ def _outcome_line(outcome: Outcome) -> str:
         f"{decided}, close {money(outcome.close)}, reward {outcome.reward * 100:+.3f}%, "
         f"cumulative {outcome.cumulative * 100:+.2f}%. Named: {plain(outcome.key_factors, 300) or 'nothing'}"
     )
+
+
+def _comment_line(comment: Comment) -> str:
+    """A comment of another owner on one line."""
+    return f"Round {comment.round}, {plain(comment.author, 40)} {comment.stance}: {plain(comment.text)}"
 
 
 def percent(fraction: Decimal) -> str:

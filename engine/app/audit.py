@@ -80,7 +80,7 @@ def _undated(preset: Preset, symbols: Sequence[Symbol]) -> Iterator[str]:
     texts = {f"profile of {symbol}": preset.profiles.get(symbol, "") for symbol in symbols}
     texts["instruction"] = preset.instruction
     for name, owner in preset.owners.items():
-        texts |= {f"character of {name}": owner.character, f"profile of {name}": owner.profile}
+        texts |= {f"character of {name}": owner.description, f"profile of {name}": owner.profile}
     yield from (f"{what} ({len(text.split())} words)" for what, text in texts.items() if text)
     if preset.guidance:
         yield f"guidance ({len(preset.guidance)} notes, dated by their file alone)"

@@ -61,6 +61,7 @@ class DecidedAgain:
                     for memory in {m.id: m for m in given.get(one.key, ())}.values()
                 ),
                 opinions=opinions,
+                debate=next((one for one in self.result.debates if one.key.symbol == symbol), None),
             )
             for made in self.result.decisions
             if made.key.symbol == symbol

@@ -6,9 +6,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
+from dataclasses import replace
 from datetime import date, timedelta
 
 from engine.account.reconciliation import journal_snapshot
+from engine.app.run_spec import preset_of
 from engine.clock import OffsetClock
 from engine.domain.fetched import Fetched
 from engine.domain.macro import MacroSeries
@@ -37,7 +39,12 @@ async def load_run(services: Services, spec: RunSpec) -> Market:
     source = services.open_source(spec.data, spec.last)
     macro = {} if spec.preset is None else await load_macro(services, spec.data, spec.last)
     begin = spec.warm_up_from or spec.first
-    return await load_window(source, services.calendar_for, spec.symbols, begin, spec.last, macro=macro)
+    market = await load_window(source, services.calendar_for, spec.symbols, begin, spec.last, macro=macro)
+    preset = None if spec.warm_up_from is None else preset_of(spec)
+    if preset is None or not preset.reference_funds:
+        return market
+    holdings = await source.holdings()
+    return replace(market, holdings={fund: holdings[fund] for fund in preset.reference_funds if fund in holdings})
 
 
 async def load_window(

@@ -1,33 +1,36 @@
 """THE STORY: one round of decisions over a batch of symbols, from observing the market to orders for the next open.
 
 For every symbol and owner: observe (digest the news or gather intelligence, recall, read the chart, use tools, ask the
-user's own agents), reflect on moves, on decisions, on performance and on signals, decide. Then over the whole batch, in
-the order of the symbols: combine the owners' opinions to one decision per symbol, size it by the rule that it names,
-limit it by cash and holdings. A step that the preset leaves out gives an empty finding; an agent without a valid answer
-abstains, which never raises; where no answer could be had the cycle ends with an error and decides nothing. The session
-(engine/session/loop.py) settles the orders: the next cycle reflects on their outcomes, and `feedback` rewards memories
-that were cited, once it is known what followed. Where a preset decides on the whole portfolio, one question about all
-symbols takes the place of these steps (engine/cycle/portfolio.py).
-Source: FinVision §3, figure 1 [V8]; FinAgent §4 [A1-A10].
+user's own agents), reflect on moves, on decisions, on performance and on signals, debate with the other owners of the
+symbol, decide. Then over the whole batch, in the order of the symbols: combine the owners' opinions to one decision
+per symbol, size it by the rule that it names, limit it by cash and holdings. A step that the preset leaves out gives
+an empty finding; an agent without a valid answer abstains, which never raises; where no answer could be had the cycle
+ends with an error and decides nothing. The session (engine/session/loop.py) settles the orders: the next cycle
+reflects on their outcomes, and `feedback` rewards memories that were cited, once it is known what followed. Where a
+preset decides on the whole portfolio, one question about all symbols takes the place of these steps
+(engine/cycle/portfolio.py).
+Source: FinVision §3, figure 1 [V8]; FinAgent §4 [A1-A10]; TradingGPT §4.2 [G6].
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
-from typing import Any
+from itertools import chain
 
 from engine.agents.ask import Asker
 from engine.agents.tools import Rule
-from engine.cycle import observe, reflect
+from engine.cycle import debate, observe, reflect
 from engine.cycle.combine import book_of, combine, size_and_limit
+from engine.cycle.debate import HeldDebate
 from engine.cycle.decide import abstention, opinion
 from engine.cycle.portfolio_facts import PortfolioFacts, portfolio_facts
 from engine.cycle.recall import TradingMemory, received
-from engine.cycle.step import Observations, Reflections, StepContext, search_queries
+from engine.cycle.side_by_side import side_by_side
+from engine.cycle.step import Analysis, Observations, Reflections, StepContext, search_queries
 from engine.cycle.turn import CycleResult, TradingHistory, Turn
 from engine.domain.decision import DESK, Opinion
 from engine.domain.market import PriceHistory, Symbol
@@ -49,12 +52,14 @@ INDICATOR_ROWS = 250
 @dataclass(frozen=True, slots=True)
 class Deliberation:
     """One owner's opinion on one symbol, the position it is sized against, the memories that it was given, and those
-    that it leaves."""
+    that it leaves; the analysis that it rests on, and the debate that fed it, where there were any."""
 
     opinion: Opinion
     position: PositionContext
     recollections: tuple[Recollection, ...] = ()
     memories: tuple[Item, ...] = ()
+    analysis: Analysis | None = None
+    debate: HeldDebate | None = None
 
 
 @dataclass(frozen=True)
@@ -91,23 +96,28 @@ class Cycle:
         order. Memories are written last, dated after the decision, so that a killed run recalls the same again."""
         if self.memory is not None:
             self.memory.begin(turn.step)
-        pairs = [(symbol, owner) for symbol in turn.symbols for owner in self.preset.owners]
+        owners = {symbol: self.preset.owners_of(symbol) for symbol in turn.symbols}
         failed: list[TryAgainLater] = []
         portfolios = self._portfolios(turn)
-        deliberations = await _side_by_side(
-            self._deliberate(turn, symbol, owner, failed, portfolios.get(owner)) for symbol, owner in pairs
+        symbols = await side_by_side(
+            self._deliberate(turn, symbol, own, failed, portfolios) for symbol, own in owners.items()
         )
+        deliberations = tuple(chain.from_iterable(symbols))
         opinions = tuple(one.opinion for one in deliberations)
         positions = {(one.opinion.key.symbol, book_of(turn, one.opinion)): one.position for one in deliberations}
         decisions, orders = size_and_limit(turn, combine(opinions, self.preset), positions, self.preset.sizing)
         recalled = {one.opinion.key: one.recollections for one in deliberations}
-        result = CycleResult(decisions, orders, opinions, recalled)
+        debated = tuple(await side_by_side(self._debated(turn, one, failed) for one in symbols))
+        debates = tuple(one.debate for one in debated if one is not None)
+        result = CycleResult(decisions, orders, opinions, recalled, debates)
         for combined in result.combined:
             self.publish(opinion_formed(turn.market.now, combined))
         for decision in decisions:
             self.publish(decision_made(turn.market.now, decision))
         if self.memory is not None:
             memories = [item for one in deliberations for item in _with_trades(turn, one, result)]
+            lessons = (one.lessons.values() for one in debated if one is not None)
+            memories += chain.from_iterable(chain.from_iterable(lessons))
             self.memory.write(memories, opinions, turn.step)
         return result
 
@@ -141,23 +151,56 @@ class Cycle:
         self,
         turn: Turn,
         symbol: Symbol,
+        owners: Sequence[str],
+        failed: list[TryAgainLater],
+        portfolios: Mapping[str, PortfolioFacts],
+    ) -> tuple[Deliberation, ...]:
+        """The opinions of a symbol's owners, in their order: each analyses by itself, then they debate where that feeds
+        the decision. Without the last session's bar they abstain before any model is asked. An error goes into `failed`
+        as well, and nobody in the batch asks any more."""
+        bars = self._bars(turn, symbol)
+        if not self._is_current(turn, symbol):
+            because = f"there is no bar of {symbol} for {self.calendars[symbol].last_closed(turn.market.now)}"
+            return tuple(
+                Deliberation(abstention(turn, symbol, owner, because), observe.position(turn, symbol, owner, bars))
+                for owner in owners
+            )
+        contexts = [
+            self._context(turn, symbol, owner, bars, failed=failed, portfolio=portfolios.get(owner)) for owner in owners
+        ]
+        with _noted(failed):
+            analyses = await side_by_side(_analyse(context, failed) for context in contexts)
+            before = self.preset.debates(training=turn.training, before=True)
+            held = await debate.hold(analyses, before=True) if before else None
+            decided = await side_by_side(opinion(one, held) for one in analyses)
+        return tuple(
+            Deliberation(
+                own,
+                one.context.position,
+                one.observed.recollections,
+                _memories(one.context, one.observed, one.reflections),
+                one,
+                held,
+            )
+            for one, own in zip(analyses, decided, strict=True)
+        )
+
+    def _context(
+        self,
+        turn: Turn,
+        symbol: Symbol,
         owner: str,
+        bars: PriceHistory,
+        *,
         failed: list[TryAgainLater],
         portfolio: PortfolioFacts | None,
-    ) -> Deliberation:
-        """One owner's analysis of one symbol. Without the last session's bar it abstains before any model is asked.
-        An error goes into `failed` as well, and nobody in the batch asks any more."""
-        bars = self._bars(turn, symbol)
-        position = observe.position(turn, symbol, owner, bars)
-        if not self._is_current(turn, symbol):
-            closed = self.calendars[symbol].last_closed(turn.market.now)
-            return Deliberation(abstention(turn, symbol, owner, f"there is no bar of {symbol} for {closed}"), position)
-        context = StepContext(
+    ) -> StepContext:
+        return StepContext(
             turn=turn,
             symbol=symbol,
             owner=owner,
             bars=bars,
-            position=position,
+            position=observe.position(turn, symbol, owner, bars),
             preset=self.preset,
             asker=self.asker,
             strategies=self.strategies,
@@ -166,14 +209,33 @@ class Cycle:
             failed=failed,
             portfolio=portfolio,
         )
-        try:
-            observed = await _observe(context)
-            reflections = await _reflect(context, observed)
-            decided = await opinion(context, observed, reflections)
-        except TryAgainLater as error:
-            failed.append(error)
-            raise
-        return Deliberation(decided, position, observed.recollections, _memories(context, observed, reflections))
+
+    async def _debated(
+        self, turn: Turn, deliberations: Sequence[Deliberation], failed: list[TryAgainLater]
+    ) -> HeldDebate | None:
+        """The debate of a symbol: the one that fed the decision, or the one that follows the trade."""
+        analyses = [one.analysis for one in deliberations if one.analysis is not None]
+        if analyses and self.preset.debates(training=turn.training, before=False):
+            with _noted(failed):
+                return await debate.hold(analyses, before=False)
+        return next((one.debate for one in deliberations), None)
+
+
+@contextmanager
+def _noted(failed: list[TryAgainLater]) -> Iterator[None]:
+    """Put an error into `failed`, where all of the batch look before they ask."""
+    try:
+        yield
+    except TryAgainLater as error:
+        failed.append(error)
+        raise
+
+
+async def _analyse(context: StepContext, failed: list[TryAgainLater]) -> Analysis:
+    """One owner's analysis of one symbol."""
+    with _noted(failed):
+        observed = await _observe(context)
+        return Analysis(context=context, observed=observed, reflections=await _reflect(context, observed))
 
 
 async def _observe(context: StepContext) -> Observations:
@@ -233,19 +295,3 @@ def _with_trades(turn: Turn, one: Deliberation, result: CycleResult) -> Iterator
     past = turn.history.of(key.symbol, key.owner, 1)
     for item in one.memories:
         yield reflect.with_trade(item, decision, orders[0] if orders else None, past[0] if past else None)
-
-
-async def _side_by_side(analyses: Iterable[Coroutine[Any, Any, Deliberation]]) -> Sequence[Deliberation]:
-    """All results in order. Where one raises, the others have ended before it is raised again: after a TryAgainLater
-    each with the answer that it waits for, which is paid for and recorded; after anything else they are cancelled."""
-    tasks = [asyncio.ensure_future(analysis) for analysis in analyses]
-    try:
-        return await asyncio.gather(*tasks)
-    except TryAgainLater:
-        await asyncio.gather(*tasks, return_exceptions=True)
-        raise
-    except BaseException:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        raise

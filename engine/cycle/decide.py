@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from decimal import Decimal
-from typing import TypeVar
+from decimal import ROUND_HALF_UP, Decimal
+from typing import Any, TypeVar
 
 from engine.agents import decision as agents
 from engine.agents.ask import Reply
@@ -13,7 +13,8 @@ from engine.agents.character import describe
 from engine.agents.evidence import cited_ids, unresolved_figures
 from engine.agents.immediate import FiveLevelReflection, ImmediateReflection, ThreeWayReflection, action_before
 from engine.cycle import portfolio
-from engine.cycle.step import Observations, Reflections, StepContext
+from engine.cycle.debate import HeldDebate
+from engine.cycle.step import Analysis, Observations, Reflections, StepContext
 from engine.cycle.turn import Turn
 from engine.domain.decision import Action, DecisionKey, Opinion, SizingRule
 from engine.domain.five_level import trade_of
@@ -31,8 +32,10 @@ def abstention(turn: Turn, symbol: Symbol, owner: str, because: str) -> Opinion:
     return Opinion(key=_key(turn, symbol, owner), action=Action.ABSTAIN, size=ZERO, reason=because)
 
 
-async def opinion(context: StepContext, observed: Observations, reflections: Reflections) -> Opinion:
-    """The owner's opinion on all findings. Source: FinVision §3.4 [V5]; FinAgent §4.4 [A10]."""
+async def opinion(analysis: Analysis, debate: HeldDebate | None = None) -> Opinion:
+    """The owner's opinion on all findings, after a debate where one fed it. Source: FinVision §3.4 [V5]; FinAgent §4.4
+    [A10]; TradingGPT §4.2.2 [G6]."""
+    context, observed, reflections = analysis.context, analysis.observed, analysis.reflections
     preset = context.preset
     if preset.decision == "portfolio":
         ordered = await portfolio.opinion(context)
@@ -40,7 +43,9 @@ async def opinion(context: StepContext, observed: Observations, reflections: Ref
             return ordered
         return abstention(context.turn, context.symbol, context.owner, ordered)
     if preset.decision in ("three-way", "five-level"):
-        return _advice(context, observed, reflections.immediate.value)
+        reply: Reply[Any] | None = None if debate is None else debate.replies.get(context.owner)
+        advised = _advice(context, observed, reply or reflections.immediate.value)
+        return _sized(advised, preset, 0.0 if debate is None else debate.dissent(context.owner))
     reply = await _decided(context, observed, reflections)
     answer = reply.answer
     if answer is None:
@@ -96,7 +101,23 @@ def _advice(context: StepContext, observed: Observations, reply: Reply[Immediate
         reason=reason,
         evidence=_driving(answer.evidence.handles, observed.recollections),
         unresolved_figures=(*unresolved_figures(answer.reason, reply.inputs), *context.sources.unresolved),
+        confidence=answer.stated if isinstance(answer, FiveLevelReflection) else None,
     )
+
+
+def _sized(opinion: Opinion, preset: Preset, dissent: float) -> Opinion:
+    """The opinion with its size as the preset makes one of advice: smaller by the distance to the others' advice, or by
+    the stated confidence; whole percents, and at least one for a trade."""
+    if not opinion.size or "debate" not in preset.steps:
+        return opinion
+    shares = {"agreement": Decimal(f"{1 - dissent:.4f}"), "confidence": opinion.confidence or Decimal(1)}
+    share = shares.get(preset.debate.size, Decimal(1))
+    size = max(Decimal(1), (opinion.size * share).quantize(Decimal(1), ROUND_HALF_UP))
+    if size == opinion.size:
+        return opinion
+    why = f"the others differ by {dissent:.2f} of the scale" if preset.debate.size == "agreement" else "by confidence"
+    reason = f"{opinion.size:f} % becomes {size:f} %: {why}. {opinion.reason}"
+    return replace(opinion, size=size, reason=reason)
 
 
 def _driving(handles: Iterable[str], given: Sequence[Recollection]) -> tuple[str, ...]:

@@ -260,6 +260,26 @@ class TradingMemory:
         found = self._memory.recall(scope.symbol, {"lessons": query}, scope.step, owner=scope.owner, kinds=(kind,))
         return tuple(self._recollection(hit) for hits in found.values() for hit in hits)
 
+    def earlier(self, scope: MemoryScope, kinds: Sequence[str], sessions: int) -> tuple[Recollection, ...]:
+        """Recall what was written under some kinds in the last sessions, oldest first, without a query: relevancy and
+        score are zero, and the rank is the place. Source: TradingGPT §4.2.2 [G8]."""
+        found = self._memory.recent(scope.symbol, kinds, scope.step - sessions, scope.step, owner=scope.owner)
+        return tuple(
+            Recollection(
+                id=record.id,
+                kind=record.kind,
+                layer=layer.value,
+                session=self._calendar.session_at(int(record.born_step)),
+                text=record.text,
+                recency=0.0,
+                relevancy=0.0,
+                importance=record.importance,
+                score=0.0,
+                rank=rank,
+            )
+            for rank, (layer, record) in enumerate(found, 1)
+        )
+
     def write(self, items: Iterable[Item], opinions: Sequence[Opinion], step: float) -> None:
         """Write the memories of a session, once it is decided, and note what the opinions rest on."""
         for opinion in opinions:
@@ -316,6 +336,7 @@ class TradingMemory:
                 *self.recall(scope, Inquiry(dict.fromkeys(RetrievalType, marker), diversified=True)),
                 *self.recall(scope, Inquiry({"all": marker}, diversified=False)),
                 *(lesson for kind in self._memory.preset.births for lesson in self.lessons(scope, kind, marker)),
+                *self.earlier(scope, tuple(self._memory.preset.births), 1),
             )
         )
 

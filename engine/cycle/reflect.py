@@ -10,7 +10,7 @@ from typing import Literal
 
 from engine.agents import reflections as agents
 from engine.agents.ask import Reply
-from engine.agents.character import fixed_nature, manner_of
+from engine.agents.character import fixed_nature, manner_of, traits_of
 from engine.agents.immediate import IMMEDIATE, ImmediateReflection, ImmediateView, MarketFacts
 from engine.agents.rendering import money
 from engine.cycle.recall import lesson
@@ -127,11 +127,14 @@ async def immediately(
     context: StepContext, observed: Observations, extended: Finding[agents.ExtendedReflection]
 ) -> Finding[Reply[ImmediateReflection]]:
     """The market joined with the best memories of each layer: advice with evidence, or, in warm-up, the move that
-    followed explained. It is remembered. Source: InvestorBench A.1 [I5, I7]; TradingGPT §4.1.2 [G5]."""
+    followed explained; advice in five levels is given in warm-up too, guided by a fund's trades. It is remembered.
+    Source: InvestorBench A.1 [I5, I7]; TradingGPT §4.1.2, §4.2 [G5, G8]."""
     position, preset, owner = context.position, context.preset, context.traits
     if (left_out := context.without("immediate")) is not None:
         return left_out
-    followed = context.move_that_followed
+    five = preset.decision == "five-level"
+    # Advice in five levels is guided by a fund's trades in training, not by the move that followed.
+    followed = None if five else context.move_that_followed
     view = ImmediateView(
         *context.subject,
         facts=replace(MarketFacts.of(context.adjusted, fixed_nature(owner)), price=position.price),
@@ -146,8 +149,10 @@ async def immediately(
         outcomes=context.outcomes(preset.windows.history),
         extended=extended.value,
         reports=observed.own,
-        scale="five" if preset.decision == "five-level" else "three",
+        scale="five" if five else "three",
         next_move=followed,
+        traits=traits_of(owner),
+        fund=context.fund_trade if five else None,
         moment=context.turn.market.now if context.turn.within_session else None,
     )
     reply = await context.reply(IMMEDIATE, view)

@@ -28,15 +28,15 @@ from engine.cycle.sources import Sources
 from engine.cycle.turn import Turn
 from engine.domain.decision import Outcome
 from engine.domain.macro import MacroRelease
-from engine.domain.market import Filing, NewsItem, PriceHistory, Symbol, from_nano
+from engine.domain.market import Filing, FundTrade, NewsItem, PriceHistory, Symbol, from_nano
 from engine.domain.model_spec import ModelKind
 from engine.domain.portfolio import ZERO, PositionContext
 from engine.domain.recollection import Recollection
 from engine.errors import TryAgainLater
 from engine.market.moves import MOMENTUM_SESSIONS, PriceMove, moves_after, moves_up_to
 from engine.messages.events import Event, StepStarted
+from engine.owner_settings import Owner
 from engine.preset import Preset
-from engine.settings import Owner
 from memory.record import Item
 
 T = TypeVar("T")
@@ -131,6 +131,13 @@ class StepContext:
         Source: InvestorBench A.1 [I7]."""
         return next((move.change for move in self.moves if move.hindsight and move.horizon_days == 1), None)
 
+    @property
+    def fund_trade(self) -> FundTrade | None:
+        """The last trade of the owner's reference fund in the symbol, in training alone.
+        Source: TradingGPT §4.2 [G8]."""
+        fund = self.traits.reference_fund
+        return self.turn.market.fund_trade(fund, self.symbol) if fund and self.turn.training else None
+
     def outcomes(self, last: int) -> tuple[Outcome, ...]:
         """The owner's last outcomes in the symbol, at most `last`, each with the close of the decision's own session,
         on the price basis of today's bars."""
@@ -191,7 +198,8 @@ class StepContext:
         )
         reply = self.sources.checked(await self.asker.ask(agent, view))
         # Rules compute what they say of what they see; nothing of it is made up.
-        if agent.name != self.preset.decider.name and self.asker.model_of(agent.name).spec != ModelKind.OFFLINE:
+        deciding = self.preset.deciding(training=turn.training)
+        if agent.name != deciding.name and self.asker.model_of(agent.name).spec != ModelKind.OFFLINE:
             self.sources.add(agent.name, view, reply)
         return reply
 
@@ -305,6 +313,15 @@ class Reflections:
         """The lessons that memory keeps, in the order of the steps."""
         steps: tuple[Finding[Any], ...] = (self.low_level, self.high_level, self.extended, self.immediate)
         return tuple(step.lesson for step in steps if step.lesson is not None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Analysis:
+    """All that one owner found out about one symbol, before its decision."""
+
+    context: StepContext
+    observed: Observations
+    reflections: Reflections
 
 
 def search_queries(news: Finding[NewsDigest], intelligence: Finding[MarketIntelligence]) -> Mapping[str, str]:

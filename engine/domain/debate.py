@@ -28,6 +28,8 @@ class DebateEnd(StrEnum):
     NO_CHANGE = "no change"
     ROUNDS = "rounds"
     BUDGET = "budget"
+    ALONE = "alone"
+    """All others have abstained."""
     AFTER_TRADE = "after the trade"
     """In training the comments follow the trade, in one round."""
 

@@ -18,6 +18,16 @@ class Advice(StrEnum):
     SLIGHTLY_DECREASE = "slightly decrease"
     SIGNIFICANTLY_DECREASE = "significantly decrease"
 
+    @property
+    def level(self) -> int:
+        """Its place on the scale, from -2 to 2."""
+        return 2 - tuple(Advice).index(self)
+
+    @classmethod
+    def of_level(cls, level: int) -> Advice:
+        """The advice of a place on the scale; beyond its ends the last one."""
+        return tuple(cls)[2 - max(-2, min(2, level))]
+
 
 @dataclass(frozen=True, slots=True)
 class TradeValues:

@@ -221,13 +221,33 @@ class Filing:
 
 @dataclass(frozen=True, slots=True)
 class FundHolding:
-    """A fund's holding of a symbol on a day: shares, and its weight in the fund in percent. A fact of the market that
-    nobody decides by yet. Source: TradingGPT §4.1.1 [G2]."""
+    """A fund's holding of a symbol at the end of a day: shares, and its weight in the fund in percent. It guides
+    training alone. Source: TradingGPT §4.1.1, §4.2 [G2, G8]."""
 
     date: date
     symbol: Symbol
     shares: Decimal
     weight: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class FundTrade:
+    """The trade of a fund in a symbol by its holdings at the ends of two days; shares are zero where it held none.
+    `weight` is that of the later day, in percent of the fund."""
+
+    fund: str
+    before: date
+    session: date
+    shares_before: Decimal
+    shares: Decimal
+    weight: Decimal
+
+    @property
+    def change(self) -> float:
+        """The change of its shares as a fraction of those before: -1 where it left, 1 where it entered."""
+        if not self.shares_before:
+            return 1.0 if self.shares else 0.0
+        return float(self.shares / self.shares_before - 1)
 
 
 @dataclass(frozen=True, slots=True)

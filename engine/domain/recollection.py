@@ -15,6 +15,10 @@ IMMEDIATE, EXTENDED = "reflection", "extended-reflection"
 both are in one layer. Source: TradingGPT §4.1.2 [G5]."""
 
 
+DEBATE = "debate"
+"""Kind of the comments that an owner received from others. Source: TradingGPT §4.1.3 [G2, G6]."""
+
+
 class RetrievalType(StrEnum):
     """A view under which past intelligence is asked for, and a label of what memory keeps.
     Source: FinAgent §4.1 [A2]."""

@@ -26,7 +26,7 @@ CHAINED = (
     *("events", "commands", "command_states", "runs", "run_states", "stretches", "documents", "dropped", "notes"),
     *("prompts", "charts", "answers", "opinions", "decisions", "memories", "recollections", "chunks", "inputs"),
     *("orders", "order_states", "fills", "cash_flows", "equity", "positions", "outcomes", "accounts", "activities"),
-    *("broker_orders", "adoptions", "looks", "unanswered", VERSIONS),
+    *("broker_orders", "adoptions", "looks", "unanswered", VERSIONS, "debates"),
 )
 """Tables whose rows are in the chain. A link names a table by its place here: a new one comes last."""
 

@@ -15,7 +15,7 @@ from typing import Any, Literal, Protocol
 from engine.domain.execution import FillAt
 from engine.domain.market import PriceHistory, Symbol
 from engine.errors import PaperdeskError
-from engine.lab.planting import MEMORY, SOURCES, planted
+from engine.lab.planting import HOLDINGS, MEMORY, SOURCES, planted
 from engine.lab.watched_market import Inputs, shown
 from engine.market.as_of import Market
 from engine.market.trading_hours import decision_time
@@ -181,7 +181,8 @@ async def audit(
     """
     cuts = choose_cuts(subject.decided, count, subject.market, seed)
     whole, read_inputs = await subject.whole()
-    sources = (*READ, MEMORY) if MEMORY in subject.beside else READ
+    funds = (HOLDINGS,) if subject.market.holdings else ()
+    sources = (*READ, *funds, MEMORY) if MEMORY in subject.beside else (*READ, *funds)
     inputs = {source: read_inputs.get(source, Inputs()) for source in sources}
     findings = _Findings()
     on_step(1, len(cuts) + 1)
@@ -208,6 +209,8 @@ async def audit(
     for source, read in inputs.items():
         if read.from_the_future:
             findings.add(f"{source}: read at {read.decision}, available from {read.latest}")
+    if (read_in_test := _read_in_test(subject, inputs)) is not None:
+        findings.surface(HOLDINGS, f"in the test: a decision at {read_in_test} read holdings of a reference fund")
     return Certificate(
         subject=subject.name,
         first=subject.decided[0],
@@ -225,7 +228,14 @@ async def audit(
 
 
 def _planted_into(subject: Subject) -> tuple[str, ...]:
-    return (*SOURCES, *subject.beside)
+    return (*SOURCES, *((HOLDINGS,) if subject.market.holdings else ()), *subject.beside)
+
+
+def _read_in_test(subject: Subject, inputs: Mapping[str, Inputs]) -> datetime | None:
+    """The moment (UTC) of a decision of the test that read a fund's holdings, which guide training alone; None where
+    there is none. Source: TradingGPT §4.2 [G8]."""
+    last = inputs[HOLDINGS].last_decision if HOLDINGS in inputs else None
+    return last if last is not None and last >= decision_time(subject.calendar, subject.decided[0]) else None
 
 
 @dataclass(slots=True)

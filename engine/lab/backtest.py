@@ -19,7 +19,15 @@ from engine.domain.portfolio import Portfolio
 from engine.domain.run import EquityPoint, Result, RunSpec, Stretch
 from engine.errors import UsageError
 from engine.execution.venue import SettledSession
-from engine.lab.window import coverage, data_notes, decided_sessions, desk_calendar_of, unread_series, window
+from engine.lab.window import (
+    coverage,
+    data_notes,
+    decided_sessions,
+    desk_calendar_of,
+    unread_funds,
+    unread_series,
+    window,
+)
 from engine.market.as_of import Market
 from engine.market.trading_hours import decision_time, previous_session
 from engine.messages.events import Event, SessionOpened
@@ -99,6 +107,7 @@ async def run_agents(context: BacktestContext) -> Result:
     notes = (
         *data_notes(spec, context.market, covered),
         *unread_series(context.cycle.preset, spec.data, context.market),
+        *unread_funds(context.cycle.preset, spec, context.market),
         *((FORESEEN,) if warming and context.cycle.preset.decision == "three-way" else ()),
         *dict.fromkeys(note for part in parts for note in part.venue.notes),
     )
@@ -222,6 +231,8 @@ class _Part:
     async def play_to(self, read: date, state: RunState) -> Checkpoint:
         """Play until the decision that reads a session has been taken."""
         context, begun = self._context, self._begun()
+        if self._start is None:
+            state = replace(state, books=OwnerBooks())
         for day, trades in self._pairs():
             if day > read:
                 break

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -13,7 +13,17 @@ from typing import TypeVar
 
 from engine.domain.briefing import ExpertNote
 from engine.domain.macro import MacroObservation, MacroSeries
-from engine.domain.market import NANO, ActionKind, CorporateAction, Filing, NewsItem, PriceHistory, Symbol, to_nano
+from engine.domain.market import (
+    NANO,
+    ActionKind,
+    CorporateAction,
+    Filing,
+    FundHolding,
+    NewsItem,
+    PriceHistory,
+    Symbol,
+    to_nano,
+)
 from engine.market.as_of import Market, last_opened
 from engine.market.trading_hours import session_after
 from engine.ports import Calendar
@@ -22,6 +32,9 @@ T = TypeVar("T", bound=NewsItem | Filing)
 
 SOURCES = ("bars", "actions", "news", "filings", "macro", "commentary")
 """Sources of a market, each planted by itself."""
+
+HOLDINGS = "holdings"
+"""Source of reference funds' holdings, which no test may read: what is planted is known at the cut already."""
 
 GUIDANCE, MEMORY = "guidance", "memory"
 """Sources beside a market: experts' notes where a run reads any, memories where it has a memory."""
@@ -46,7 +59,8 @@ _LARGEST = 2**62
 def planted(market: Market, sources: Sequence[str], now: datetime) -> Market:
     """The whole market with records that become available only after a moment: bars at an absurd price and a split of
     a thousand for one from each symbol's next session on, less where its own splits leave no room for that; a second
-    later a takeover in the news and in a filing, and absurd macro series and a fund's commentary."""
+    later a takeover in the news and in a filing, and absurd macro series and a fund's commentary. Holdings of funds
+    are of the two days before: that they are known does not allow a test to read them."""
     symbols, real = tuple(market.histories), market
     if "bars" in sources:
         bars = {s: _bars(market.histories[s], market.calendars[s], now, _price(real, s)) for s in symbols}
@@ -67,6 +81,9 @@ def planted(market: Market, sources: Sequence[str], now: datetime) -> Market:
         market = replace(market, macro={name: _with_figure(market.macro.get(name), name, now) for name in names})
     if "commentary" in sources:
         market = replace(market, commentary=_inserted(market.commentary, _commentary(symbols, now + _SOON)))
+    if HOLDINGS in sources:
+        funds = {fund: [*rows, *_holdings(symbols, now)] for fund, rows in market.holdings.items()}
+        market = replace(market, holdings={f: sorted(rows, key=lambda row: row.date) for f, rows in funds.items()})
     return market
 
 
@@ -144,6 +161,13 @@ def _filing(symbol: Symbol, soon: datetime) -> Filing:
 def _commentary(symbols: Sequence[Symbol], soon: datetime) -> NewsItem:
     text = f"{MARKERS['commentary']}: we sell before {', '.join(symbols)} are taken over at triple the price"
     return NewsItem(id="planted", symbol="FUND", date=soon.date(), available_at=soon, summary=text, published=soon)
+
+
+def _holdings(symbols: Sequence[Symbol], now: datetime) -> Iterator[FundHolding]:
+    """Of every symbol nothing two days before, and an absurd number of shares on the day before."""
+    for symbol in symbols:
+        for days, shares in ((2, Decimal(0)), (1, ABSURD_PRICE)):
+            yield FundHolding(now.date() - timedelta(days=days), symbol, shares, Decimal(100))
 
 
 def _inserted(items: Sequence[T], item: T) -> list[T]:

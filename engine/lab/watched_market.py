@@ -10,15 +10,16 @@ import sys
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
 from engine.domain.macro import MacroRelease
-from engine.domain.market import Filing, NewsItem, PriceHistory, Symbol
+from engine.domain.market import Filing, FundTrade, NewsItem, PriceHistory, Symbol
 from engine.errors import PaperdeskError
+from engine.lab.planting import HOLDINGS
 from engine.market.as_of import ArrayMarketAsOf, Market
 from engine.market.point_in_time import MarketAsOf
 
@@ -32,11 +33,12 @@ _LONG_AGO = datetime(1900, 1, 1, tzinfo=UTC)
 @dataclass(slots=True)
 class Inputs:
     """Items that were read of one source. `latest` became available at the least distance before the decision that read
-    it, which was taken at `decision` (both UTC)."""
+    it, which was taken at `decision`; `last_decision` is the last that read any (all UTC)."""
 
     items: set[Hashable] = field(default_factory=set)
     latest: datetime | None = None
     decision: datetime | None = None
+    last_decision: datetime | None = None
 
     @property
     def from_the_future(self) -> bool:
@@ -46,6 +48,7 @@ class Inputs:
     def add(self, items: Iterable[Hashable], latest: datetime, decision: datetime) -> None:
         """Count what a decision read; `latest` is when the last of it became available."""
         self.items.update(items)
+        self.last_decision = decision if self.last_decision is None else max(self.last_decision, decision)
         if self.latest is None or self.decision is None or latest - decision >= self.latest - self.decision:
             self.latest, self.decision = latest, decision
 
@@ -97,6 +100,13 @@ class _WatchedAsOf(ArrayMarketAsOf):
 
     def macro(self, after: datetime | None) -> Sequence[MacroRelease]:
         return self._noted("macro", super().macro(after))
+
+    def fund_trade(self, fund: str, symbol: Symbol) -> FundTrade | None:
+        trade = super().fund_trade(fund, symbol)
+        if trade is not None:
+            published = datetime.combine(trade.session + timedelta(days=1), time(), tzinfo=UTC)
+            self._market.note(HOLDINGS, [(fund, symbol, trade.session)], published, self.now)
+        return trade
 
     def peek(self, symbol: Symbol) -> Decimal | None:
         tomorrow = super().peek(symbol)

@@ -94,3 +94,13 @@ def unread_series(preset: Preset, data: DataSpec, market: Market) -> Iterator[st
     missing = [name for name in data.macro if name not in market.macro]
     if missing and "macro" in preset.steps:
         yield f"no figures of the economy for {', '.join(missing)}: the agents decide without (paperdesk fetch macro)"
+
+
+def unread_funds(preset: Preset, spec: RunSpec, market: Market) -> Iterator[str]:
+    """The reference funds whose trades are to guide the warm-up and of which there are none, in a sentence."""
+    missing = [fund for fund in preset.reference_funds if not market.holdings.get(fund)]
+    if missing and spec.warm_up_from is not None:
+        yield (
+            f"no holdings of {', '.join(missing)}: the warm-up goes without the trades of a reference fund "
+            "(paperdesk import holdings FILE --data DIR)"
+        )

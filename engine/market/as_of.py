@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import hashlib
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from decimal import Decimal
+from math import prod
 from operator import attrgetter, mul
 from typing import TypeVar
 
@@ -26,6 +27,8 @@ from engine.domain.market import (
     CorporateAction,
     Dropped,
     Filing,
+    FundHolding,
+    FundTrade,
     NewsBatch,
     NewsItem,
     PriceHistory,
@@ -53,6 +56,7 @@ class Market:
     dropped: source items that could not be used.
     macro: macro series by name.
     commentary: of all funds, in order of availability.
+    holdings: of reference funds by name, in order of their days.
     faults: bars and actions that contradict each other.
     """
 
@@ -64,6 +68,7 @@ class Market:
     dropped: tuple[Dropped, ...] = ()
     macro: Mapping[str, MacroSeries] = field(default_factory=dict)
     commentary: Sequence[NewsItem] = ()
+    holdings: Mapping[str, Sequence[FundHolding]] = field(default_factory=dict)
     faults: tuple[PriceFault, ...] = ()
 
     def at(self, now: datetime) -> MarketAsOf:
@@ -99,6 +104,7 @@ class Market:
             filings={s: [f for f in items if f.available_at <= now] for s, items in self.filings.items()},
             macro={name: series.cut(now) for name, series in self.macro.items()},
             commentary=[item for item in self.commentary if item.available_at <= now],
+            holdings={fund: [row for row in rows if row.date < now.date()] for fund, rows in self.holdings.items()},
         )
 
 
@@ -110,6 +116,8 @@ def data_fingerprint(market: Market, now: datetime) -> str:
         for column in COLUMNS:
             digest.update(getattr(history, column).tobytes())
     digest.update(to_json([known.actions, known.news, known.filings, known.macro, known.commentary]).encode())
+    if known.holdings:
+        digest.update(to_json(known.holdings).encode())
     return digest.hexdigest()
 
 
@@ -129,8 +137,10 @@ async def load_market(
     *,
     macro: Mapping[str, MacroSeries] | None = None,
     commentary: NewsBatch | None = None,
+    holdings: Mapping[str, Sequence[FundHolding]] | None = None,
 ) -> Market:
-    """Read the sources' data on symbols; `macro` and `commentary` are loaded already. Raises the sources' errors."""
+    """Read the sources' data on symbols; `macro`, `commentary` and `holdings` are loaded already. Raises the sources'
+    errors."""
     histories: dict[Symbol, PriceHistory] = {}
     actions: dict[Symbol, Sequence[CorporateAction] | None] = {}
     items: dict[Symbol, Sequence[NewsItem]] = {}
@@ -157,6 +167,7 @@ async def load_market(
         dropped=tuple(dropped),
         macro=macro or {},
         commentary=said.items,
+        holdings=holdings or {},
         faults=tuple(faults),
     )
 
@@ -219,6 +230,27 @@ class ArrayMarketAsOf:
         releases = (series.release(after, self.now) for series in self._market.macro.values())
         return tuple(release for release in releases if release is not None)
 
+    def fund_trade(self, fund: str, symbol: Symbol) -> FundTrade | None:
+        rows = self._market.holdings.get(fund, ())
+        known = rows[: bisect_left(rows, self.now.date(), key=attrgetter("date"))]
+        if not known or known[0].date == known[-1].date:
+            return None
+        last = known[-1].date
+        earlier = known[: bisect_left(known, last, key=attrgetter("date"))]
+        before, after = _held(earlier, earlier[-1].date, symbol), _held(known, last, symbol)
+        if before is None and after is None:
+            return None
+        actions = self._market.actions.get(symbol) or ()
+        splits = [a.value for a in actions if a.kind is ActionKind.SPLIT and earlier[-1].date < a.ex_date <= last]
+        return FundTrade(
+            fund=fund,
+            before=earlier[-1].date,
+            session=last,
+            shares_before=Decimal(0) if before is None else prod(splits, start=before.shares),
+            shares=Decimal(0) if after is None else after.shares,
+            weight=Decimal(0) if after is None else after.weight,
+        )
+
     def hindsight(self, symbol: Symbol, count: int, until: datetime) -> PriceHistory:
         """The last `count` visible bars and later ones known at `until`: for reflections in warm-up alone.
 
@@ -248,6 +280,12 @@ class ArrayMarketAsOf:
         if rows == 0:
             raise MissingData(f"{symbol} has no prices by {self.now:%Y-%m-%d}; import earlier ones or begin later")
         return rows
+
+
+def _held(rows: Sequence[FundHolding], day: date, symbol: Symbol) -> FundHolding | None:
+    """A fund's holding of a symbol on a day, which is the last of its rows."""
+    own = rows[bisect_left(rows, day, key=attrgetter("date")) :]
+    return next((row for row in own if row.symbol == symbol), None)
 
 
 def _on_last_basis(

@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import Protocol
 
 from engine.domain.macro import MacroRelease
-from engine.domain.market import Filing, NewsItem, PriceHistory, Symbol
+from engine.domain.market import Filing, FundTrade, NewsItem, PriceHistory, Symbol
 from engine.ports import Calendar
 
 
@@ -62,6 +62,11 @@ class MarketAsOf(Protocol):
 
     def macro(self, after: datetime | None) -> Sequence[MacroRelease]:
         """The latest figure of every series with a release after a moment; without a moment, of all series."""
+
+    def fund_trade(self, fund: str, symbol: Symbol) -> FundTrade | None:
+        """The trade of a fund in a symbol by its last two days of holdings before today, splits in between undone: a
+        day's holdings are published after its close. None where there are no two, or the fund held none on either.
+        Source: TradingGPT §4.2 [G8]."""
 
     def hindsight(self, symbol: Symbol, count: int, until: datetime) -> PriceHistory:
         """The last `count` visible bars and later ones known at `until`: for reflections in warm-up alone.

@@ -4,12 +4,14 @@ the risk character; in training an explanation of the move that followed."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import sqrt
 from typing import Any
 
 from engine.agents.immediate import ImmediateView
 from engine.agents.rendering import percent, signed_percent
 from engine.domain.five_level import Advice
 from engine.domain.recollection import LAYERS, Recollection
+from engine.market.moves import MOMENTUM_SESSIONS
 from engine.offline.decision import leaning_of, report_text
 from engine.offline.memories import LayerLeaning, lean_by_layer, memory_sentence, tone
 from engine.offline.reading import clean, ended
@@ -25,6 +27,10 @@ SIDED = 0.1
 """Smallest tone at which a layer is said to take a side."""
 REPORTS = 0.5
 """Weight of the own agents' reports where they take a side."""
+FUND = 0.8
+"""Weight of the reference fund's trade in training. Source: TradingGPT §4.2.1 [G8]."""
+FUND_TRADES = 0.005
+"""Smallest change of a fund's shares that is a trade."""
 CITED = 3
 """Memories cited of each layer."""
 _BARS: Mapping[str, tuple[float, float]] = {"risk-seeking": (0.4, 0.9), "risk-averse": (0.9, 0.4)}
@@ -38,29 +44,29 @@ def reflect(view: ImmediateView) -> Mapping[str, Any]:
     if view.next_move is not None:
         way = (view.next_move > 0) - (view.next_move < 0)
         return {"evidence": _evidence(layers, way), "reason": " ".join(_explanation(view, layers, way))}
-    level = _level(view, _total(view, layers))
+    total = _total(view, layers)
+    level = _level(view, total)
     way = (level > 0) - (level < 0)
-    return {
-        "evidence": _evidence(layers, way),
-        "reason": " ".join(_reason(view, layers, way)),
-        "action": _FIVE[level] if view.scale == "five" else _THREE[way],
-    }
+    answer = {"evidence": _evidence(layers, way), "reason": " ".join(_reason(view, layers, way))}
+    if view.scale == "three":
+        return answer | {"action": _THREE[way]}
+    return answer | {"action": Advice.of_level(level).value, "confidence": _confidence(view, level, total)}
 
 
 _THREE = {1: "BUY", -1: "SELL", 0: "HOLD"}
-_FIVE = {
-    2: Advice.SIGNIFICANTLY_INCREASE.value,
-    1: Advice.SLIGHTLY_INCREASE.value,
-    0: Advice.HOLD.value,
-    -1: Advice.SLIGHTLY_DECREASE.value,
-    -2: Advice.SIGNIFICANTLY_DECREASE.value,
-}
+
+
+def _confidence(view: ImmediateView, level: int, total: float) -> float:
+    """For a trade as far as the evidence goes beyond the threshold, for a hold as far as it stays below it."""
+    bar = _bars(view)[0 if total > 0 else 1]
+    beyond = min(1.0, abs(total) / (2 * bar))
+    return round(beyond if level else 1 - beyond, 2)
 
 
 def _level(view: ImmediateView, total: float) -> int:
     """The level of the advice, from -2 to 2: a slight change, which five levels know alone, takes half of what a whole
     trade takes, and what is not held is not sold."""
-    buy, sell = next((bars for risk, bars in _BARS.items() if risk in view.facts.risk), _NEUTRAL)
+    buy, sell = _bars(view)
     way, bar = (1, buy) if total > 0 else (-1, sell)
     if way < 0 and view.shares <= 0:
         return 0
@@ -68,10 +74,36 @@ def _level(view: ImmediateView, total: float) -> int:
     return 2 * way if abs(total) >= bar else way * slight
 
 
+def _bars(view: ImmediateView) -> tuple[float, float]:
+    """Thresholds of a purchase and of a sale: by the risk appetite of a character, else by its words."""
+    if view.traits.risk is not None:
+        return _BARS.get(view.traits.risk, _NEUTRAL)
+    return next((bars for risk, bars in _BARS.items() if risk in view.facts.risk), _NEUTRAL)
+
+
 def _total(view: ImmediateView, layers: Sequence[LayerLeaning]) -> float:
-    """The tone of the recalled events, momentum and own agents' reports, less what is held."""
-    moved = max(-1.0, min(1.0, (view.facts.momentum or 0.0) / FULL_MOMENTUM))
-    return tone(layers) + MOMENTUM * moved + REPORTS * leaning_of(view.reports) - HELD * float(view.weight)
+    """The tone of the recalled events, the trend, own agents' reports and in training the reference fund's trade, less
+    what is held; evidence counts as the character prefers it."""
+    trend = MOMENTUM * view.traits.weight("prices") * _trend(view)
+    reported = REPORTS * leaning_of(view.reports)
+    return tone(layers, view.traits) + trend + reported + FUND * _fund_side(view) - HELD * float(view.weight)
+
+
+def _trend(view: ImmediateView) -> float:
+    """The trend of the price from -1 to 1: momentum, or for a character with a horizon the change over the longest span
+    within it, which counts in full from as much as momentum does, by the root of time."""
+    spans = [move for move in view.figures.moves if MOMENTUM_SESSIONS < move.horizon_days <= (view.traits.horizon or 0)]
+    if not spans:
+        return max(-1.0, min(1.0, (view.facts.momentum or 0.0) / FULL_MOMENTUM))
+    longest = max(spans, key=lambda move: move.horizon_days)
+    full = FULL_MOMENTUM * sqrt(longest.horizon_days / MOMENTUM_SESSIONS)
+    return max(-1.0, min(1.0, longest.change / full))
+
+
+def _fund_side(view: ImmediateView) -> int:
+    """The side of the reference fund's trade, beyond what flows in and out of a fund every day."""
+    change = 0.0 if view.fund is None else view.fund.change
+    return (change > FUND_TRADES) - (change < -FUND_TRADES)
 
 
 def _evidence(layers: Sequence[LayerLeaning], way: int) -> Mapping[str, list[str]]:
@@ -88,6 +120,8 @@ def _reason(view: ImmediateView, layers: Sequence[LayerLeaning], way: int) -> It
         worth = f"{percent(view.weight)} of the portfolio"
         yield f"Held: {view.shares:.2f} shares, {worth}, {signed_percent(view.profit)} against their cost."
     yield from map(report_text, view.reports)
+    if view.fund is not None:
+        yield f"The reference fund {view.fund.fund} changed its shares by {signed_percent(view.fund.change)}."
     if view.extended is not None:
         yield f"The last period: {ended(clean(view.extended.self_evaluation, 200))}"
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
+from engine.agents.character import NO_TRAITS, Traits
 from engine.agents.evidence import by_layer, shown_text
 from engine.agents.past import PastView
 from engine.agents.text import plain
@@ -118,6 +119,10 @@ class LayerLeaning:
         weight = LAYER_WEIGHT.get(self.layer, 1.0)
         return [(weight * max(0.0, m.score), _tilt(m, worth)) for m, worth in self.rows if not is_reflection(m)]
 
+    def preferences(self, traits: Traits) -> Sequence[float]:
+        """The weight that a character gives to the kind of each event, in their order."""
+        return [preference(memory, traits) for memory, _ in self.rows if not is_reflection(memory)]
+
     def strongest(self, direction: int, count: int) -> list[Recollection]:
         """Up to so many memories of a direction, the strongest first; with direction 0 the strongest of either."""
         fit = [(m, worth) for m, worth in self.rows if worth and (worth * direction > 0 or not direction)]
@@ -134,11 +139,30 @@ def _beyond_usual(worth: float) -> float:
     return worth if worth <= -TAKES_SIDE else max(0.0, worth - USUAL) / (1 - USUAL)
 
 
-def tone(layers: Iterable[LayerLeaning]) -> float:
-    """The mean tilt of the recalled events by their weight, from -1 to 1; 0 without any."""
-    events = [event for layer in layers for event in layer.events]
+def tone(layers: Iterable[LayerLeaning], traits: Traits = NO_TRAITS) -> float:
+    """The mean tilt of the recalled events by their weight, from -1 to 1; 0 without any. Evidence counts as a character
+    prefers it."""
+    events = [
+        (weight * abs(preferred), tilt if preferred >= 0 else -tilt)
+        for layer in layers
+        for (weight, tilt), preferred in zip(layer.events, layer.preferences(traits), strict=True)
+    ]
     weights = sum(weight for weight, _ in events)
     return sum(weight * tilt for weight, tilt in events) / weights if weights else 0.0
+
+
+_FILINGS = ("8-K", "10-Q", "10-K")
+
+
+def preference(memory: Recollection, traits: Traits) -> float:
+    """The weight that a character gives to evidence of a memory's kind."""
+    if is_reflection(memory):
+        return traits.weight("lessons")
+    if memory.kind in _FILINGS:
+        return traits.weight("filings")
+    if memory.kind == "macro":
+        return traits.weight("macro")
+    return traits.weight("commentary" if memory.kind == "commentary" else "news")
 
 
 def unbiased(memory: Recollection) -> bool:

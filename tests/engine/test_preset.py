@@ -142,7 +142,7 @@ def test_a_file_that_is_no_preset_is_a_configuration_error(text: str, complaint:
 def test_an_owner_has_the_presets_settings_where_it_sets_none(mine: Path) -> None:
     mine.write_text(
         """
-        extends = "tradinggpt"
+        extends = "tradinggpt-single"
         name = "mine"
         [owners.bull]
         risk = "risk-seeking"
@@ -160,7 +160,7 @@ def test_an_owner_has_the_presets_settings_where_it_sets_none(mine: Path) -> Non
 
 
 def test_a_preset_that_says_nothing_of_owners_has_the_default_owner() -> None:
-    for name in preset_names():
+    for name in set(preset_names()) - {"tradinggpt", "desk-debate"}:
         assert list(load_preset(name).owners) == ["desk"]
 
 

@@ -63,7 +63,9 @@ if TYPE_CHECKING:
     metavar="N",
     help="Runs at a time, each in a process of its own.",
 )
-@click.option("--presets", metavar="NAME,NAME", help="memory: presets to study (default: desk,finmem,tradinggpt).")
+@click.option(
+    "--presets", metavar="NAME,NAME", help="memory: presets to study (default: desk,finmem,tradinggpt-single)."
+)
 @click.option("--from", "first", type=DAY, metavar="DATE", help="memory: first session that fills and is valued.")
 @click.option("--to", "last", type=DAY, metavar="DATE", help="memory: last session that fills and is valued.")
 @click.option("--warm-up-from", type=DAY, metavar="DATE", help="memory: warm up from here.")

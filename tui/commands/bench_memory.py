@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from engine.services import Services
 
-PRESETS = ("desk", "finmem", "tradinggpt")
+PRESETS = ("desk", "finmem", "tradinggpt-single")
 OWN = ("first", "last", "warm_up_from", "presets")
 """The options of `bench` that the study of memory alone takes."""
 OTHERS = ("baselines", "params", "repeats", "ablations", "ablations_from", "without", "jobs", "keep")

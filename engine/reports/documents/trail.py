@@ -15,6 +15,7 @@ from engine.journal.reader import JournalReader
 from engine.journal.results import trail
 from engine.reports.documents import row_json
 from engine.reports.documents.closes import SymbolCloses, result_of
+from engine.reports.documents.debate import debate_row
 from engine.reports.documents.records import Records, nearest
 from engine.reports.documents.row_json import Row
 
@@ -93,6 +94,7 @@ def trail_row(shown: Trail, market: MarketAsOf | None = None) -> Row:
         **row_json.fields(made, "unresolved_figures", "evidence"),
         "recollections": [_recollection(one) for one in shown.recalled],
         "answers": [_answer(answer) for answer in shown.answers],
+        **({"debate": debate_row(shown.debate, closes.after(made.key.session))} if shown.debate is not None else {}),
         "unanswered": [
             {
                 "owner": entry.key.owner,

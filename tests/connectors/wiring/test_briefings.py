@@ -98,8 +98,8 @@ def test_without_them_the_preset_decides_and_the_demo_market_has_a_profile() -> 
 @pytest.mark.parametrize(
     ("preset", "risk", "said"),
     [
-        ("tradinggpt", None, "You are a risk-neutral investor"),
-        ("tradinggpt", "risk-seeking", "You are a risk-seeking investor"),
+        ("tradinggpt-single", None, "You are a risk-neutral investor"),
+        ("tradinggpt-single", "risk-seeking", "You are a risk-seeking investor"),
         ("finmem", "risk-averse", "You are a risk-averse investor"),
     ],
 )

@@ -114,7 +114,7 @@ def asked(answer: AnswerEntry) -> str:
     return answer.messages[0].text
 
 
-@pytest.mark.parametrize("preset", ["finmem", "finmem-code", "investorbench-code", "tradinggpt", "desk"])
+@pytest.mark.parametrize("preset", ["finmem", "finmem-code", "investorbench-code", "tradinggpt-single", "desk"])
 def test_a_long_filing_is_summarized_once_then_judged_and_remembered(folder: Path, preset: str) -> None:
     assert all(count_words(one.summary) > 1_000 and len(plain(one.summary)) > 8_000 for one in LONG)
     run = ran(folder, preset)

@@ -45,7 +45,7 @@ SPEC = RunSpec(
 PAYS, SPLITS = date(2024, 2, 26), date(2024, 3, 26)
 
 
-PRESETS = ("finmem", "tradinggpt")
+PRESETS = ("finmem", "tradinggpt-single")
 
 
 class Noon:
@@ -140,7 +140,7 @@ def test_relevancy_is_to_the_inquiry_with_character_and_profile(preset: str) -> 
         if preset == "finmem":
             risk = "risk-seeking" if closes[-1][1] > closes[0][1] else "risk-averse"
         nature = character(risk).nature
-        manner = character(risk).text.strip() if preset == "tradinggpt" else ""
+        manner = character(risk).text.strip() if preset == "tradinggpt-single" else ""
         fields = f"The fields that you know best: {', '.join(character(risk).sectors)}." if manner else ""
         about = profile_of("BXWD")
         queries = (asked["queries"][f"{term}_term"] for term in ("short", "medium", "long"))
@@ -205,7 +205,7 @@ def test_a_reflection_is_remembered_with_decision_volume_return_and_reason(prese
     assert traded
 
 
-@pytest.mark.parametrize(("preset", "period"), [("finmem", 20), ("tradinggpt", 5)])
+@pytest.mark.parametrize(("preset", "period"), [("finmem", 20), ("tradinggpt-single", 5)])
 def test_the_extended_reflection_looks_back_longer_and_is_reference_alone(preset: str, period: int) -> None:
     run = trails(replace(SPEC, preset=preset))
     asked = prompt(run[-1], "extended-reflection")

@@ -68,7 +68,7 @@ def remembered(spec: RunSpec) -> list[MemoryRecord]:
         return [record for record in memory.records() if record.kind == "macro"]
 
 
-@pytest.mark.parametrize("preset", ["desk", "tradinggpt"])
+@pytest.mark.parametrize("preset", ["desk", "tradinggpt-single"])
 def test_a_figure_is_remembered_deep_at_the_first_decision_after_it_came_out(preset: str) -> None:
     spec = replace(SPEC, preset=preset, run=f"deep-{preset}")
     records = remembered(spec)
@@ -147,7 +147,7 @@ def test_figures_of_a_folder_are_those_of_the_market_that_wrote_them(folder: Pat
 
 
 def test_an_audit_counts_them_and_catches_data_access_that_is_a_release_early(monkeypatch: pytest.MonkeyPatch) -> None:
-    clean = run_audit(services(Config(), NOON), replace(SPEC, preset="tradinggpt"), 2)
+    clean = run_audit(services(Config(), NOON), replace(SPEC, preset="tradinggpt-single"), 2)
     assert clean.outcome == "clean"
     assert len(clean.inputs["macro"].items) >= 3
 
@@ -157,6 +157,6 @@ def test_an_audit_counts_them_and_catches_data_access_that_is_a_release_early(mo
         return tuple(honest(ArrayMarketAsOf(door._market, door.now + timedelta(days=8)), after))
 
     monkeypatch.setattr(ArrayMarketAsOf, "macro", early)
-    leaking = run_audit(services(Config(), NOON), replace(SPEC, preset="tradinggpt"), 2)
+    leaking = run_audit(services(Config(), NOON), replace(SPEC, preset="tradinggpt-single"), 2)
     assert leaking.outcome == "leak"
     assert "macro" in {planted.source for planted in leaking.planted if planted.surfaced}

@@ -65,7 +65,7 @@ GOOD: dict[str, tuple[Agent[Any, Any], Any, Mapping[str, Any]]] = {
     "high level": (HIGH_LEVEL, REVIEWED, HIGH),
     "extended": (EXTENDED, some.extended_view(outcome(1)), EXTENDED_ANSWER),
     "three ways": (IMMEDIATE, TEST, IMMEDIATE_ANSWER),
-    "five levels": (IMMEDIATE, FIVE, IMMEDIATE_ANSWER | {"action": "slightly decrease"}),
+    "five levels": (IMMEDIATE, FIVE, IMMEDIATE_ANSWER | {"action": "slightly decrease", "confidence": 0.6}),
     "training": (IMMEDIATE, TRAINING, EXPLAINED),
     "decision": (EVIDENCE_DECISION, WITH_MEMORIES, EVIDENCED),
 }
@@ -135,14 +135,16 @@ async def test_a_rule_breaking_answer_goes_back_once_and_then_the_agent_abstains
 async def test_the_scale_and_training_choose_the_answer() -> None:
     for view, answer, kind, said in (
         (TEST, IMMEDIATE_ANSWER, ThreeWayReflection, "BUY"),
-        (FIVE, IMMEDIATE_ANSWER | {"action": "hold"}, FiveLevelReflection, "hold"),
+        (FIVE, IMMEDIATE_ANSWER | {"action": "hold", "confidence": 0.25}, FiveLevelReflection, "hold"),
         (TRAINING, EXPLAINED, ImmediateReflection, ""),
     ):
         reply = await Desk(ListedModel([answered(answer)])).asker.ask(IMMEDIATE, view)
         assert type(reply.answer) is kind
         assert reply.answer.recommendation == said
         assert reply.answer.evidence.handles == ("S1", "I1", "R1")
-    five = await Desk(ListedModel([answered(IMMEDIATE_ANSWER | {"action": "hold"})])).asker.ask(IMMEDIATE, FIVE)
+    five = await Desk(ListedModel([answered(IMMEDIATE_ANSWER | {"action": "hold", "confidence": 0.25})])).asker.ask(
+        IMMEDIATE, FIVE
+    )
     assert isinstance(five.answer, FiveLevelReflection) and five.answer.action is Advice.HOLD
 
 

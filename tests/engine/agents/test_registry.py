@@ -42,8 +42,12 @@ def test_who_waits_for_whom_is_read_off_the_views() -> None:
     assert graph["past-intelligence"] == {"news", "market-intelligence"}
     assert graph["market-intelligence"] == {"filing-summary"}
     assert graph["decision"] == {"news", "chart", "performance-reflection", "signal-reflection"}
-    others = set(registered()) - portfolio - {"filing-summary", "decision", "evidence-decision", "whole-decision"}
+    debate = {"debate-comment", "debate-decision"}
+    others = set(registered()) - portfolio - debate
+    others -= {"filing-summary", "decision", "evidence-decision", "whole-decision"}
     assert graph["evidence-decision"] == graph["whole-decision"] == others
+    assert graph["debate-comment"] == {"news", "market-intelligence", "immediate-reflection"}
+    assert graph["debate-decision"] == graph["debate-comment"] | {"debate-comment"}
 
 
 OWN = """

@@ -125,7 +125,7 @@ async def test_an_owners_traits_reach_its_decision(base: str) -> None:
 
 async def test_an_owners_traits_reach_its_immediate_reflection() -> None:
     model = ScriptedModel(lambda request: None)
-    chosen = preset(load_preset("tradinggpt").without(("intelligence", "macro", "memory", "extended")))
+    chosen = preset(load_preset("tradinggpt-single").without(("intelligence", "macro", "memory", "extended")))
     await decided(model, chosen)
 
     asked = {request.owner: request for request in model.requests if request.symbol == "AAA"}

@@ -64,7 +64,7 @@ def test_finmems_memory_arm_by_arm(run: Run, fresh: Path) -> None:
 @pytest.mark.slow
 def test_the_memory_of_every_preset_that_has_one(run: Run, fresh: Path) -> None:
     studies = run("bench", "memory", *LONG).json["presets"]
-    assert [study["preset"] for study in studies] == ["desk", "finmem", "tradinggpt"]
+    assert [study["preset"] for study in studies] == ["desk", "finmem", "tradinggpt-single"]
     for study in studies:
         assert_complete(study, 2 * study["sessions"])
 

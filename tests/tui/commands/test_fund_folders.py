@@ -18,7 +18,7 @@ from engine.market.trading_hours import calendar_for
 from tests.data_folders import write_demo
 from tests.tui.commands.conftest import Run
 
-WINDOW = ("--symbols", "BXWD", "--from", "2024-02-12", "--to", "2024-02-23", "--preset", "tradinggpt")
+WINDOW = ("--symbols", "BXWD", "--from", "2024-02-12", "--to", "2024-02-23", "--preset", "tradinggpt-single")
 # 2024-02-13 is a Tuesday; the letter of Saturday reaches the decision of Tuesday, as Monday is a holiday.
 LETTERS = [
     {

@@ -1,0 +1,27 @@
+"""Wait for several questions at once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Iterable, Sequence
+from typing import Any, TypeVar
+
+from engine.errors import TryAgainLater
+
+T = TypeVar("T")
+
+
+async def side_by_side(waiting: Iterable[Coroutine[Any, Any, T]]) -> Sequence[T]:
+    """All results in order. Where one raises, the others have ended before it is raised again: after a TryAgainLater
+    each with the answer that it waits for, which is paid for and recorded; after anything else they are cancelled."""
+    tasks = [asyncio.ensure_future(one) for one in waiting]
+    try:
+        return await asyncio.gather(*tasks)
+    except TryAgainLater:
+        await asyncio.gather(*tasks, return_exceptions=True)
+        raise
+    except BaseException:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        raise
