@@ -12,70 +12,17 @@ from pydantic import Field, create_model
 
 from engine.agents.agent import MARKET_ALONE, Agent, Answer, Part, View
 from engine.agents.evidence import check_cited
-from engine.agents.filing_summary import REPORT_LIMIT, FilingSummary
-from engine.agents.news import TOTAL_LIMIT, NewsLine
-from engine.agents.text import Prose, Sentence, plain
+from engine.agents.filing_summary import FilingSummary
+from engine.agents.intelligence_items import PRICE_ID, IntelligenceItem
+from engine.agents.news import TOTAL_LIMIT
+from engine.agents.text import Prose, Sentence
 from engine.domain.macro import MacroRelease
 from engine.domain.market import Filing, NewsItem, Symbol
 from engine.domain.recollection import HORIZON_TYPES, RetrievalType
-from engine.domain.text import cut_between_sentences, cut_between_words
 from engine.market.moves import SessionMove
 
-ItemKind = Literal["news", "10-Q", "10-K", "report", "macro", "commentary"]
-
-NEWS_LIMIT = 2_400
 READERS_ITEMS = 12
 """Judged items that a reader of the intelligence sees, the weightiest first."""
-
-
-def shown_id(source: str) -> str:
-    """The id of an item as agents see it."""
-    return plain(source, 80)
-
-
-@dataclass(frozen=True, slots=True)
-class IntelligenceItem:
-    """One item as plain text, cleaned and cut to length when it is made. `day` is the item's own date."""
-
-    id: str
-    kind: ItemKind
-    day: date
-    text: str
-
-    def __post_init__(self) -> None:
-        text = plain(self.text)
-        news = self.kind == "news"
-        text = cut_between_words(text, NEWS_LIMIT) if news else cut_between_sentences(text, REPORT_LIMIT)
-        object.__setattr__(self, "id", shown_id(self.id))
-        object.__setattr__(self, "text", text)
-
-    @classmethod
-    def of_news(cls, item: NewsItem) -> IntelligenceItem:
-        """An item of news: headline, then summary."""
-        return cls(item.id, "news", item.date, NewsLine.of(item).content)
-
-    @classmethod
-    def of_filing(cls, filing: Filing) -> IntelligenceItem:
-        """A filing; forms other than 10-Q and 10-K, with their amendments, are reports."""
-        form: ItemKind = "report"
-        if filing.form.startswith(("10-Q", "10-K")):
-            form = "10-Q" if filing.form.startswith("10-Q") else "10-K"
-        return cls(filing.id, form, filing.date, filing.summary)
-
-    @classmethod
-    def of_macro(cls, release: MacroRelease) -> IntelligenceItem:
-        """A macro release. Source: TradingGPT §4.1.1 [G2]."""
-        return cls(release.id, "macro", release.date, release.summary)
-
-    @classmethod
-    def of_commentary(cls, text: NewsItem) -> IntelligenceItem:
-        """A text of a fund. Source: TradingGPT §4.1.1 [G2]."""
-        return cls(text.id, "commentary", text.date, f"{text.summary} (fund {text.symbol})")
-
-    @property
-    def line(self) -> str:
-        """The item on one line, with its id in brackets."""
-        return f"[{self.id}] {self.day.isoformat()} {self.kind}: {self.text}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,13 +62,16 @@ class IntelligenceView(View):
         filings: Iterable[Filing] = (),
         summaries: tuple[FilingSummary, ...] = (),
         prices: tuple[SessionMove, ...] = (),
+        price: IntelligenceItem | None = None,
         macro: Iterable[MacroRelease] = (),
         commentary: Iterable[NewsItem] = (),
         types: tuple[RetrievalType, ...] = HORIZON_TYPES,
     ) -> IntelligenceView:
-        """The view of macro releases, filings, commentary and news, each in order of availability."""
+        """The view of macro releases, filings, commentary and news, each in order of availability, and of the `price`
+        where the session has moved it."""
         reports = (*map(IntelligenceItem.of_macro, macro), *map(IntelligenceItem.of_filing, filings))
-        items = (*reports, *map(IntelligenceItem.of_commentary, commentary), *map(IntelligenceItem.of_news, news))
+        texts = (*map(IntelligenceItem.of_commentary, commentary), *map(IntelligenceItem.of_news, news))
+        items = (*reports, *texts, *(() if price is None else (price,)))
         return cls(
             symbol=symbol,
             session=session,
@@ -136,6 +86,7 @@ class IntelligenceView(View):
         """The view in a few words."""
         more = f", {self.left_out} more left out" if self.left_out else ""
         more += f", {len(self.summaries)} of them summarized" if self.summaries else ""
+        more += ", the price one of them" if any(item.kind == "price" for item in self.items) else ""
         return f"{len(self.items)} items{more}, {len(self.prices)} sessions"
 
 
@@ -209,6 +160,11 @@ class MarketIntelligence(Answer):
             return f"items leaves out {', '.join(unjudged[:20])}{more}; judge every item"
         texts = self.queries.texts
         return "queries are alike; write one of its own for every type" if len(set(texts.values())) < len(texts) else ""
+
+    @property
+    def received(self) -> Sequence[ItemJudgement]:
+        """The judgements of what came in: of all items but the move of the price."""
+        return [item for item in self.items if not item.id.startswith(PRICE_ID)]
 
     def lines(self) -> tuple[str, ...]:
         """The intelligence for a reader: the summary, then the weightiest items about the company."""

@@ -101,7 +101,7 @@ NEWS = Agent(
     name="news",
     view=NewsView,
     answer=NewsDigest,
-    rule="engine.offline.intelligence:digest",
+    rule="engine.offline.news:digest",
     reads=MARKET_ALONE,
     words_searches=True,
 )

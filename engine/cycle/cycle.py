@@ -28,7 +28,8 @@ from engine.cycle.combine import book_of, combine, size_and_limit
 from engine.cycle.debate import HeldDebate
 from engine.cycle.decide import abstention, opinion
 from engine.cycle.portfolio_facts import PortfolioFacts, portfolio_facts
-from engine.cycle.recall import TradingMemory, received
+from engine.cycle.recall import TradingMemory
+from engine.cycle.received import received
 from engine.cycle.side_by_side import side_by_side
 from engine.cycle.step import Analysis, Observations, Reflections, StepContext, search_queries
 from engine.cycle.turn import CycleResult, TradingHistory, Turn
@@ -283,6 +284,7 @@ def _memories(context: StepContext, observed: Observations, reflections: Reflect
         observed.macro.value or (),
         analyses="analyses" in context.preset.steps,
         commentary=observed.commentary.value or (),
+        price=context.price_item if context.memory.keeps("price") else None,
     )
     return (*today, *reflections.lessons)
 

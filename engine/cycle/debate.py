@@ -18,7 +18,7 @@ from engine.agents.character import fixed_nature, manner_of, traits_of
 from engine.agents.debate import COMMENT, RECONSIDER, Case, Comments, CommentView, ReconsideredAdvice, ReconsiderView
 from engine.agents.evidence import by_layer, cited_ids
 from engine.agents.immediate import FiveLevelReflection
-from engine.cycle.recall import lesson
+from engine.cycle.received import lesson
 from engine.cycle.side_by_side import side_by_side
 from engine.cycle.step import Analysis
 from engine.domain import recollection as kinds

@@ -127,13 +127,13 @@ async def intelligence(
     """Judgement of every new item, a summary for trading, and queries for memory. Source: FinAgent §4.1 [A1]."""
     if (left_out := context.without("intelligence")) is not None:
         return left_out
-    prices = last_sessions(context.bars)
     view = IntelligenceView.of(
         *context.subject,
         context.news,
         filings=new_filings.texts,
         summaries=new_filings.summaries,
-        prices=prices,
+        prices=last_sessions(context.bars),
+        price=context.price_item,
         macro=releases,
         commentary=texts,
         types=context.preset.retrieval,

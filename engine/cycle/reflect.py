@@ -13,7 +13,7 @@ from engine.agents.ask import Reply
 from engine.agents.character import fixed_nature, manner_of, traits_of
 from engine.agents.immediate import IMMEDIATE, ImmediateReflection, ImmediateView, MarketFacts
 from engine.agents.rendering import money
-from engine.cycle.recall import lesson
+from engine.cycle.received import lesson
 from engine.cycle.step import Finding, Observations, StepContext, finding_of
 from engine.domain import recollection as kinds
 from engine.domain.decision import Decision, Outcome

@@ -19,6 +19,7 @@ from engine.agents.chart import CHART, ChartReading
 from engine.agents.filing_summary import FilingSummary
 from engine.agents.immediate import ImmediateReflection
 from engine.agents.intelligence import INTELLIGENCE, MarketIntelligence
+from engine.agents.intelligence_items import IntelligenceItem
 from engine.agents.news import NEWS, NewsDigest
 from engine.agents.past import PAST, PastSummary
 from engine.agents.tools import Rule, ToolSignal
@@ -33,7 +34,7 @@ from engine.domain.model_spec import ModelKind
 from engine.domain.portfolio import ZERO, PositionContext
 from engine.domain.recollection import Recollection
 from engine.errors import TryAgainLater
-from engine.market.moves import MOMENTUM_SESSIONS, PriceMove, moves_after, moves_up_to
+from engine.market.moves import MOMENTUM_SESSIONS, PriceMove, last_sessions, moves_after, moves_up_to
 from engine.messages.events import Event, StepStarted
 from engine.owner_settings import Owner
 from engine.preset import Preset
@@ -115,6 +116,12 @@ class StepContext:
         if self.preset.withholds_news:
             return ()
         return self.turn.market.news(self.symbol, self.turn.news_after)
+
+    @property
+    def price_item(self) -> IntelligenceItem | None:
+        """The move of the price since the last decision; None in a cycle within the session, which sees no new close.
+        Source: FinAgent §4.1 [A1]."""
+        return None if self.turn.within_session else IntelligenceItem.of_price(last_sessions(self.bars))
 
     @property
     def moves(self) -> tuple[PriceMove, ...]:

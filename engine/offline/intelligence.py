@@ -1,22 +1,20 @@
-"""Rules for news, filings and market intelligence: sides by the lexicon, weights and horizons by kind and words."""
+"""Rules for filings and market intelligence: sides by the lexicon, weights and horizons by kind and words."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any, Literal
 
 from engine.agents.filing_summary import SUMMARY_WORDS, FilingView
-from engine.agents.intelligence import IntelligenceItem, IntelligenceView, ItemKind
-from engine.agents.news import NewsLine, NewsView
+from engine.agents.intelligence import IntelligenceView
+from engine.agents.intelligence_items import IntelligenceItem, ItemKind
 from engine.agents.rendering import signed_percent
-from engine.agents.text import count_words, plain
 from engine.domain.recollection import RetrievalType
 from engine.market.moves import SessionMove
 from engine.offline.reading import (
-    SENTIMENT_TAG,
     Reading,
     counted,
     ended,
@@ -40,7 +38,7 @@ TAKEN, LARGE = 0.01, 0.03
 """From this change over the last sessions on, with half of them that way, the market is bullish or bearish; from a
 large one on whichever way most of them went."""
 
-_BASE: Mapping[ItemKind, int] = {"news": 2, "commentary": 4, "macro": 5, "report": 5, "10-Q": 6, "10-K": 8}
+_BASE: Mapping[ItemKind, int] = {"news": 2, "commentary": 4, "macro": 5, "report": 5, "10-Q": 6, "10-K": 8, "price": 2}
 _HORIZON: Mapping[ItemKind, Horizon] = {
     "10-K": "long",
     "macro": "long",
@@ -101,7 +99,8 @@ def summarize_filing(view: FilingView) -> Mapping[str, Any]:
 def judge(view: IntelligenceView) -> Mapping[str, Any]:
     """Answer as a MarketIntelligence, as plain JSON."""
     judged = list(_judged(view))
-    concerning = sorted((one for one in judged if one.concerns), key=lambda one: -one.weight)
+    told = [one for one in judged if one.item.kind != "price"]  # the market's mood has words of its own
+    concerning = sorted((one for one in told if one.concerns), key=lambda one: -one.weight)
     market = market_mood(view.prices)
     return {
         "items": [
@@ -115,7 +114,7 @@ def judge(view: IntelligenceView) -> Mapping[str, Any]:
             }
             for one in judged
         ],
-        "summary": "\n".join(_summary(view, judged, concerning, market)),
+        "summary": "\n".join(_summary(view, told, concerning, market)),
         "recent_market": market,
         "queries": {name.replace(" ", "_"): _query(view, concerning, name) for name in view.types},
     }
@@ -144,6 +143,9 @@ def _judged(view: IntelligenceView) -> Iterator[_Judged]:
         if item.id in ids:
             continue
         ids.add(item.id)
+        if item.kind == "price" and view.prices:
+            yield _judged_price(item, view.prices)
+            continue
         # A company's filing is about the company, whatever name it uses.
         about = names if item.kind in ("news", "commentary") else None
         reading = read_figure(item.text) if item.kind == "macro" else read(item.text, about)
@@ -153,6 +155,19 @@ def _judged(view: IntelligenceView) -> Iterator[_Judged]:
         sentences = key_sentences(reading, 1 if item.kind == "news" else KEY_SENTENCES, names)
         text = "; ".join(sentences) or f"{item.kind} of {item.day} without words"
         yield _Judged(item, reading, _horizon(item, text), 1 if repeats else _weight(item, reading), text)
+
+
+def _judged_price(item: IntelligenceItem, prices: Sequence[SessionMove]) -> _Judged:
+    """The judgement of the price's move: taken to go on from a change of the market's on, for longer where it is
+    large."""
+    last = prices[-1]
+    change = last.change
+    side = (change >= TAKEN) - (change <= -TAKEN)
+    reading = Reading((item.text,), (float(side),))
+    weight = min(5, _BASE["price"] + int(abs(change) / TAKEN))
+    moved = "rose" if change > 0 else "fell" if change < 0 else "stayed where it was,"
+    text = f"The price {moved} {signed_percent(change)} to {last.close:.2f}"
+    return _Judged(item, reading, "medium" if abs(change) >= LARGE else "short", weight, text)
 
 
 def _horizon(item: IntelligenceItem, text: str) -> Horizon:
@@ -216,94 +231,3 @@ def _is_of(one: _Judged, name: RetrievalType) -> bool:
         case RetrievalType.REPORTS:
             return one.item.kind not in ("news", "macro")
     return name == f"{one.horizon} term"
-
-
-NEWS_SENTENCES = 5
-FACTORS = 4
-BALANCE = 0.3
-"""Smallest balance of sides at which a day is bullish or bearish: one clear item alone is enough."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Finding:
-    text: str
-    score: float
-    order: int
-
-
-def digest(view: NewsView) -> Mapping[str, Any]:
-    """Answer as a NewsDigest, as plain JSON."""
-    items, repeats = [], 0
-    names = names_of(view.symbol, (f"{line.headline} {line.summary}" for line in view.items))
-    for line, count in _distinct(view.items):
-        repeats += count - 1
-        items.append(read(line.content, names))
-    concerning = [item for item in items if item.concerns]
-    findings = _findings(concerning)
-    positive = [f.text for f in sorted(findings, key=lambda f: -f.score)[:FACTORS] if f.score > 0]
-    negative = [f.text for f in sorted(findings, key=lambda f: f.score)[:FACTORS] if f.score < 0]
-    balance = _balance(concerning)
-    sentiment = "bullish" if balance > BALANCE else "bearish" if balance < -BALANCE else "neutral"
-    unrelated = len(items) - len(concerning)
-    return {
-        "summary": _news_summary(view, findings, len(items), unrelated, repeats),
-        "positive": positive,
-        "negative": negative,
-        "sentiment": sentiment,
-        "reason": _news_reason(concerning, balance, positive, negative),
-        "unrelated": unrelated,
-    }
-
-
-def _news_summary(view: NewsView, findings: Sequence[_Finding], items: int, unrelated: int, repeats: int) -> list[str]:
-    strongest = sorted(findings, key=lambda f: -abs(f.score))[:NEWS_SENTENCES]
-    points = [f.text for f in sorted(strongest, key=lambda f: f.order)]
-    remarks, among = [], counted(items, "item")
-    if unrelated:
-        verb = "does" if unrelated == 1 else "do"
-        remarks.append(f"{unrelated} of {among} {verb} not concern {view.symbol} or only name it in passing")
-    if repeats:
-        remarks.append(f"{repeats} repeated another")
-    if remarks or not points:
-        points.append(f"{'; '.join(remarks) or f'Nothing in {among} bears on {view.symbol}'}.")
-    return points
-
-
-def _balance(items: Sequence[Reading]) -> float:
-    """Positive less negative items over both and two neutral ones: from -1 to 1."""
-    good, bad = _sides(items)
-    return (good - bad) / (good + bad + 2)
-
-
-def _sides(items: Sequence[Reading]) -> tuple[int, int]:
-    return sum(item.side > 0 for item in items), sum(item.side < 0 for item in items)
-
-
-def _news_reason(items: Sequence[Reading], balance: float, positive: Sequence[str], negative: Sequence[str]) -> str:
-    if not items:
-        return "No item is about the company itself."
-    good, bad = _sides(items)
-    weight = (positive if balance > 0 else negative)[:1]
-    most = f"; most weight: {plain(weight[0], 160)}" if weight else ""
-    verb = "speaks" if good == 1 else "speak"
-    return f"{counted(good, 'item')} {verb} for it, {bad} against, of {len(items)}; balance {balance:+.2f}{most}"
-
-
-def _findings(items: Iterable[Reading]) -> list[_Finding]:
-    """The strongest sentences, at most two an item, in reading order."""
-    findings: list[_Finding] = []
-    for item in items:
-        ranked = sorted(range(len(item.scores)), key=lambda row: -abs(item.scores[row]))[:2]
-        for row in sorted(ranked):
-            if item.scores[row] and count_words(item.sentences[row]) > 2:
-                findings.append(_Finding(plain(item.sentences[row], 280), item.scores[row], len(findings)))
-    return findings
-
-
-def _distinct(lines: Iterable[NewsLine]) -> Iterable[tuple[NewsLine, int]]:
-    """Each item once with its number of repeats."""
-    items: dict[tuple[str, str], list[NewsLine]] = {}
-    for line in lines:
-        key = (line.headline.lower(), SENTIMENT_TAG.sub("", line.summary)[:160].lower())
-        items.setdefault(key, []).append(line)
-    return [(same[0], len(same)) for same in items.values()]

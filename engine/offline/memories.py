@@ -39,6 +39,8 @@ def summarize(view: PastView) -> Mapping[str, Any]:
 def read_memory(memory: Recollection) -> Reading:
     """The reading of a memory's text. Quotations in the owner's reflections are left out: the events of a case are not
     its lesson."""
+    if memory.kind == "price":  # what the price did then speaks neither for nor against it now
+        return read("")
     text = shown_text(memory)
     if memory.kind == "macro":
         return read_figure(text)

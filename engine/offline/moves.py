@@ -80,7 +80,7 @@ def _event(view: LowLevelView, term: str) -> _Event:
 def _reported(view: LowLevelView, term: str) -> _Event:
     report = view.intelligence
     if isinstance(report, MarketIntelligence):
-        items = [item for item in report.items if item.concerns_company and item.horizon == term]
+        items = [item for item in report.received if item.concerns_company and item.horizon == term]
         if items:
             balance = sum(_SIGNS[item.effect] * item.weight for item in items)
             sided = [item for item in items if _SIGNS[item.effect] * balance > 0] or items

@@ -27,7 +27,7 @@ from memory.embedders import HashEmbedder
 from memory.record import MemoryRecord
 
 SYMBOL = "ORVL"
-ITEM = re.compile(r"^- \[(\S+)\] \d{4}-\d\d-\d\d (?:news|10-Q|10-K|report|macro):", re.MULTILINE)
+ITEM = re.compile(r"^- \[(\S+)\] \d{4}-\d\d-\d\d (?:news|10-Q|10-K|report|macro|price):", re.MULTILINE)
 K = 5
 
 
@@ -83,6 +83,39 @@ def test_every_item_is_judged_and_the_market_is_called_bullish_or_bearish(finage
         moods.add(answer.answer["recent_market"])
         judged += len(items)
     assert judged > 30 and {"bullish", "bearish"} <= moods
+
+
+PRICE = re.compile(r"^- \[price-(\S+)\] (\S+) price: close ([\d.]+), ([+-][\d.]+)% in the session", re.MULTILINE)
+
+
+def test_the_move_of_the_price_is_judged_remembered_and_recalled_like_any_item(finagent: Ran) -> None:
+    effects, kept = set(), {record.source: record for record in finagent.records if record.kind == "price"}
+    for answer in finagent.given("market-intelligence"):
+        ((named, day, close, change),) = PRICE.findall(text_of(answer))
+        assert named == day == str(answer.key.session)
+        assert f"- {day}: close {close}, {change}%" in text_of(answer)
+        assert answer.answer is not None
+        (judged,) = [item for item in answer.answer["items"] if item["id"] == f"price-{day}"]
+        moved = float(change)
+        assert judged["effect"] == ("positive" if moved >= 1 else "negative" if moved <= -1 else "neutral")
+        assert judged["horizon"] == ("medium" if abs(moved) >= 3 else "short") and 2 <= judged["weight"] <= 5
+        record = kept[f"price-{day}"]
+        assert record.text.startswith(
+            f"{judged['effect'].capitalize()}, {judged['horizon']} term: {judged['summary']}."
+        )
+        types = {"positive": {"price up"}, "negative": {"price down"}}.get(judged["effect"], set())
+        assert types | {f"{judged['horizon']} term"} == set(record.labels) - {"bullish trend", "bearish trend"}
+        effects.add(judged["effect"])
+    assert effects == {"positive", "negative", "neutral"} and len(kept) == len(finagent.recalled)
+    recalled = [one.memory for rows in finagent.recalled.values() for one in rows if one.memory.kind == "price"]
+    assert {"price up", "price down", "short term"} <= {name for memory in recalled for name in memory.types}
+
+
+def test_a_papers_memory_without_a_place_for_prices_keeps_none() -> None:
+    seen = ran("finmem", date(2025, 2, 14))
+    asked = [text_of(answer) for answer in seen.given("market-intelligence")]
+    assert asked and all(PRICE.search(text) for text in asked)
+    assert seen.records and not any(record.kind == "price" for record in seen.records)
 
 
 def test_every_retrieval_type_has_a_query_of_its_own_beside_the_summary(finagent: Ran) -> None:
@@ -203,7 +236,7 @@ def test_memory_holds_what_intelligence_and_reflections_wrote_found_by_query_tex
     for record in finagent.records:
         by_kind.setdefault(record.kind, []).append(record)
     assert by_kind.keys() == {
-        "news", "10-Q", "10-K", "market-intelligence", "low-level-reflection", "high-level-reflection"
+        "news", "10-Q", "10-K", "price", "market-intelligence", "low-level-reflection", "high-level-reflection"
     }  # fmt: skip
     assert all(record.query_text and record.text for record in finagent.records)
     vectors = HashEmbedder().embed([record.query_text for record in finagent.records])

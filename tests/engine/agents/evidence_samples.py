@@ -8,7 +8,8 @@ from typing import Any
 
 from engine.agents.decision import EvidenceView, WholeView
 from engine.agents.immediate import ImmediateView, LayeredEvidence, MarketFacts, ThreeWayReflection
-from engine.agents.intelligence import IntelligenceItem, IntelligenceView, ItemJudgement, answer_with
+from engine.agents.intelligence import IntelligenceView, ItemJudgement, answer_with
+from engine.agents.intelligence_items import IntelligenceItem
 from engine.agents.past import PastSummary, PastView
 from engine.agents.reflections import (
     ExtendedReflection,

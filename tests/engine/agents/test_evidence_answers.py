@@ -11,7 +11,8 @@ import pytest
 from engine.agents.agent import Agent
 from engine.agents.decision import EVIDENCE_DECISION, EvidencedTrade
 from engine.agents.immediate import IMMEDIATE, FiveLevelReflection, ImmediateReflection, ThreeWayReflection
-from engine.agents.intelligence import INTELLIGENCE, IntelligenceItem
+from engine.agents.intelligence import INTELLIGENCE
+from engine.agents.intelligence_items import IntelligenceItem
 from engine.agents.past import PAST
 from engine.agents.reflections import EXTENDED, HIGH_LEVEL, LOW_LEVEL
 from engine.domain.decision import SizingRule

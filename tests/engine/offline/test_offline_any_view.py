@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from engine.agents.decision import EVIDENCE_DECISION
 from engine.agents.evidence import unresolved_figures
 from engine.agents.immediate import IMMEDIATE, MarketFacts
-from engine.agents.intelligence import INTELLIGENCE, IntelligenceItem, IntelligenceView
+from engine.agents.intelligence import INTELLIGENCE, IntelligenceView
+from engine.agents.intelligence_items import IntelligenceItem
 from engine.agents.past import PAST, PastView
 from engine.agents.reflections import EXTENDED, HIGH_LEVEL, LOW_LEVEL
 from engine.agents.tools import ToolSignal

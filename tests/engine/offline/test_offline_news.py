@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from engine.agents.news import NewsDigest, NewsLine, NewsView
-from engine.offline.intelligence import digest
+from engine.offline.news import digest
 
 DAY = date(2021, 2, 8)
 

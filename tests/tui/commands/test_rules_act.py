@@ -62,6 +62,7 @@ def test_the_desk_can_do_without_the_news(run: Run, fresh: Path) -> None:
         document = run("backtest", *flags, *without).json
         (made,) = run("why", "ORVL", "2025-03-05", "--run", document["run"], "--json").json["decisions"]
         answers = {answer["agent"]: answer for answer in made["answers"]}
-        items[without] = len(answers["market-intelligence"]["answer"]["items"])
+        judged = answers["market-intelligence"]["answer"]["items"]
+        items[without] = sum(not item["id"].startswith("price-") for item in judged)
         assert ("news: switched off" in answers["evidence-decision"]["messages"][0]["text"]) == bool(without)
     assert items[()] > items["--without", "news"] == 0
