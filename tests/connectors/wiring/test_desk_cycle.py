@@ -172,9 +172,8 @@ def test_cycles_of_a_session_trade_at_the_prices_of_the_moment_and_one_reward_fo
         assert [one.news_after for one in seen[1:]] == [one.now for one in seen[:-1]]
         assert seen[0].now == decision_time(XNYS, T)
         replayed = check_parity(services(config), reader, T, "session-paper-20210316-3")
-        # The rules are asked in the place of the script, the very same words: only what they say differs.
-        differing = [answer for one in replayed.differing for answer in one.answers]
-        assert [(answer.agent, answer.same_question) for answer in differing] == [("decision", True)] * 3
+        # What the script said is said again, though no configured model is of its name.
+        assert replayed.same and not replayed.differing
 
 
 def test_a_cycle_killed_while_it_decides_goes_on_with_what_it_saw(sandbox: SandboxServer, written: Path) -> None:
