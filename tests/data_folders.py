@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from datetime import date
+from collections.abc import Awaitable, Callable, Hashable
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -13,44 +13,54 @@ from connectors.demo.price_path import PricePath
 from connectors.files.prices import BarRow, actions_text, prices_text
 from connectors.files.rows import write_text
 from connectors.files.texts import filing_line, news_line
-from engine.domain.macro import MacroSeries
+from engine.domain.macro import MacroSeries, end_of_vintage
 from engine.domain.market import FilingBatch, NewsBatch, PriceHistory, Symbol
 from engine.market.trading_hours import calendar_for
 from engine.ports import BarSource, FilingSource, NewsSource
 
 _DRAWN: dict[Hashable, Any] = {}
+_LONGEST = date(2025, 12, 31)
 
 
 class DrawnOnce(DemoMarket):
-    """The demo market. The same seed and last day are drawn once per process, however many runs open them."""
+    """The demo market. A seed is drawn once per process, through the end of 2025, however many runs open it through
+    whatever day: a shorter market is the beginning of a longer one (see test_demo_market)."""
 
     async def news(self, symbol: Symbol) -> NewsBatch:
-        key = ("news", self._seed, self._through, symbol)
-        if key not in _DRAWN:
-            _DRAWN[key] = await super().news(symbol)
-        batch: NewsBatch = _DRAWN[key]
-        return batch
+        whole = await self._once("news", symbol, lambda market: market.news(symbol))
+        return NewsBatch(tuple(item for item in whole.items if item.date <= self._through))
 
     async def filings(self, symbol: Symbol) -> FilingBatch:
-        key = ("filings", self._seed, self._through, symbol)
-        if key not in _DRAWN:
-            _DRAWN[key] = await super().filings(symbol)
-        batch: FilingBatch = _DRAWN[key]
-        return batch
+        whole = await self._once("filings", symbol, lambda market: market.filings(symbol))
+        return FilingBatch(tuple(filing for filing in whole.items if filing.date <= self._through))
 
     async def series(self, name: str) -> MacroSeries:
-        key = ("series", self._seed, self._through, name)
-        if key not in _DRAWN:
-            _DRAWN[key] = await super().series(name)
-        series: MacroSeries = _DRAWN[key]
-        return series
+        whole: MacroSeries = await self._once("series", name, lambda market: market.series(name))
+        return whole.cut(end_of_vintage(self._through))
 
     def _draw(self, listing: Listing) -> PricePath:
-        key = ("path", self._seed, self._through, listing.symbol)
+        whole = self._long()._path(listing.symbol)
+        ends = self._through
+        return PricePath(
+            whole.history.slice(0, whole.history.rows_through(ends)),
+            tuple(action for action in whole.actions if action.ex_date <= ends),
+            tuple(event for event in whole.events if event.session <= ends),
+            tuple(report for report in whole.reports if report[0] <= ends),
+        )
+
+    async def _once(self, kind: str, name: str, ask: Callable[[DemoMarket], Awaitable[Any]]) -> Any:
+        market = self._long()
+        key = (kind, market, name)
         if key not in _DRAWN:
-            _DRAWN[key] = super()._draw(listing)
-        path: PricePath = _DRAWN[key]
-        return path
+            _DRAWN[key] = await ask(market)
+        return _DRAWN[key]
+
+    def _long(self) -> DemoMarket:
+        key = ("market", self._seed, max(self._through, _LONGEST))
+        if key not in _DRAWN:
+            _DRAWN[key] = DemoMarket(self._seed, self._calendar_for, key[2])
+        market: DemoMarket = _DRAWN[key]
+        return market
 
 
 class MarketData(BarSource, NewsSource, FilingSource, Protocol):
@@ -63,14 +73,14 @@ def rows_of(history: PriceHistory) -> list[BarRow]:
     return list(zip(history.sessions, *prices, history.volume, strict=True))
 
 
-async def write_folder(market: MarketData, folder: Path) -> None:
-    """Write all symbols of a market as a data folder."""
+async def write_folder(market: MarketData, folder: Path, news_from: date = date.min) -> None:
+    """Write all symbols of a market as a data folder, news from a day on."""
     for symbol in await market.symbols():
         write_text(folder / "prices" / f"{symbol}.csv", prices_text(rows_of(await market.history(symbol))))
         actions = await market.actions(symbol)
         if actions is not None:
             write_text(folder / "actions" / f"{symbol}.csv", actions_text(actions))
-        news = (await market.news(symbol)).items
+        news = [item for item in (await market.news(symbol)).items if item.date >= news_from]
         if news:
             write_text(folder / "news" / f"{symbol}.jsonl", "".join(map(news_line, news)))
         filings = (await market.filings(symbol)).items
@@ -79,5 +89,5 @@ async def write_folder(market: MarketData, folder: Path) -> None:
 
 
 async def write_demo(folder: Path, through: date) -> None:
-    """Write the demo market with seed 7 through a day as a data folder."""
-    await write_folder(DrawnOnce(7, calendar_for, through), folder)
+    """Write the demo market with seed 7 through a day as a data folder, with the news of its last half year."""
+    await write_folder(DrawnOnce(7, calendar_for, through), folder, through - timedelta(days=180))
