@@ -11,7 +11,7 @@ import threading
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -98,6 +98,13 @@ class SpendingLimit:
             said = f"{taken.tokens:,} are used today, and the next call may take up to {more.tokens:,}"
             return BudgetReached(f"budget.tokens_per_day of {tokens:,} is reached: {said}{later}")
         return None
+
+
+class FolderCuts(Protocol):
+    """Copies of a data folder's files that end at a moment."""
+
+    def write(self, target: Path, now: datetime) -> None:
+        """Write the files as they would be at a moment (UTC) into a folder, in the place of an earlier copy."""
 
 
 class OpenEmbedder(Protocol):
@@ -256,6 +263,7 @@ class Services:
     broker: the account at a broker; None on the simulated market.
     fetch: services that data is fetched from.
     import_file: brings a file into a data folder.
+    open_cuts: copies of a data folder's files on some symbols that end at a moment.
     open_embedder: opens embedders.
     open_notifiers: receivers of notifications about runs.
     open_ping: the address that is called after every finished run; None where none is configured.
@@ -278,6 +286,7 @@ class Services:
     broker: BrokerService | None
     fetch: FetchService
     import_file: Callable[[FileImport], Sequence[Imported]]
+    open_cuts: Callable[[Path, Sequence[Symbol]], FolderCuts]
     open_embedder: OpenEmbedder
     open_notifiers: Callable[[], Sequence[ports.Notifier]]
     open_ping: Callable[[], ports.Notifier | None]

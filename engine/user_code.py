@@ -58,6 +58,16 @@ def failures_of(user_class: type, failed: type[PaperdeskError]) -> Iterator[None
         raise failed(_located(error, str(module.__file__))) from error
 
 
+def line_at_work() -> str:
+    """FILE:LINE of the innermost code of the user's on the stack; empty where there is none."""
+    frame = sys._getframe()
+    while frame.f_back is not None:
+        frame = frame.f_back
+        if str(frame.f_globals.get("__name__")).startswith(_PREFIX):
+            return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+    return ""
+
+
 @cache
 def _module(path: Path) -> ModuleType:
     """The module of a file, under a name that no other module has; dataclasses look their module up by it."""

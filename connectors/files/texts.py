@@ -4,7 +4,7 @@ availability."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from hashlib import blake2b
@@ -150,6 +150,16 @@ def read_filings(path: Path, symbol: Symbol, calendar: Calendar) -> FilingBatch:
         )
 
     return FilingBatch(*_read(path, item))
+
+
+def availability(path: Path, symbol: Symbol, calendar: Calendar, kind: TextKind) -> Iterator[tuple[int, datetime]]:
+    """Line number of every record that can be used, and when (UTC) it became available."""
+    file = _SymbolFile(symbol, calendar)
+
+    def known(record: Record) -> datetime | None:
+        return None if kind.unusable(record) else file.available(kind.dates(record))
+
+    return ((line, moment) for line, moment in json_items(path, known) if moment is not None)
 
 
 def _read(path: Path, parse: Callable[[Record], Item | str]) -> tuple[tuple[Item, ...], tuple[Dropped, ...]]:

@@ -19,7 +19,7 @@ from engine.domain.market import Symbol
 from engine.domain.run import DataSpec
 from engine.market.trading_hours import calendar_for, desk_calendar
 from engine.ports import Calendar, ChartPainter, Clock, Notifier
-from engine.services import Services
+from engine.services import FolderCuts, Services
 
 
 def services(config: Config, clock: Clock | None = None, *, keep_sessions: bool = True) -> Services:
@@ -44,6 +44,7 @@ def services(config: Config, clock: Clock | None = None, *, keep_sessions: bool 
         open_macro=partial(open_macro, calendars),
         profile_of=profile_of,
         import_file=partial(import_file, exchanges, calendars, clock or LiveClock()),
+        open_cuts=partial(open_cuts, calendars),
         fetch=ConfiguredFetch(config),
         models=ConfiguredModels(config),
         broker=broker,
@@ -79,6 +80,13 @@ def import_file(
     from connectors.files import import_files
 
     return import_files.import_file(request, calendar_for, clock.now(), exchanges)
+
+
+def open_cuts(calendar_for: Callable[[Symbol], Calendar], folder: Path, symbols: Sequence[Symbol]) -> FolderCuts:
+    """Copies of a data folder's files on some symbols that end at a moment. Raises MalformedData."""
+    from connectors.files.cut_folder import FolderCuts
+
+    return FolderCuts(folder, symbols, calendar_for)
 
 
 def open_notifiers(config: Config) -> Sequence[Notifier]:

@@ -6,15 +6,17 @@ before, on data that ends at its own decision, so all cuts together cost about a
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from random import Random
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from engine.domain.execution import FillAt
 from engine.domain.market import PriceHistory, Symbol
 from engine.errors import PaperdeskError
+from engine.lab.certificate import Certificate, Copies, Planted
 from engine.lab.planting import HOLDINGS, MEMORY, SOURCES, planted
 from engine.lab.watched_market import Inputs, shown
 from engine.market.as_of import Market
@@ -59,6 +61,9 @@ class Subject(Protocol):
     beside: tuple[str, ...]
     """Sources beside the market: experts' notes, a memory."""
 
+    as_traded: bool
+    """True where its legs are played at prices as they are on file; otherwise these are adjusted by what came later."""
+
     hindsight: int
     """Memories of the whole run that were written in its warm-up with sight of the moves that followed."""
 
@@ -70,56 +75,14 @@ class Subject(Protocol):
         data. Sources of `beside` that are in `plant` hold records of the time after; the others are cut there."""
 
 
-@dataclass(frozen=True, slots=True)
-class Planted:
-    """A source's planted future: `where` it surfaced first."""
+class CutLegs(Protocol):
+    """Legs of the same run on copies of the data folder that are cut at each decision, the original out of sight."""
 
-    source: str
-    surfaced: bool
-    where: str = ""
+    hidden: bool | None
+    """True where nothing there can open the original, False where only Python cannot; None before the first leg."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Certificate:
-    """The result of an audit.
-
-    subject: the preset or strategy.
-    first, last: the first and the last session that decisions read.
-    inputs: what the whole run read, by source.
-    cuts: how often the data was cut.
-    compared, differing: decisions taken again on cut data, and those of them that came out differently.
-    access_sessions, access_differing: sessions in which the data access was compared, and those in which it showed
-        something that a cut removes.
-    planted: the sources into which a future was planted.
-    findings: the first MOST_FINDINGS in words.
-    opened: files of the data folder that the run opened itself: what it reads of them no cut removes.
-    hindsight: memories of the warm-up that rest on what followed, which is allowed: each is recalled only once that is
-        known. None without a memory.
-    foretold: texts that tell a close of the sessions after them, which may be chance.
-    undated: texts of the user's own that the agents read: nobody can tell of when they are.
-    """
-
-    subject: str
-    first: date
-    last: date
-    inputs: Mapping[str, Inputs]
-    cuts: int
-    compared: int
-    differing: int
-    access_sessions: int
-    access_differing: int
-    planted: tuple[Planted, ...]
-    findings: tuple[str, ...] = ()
-    hindsight: int | None = None
-    undated: tuple[str, ...] = ()
-    foretold: tuple[str, ...] = ()
-    opened: tuple[str, ...] = ()
-
-    @property
-    def outcome(self) -> Literal["clean", "leak"]:
-        """`leak` where any of it saw the future."""
-        leaks = self.differing or self.access_differing or self.opened or any(p.surfaced for p in self.planted)
-        return "leak" if leaks or any(i.from_the_future for i in self.inputs.values()) else "clean"
+    async def leg(self, read: date, now: datetime) -> Trace | str:
+        """The trace of the next leg, to the decision that reads a session and is taken at `now`; or what went wrong."""
 
 
 def choose_cuts(decided: Sequence[date], count: int | None, market: Market, seed: int = 0) -> tuple[date, ...]:
@@ -172,10 +135,14 @@ OnStep = Callable[[int, int], None]
 
 
 async def audit(
-    subject: Subject, count: int | None, on_step: OnStep = lambda done, steps: None, seed: int = 0
+    subject: Subject,
+    count: int | None,
+    on_step: OnStep = lambda done, steps: None,
+    seed: int = 0,
+    copies: CutLegs | None = None,
 ) -> Certificate:
-    """Run the truncation test at `count` cuts (None: at every session), chosen by a seed, and plant futures after each
-    of them.
+    """Run the truncation test at `count` cuts (None: at every session), chosen by a seed, on loaded data and on
+    `copies` of the data folder, and plant futures after each of them.
 
     Raises what the whole run raises; what goes wrong on changed data alone is a finding.
     """
@@ -188,23 +155,19 @@ async def audit(
     on_step(1, len(cuts) + 1)
     access_differing = sum(_access_differs(subject, session, findings) for session in subject.decided)
     start: Any = None
-    differing: set[tuple[date, Symbol, str]] = set()
-    compared = 0
+    loaded, copied = _Comparison(whole, "data cut"), _Comparison(whole, "a copy of the folder cut")
     for number, session in enumerate(cuts, 1):
         on_step(number, len(cuts) + 1)
         cut = _Cut(subject, session, decision_time(subject.calendar, session), start)
+        beside = None if copies is None else asyncio.ensure_future(copies.leg(session, cut.now))
+        await asyncio.sleep(0)  # the leg on a copy runs in a process of its own meanwhile
         leg = await cut.leg(subject.market.cut(cut.now))
-        if isinstance(leg, str):
-            differing.add((session, "", ""))
-            findings.add(f"{session}: on data cut there, {leg}")
-            continue
-        apart = _apart(whole, leg.trace)
-        for day, symbol, kind in apart[:1]:
-            findings.add(f"{day} {symbol} ({kind}): decided otherwise on data cut at {session}")
-        differing.update(apart)
-        compared += len(leg.trace)
-        await _plant(cut, leg, findings)
-        start = leg.where
+        loaded.take(session, leg if isinstance(leg, str) else leg.trace, findings)
+        if not isinstance(leg, str):
+            await _plant(cut, leg, findings)
+            start = leg.where
+        if beside is not None:
+            copied.take(session, await beside, findings)
     on_step(len(cuts) + 1, len(cuts) + 1)
     for source, read in inputs.items():
         if read.from_the_future:
@@ -217,14 +180,42 @@ async def audit(
         last=subject.decided[-1],
         inputs=inputs,
         cuts=len(cuts),
-        compared=compared,
-        differing=len(differing),
+        compared=loaded.compared,
+        differing=len(loaded.differing),
         access_sessions=len(subject.decided),
         access_differing=access_differing,
         planted=tuple(Planted(s, s in findings.surfaced, findings.surfaced.get(s, "")) for s in _planted_into(subject)),
         findings=tuple(findings.described),
         hindsight=subject.hindsight if MEMORY in subject.beside else None,
+        copies=None if copies is None else Copies(copied.compared, len(copied.differing), bool(copies.hidden)),
     )
+
+
+def failure(error: Exception) -> str:
+    """The end of a leg by an error, in words."""
+    return f"the run ended with {type(error).__name__}: {error}"
+
+
+@dataclass(slots=True)
+class _Comparison:
+    """The decisions of legs on one kind of data beside those of the whole run."""
+
+    whole: Trace
+    data: str
+    differing: set[tuple[date, Symbol, str]] = field(default_factory=set)
+    compared: int = 0
+
+    def take(self, session: date, trace: Trace | str, findings: _Findings) -> None:
+        """Compare the trace of the leg to a session, or note what went wrong."""
+        if isinstance(trace, str):
+            self.differing.add((session, "", ""))
+            findings.add(f"{session}: on {self.data} there, {trace}")
+            return
+        apart = _apart(self.whole, trace)
+        for day, symbol, kind in apart[:1]:
+            findings.add(f"{day} {symbol} ({kind}): decided otherwise on {self.data} at {session}")
+        self.differing.update(apart)
+        self.compared += len(trace)
 
 
 def _planted_into(subject: Subject) -> tuple[str, ...]:
@@ -267,7 +258,7 @@ class _Cut:
         try:
             return await self.subject.leg(market, self.session, self.start, plant)
         except (LookupError, PaperdeskError) as error:
-            return f"the run ended with {type(error).__name__}: {error}"
+            return failure(error)
 
     async def noticed(self, sources: Sequence[str], clean: Leg) -> str:
         """The first place in which planted records made a difference; empty where they made none."""

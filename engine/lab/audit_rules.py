@@ -28,6 +28,7 @@ class RuleSubject:
     keeps state. Raises what `run_strategy` raises."""
 
     beside: tuple[str, ...] = ()
+    as_traded = True
     hindsight = 0
 
     def __init__(self, spec: RunSpec, market: Market, rules: ExecutionRules, cash: Decimal) -> None:

@@ -1,19 +1,11 @@
-"""Observation of an audited run: what its data access shows and when that is read, and the data files that it opens.
-
-All of a run's data is loaded before; code that opens files of the data folder meanwhile sees what no cut removes.
-"""
+"""Observation of an audited run: what its data access shows, and when that is read."""
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
-from functools import cache
-from pathlib import Path
 from typing import Any, TypeVar
 
 from engine.domain.macro import MacroRelease
@@ -154,40 +146,3 @@ def _or_error(read: Callable[[], Any]) -> Any:
         return read()
     except (LookupError, PaperdeskError) as error:
         return type(error).__name__, str(error)
-
-
-_CODE = (".py", ".pyc")
-"""Code may lie in the folder and is imported when it is first needed."""
-
-_observed: list[tuple[str, set[str]]] = []
-"""Folders under observation, with the files opened so far. An audit hook stays for the life of the process."""
-
-
-@contextmanager
-def opened_files(folder: str | None) -> Iterator[set[str]]:
-    """The files opened in a folder within the context; none of no folder."""
-    opened: set[str] = set()
-    if folder is None:
-        yield opened
-        return
-    _install_hook()
-    observed = (f"{Path(folder).expanduser().resolve()}{os.sep}", opened)
-    _observed.append(observed)
-    try:
-        yield opened
-    finally:
-        _observed.remove(observed)
-
-
-@cache
-def _install_hook() -> None:
-    sys.addaudithook(_on_event)
-
-
-def _on_event(event: str, arguments: tuple[Any, ...]) -> None:
-    if not _observed or event not in ("open", "sqlite3.connect") or not isinstance(arguments[0], str | bytes | Path):
-        return
-    file = os.path.realpath(os.fsdecode(arguments[0]))
-    for folder, opened in _observed:
-        if file.startswith(folder) and not file.endswith(_CODE):
-            opened.add(file)

@@ -278,6 +278,12 @@ def _audit_lines(document: Mapping[str, Any]) -> Iterator[str]:
         f"Truncation     {_passed(truncation['differing'])}: {truncation['cuts']} cuts, {truncation['compared']} "
         f"decisions taken again, {truncation['differing']} differ"
     )
+    if copies := document["folder_copies"]:
+        original = "hidden" if copies["hidden"] else "refused to Python"
+        yield (
+            f"Folder copies  {_passed(copies['differing'])}: {copies['compared']} decisions taken again on copies cut "
+            f"there, the original {original}, {copies['differing']} differ"
+        )
     yield (
         f"Data access    {_passed(access['differing'])}: compared in {access['sessions']} sessions, "
         f"{access['differing']} show what a cut removes"

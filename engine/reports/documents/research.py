@@ -9,7 +9,7 @@ from datetime import date
 from engine.conventions.catalog import convention
 from engine.domain.execution import PriceBasis
 from engine.domain.run import ModelUse, RunSpec
-from engine.lab.audit import Certificate
+from engine.lab.certificate import Certificate
 from engine.lab.tuning import Tuned, default_metric
 from engine.reports.comparison import Cell
 from engine.reports.documents import row_json
@@ -60,6 +60,9 @@ def audit_document(spec: RunSpec, certificate: Certificate) -> Row:
             for source, read in certificate.inputs.items()
         ],
         "truncation": row_json.fields(certificate, "cuts", "compared", "differing"),
+        "folder_copies": None
+        if certificate.copies is None
+        else row_json.fields(certificate.copies, "compared", "differing", "hidden"),
         "door": {"sessions": certificate.access_sessions, "differing": certificate.access_differing},
         "planted": [
             {"source": p.source, "surfaced": p.surfaced, "where": p.where or None} for p in certificate.planted
@@ -67,19 +70,26 @@ def audit_document(spec: RunSpec, certificate: Certificate) -> Row:
         "hindsight_memories": certificate.hindsight,
         "foretold": list(certificate.foretold),
         "undated_texts": list(certificate.undated),
-        "opened_files": list(certificate.opened),
-        "findings": list(certificate.findings),
-        "notes": _audit_notes(spec),
+        "opened_files": sorted(certificate.opened),
+        "findings": [*(_opening(*one) for one in sorted(certificate.opened.items()) if one[1]), *certificate.findings],
+        "notes": _audit_notes(spec, certificate),
         "verdict": certificate.outcome,
     }
 
 
-def _audit_notes(spec: RunSpec) -> list[str]:
+def _opening(file: str, line: str) -> str:
+    return f"{line} opens {file}"
+
+
+def _audit_notes(spec: RunSpec, certificate: Certificate) -> list[str]:
     """Remarks on what a certificate does not cover."""
-    if convention(spec.convention).price_basis is PriceBasis.RAW:
-        return []
-    adjusted = f"convention {spec.convention} trades at prices adjusted for later dividends, as the paper did"
-    return [f"{adjusted}: that is knowledge of the future which this audit leaves out"]
+    notes = []
+    if convention(spec.convention).price_basis is not PriceBasis.RAW:
+        adjusted = f"convention {spec.convention} trades at prices adjusted for later dividends, as the paper did"
+        notes.append(f"{adjusted}: that is knowledge of the future which this audit leaves out")
+    if certificate.copies is not None and not certificate.copies.hidden:
+        notes.append("this system cannot hide the data folder: only what Python opens of it was refused and is told")
+    return notes
 
 
 def bench_document(bench: Bench) -> Row:

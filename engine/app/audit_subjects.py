@@ -1,0 +1,165 @@
+"""The run that an audit plays whole and in legs: a preset's agents, or a rule strategy."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import date, timedelta
+from typing import Any
+
+from engine.agents.ask import AnswerRecord
+from engine.app.backtest import AgentRun
+from engine.app.memory import run_memory
+from engine.app.models import build_models
+from engine.app.run_spec import preset_of, with_costs
+from engine.conventions.catalog import convention
+from engine.cycle.recall import MemoryScope, TradingMemory
+from engine.cycle.turn import CycleResult, Turn
+from engine.domain.decision import Decision
+from engine.domain.execution import PriceBasis
+from engine.domain.market import Symbol
+from engine.domain.model_call import ModelRequest, ModelResult
+from engine.domain.run import RunSpec
+from engine.lab.audit import Leg, Subject, Trace, venue
+from engine.lab.audit_rules import RuleSubject
+from engine.lab.backtest import Checkpoint, play_to, run_agents, windows
+from engine.lab.planting import GUIDANCE, MARKERS, MEMORY, planted_notes
+from engine.lab.watched_market import Inputs, WatchedMarket
+from engine.lab.window import decided_sessions, on_convention
+from engine.market.as_of import Market
+from engine.market.trading_hours import decision_time
+from engine.ports import Calendar, LanguageModel
+from engine.services import Services
+from engine.session.owner_books import BookOrders
+from engine.session.recorder import Recorder
+
+
+@contextmanager
+def open_subject(services: Services, spec: RunSpec, market: Market) -> Iterator[Subject]:
+    """The subject of a settled spec over its market, until the block ends. Raises as a backtest does before it
+    plays."""
+    preset = preset_of(spec)
+    if preset is None:
+        yield RuleSubject(spec, market, *with_costs(spec, services.config))
+        return
+    models = build_models(services, preset, spec.model)
+    run = AgentRun(services=services, spec=spec, preset=preset, models=models, market=market)
+    with run_memory(services, preset, run.calendar, embedder=spec.embedder) as memory:
+        yield AgentSubject(run, memory)
+
+
+class AgentSubject:
+    """A preset's agents over their warm-up and test; `memory` is an empty one, of which every leg gets a copy."""
+
+    def __init__(self, run: AgentRun, memory: TradingMemory | None) -> None:
+        spec, preset = run.spec, run.preset
+        self.name = preset.name
+        basis = convention(spec.convention).price_basis
+        self.market = _settled(on_convention(spec, run.market), basis)
+        self.as_traded = basis is PriceBasis.RAW
+        self.calendar = run.calendar
+        self.beside = (*((GUIDANCE,) if "tools" in preset.steps else ()), *(() if memory is None else (MEMORY,)))
+        self.hindsight = 0
+        self._run, self._spec, self._preset = run, spec, preset
+        self._empty = memory
+        _, sessions = windows(spec, self.calendar)
+        self._rules, _ = with_costs(spec, run.services.config)
+        self.decided = decided_sessions(self.calendar, sessions, self._rules)
+
+    async def whole(self) -> tuple[Trace, Mapping[str, Inputs]]:
+        """The run as a backtest plays it."""
+        records: list[AnswerRecord] = []
+        watched = WatchedMarket.of(self.market)
+        memory = None if self._empty is None else self._empty.copy()
+        whole = replace(self._run, market=self.market)
+        context = replace(whole.context(memory, records.append), market=watched)
+        if memory is not None:
+            context = replace(context, recorder=_Recollected(memory, self.calendar, watched.read))
+        result = await run_agents(context)
+        self.hindsight = 0 if memory is None else memory.written_with_hindsight()
+        warm_up = () if result.warm_up is None else result.warm_up.decisions
+        return _trace((*warm_up, *result.test.decisions), records), watched.read
+
+    async def leg(self, market: Market, read: date, start: Checkpoint | None, plant: Sequence[str] = ()) -> Leg:
+        """The run from a checkpoint on other data and without experts' later notes; what the agents see and say, and
+        what its memory brings up at its end, is searched for planted words."""
+        records: list[AnswerRecord] = []
+        seen: set[str] = set()
+        models = {agent: _Witness(model, seen) for agent, model in self._run.models.models.items()}
+        before = self._empty if start is None else start.memory
+        memory = None if before is None else before.copy()
+        step = self.calendar.number(read)
+        if memory is not None and MEMORY in plant:
+            memory.plant(MARKERS[MEMORY], self._spec.symbols, tuple(self._preset.owners), step)
+        notes = tuple(note for note in self._preset.guidance if GUIDANCE in plant or note.day < read)
+        if GUIDANCE in plant:
+            notes += planted_notes(self._spec.symbols, read)
+        preset = self._preset.model_copy(update={"guidance": notes})
+        cut = replace(self._run, market=market, models=replace(self._run.models, models=models), preset=preset)
+        context = cut.context(memory, records.append)
+        now = decision_time(self.calendar, read)
+        context = replace(context, histories=venue(self.market, read, now, self._rules.fill_at))
+        decisions, where = await play_to(context, read, start)
+        shown = {source for source, word in MARKERS.items() if any(word in _text(record) for record in records)}
+        if memory is not None and MEMORY in plant:
+            places = [MemoryScope(s, owner, read, step) for s in self._spec.symbols for owner in self._preset.owners]
+            shown |= {MEMORY} if memory.shows(MARKERS[MEMORY], places) else set()
+        return Leg(_trace(decisions, records), where, frozenset(seen | shown))
+
+
+class _Recollected(Recorder):
+    """Counts what was recalled, and when it became available, among what was read."""
+
+    def __init__(self, memory: TradingMemory, calendar: Calendar, read: dict[str, Inputs]) -> None:
+        self._memory, self._calendar = memory, calendar
+        self._inputs = read.setdefault(MEMORY, Inputs())
+
+    def decided(self, turn: Turn, result: CycleResult, books: BookOrders | None = None) -> None:
+        """Count what was recalled for a cycle's decisions."""
+        for key, memories in result.recollections.items():
+            for memory in memories:
+                step = self._memory.available(memory)
+                since = decision_time(self._calendar, self._calendar.session_at(int(step))) + timedelta(days=step % 1)
+                self._inputs.add([(key.symbol, memory.id)], since, decision_time(self._calendar, key.session))
+
+
+class _Witness:
+    """A model that notes the planted words in the views of its questions."""
+
+    def __init__(self, model: LanguageModel, seen: set[str]) -> None:
+        self.spec, self.label, self.sees = model.spec, model.label, model.sees
+        self._model, self._seen = model, seen
+
+    async def answer(self, request: ModelRequest, on_delta: Callable[[str], None] | None = None) -> ModelResult:
+        """The model's own answer."""
+        view = repr(request.view)
+        self._seen.update(source for source, word in MARKERS.items() if word in view)
+        return await self._model.answer(request, on_delta)
+
+
+def _settled(market: Market, basis: PriceBasis) -> Market:
+    """The market with a paper's adjusted prices as its own: what they are adjusted by, which the paper knew only
+    later, is no part of the audit, and cutting the data does not change it."""
+    if basis is PriceBasis.RAW:
+        return market
+    return replace(market, histories={s: replace(h, adj_close=h.close) for s, h in market.histories.items()})
+
+
+def _trace(decisions: Sequence[Decision], records: Sequence[AnswerRecord]) -> Trace:
+    """Every decision with all that was asked and answered on the way to it."""
+    asked: dict[tuple[date, Symbol, str], list[tuple[Any, ...]]] = {}
+    for record in records:
+        about = record.key
+        call = (about.step, record.attempt, record.prompt_hash, record.outcome, json.dumps(record.answer, default=str))
+        asked.setdefault((about.session, about.symbol, about.owner), []).append(call)
+    keys = {(d.key.session, d.key.symbol, d.key.owner): d for d in decisions}
+    return {key: (decision, tuple(asked.get(key, ()))) for key, decision in keys.items()}
+
+
+def _text(record: AnswerRecord) -> str:
+    answer = json.dumps(record.answer, ensure_ascii=False, default=str)
+    return "\n".join(
+        (record.system, *(m.text for m in record.messages), record.view_summary, answer, record.result.text)
+    )

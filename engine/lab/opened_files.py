@@ -1,0 +1,86 @@
+"""The files of a data folder that a run opens itself: code that does so sees what no cut of the loaded data removes.
+
+An audit hook hears of every way in which Python opens files, and of commands that name the folder. What native code
+opens it does not hear of; a process in which the folder is hidden shows that (engine.app.hidden_folder).
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from engine.user_code import line_at_work
+
+_CODE = (".py", ".pyc")
+"""Code may lie in the folder and is imported when it is first needed."""
+_OPENING = ("open", "sqlite3.connect")
+_COMMANDS = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn")
+
+
+@dataclass(frozen=True, slots=True)
+class _Observed:
+    """A folder under observation, with a separator at its end. `opened` has its files, each with the line of the user's
+    code that opened it first; where `refused` it could not."""
+
+    folder: str
+    refused: bool
+    opened: dict[str, str] = field(default_factory=dict)
+
+
+_observed: list[_Observed] = []
+"""An audit hook stays for the life of the process."""
+
+
+@contextmanager
+def opened_files(folder: str | None, *, refuse: bool = False) -> Iterator[dict[str, str]]:
+    """The files opened in a folder within the context, each with the line of the user's code that did it (empty where
+    none was at work); none of no folder. With `refuse` opening raises PermissionError."""
+    if folder is None:
+        yield {}
+        return
+    _install_hook()
+    observed = _Observed(f"{Path(folder).expanduser().resolve()}{os.sep}", refuse)
+    _observed.append(observed)
+    try:
+        yield observed.opened
+    finally:
+        _observed.remove(observed)
+
+
+@cache
+def _install_hook() -> None:
+    sys.addaudithook(_on_event)
+
+
+def _on_event(event: str, arguments: tuple[Any, ...]) -> None:
+    if not _observed:
+        return
+    if event in _OPENING:
+        _on_file(arguments[0])
+    elif event in _COMMANDS:
+        words = repr(arguments)
+        for observed in _observed:
+            if observed.folder.rstrip(os.sep) in words:
+                _note(observed, f"{observed.folder} (by a command)")
+
+
+def _on_file(named: object) -> None:
+    if not isinstance(named, str | bytes | os.PathLike):
+        return
+    file = os.path.realpath(os.fsdecode(named))
+    for observed in _observed:
+        if file.startswith(observed.folder) and not file.endswith(_CODE):
+            _note(observed, file)
+
+
+def _note(observed: _Observed, file: str) -> None:
+    observed.opened.setdefault(file, line_at_work())
+    if observed.refused:
+        raise PermissionError(errno.EACCES, "the audit hides the data folder from the run", file)
