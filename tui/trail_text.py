@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from engine.messages.answer_text import answer_text
+from engine.reports.settings_text import changed_text
 from tui import amounts
 from tui.debate_text import debate_lines
 from tui.plain_text import Line, beginning, facts, one_line, paragraph, section, wrapped
@@ -25,6 +26,9 @@ def why_lines(document: Row, width: int, *, prompts: bool = False) -> Iterator[L
     if earlier:
         cycle = document["decisions"][0]["cycle"]
         yield from paragraph(f"cycle {cycle} of the session; before it {earlier}: --run shows one", width, "")
+        yield "", ""
+    if document["changed"] is not None:
+        yield from paragraph(f"Settings changed {changed_text(document['changed'])}", width, "", "warn")
         yield "", ""
     for shown in document["decisions"]:
         yield from _trail(shown, decided_by(document), width, prompts)

@@ -14,6 +14,7 @@ from engine.domain.run import DataSpec
 from engine.errors import ConfigError
 from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
+from engine.journal.versioned_documents import document_versions, keep_version
 from engine.journal.writer import JournalWriter
 from engine.services import Services
 
@@ -65,22 +66,12 @@ def configured_guidance(config: Config, symbols: Sequence[Symbol]) -> tuple[Expe
 
 def keep_briefing(journal: JournalWriter, reader: JournalReader, run: str, briefing: Briefing) -> None:
     """Keep the briefing of a desk's run; one that goes on with a changed briefing keeps both."""
-    text, known = to_json(briefing), _known(reader, run)
-    if not known or known[-1] != text:
-        journal.document(run, f"{_BRIEFING}{len(known) or ''}", text)
+    keep_version(journal, reader, run, _BRIEFING, to_json(briefing))
 
 
 def recorded_briefing(reader: JournalReader, run: RunEntry) -> Briefing | None:
     """The briefing of a run's agents; None of a run that kept none."""
     if run.spec is not None:
         return run.spec.briefing
-    known = _known(reader, run.id)
+    known = document_versions(reader, run.id, _BRIEFING)
     return from_json(Briefing, known[-1]) if known else None
-
-
-def _known(reader: JournalReader, run: str) -> list[str]:
-    """Every briefing of a run, the latest last."""
-    texts: list[str] = []
-    while (text := reader.document(run, f"{_BRIEFING}{len(texts) or ''}")) is not None:
-        texts.append(text)
-    return texts

@@ -25,6 +25,7 @@ from engine.app.desk_context import (
     check_one_currency,
     refuse_bound,
 )
+from engine.app.desk_settings import desk_spec, effective_settings, keep_settings
 from engine.app.market_data import held_symbols, load_desk, refresh
 from engine.app.memory import desk_memory, remembers
 from engine.app.models import ModelSet, Through, build_models, label_after, price_notes
@@ -35,7 +36,7 @@ from engine.domain.execution import ExecutionRules
 from engine.domain.market import Symbol
 from engine.domain.model_call import UnansweredCall
 from engine.domain.portfolio import ZERO
-from engine.domain.run import RunKind, RunOutcome, RunSpec
+from engine.domain.run import RunKind, RunOutcome
 from engine.errors import DataError, DeskHalted, MissingData, PaperdeskError, gravest
 from engine.execution.frozen_symbols import (
     FrozenSymbol,
@@ -102,6 +103,7 @@ async def run_desk(
     journal, reader = context.journal.writer, context.journal.reader
     assert reader is not None  # the writer has created the journal
     keep_briefing(journal, reader, run, briefing)
+    keep_settings(journal, reader, run, effective_settings(context, briefing, preset, market))
     frozen = freeze(journal, reader, run, context.session, market.faults)
     for one in frozen:
         warn(Noticed(run, context.clock.now(), "warning", f"frozen: {one.why}"))
@@ -287,9 +289,7 @@ class _Run:
 
     def _rules(self) -> tuple[ExecutionRules, Decimal]:
         """The rules of the simulated market as configured, and the cash that a desk begins with."""
-        context, config = self.context, self.context.services.config
-        spec = RunSpec(symbols=context.symbols, first=context.session, last=context.session, preset=config.desk.preset)
-        return with_costs(spec, config)
+        return with_costs(desk_spec(self.context), self.context.services.config)
 
     def _broker_venue(self, account: DeskAccount) -> BrokerVenue:
         context, market, desk = self.context, self.market, self.context.desk

@@ -10,6 +10,7 @@ from typing import Any
 from engine.domain.portfolio import ZERO
 from engine.domain.text import listed
 from engine.reports.markdown import cell, table
+from engine.reports.settings_text import changed_text, costs_text, version_text
 from engine.reports.summary import DISCLAIMER, NOTHING, amount, by_agent, model_text
 
 Document = Mapping[str, Any]
@@ -50,6 +51,9 @@ def _facts(document: Document) -> Iterator[tuple[str, str]]:
     yield "Decided by", f"{document['label']} (preset {document['preset']})"
     account = f", account {document['broker']['account']}" if document["broker"]["account"] else ""
     yield "Broker", f"{document['broker']['kind']}{account}, mode {document['mode']}"
+    yield "Costs", costs_text(document["settings"]) if document["settings"] else ""
+    yield "Version", version_text(document["settings"]) if document["settings"] else ""
+    yield "Changed", changed_text(document["changed"]) if document["changed"] else ""
     yield "Skipped", listed(document["skipped"])
     yield "Frozen", ", ".join(document["frozen"])
     if document["value"] is not None:

@@ -10,10 +10,10 @@ from itertools import accumulate
 from typing import Any
 
 from engine.conventions.catalog import convention
-from engine.domain.decimal_text import plain
 from engine.domain.decision import Action
 from engine.domain.portfolio import ZERO
 from engine.reports.documents.row_json import failed_words
+from engine.reports.settings_text import costs_text, version_text
 
 DISCLAIMER = "Paper money. Not investment advice."
 NOTHING = "–"
@@ -86,31 +86,14 @@ def facts(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "Data", settings["data"]
     yield "Convention", f"{document['convention']}: {convention(document['convention']).title}"
     if "fills" in settings:  # runs of before kept none
-        yield "Costs", _costs(settings)
-        yield "Version", f"{settings['version']}, seed {settings['seed']}, data {settings['data_fingerprint'][:12]}"
+        yield "Costs", costs_text(settings)
+        yield "Version", version_text(settings)
     if settings["params"]:
         yield "Parameters", ", ".join(f"{key} = {value}" for key, value in settings["params"].items())
     if settings["without"]:
         yield "Without", ", ".join(settings["without"])
     if document["interrupted"]:
         yield "Interrupted", "only the sessions above were run"
-
-
-def _costs(settings: Mapping[str, Any]) -> str:
-    """Fills, costs, cash and its floor, as they were in effect."""
-    parts = [
-        f"fills at the {settings['fills']}",
-        f"slippage {settings['slippage_bp']} bp",
-        f"commission {plain(100 * Decimal(settings['commission']))} %",
-    ]
-    for name, what in (("commission_per_order", "an order"), ("commission_per_share", "a share")):
-        if Decimal(settings[name]):
-            parts.append(f"{settings[name]} {what}")
-    currency = settings.get("currency", "")  # runs of before kept none
-    parts.append(f"cash {amount(settings['cash'])} {currency}".rstrip())
-    if settings["cash_floor"] is not None:
-        parts.append(f"cash floor {plain(100 * Decimal(settings['cash_floor']))} %")
-    return ", ".join(parts)
 
 
 def totals(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -74,8 +74,9 @@ def decisions_command(
 
 
 def _decision_lines(records: Records, document: Mapping[str, Any]) -> Iterator[str]:
+    from engine.reports.settings_text import changed_text
     from tui import amounts
-    from tui.plain_text import table
+    from tui.plain_text import table, wrapped
     from tui.run_text import first_line, opinions_line
 
     console, shown = standard_output(), document["decisions"]
@@ -105,6 +106,9 @@ def _decision_lines(records: Records, document: Mapping[str, Any]) -> Iterator[s
     head = ("SESSION", "CYCLE" if intraday else "", "SYMBOL", "OWNER", "ACTION", "SIZE", "LIMITS", "OPINIONS", "REASON")
     yield from table(head, rows, {"SIZE"}, width)
     yield from of_all(len(shown), document["count"])
+    sessions = {made["run"]: made["session"] for made in shown}
+    for run, changed in document["changed"].items():
+        yield from wrapped(f"settings changed for {sessions[run]}, {changed_text(changed)}", width)
 
 
 @click.command("orders")

@@ -85,6 +85,7 @@ def _status_lines(records: Records, document: Document) -> Iterator[str]:
         pairs.append(("HALTED", f"{halt_words(document['halted'])}\nno order is sent: paperdesk resume"))
     pairs += [("Frozen", f"no order, the position is kept: {why}") for why in document["frozen"].values()]
     pairs += _run_facts(document["last_run"], "Last run" if records.run is None else "Run")
+    pairs += _settings_facts(document)
     if document["due"] is not None:
         pairs.append(("Due", f"{document['due']} is completed and not decided yet: paperdesk --daily"))
     if document["missed"]:
@@ -110,6 +111,15 @@ def _run_facts(run: Document | None, title: str) -> Iterator[tuple[str, str]]:
     }.get(run["outcome"], f"{run['outcome']} {at}")
     why = f": {run['detail']}" if run["detail"] and run["outcome"] != "done" else ""
     yield title, f"{target}{ended}{why} ({run['id']})"
+
+
+def _settings_facts(document: Document) -> Iterator[tuple[str, str]]:
+    from engine.reports.settings_text import changed_text, costs_text
+
+    if document["settings"] is not None:
+        yield "Costs", costs_text(document["settings"])
+    if document["changed"] is not None:
+        yield "Changed", changed_text(document["changed"])
 
 
 def _facts(document: Document) -> Iterator[tuple[str, str]]:

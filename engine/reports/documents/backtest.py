@@ -15,12 +15,12 @@ from typing import Any
 
 from engine.conventions.catalog import convention
 from engine.domain.decimal_text import money, plain
-from engine.domain.json_text import plain_of
 from engine.domain.market import Dropped
 from engine.domain.order import Fill, Side
 from engine.domain.portfolio import EXACT, ZERO
-from engine.domain.run import EquityPoint, Result, RunSpec, Stretch
+from engine.domain.run import EquityPoint, Result, Stretch
 from engine.reports.documents import row_json
+from engine.reports.documents.effective_settings import spec_settings
 from engine.reports.performance import BENCHMARK, Measure, Report, profit, through
 
 SCHEMA = 1
@@ -97,51 +97,21 @@ def as_text(content: Mapping[str, Any]) -> str:
 def _settings(report: Report, measure: Measure) -> Document:
     """Every effective setting of a run; null where one does not apply, or a run of before did not keep it."""
     result, spec = report.result, report.result.spec
-    preset = None if spec.preset_text is None else json.loads(spec.preset_text)
     named = convention(spec.convention)
     return {
         "from": spec.first.isoformat(),
         "to": spec.last.isoformat(),
         "dropped_sessions": max(named.bars_dropped_for(symbol) for symbol in spec.symbols),
-        "data": f"demo market, seed {spec.data.demo_seed}" if spec.data.folder is None else spec.data.folder,
         "calendar": report.exchange.calendar,
         "currency": report.exchange.currency,
         "periods_per_year": measure.periods_per_year,
         "price_basis": named.price_basis,
-        **row_json.fields(spec, "seed", "without", "embedder", "model"),
-        "models": dict(spec.models),
+        "without": list(spec.without),
         "params": dict(spec.params),
-        "cash": _number(spec.cash),
-        "cash_floor": None if preset is None else preset["sizing"]["cash_floor"],
-        **_costs(spec),
+        **spec_settings(spec),
         **asdict(spec.options),
-        "preset_text": spec.preset_text,
-        "briefing": None if spec.briefing is None else plain_of(spec.briefing),
         "prompts": result.extra.get("prompts", {}),
-        "data_fingerprint": spec.data_fingerprint or None,
-        "version": spec.version or None,
     }
-
-
-def _costs(spec: RunSpec) -> Document:
-    """Fills and costs; of a run of before those that were asked for."""
-    rules = spec.rules
-    if rules is None:
-        return {"commission": _number(spec.commission), "slippage_bp": _number(spec.slippage_bp)}
-    return {
-        "fills": rules.fill_at,
-        "commission": plain(rules.commission_rate),
-        "slippage_bp": plain(rules.slippage_bp),
-        "commission_per_order": plain(rules.commission_per_order),
-        "commission_per_share": plain(rules.commission_per_share),
-        "volume_cap": _number(rules.volume_cap),
-        "borrow_rate": plain(rules.borrow_rate),
-        **row_json.fields(rules, "fractional", "allow_short"),
-    }
-
-
-def _number(value: Decimal | None) -> str | None:
-    return None if value is None else plain(value)
 
 
 def _extent(stretch: Stretch) -> Document:

@@ -13,6 +13,7 @@ from engine.domain.order import Fill, Order, OrderState
 from engine.journal.schema import WARM_UP
 from engine.reports.documents import row_json
 from engine.reports.documents.closes import HORIZONS, SymbolCloses
+from engine.reports.documents.desk_settings import changes_by_run
 from engine.reports.documents.records import Records
 from engine.reports.documents.row_json import Row
 
@@ -35,9 +36,10 @@ def decisions_document(
     last: int = 0,
 ) -> Row:
     """Decisions from session `first` to `until`, in the order in which they were taken; `last` keeps that many (0:
-    all), `count` is how many fit; `warm_up` takes those of a backtest's warm-up instead of its test."""
+    all), `count` is how many fit; `warm_up` takes those of a backtest's warm-up instead of its test. `changed` has, by
+    run, the settings that were not those of the run before."""
     if records.reader is None:
-        return {**records.head, "count": 0, "decisions": []}
+        return {**records.head, "count": 0, "decisions": [], "changed": {}}
     part = WARM_UP if warm_up and records.kind == "backtest" else records.part
     made = records.reader.decisions(records.run, symbol and symbol.upper(), first, until, part)
     if action is not None:
@@ -48,7 +50,10 @@ def decisions_document(
         {**row, "rule": one.proposal.rule, "run": one.key.run, "cycle": one.key.cycle}
         for row, one in zip(row_json.decisions(shown, opinions), shown, strict=True)
     ]
-    return {**records.head, "count": len(made), "decisions": rows}
+    runs = {one.key.run for one in shown}
+    changed = {} if records.kind == "backtest" else changes_by_run(records.reader)
+    told = {run: row for run, row in changed.items() if run in runs}
+    return {**records.head, "count": len(made), "decisions": rows, "changed": told}
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from engine.journal.entries import OrderEntry, RunEntry
 from engine.journal.reader import JournalReader
 from engine.messages.events import Noticed
 from engine.reports.documents import row_json
+from engine.reports.documents.desk_settings import changed_since, settings_of
 from engine.reports.documents.opening import events_of
 from engine.reports.documents.records import Records
 from engine.reports.documents.row_json import Row
@@ -28,6 +29,8 @@ def session_document(reader: JournalReader, desk: str, run: str, outcome: str | 
     """A run of a desk in JSON's own types. Raises MissingData for an unknown run.
 
     outcome: the run's own unless another is given.
+    settings: every effective one; null for a run of before.
+    changed: the settings that are not those of the run before, `since` its session.
     halted: the halt of the desk at this moment.
     orders: those of the run, for the next open.
     waiting: those of them that are not submitted: they wait for approval, or for the end of a halt.
@@ -53,6 +56,8 @@ def session_document(reader: JournalReader, desk: str, run: str, outcome: str | 
         "broker": {"kind": entry.extra.get("broker", "simulated"), "account": bound and bound.account},
         "mode": entry.extra.get("mode", TradingMode.AUTO),
         "preset": entry.name,
+        "settings": settings_of(reader, run),
+        "changed": changed_since(reader, run),
         "decisions": row_json.decisions(reader.decisions(run), reader.opinions(run)),
         "orders": [_order(reader, known) for known in orders],
         "waiting": [known.order.id for known in orders if known.order.state is OrderState.INTENDED],

@@ -11,11 +11,12 @@ from engine.domain.portfolio import ZERO
 from engine.domain.run import EquityPoint, RunKind, RunOutcome
 from engine.execution.controls import halted
 from engine.execution.frozen_symbols import frozen_in, reasons
-from engine.journal.entries import CallCost
+from engine.journal.entries import CallCost, RunEntry
 from engine.journal.reader import JournalReader
 from engine.ports import Calendar
 from engine.reports.documents import row_json
 from engine.reports.documents.account import measured_closes
+from engine.reports.documents.desk_settings import changed_since, settings_of
 from engine.reports.documents.records import Records
 from engine.reports.documents.row_json import Row
 
@@ -29,7 +30,7 @@ def status_document(records: Records, due: date | None = None, calendar: Calenda
     which sessions passed before it without a run."""
     reader = records.reader
     if reader is None:
-        nothing = ("halted", "last_run", "brought_in", "total_return", "value", "cash", "model")
+        nothing = ("settings", "changed", "halted", "last_run", "brought_in", "total_return", "value", "cash", "model")
         return {
             **records.head,
             **dict.fromkeys(nothing),
@@ -46,6 +47,7 @@ def status_document(records: Records, due: date | None = None, calendar: Calenda
         **records.head,
         "halted": None if records.kind == "backtest" else row_json.halt(halted(reader)),
         "last_run": None if run is None else row_json.run(run),
+        **_settings(records, reader, run),
         **_value(records, reader),
         "open_orders": [row_json.order(entry.order) for entry in waiting],
         "counts": {name: counts[name] for name in ("decisions", "orders", "fills", "answers")},
@@ -54,6 +56,14 @@ def status_document(records: Records, due: date | None = None, calendar: Calenda
         "missed": [] if due is None or calendar is None else [*map(str, missed_sessions(reader, calendar, due))],
         "frozen": _frozen(reader, records.run),
     }
+
+
+def _settings(records: Records, reader: JournalReader, run: RunEntry | None) -> Row:
+    """The effective settings of the run, and those that are not the settings of the run before it; of a backtest its
+    report tells them."""
+    if run is None or records.kind == "backtest":
+        return {"settings": None, "changed": None}
+    return {"settings": settings_of(reader, run.id), "changed": changed_since(reader, run.id)}
 
 
 def _value(records: Records, reader: JournalReader) -> Row:

@@ -16,6 +16,7 @@ from engine.journal.results import trail
 from engine.reports.documents import row_json
 from engine.reports.documents.closes import SymbolCloses, result_of
 from engine.reports.documents.debate import debate_row
+from engine.reports.documents.desk_settings import changed_since
 from engine.reports.documents.records import Records, nearest
 from engine.reports.documents.row_json import Row
 
@@ -68,6 +69,7 @@ def why_document(
         **{name: run[name] for name in ("label", "name", "decider")},
         "decisions": [trail_row(trail(reader, one.key), market) for one in made],
         "charts": list(charts),
+        "changed": None if records.kind == "backtest" else changed_since(reader, key.run),
         "earlier_cycles": _earlier(records, reader, key),
     }
 

@@ -64,7 +64,7 @@ def test_every_effective_setting_is_in_header_json_report_and_journal(fresh: Pat
     )
     flags = ("--preset", "finvision", *WINDOW, "--seed", "4")
     header = run("backtest", *flags, "--run", "one").out
-    costs = "fills at the next open, slippage 9 bp, commission 0.2 %, 1.5 an order, cash 25,000.00, cash floor 10 %"
+    costs = "fills at the next open, slippage 9 bp, commission 0.2 %, 1.5 an order, cash 25,000.00 USD, cash floor 10 %"
     assert costs in " ".join(header.split())
     assert "slippage 5 bp" not in header and "5 bp slippage" not in header
     settings = run("report", "--run", "one", "--format", "json").json["settings"]

@@ -1,0 +1,53 @@
+"""Settings of a run in words, the same in every report and command."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+from engine.domain.decimal_text import plain
+
+Settings = Mapping[str, Any]
+MOST_CHANGES = 8
+"""Changed settings that are named; the rest is counted."""
+_LONGEST = 40
+
+
+def costs_text(settings: Settings) -> str:
+    """Fills, costs, cash and its floor, as they were in effect; those of an account at a broker are its own."""
+    parts = ["fills and costs as the broker has them"]
+    if settings["fills"] is not None:
+        parts = [
+            f"fills at the {settings['fills']}",
+            f"slippage {settings['slippage_bp']} bp",
+            f"commission {plain(100 * Decimal(settings['commission']))} %",
+        ]
+        for name, what in (("commission_per_order", "an order"), ("commission_per_share", "a share")):
+            if Decimal(settings[name]):
+                parts.append(f"{settings[name]} {what}")
+        currency = settings.get("currency", "")  # runs of before kept none
+        parts.append(f"cash {Decimal(settings['cash']):,.2f} {currency}".rstrip())
+    if settings["cash_floor"] is not None:
+        parts.append(f"cash floor {plain(100 * Decimal(settings['cash_floor']))} %")
+    return ", ".join(parts)
+
+
+def version_text(settings: Settings) -> str:
+    """Version of the program, seed, and the beginning of the data's fingerprint."""
+    return f"{settings['version']}, seed {settings['seed']}, data {settings['data_fingerprint'][:12]}"
+
+
+def changed_text(changed: Mapping[str, Any]) -> str:
+    """The settings that are not those of the run before."""
+    rows = changed["settings"]
+    told = [f"{row['setting']} ({_short(row['before'])}, then {_short(row['now'])})" for row in rows[:MOST_CHANGES]]
+    more = f" and {len(rows) - MOST_CHANGES} more" if len(rows) > MOST_CHANGES else ""
+    return f"since {changed['since']}: {', '.join(told)}{more}"
+
+
+def _short(value: object) -> str:
+    if value is None:
+        return "nothing"
+    text = " ".join(str(value).split())
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
