@@ -89,7 +89,7 @@ def run_arena_bench(
         "schema": SCHEMA,
         "bench": "arena",
         "days": int(paper["days"]),
-        "tables": [_printed(table) for table in paper["table"]],
+        "tables": [printed_table(table) for table in paper["table"]],
         "ours": ours,
         "absent": list(paper["absent"]),
         "repeats": arms[0].spec.repeats,
@@ -98,7 +98,7 @@ def run_arena_bench(
     }
 
 
-def _printed(table: Mapping[str, Any]) -> Row:
+def printed_table(table: Mapping[str, Any]) -> Row:
     """A printed table; `uneven` names its rows whose Sharpe ratio is not Mean / Std, each with that quotient."""
     rows = [
         {"row": name, "figures": dict(zip(table["columns"], map(str, rest), strict=True))}

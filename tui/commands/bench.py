@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
-from tui.commands.bench_arena import bench_arena
+from tui.commands.bench_arena import bench_arena, bench_prices
 from tui.commands.bench_memory import check_options, study_memory
 from tui.commands.options import DAY, RunFlags, json_option, key_values, listed, symbol_list
 from tui.console import show_document, standard_output
@@ -66,8 +66,8 @@ if TYPE_CHECKING:
 @click.option(
     "--presets", metavar="NAME,NAME", help="memory: presets to study (default: desk,finmem,tradinggpt-single)."
 )
-@click.option("--from", "first", type=DAY, metavar="DATE", help="memory: first session that fills and is valued.")
-@click.option("--to", "last", type=DAY, metavar="DATE", help="memory: last session that fills and is valued.")
+@click.option("--from", "first", type=DAY, metavar="DATE", help="memory, arena: first session that fills.")
+@click.option("--to", "last", type=DAY, metavar="DATE", help="memory, arena: last session that fills.")
 @click.option("--warm-up-from", type=DAY, metavar="DATE", help="memory: warm up from here.")
 @click.option("--keep", is_flag=True, help="Keep a journal of every run (tens of megabytes each).")
 @click.option("--yes", is_flag=True, help="Do not ask where the models' forecast is above budget.ask_above.")
@@ -105,7 +105,8 @@ def bench_command(
     paid for, with each layer switched off, and with false memories; differences are paired over the sessions.
 
     BENCH may be arena: a trader in the closed market with text, charts or both, with and without reflection, and a duel
-    of text against charts, beside the printed tables 3, 4, 5 and 9.
+    of text against charts, beside the printed tables 3, 4, 5 and 9. With --data it is the arena's portfolio agent on
+    real prices, on the paper's window or on --from and --to, beside buy and hold, SMA, ZMR and MACD.
 
     \b
     Examples:
@@ -113,6 +114,7 @@ def bench_command(
       paperdesk bench finagent --ablations --without tools,vision --jobs 2 --data DIR
       paperdesk bench investorbench --models openai:gpt-4o,offline --repeats 5 --symbols TSLA --data DIR
       paperdesk bench arena --models openai:gpt-4o,offline --repeats 5 --jobs 2
+      paperdesk bench arena --data DIR --symbols AAPL,MSFT,NVDA --from 2023-09-01 --to 2023-10-31
       paperdesk bench memory --symbols MSFT,JNJ --warm-up-from 2020-07-01 --from 2020-10-01 --to 2021-05-06 --data DIR
     """
     from engine.app.bench.bench import prepare
@@ -126,6 +128,11 @@ def bench_command(
     left_out = [_each(text, "--without names no step; write them as STEP,STEP") for text in without]
     services = invocation.services()
     check_options(name, _given())
+    if name == "arena" and folder is not None:
+        flags = RunFlags.of_window(symbols, first, last, None)
+        own = {"agents": not baselines or models is not None or ablations, "ablations": ablations}
+        bench_prices(services, folder, flags, _models(models), _report, **own, yes=yes, as_json=as_json)
+        return
     if name == "arena":
         bench_arena(services, _models(models), repeats, jobs, _report, yes=yes, as_json=as_json)
         return

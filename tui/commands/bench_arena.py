@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tui.agreement import agreed_to, wiped
+from tui.agreement import agreed, agreed_to, wiped
+from tui.commands.options import RunFlags, symbol_list
 from tui.console import show_document, standard_output
 from tui.interruption import interruptible
 from tui.plain_text import table, wrapped
@@ -40,6 +41,46 @@ def bench_arena(
     show_document(document, as_json, lambda: _lines(document, standard_output().width))
     if document["interrupted"]:
         raise Interrupted("interrupted: the arms that are done are printed, recorded answers are not asked again")
+
+
+def bench_prices(
+    services: Services,
+    folder: str,
+    flags: RunFlags,
+    models: Sequence[str],
+    report: Callable[[str], None],
+    *,
+    agents: bool,
+    ablations: bool,
+    yes: bool,
+    as_json: bool,
+) -> None:
+    """Play the portfolio agent and the paper's rules on real prices."""
+    from engine.app.arena_prices import agent_jobs, requested_bench, run_prices_bench
+    from engine.app.spending import within_day
+    from engine.errors import Interrupted
+    from tui.arena_prices_text import prices_lines
+
+    if (flags.first is None) != (flags.last is None):
+        raise click.UsageError("a window has two ends: give --from and --to, or neither")
+    bench = requested_bench(
+        services,
+        folder,
+        symbols=None if flags.symbols is None else symbol_list(flags.symbols),
+        window=None if flags.first is None or flags.last is None else (flags.first, flags.last),
+        models=(models or (services.config.models.default,)) if agents else (),
+        ablations=ablations,
+    )
+    jobs = agent_jobs(services, bench)
+    if not agreed(services, jobs, yes, report):
+        click.echo("nothing was run", err=True)
+        return
+    with within_day(services) as within, interruptible() as stop:
+        document = run_prices_bench(within, bench, jobs, report, stop)
+    click.echo(wiped(), nl=False, err=True)
+    show_document(document, as_json, lambda: prices_lines(document, standard_output().width))
+    if document["interrupted"]:
+        raise Interrupted("interrupted: the rows that are done are printed, recorded answers are not asked again")
 
 
 def _lines(document: Mapping[str, Any], width: int) -> Iterator[str]:

@@ -23,11 +23,14 @@ OTHERS = ("baselines", "params", "repeats", "ablations", "ablations_from", "with
 """Those that it does not take."""
 TABLES = ("baselines", "params", "trials", "symbols", "folder", "ablations", "ablations_from", "without", "keep")
 """Those of tables of real prices, which the arena's bench does not take."""
+PRICES = ("warm_up_from", "presets", "params", "trials", "ablations_from", "without", "repeats", "jobs", "keep")
+"""Those that the arena's bench does not take on real prices."""
 
 
 def check_options(name: str, given: Collection[str]) -> None:
     """Raise UsageError for options that belong to another bench."""
-    foreign = {"memory": OTHERS, "arena": (*OWN, *TABLES)}.get(name, OWN)
+    arena = PRICES if "folder" in given else (*OWN, *TABLES)
+    foreign = {"memory": OTHERS, "arena": arena}.get(name, OWN)
     wrong = [key for key in foreign if key in given]
     if wrong:
         words = {"first": "from", "last": "to", "params": "param", "trials": "tune", "folder": "data"}

@@ -1,0 +1,200 @@
+"""`bench arena --data`: the arena's portfolio agent on real prices, beside the rules that the paper compares it with.
+
+Source: Agent Trading Arena §5.1, §5.2, Tables 4 and 7 [R8].
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+from typing import Any
+
+from engine.app.arena_bench import printed_table
+from engine.app.backtest import Stop
+from engine.app.bench.jobs import Job, run_jobs
+from engine.app.look_index import count_looks, result_look
+from engine.app.market_data import load_run
+from engine.app.run_spec import check_spec, new_run_id, with_costs
+from engine.conventions.catalog import convention
+from engine.domain.market import Symbol
+from engine.domain.run import DataSpec, LookKind, Result, RunSpec
+from engine.errors import StaleData
+from engine.lab.published_tables import paper_file
+from engine.lab.rule_backtest import run_strategy
+from engine.market.as_of import Market
+from engine.reports.documents.row_json import Row
+from engine.reports.performance import Measure
+from engine.services import Services
+
+SCHEMA = 1
+CONVENTION = "arena"
+WINDOWS = (5, 10, 15, 20)
+"""Windows of the moving average; the best one of the validation is taken."""
+VALIDATION = timedelta(days=33)
+"""Length of the validation before the test: the paper's begins on 2024-08-01 for a test from 2024-09-03."""
+RULES = (("Buy & Hold", "buy-and-hold"), ("SMA", "price-cross"), ("ZMR", "zone-reversal"), ("MACD", "macd"))
+ABLATIONS = (("without charts", "vision"), ("without reflection", "portfolio-reflection"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PricesBench:
+    """A requested comparison on real prices.
+
+    first, last: of the test, both included.
+    models: that answer the agent, a row each; none: rules alone.
+    ablations: True for rows without charts and without reflection as well.
+    """
+
+    data: DataSpec
+    symbols: tuple[Symbol, ...]
+    first: date
+    last: date
+    models: tuple[str, ...]
+    ablations: bool = False
+
+
+def requested_bench(
+    services: Services,
+    folder: str,
+    *,
+    symbols: Sequence[Symbol] | None,
+    window: tuple[date, date] | None,
+    models: Sequence[str],
+    ablations: bool,
+) -> PricesBench:
+    """The comparison with the paper's symbols and window where none are named. Raises UsageError for a window that
+    there cannot be."""
+    paper = _nasdaq()
+    first, last = window or (paper["first"], paper["last"])
+    bench = PricesBench(
+        data=replace(services.data, folder=folder),
+        symbols=tuple(symbols or paper["symbols"]),
+        first=first,
+        last=last,
+        models=tuple(models),
+        ablations=ablations,
+    )
+    check_spec(_spec(bench, strategy="cash"), services.clock.now())
+    return bench
+
+
+def agent_jobs(services: Services, bench: PricesBench) -> list[Job]:
+    """A run of the agent for each model, and for each of its ablations."""
+    run = new_run_id("bench-arena", services.clock.now())
+    variants = [("", ()), *((title, (step,)) for title, step in ABLATIONS if bench.ablations)]
+    return [
+        Job(
+            replace(_spec(bench, preset="arena"), model=model, without=without, run=f"{run}-{number}"),
+            None,
+            f"arena, {model}{f', {title}' if title else ''}",
+            keep=True,
+        )
+        for number, (model, title, without) in enumerate(
+            ((model, title, without) for model in bench.models for title, without in variants), 1
+        )
+    ]
+
+
+def run_prices_bench(
+    services: Services,
+    bench: PricesBench,
+    jobs: Sequence[Job],
+    report: Callable[[str], None] = lambda text: None,
+    stop: Stop = lambda: False,
+) -> Row:
+    """Play the rules, then the agent; printed rows stand beside ours where window and symbols are the paper's. Raises
+    what loading the data and a run raise."""
+    try:
+        market = asyncio.run(load_run(services, _spec(bench, strategy="cash")))
+    except StaleData as error:
+        raise StaleData(f"{error}, or name a window that there is by --from and --to") from None
+    validated = _validated(services, bench, market)
+    results: dict[str, Result] = {}
+    for title, strategy in RULES:
+        params = (("window", str(validated["window"])),) if strategy == "price-cross" else ()
+        results[title] = _rule(services, bench, market, strategy, params)
+    played = run_jobs(services, jobs, 1, stop, lambda job, count: report(f"{job.title}: {count} of {len(jobs)}"))
+    for number, job in enumerate(jobs):
+        outcome = played.get(number)
+        if outcome is not None and outcome.result is not None:
+            results[job.title] = outcome.result
+    measure = _measure(services, bench)
+    ours = [{"row": title, "figures": dict(measure.of_run(result.test))} for title, result in results.items()]
+    paper = _nasdaq()
+    same = (set(bench.symbols), bench.first, bench.last) == (set(paper["symbols"]), paper["first"], paper["last"])
+    return {
+        "schema": SCHEMA,
+        "bench": "arena",
+        "symbols": list(bench.symbols),
+        "first_session": str(bench.first),
+        "last_session": str(bench.last),
+        "sessions": len(next(iter(results.values())).test.equity),
+        "columns": paper["columns"],
+        "validation": validated,
+        "printed": printed_table(paper) if same else None,
+        "ours": ours,
+        "notes": _notes(bench, paper, same),
+        "runs": [job.spec.run for number, job in enumerate(jobs) if number in played],
+        "interrupted": len(played) < len(jobs),
+    }
+
+
+def _validated(services: Services, bench: PricesBench, market: Market) -> Row:
+    """The window of the moving average that returned most in the sessions before the test."""
+    first, last = bench.first - VALIDATION, bench.first - timedelta(days=1)
+    before = replace(bench, first=first, last=last)
+    measure, returns = _measure(services, bench), {}
+    for window in WINDOWS:
+        done = _rule(services, before, market, "price-cross", (("window", str(window)),))
+        returns[str(window)] = measure.of_run(done.test)["TR"]
+    best = max(WINDOWS, key=lambda window: (returns[str(window)] or 0.0, -window))
+    return {"strategy": "price-cross", "first": str(first), "last": str(last), "TR": returns, "window": best}
+
+
+def _measure(services: Services, bench: PricesBench) -> Measure:
+    exchange = services.config.exchanges.of_portfolio(bench.symbols)
+    return Measure(convention(CONVENTION), bench.symbols, exchange)
+
+
+def _rule(
+    services: Services, bench: PricesBench, market: Market, strategy: str, params: tuple[tuple[str, str], ...]
+) -> Result:
+    spec = replace(_spec(bench, strategy=strategy), params=params)
+    result = run_strategy(spec, market, *with_costs(spec, services.config))
+    count_looks([result_look(LookKind.BENCH, result, services.clock.now())])
+    return result
+
+
+def _spec(bench: PricesBench, *, strategy: str | None = None, preset: str | None = None) -> RunSpec:
+    return RunSpec(
+        symbols=bench.symbols,
+        first=bench.first,
+        last=bench.last,
+        data=bench.data,
+        convention=CONVENTION,
+        strategy=strategy,
+        preset=preset,
+    )
+
+
+def _nasdaq() -> Mapping[str, Any]:
+    """The printed table of the seven NASDAQ stocks."""
+    tables: Sequence[Mapping[str, Any]] = paper_file("arena")["table"]
+    return next(table for table in tables if "symbols" in table)
+
+
+def _notes(bench: PricesBench, paper: Mapping[str, Any], same: bool) -> list[str]:
+    notes = []
+    if not same:
+        paper_window = f"{', '.join(paper['symbols'])}, {paper['first']} to {paper['last']}"
+        notes.append(f"The paper's rows are of another window or other symbols ({paper_window}) and are left out.")
+    notes.append(
+        "The paper prints neither the bounds of ZMR nor how many shares a rule trades: bounds of 3 % around the mean "
+        "of 10 sessions and an equal share for each stock are ours. StockFormer, TimesNet and StockMixer are not "
+        "implemented."
+    )
+    if "offline" in bench.models:
+        notes.append("offline is rules, not a language model: its row shows that the agent runs, not what it is worth.")
+    return notes

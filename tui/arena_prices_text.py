@@ -1,0 +1,37 @@
+"""The arena's portfolio agent on real prices as text: one table of ours and of the paper's rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tui.plain_text import table, wrapped
+
+Row = Mapping[str, Any]
+
+
+def prices_lines(document: Row, width: int) -> Iterator[str]:
+    """The table, how its window was validated, and what a reader has to know."""
+    columns, validation = document["columns"], document["validation"]
+    window = f"{document['first_session']} to {document['last_session']}, {document['sessions']} sessions"
+    yield f"Agent Trading Arena Table 4 on {', '.join(document['symbols'])}, {window}"
+    rows = [] if document["printed"] is None else [_printed(one, columns) for one in document["printed"]["rows"]]
+    rows += [(one["row"], "ours", *(_figure(one["figures"][name]) for name in columns), "") for one in document["ours"]]
+    yield from table(("ROW", "OF", *columns, "NOTE"), rows, right=columns, width=width)
+    yield ""
+    returns = ", ".join(f"{name}: {_figure(value)}" for name, value in validation["TR"].items())
+    validated = f"{validation['first']} to {validation['last']}"
+    yield f"SMA {validation['window']} is the best of {validated} (TR by window {returns})"
+    for text in document["notes"]:
+        first, *more = wrapped(text, width - 2)
+        yield from (f"- {first}", *(f"  {line}" for line in more))
+    yield from (f"Journal: paperdesk report --run {run}" for run in document["runs"])
+
+
+def _printed(one: Row, columns: list[str]) -> tuple[str, ...]:
+    note = "" if one["uneven"] is None else f"Mean / Std is {one['uneven']:.3f}"
+    return one["row"], "paper", *(one["figures"][name] for name in columns), note
+
+
+def _figure(figure: float | None) -> str:
+    return "-" if figure is None else f"{figure:.3f}"
