@@ -233,7 +233,6 @@ class DeskApp(Protocol):
     """The app, as its screens know it."""
 
     bridge: Bridge
-    plain: bool
 
     def switch_mode(self, mode: str) -> object:
         """Show another of the screens."""

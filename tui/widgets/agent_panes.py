@@ -19,6 +19,7 @@ from textual.widgets import Static
 from engine.messages.events import AgentAnswered
 from tui import amounts
 from tui.keys import pane_bindings
+from tui.partial_answer import streamed_text
 from tui.plain_text import one_line
 from tui.state import DeskState, Pane, Progress, Signal
 
@@ -70,6 +71,11 @@ def styled_answer(text: str) -> Content:
     return Content("\n").join(lines)
 
 
+def answer_content(pane: Pane) -> Content:
+    """Style the answer of a step, as far as it has come."""
+    return styled_answer(streamed_text(pane.text) if pane.progress is Progress.THINKING else pane.text)
+
+
 class AgentPane(Static):
     """One step: its mark and name, the model with its cost, and the answer."""
 
@@ -90,7 +96,7 @@ class AgentPane(Static):
             head.append((f"  {note}", style.ink.removeprefix("bold ") if style.note else FAINT))
         self.set_class(style.ink == FAINT, "-quiet")
         if pane.text:
-            head += ["\n", Content(pane.text) if thinks else styled_answer(pane.text)]
+            head += ["\n", answer_content(pane)]
         self.update(Content.assemble(*head))
 
 

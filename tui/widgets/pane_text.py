@@ -27,10 +27,13 @@ class TextPane(VerticalScroll):
         """Mount the text."""
         yield Static(self._text, markup=False)
 
-    def show(self, text: Content) -> None:
-        """Show another text."""
-        self._text = text
-        self.query_one(Static).update(text)
+    def show(self, text: Content, *, top: bool = False) -> None:
+        """Show another text, from its top where that is asked for."""
+        if text.plain != self._text.plain:
+            self._text = text
+            self.query_one(Static).update(text)
+        if top:
+            self.scroll_home(animate=False)
 
     def as_text(self) -> str:
         """The text, to be copied."""

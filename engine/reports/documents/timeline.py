@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
-from itertools import chain
 
-from engine.agents.registry import registered
-from engine.domain.decision import DecisionKey
 from engine.journal.entries import AnswerEntry, RunEntry
 from engine.journal.reader import JournalReader
 from engine.messages.answer_text import answer_text
 from engine.messages.events import AgentAnswered, Event, RunStarted
 from engine.messages.from_values import decision_made, opinion_formed, order_filled, session_settled
+from engine.reports.documents.questions import named_by_step
 from engine.reports.documents.records import Records
 
 
@@ -52,8 +49,8 @@ def session_events(reader: JournalReader, run: RunEntry, session: date) -> Itera
     made = reader.decisions(run.id, first=session, last=session)
     opinions = reader.opinions(run.id, first=session, last=session)
     keys = dict.fromkeys([one.key for one in opinions] + [one.key for one in made])
-    answers = [_answers(reader, key, at) for key in keys]
-    steps = tuple(dict.fromkeys(event.step for event in chain.from_iterable(answers)))
+    answers = [_answered(step, entry, at) for key in keys for step, entry in named_by_step(reader.answers(key))]
+    steps = tuple(dict.fromkeys(event.step for event in answers))
     yield RunStarted(
         run=run.id,
         time=run.started,
@@ -68,25 +65,13 @@ def session_events(reader: JournalReader, run: RunEntry, session: date) -> Itera
     )
     yield from (order_filled(run.id, at, fill) for fill in reader.fills(run.id) if fill.session == session)
     yield from (session_settled(run.id, at, one) for one in reader.equity(run.id) if one.session == session)
-    yield from chain.from_iterable(answers)
+    yield from answers
     if len({one.key.owner for one in opinions}) > 1:
         yield from (opinion_formed(at, one) for one in opinions)
     yield from (decision_made(at, one) for one in made)
 
 
-def _answers(reader: JournalReader, key: DecisionKey, at: datetime) -> list[AgentAnswered]:
-    """The answers behind an opinion; an agent that is asked several questions is asked them in their order."""
-    asked: Counter[str] = Counter()
-    events = []
-    for entry in reader.answers(key):
-        asked[entry.agent] += entry.attempt == 1
-        events.append(_answered(entry, asked[entry.agent] - 1, at))
-    return events
-
-
-def _answered(entry: AnswerEntry, number: int, at: datetime) -> AgentAnswered:
-    agent = registered().get(entry.agent)
-    questions = (entry.agent,) if agent is None else agent.questions
+def _answered(step: str, entry: AnswerEntry, at: datetime) -> AgentAnswered:
     text = f"{entry.outcome}: {entry.reason}" if entry.answer is None else answer_text(entry.answer)
     key, result = entry.key, entry.result
     return AgentAnswered(
@@ -95,7 +80,7 @@ def _answered(entry: AnswerEntry, number: int, at: datetime) -> AgentAnswered:
         session=key.session,
         symbol=key.symbol,
         owner=key.owner,
-        step=questions[min(number, len(questions) - 1)],
+        step=step,
         text=text,
         model=result.model,
         abstained=entry.outcome == "abstained",

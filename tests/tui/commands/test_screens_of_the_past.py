@@ -10,6 +10,7 @@ from syrupy.assertion import SnapshotAssertion
 from tests.tui.commands.test_playback import arrived
 from tests.tui.conftest import opened, shown, until
 from tests.tui.test_pictures import Svg, picture
+from tui.widgets.pane_text import TextPane
 from tui.widgets.plot import CurvePlot
 from tui.widgets.table import Table
 
@@ -30,5 +31,16 @@ async def test_book(svg: SnapshotAssertion, desk: Path, size: tuple[int, int]) -
         await pilot.press("4")
         await until(pilot, lambda: bool(pilot.app.screen.query_one("#trades", Table).rows))
         await until(pilot, lambda: all(one.drawn for one in pilot.app.screen.query(CurvePlot) if one.display))
+        await shown(pilot)
+        assert picture(pilot) == svg
+
+
+@SIZES
+async def test_agents(svg: SnapshotAssertion, desk: Path, size: tuple[int, int]) -> None:
+    async with opened(size) as pilot:
+        await pilot.press("left_curly_bracket")
+        await arrived(pilot)
+        await pilot.press("3")
+        await until(pilot, lambda: "user" in pilot.app.screen.query_one("#sources", TextPane).as_text())
         await shown(pilot)
         assert picture(pilot) == svg

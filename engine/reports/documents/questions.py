@@ -1,0 +1,113 @@
+"""The questions behind a symbol's latest opinions as values: what each agent read, and the recalled memories."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+
+from engine.agents.registry import registered
+from engine.domain.decision import DecisionKey
+from engine.domain.market import Symbol
+from engine.domain.recollection import Recollection
+from engine.journal.entries import AnswerEntry, Recalled
+from engine.reports.documents.records import Records
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """One call of a model.
+
+    step: the question's name in events.
+    attempt: from 1; a bad answer is sent back once.
+    outcome: `answered`, `sent back` or `abstained`; `reason` why it was not taken.
+    system: the role that the agent was given.
+    messages: role and text of each, in order.
+    charts: titles of those that it was shown; `seen` is False where it read their figures instead.
+    tokens: in and out.
+    cost: USD; None where the price is not known.
+    seconds: of the call.
+    """
+
+    owner: str
+    step: str
+    agent: str
+    attempt: int
+    outcome: str
+    reason: str
+    system: str
+    messages: Sequence[tuple[str, str]]
+    charts: Sequence[str]
+    seen: bool
+    model: str
+    tokens: int
+    cost: Decimal | None
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Questions:
+    """Everything that was asked about a symbol in its last cycle.
+
+    session: whose close was decided on; None before the first cycle.
+    recalled: memory, owner, and whether the opinion cites it.
+    """
+
+    session: date | None = None
+    questions: Sequence[Question] = ()
+    recalled: Sequence[tuple[Recollection, str, bool]] = ()
+
+
+def questions_of(records: Records, symbol: Symbol) -> Questions:
+    """Read what was asked in the last cycle that has opinions about a symbol. Raises what JournalReader raises."""
+    reader = records.reader
+    opinions = () if reader is None else reader.opinions(records.run, symbol)
+    if reader is None or not opinions:
+        return Questions()
+    last = opinions[-1].key
+    keys = [
+        one.key
+        for one in opinions
+        if (one.key.run, one.key.session, one.key.cycle) == (last.run, last.session, last.cycle)
+    ]
+    asked = [question for key in keys for question in _asked(reader.answers(key), key)]
+    recalled: Iterable[Recalled] = (one for key in keys for one in reader.recalled(key))
+    return Questions(
+        session=last.session,
+        questions=asked,
+        recalled=[(one.memory, one.owner, one.cited) for one in recalled],
+    )
+
+
+def named_by_step(answers: Iterable[AnswerEntry]) -> Iterator[tuple[str, AnswerEntry]]:
+    """The answers behind an opinion with the names of their questions: an agent that is asked several is asked them in
+    the order of its registration."""
+    asked: Counter[str] = Counter()
+    for entry in answers:
+        asked[entry.agent] += entry.attempt == 1
+        agent = registered().get(entry.agent)
+        questions = (entry.agent,) if agent is None else agent.questions
+        yield questions[min(asked[entry.agent], len(questions)) - 1], entry
+
+
+def _asked(answers: Iterable[AnswerEntry], key: DecisionKey) -> Iterator[Question]:
+    for step, entry in named_by_step(answers):
+        result = entry.result
+        yield Question(
+            owner=key.owner,
+            step=step,
+            agent=entry.agent,
+            attempt=entry.attempt,
+            outcome=entry.outcome,
+            reason=entry.reason,
+            system=entry.system,
+            messages=[(message.role, message.text) for message in entry.messages],
+            charts=[chart.title for chart in entry.charts],
+            seen=entry.seen,
+            model=result.model,
+            tokens=result.usage.input_tokens + result.usage.output_tokens,
+            cost=result.cost,
+            seconds=result.latency,
+        )

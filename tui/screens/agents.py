@@ -1,0 +1,135 @@
+"""Agents: the steps of the cycle about one symbol, the answer of each, and what it was given to read."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import ClassVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+
+from engine.errors import PaperdeskError
+from engine.reports.documents.questions import Questions
+from tui.keys import AGENTS, bindings
+from tui.screens.frame import FramedScreen
+from tui.snapshot import Snapshot
+from tui.state import Pane
+from tui.widgets import question_text
+from tui.widgets.agent_panes import DecisionSummary, answer_content
+from tui.widgets.pane_text import TextPane
+from tui.widgets.table import Table
+
+PARTS = ("prompt", "memories", "opinions")
+
+
+class AgentsScreen(FramedScreen):
+    """The steps on the left; the chosen one's answer and its sources on the right."""
+
+    MODE = AGENTS
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings(AGENTS)]
+    TABLE = "steps"
+    PANES = ("steps", "decided", "answer", "sources")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.symbol = ""
+        self._part = PARTS[0]
+        self._questions = Questions()
+        self._shown: tuple[object, ...] = ()
+        self._chosen = ""
+
+    def compose_body(self) -> ComposeResult:
+        """Mount the rail of steps, the answer and its sources."""
+        with Horizontal(id="asked"):
+            with Vertical(id="rail", classes="column"):
+                yield Table(question_text.STEPS, title="Steps", empty="opening the desk", id="steps", classes="pane")
+                yield DecisionSummary(id="decided", classes="pane")
+            with Vertical(id="said", classes="column"):
+                yield TextPane(title="Answer", id="answer", classes="pane")
+                yield TextPane(title="Prompt", id="sources", classes="pane")
+
+    def on_mount(self) -> None:
+        """Focus the steps."""
+        self.focus_pane("steps")
+
+    def show_body(self, view: Snapshot) -> None:
+        """Show the steps of the symbol; what they read is read again where something was decided."""
+        if view.market is None:
+            return
+        symbols = [quote.symbol for quote in view.market.quotes]
+        if self.symbol not in symbols:
+            self.symbol = next(iter(symbols), "")
+        steps, panes = self.query_one("#steps", Table), view.desk.panes_of(self.symbol)
+        steps.show(question_text.steps(panes, plain=self.app.has_class("-plain")))
+        at = symbols.index(self.symbol) + 1 if symbols else 0
+        steps.border_title = f"Steps {self.symbol}  {at}/{len(symbols)}"
+        session = view.desk.session
+        steps.border_subtitle = "" if session is None else f"close of {session}"
+        self.query_one(DecisionSummary).show(view.desk, self.symbol)
+        self._show_step(panes)
+        decided = view.desk.signals.get(self.symbol)
+        shown = (view.sources[0] if view.sources else None, self.symbol, decided and tuple(decided.values()))
+        if view.sources and shown != self._shown:
+            self._shown = shown
+            self._read(view, self.symbol)
+
+    @work(exclusive=True, exit_on_error=False)
+    async def _read(self, view: Snapshot, symbol: str) -> None:
+        from engine.reports.documents.questions import questions_of
+
+        try:
+            self._questions = await asyncio.to_thread(
+                view.sources[0].read, lambda records: questions_of(records, symbol)
+            )
+        except PaperdeskError as error:
+            self.query_one("#sources", TextPane).show(Content(str(error)))
+            return
+        self._show_step(self._view.desk.panes_of(self.symbol))
+
+    def _show_step(self, panes: tuple[Pane, ...]) -> None:
+        key = self.query_one("#steps", Table).cursor_key
+        pane = next((one for one in panes if one.name == key), None)
+        if pane is None:
+            return
+        answer, sources = self.query_one("#answer", TextPane), self.query_one("#sources", TextPane)
+        answer.show(answer_content(pane), top=pane.name != self._chosen)
+        answer.border_title = Content(f"{pane.name}  {question_text.state(pane)}")
+        self._chosen = pane.name
+        desk = self._view.desk
+        text = {
+            "prompt": lambda: question_text.prompt(self._questions, pane, desk.session),
+            "memories": lambda: question_text.memories(self._questions, pane, desk.session),
+            "opinions": lambda: question_text.opinions(desk, self.symbol),
+        }[self._part]()
+        sources.show(text, top=False)
+        names = "  ".join(part.capitalize() if part == self._part else part for part in PARTS)
+        sources.border_title = Content(names)
+        sources.border_subtitle = "v next part"
+
+    @on(Table.Moved, "#steps")
+    def _moved(self) -> None:
+        self._show_step(self._view.desk.panes_of(self.symbol))
+
+    def action_symbol(self, step: int) -> None:
+        """Go to the next symbol, or the one before."""
+        market = self._view.market
+        symbols = [] if market is None else [quote.symbol for quote in market.quotes]
+        if symbols:
+            self.symbol = symbols[(symbols.index(self.symbol) + step) % len(symbols)]
+            self.show_view(self._view)
+
+    def action_part(self) -> None:
+        """Show the prompt, the memories or the opinions."""
+        self._part = PARTS[(PARTS.index(self._part) + 1) % len(PARTS)]
+        self._show_step(self._view.desk.panes_of(self.symbol))
+        self.query_one("#sources", TextPane).scroll_home(animate=False)
+
+    def action_why(self) -> None:
+        """Open the trail of the symbol's latest decision."""
+        if self._view.sources and self.symbol:
+            from tui.screens.reading import TrailScreen
+
+            self.app.push_screen(TrailScreen(self._view.sources[0], self.symbol))

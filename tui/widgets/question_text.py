@@ -1,0 +1,110 @@
+"""The steps of a cycle as rows, and the sources of a step as text: its prompt, recalled memories, opinions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import date
+
+from textual.content import Content
+
+from engine.reports.documents.questions import Question, Questions
+from tui import amounts
+from tui.plain_text import one_line, printable
+from tui.state import DeskState, Pane, Progress
+from tui.widgets.agent_panes import FAINT, MUTED, STYLES, facts
+from tui.widgets.table import Cell, Column, Row
+
+Part = str | tuple[str, str]
+STEPS = (
+    Column(title="", max_width=1),
+    Column(title="STEP", max_width=30),
+    Column(title="TOK", right=True, drop_order=2),
+    Column(title="SEC", right=True, drop_order=1),
+    Column(title="COST", right=True, drop_order=3),
+)
+_INKS = {
+    Progress.THINKING: "mark",
+    Progress.ANSWERED: "up",
+    Progress.ABSTAINED: "warn",
+}
+_LATER = "it can be read here once the symbol is decided"
+
+
+def steps(panes: Sequence[Pane], *, plain: bool) -> list[Row]:
+    """A row per step, in the order of the cycle."""
+    return [_step(pane, plain) for pane in panes]
+
+
+def _step(pane: Pane, plain: bool) -> Row:
+    style, answer = STYLES[pane.progress], pane.answer
+    tokens = answer.input_tokens + answer.output_tokens if answer else 0
+    return Row(
+        pane.name,
+        (
+            Cell(style.plain_mark if plain else style.mark, _INKS.get(pane.progress, "muted")),
+            Cell(pane.name, "strong" if pane.over else "muted"),
+            Cell(f"{tokens:,}" if tokens else "-", "muted", tokens),
+            Cell(f"{answer.seconds:.1f}" if answer else "-", "muted", answer.seconds if answer else None),
+            Cell(amounts.cost(answer.cost) if answer else "-", "muted"),
+        ),
+    )
+
+
+def state(pane: Pane) -> str:
+    """The progress of a step, with the model and its cost once it has answered."""
+    return "  ".join(part for part in (str(pane.progress), facts(pane.answer)) if part)
+
+
+def prompt(questions: Questions, pane: Pane, session: date | None) -> Content:
+    """The question of a step: role, messages, charts; every attempt."""
+    asked = [one for one in questions.questions if one.step == pane.step and pane.owner in ("", one.owner)]
+    if questions.session != session or not asked:
+        return Content.styled(f"No question of this step: {_LATER}.", MUTED)
+    parts: list[Part] = []
+    for question in asked:
+        parts += _question(question)
+    return Content.assemble(*parts)
+
+
+def _question(question: Question) -> Iterator[Part]:
+    again = f", attempt {question.attempt}" if question.attempt > 1 else ""
+    yield f"{question.agent}{again}: {question.outcome}\n", "bold"
+    if question.reason:
+        yield f"{one_line(question.reason)}\n", "$warning"
+    seen = "" if question.seen else ", read as figures"
+    for title in question.charts:
+        yield f"chart: {one_line(title)}{seen}\n", "$primary"
+    yield f"\n{printable(question.system).strip()}\n", MUTED
+    for role, text in question.messages:
+        yield f"\n{role}\n", FAINT
+        yield f"{printable(text).strip()}\n"
+    yield "\n"
+
+
+def memories(questions: Questions, pane: Pane, session: date | None) -> Content:
+    """The memories that the owner of a step was given, best first, each with its score broken down."""
+    given = [(memory, cited) for memory, owner, cited in questions.recalled if pane.owner in ("", owner)]
+    if questions.session != session or not given:
+        return Content.styled(f"No recalled memories: {_LATER}, where the preset recalls any.", MUTED)
+    parts: list[Part] = []
+    for memory, cited in given:
+        name = f"{memory.handle}  {memory.layer} {memory.rank}, {one_line(memory.kind)} of {memory.session}"
+        parts.append((f"{name}{', cited' if cited else ''}\n", "bold" if cited else ""))
+        figures = (
+            f"score {memory.score:.3f}: recency {memory.recency:.3f}, relevancy {memory.relevancy:.3f}, "
+            f"importance {memory.importance:.1f}, id {memory.id[:8]}"
+        )
+        parts += [(f"{figures}\n", MUTED), f"{printable(memory.text).strip()}\n\n"]
+    return Content.assemble(*parts)
+
+
+def opinions(desk: DeskState, symbol: str) -> Content:
+    """The opinions of all owners side by side with the decision."""
+    formed, made = desk.opinions.get(symbol, {}), desk.signals.get(symbol, {})
+    if not formed and not made:
+        return Content.styled("No opinion yet.", MUTED)
+    parts: list[Part] = []
+    for name, one in (*formed.items(), *((f"decision of {owner}", signal) for owner, signal in made.items())):
+        cut = f"  ({one.cut})" if one.cut else ""
+        parts += [(f"{name}: {one.terms}{cut}\n", "bold"), f"{one.reason or 'no reason was given'}\n\n"]
+    return Content.assemble(*parts)
