@@ -19,7 +19,7 @@ from engine.domain.market import CorporateAction, PriceHistory, Symbol
 from engine.domain.run import RunSpec
 from engine.errors import MissingData, PaperdeskError
 from engine.lab.audit import Trace, failure
-from engine.lab.opened_files import opened_files
+from engine.lab.opened_files import opened_files, own_folders
 from engine.market.as_of import Market, load_market
 from engine.market.trading_hours import decision_time
 from engine.ports import MarketSource
@@ -62,7 +62,8 @@ def serve(connection: Connection, own_mounts: bool) -> None:
 
 async def _serve(connection: Connection, task: LegsTask, own_mounts: bool) -> None:
     services, spec, market = task.services, task.spec, task.market
-    hidden = own_mounts and show_instead(task.folder, task.copy)
+    # A folder that holds recorded answers as well cannot go out of sight.
+    hidden = own_mounts and not own_folders(task.folder) and show_instead(task.folder, task.copy)
     connection.send(hidden)
     copied = replace(spec, data=replace(spec.data, folder=str(task.copy)))
     start: Any = None

@@ -16,6 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from engine import places
 from engine.user_code import line_at_work
 
 _CODE = (".py", ".pyc")
@@ -26,10 +27,11 @@ _COMMANDS = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn")
 
 @dataclass(frozen=True, slots=True)
 class _Observed:
-    """A folder under observation, with a separator at its end. `opened` has its files, each with the line of the user's
-    code that opened it first; where `refused` it could not."""
+    """A folder under observation, with a separator at its end, but for the program's own folders in it (`ours`).
+    `opened` has its files, each with the line of the user's code that opened it first; where `refused` it could not."""
 
     folder: str
+    ours: tuple[str, ...]
     refused: bool
     opened: dict[str, str] = field(default_factory=dict)
 
@@ -46,12 +48,19 @@ def opened_files(folder: str | None, *, refuse: bool = False) -> Iterator[dict[s
         yield {}
         return
     _install_hook()
-    observed = _Observed(f"{Path(folder).expanduser().resolve()}{os.sep}", refuse)
+    path = Path(folder).expanduser().resolve()
+    observed = _Observed(f"{path}{os.sep}", tuple(f"{own}{os.sep}" for own in own_folders(path)), refuse)
     _observed.append(observed)
     try:
         yield observed.opened
     finally:
         _observed.remove(observed)
+
+
+def own_folders(folder: Path) -> list[Path]:
+    """The program's own folders that lie in a data folder: journals, recorded answers, tables of sessions."""
+    ours = (places.data_dir(), places.cache_dir(), places.logs_dir())
+    return [own for own in (one.resolve() for one in ours) if own.is_relative_to(folder)]
 
 
 @cache
@@ -76,7 +85,7 @@ def _on_file(named: object) -> None:
         return
     file = os.path.realpath(os.fsdecode(named))
     for observed in _observed:
-        if file.startswith(observed.folder) and not file.endswith(_CODE):
+        if file.startswith(observed.folder) and not file.endswith(_CODE) and not file.startswith(observed.ours):
             _note(observed, file)
 
 

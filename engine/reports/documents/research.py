@@ -88,7 +88,7 @@ def _audit_notes(spec: RunSpec, certificate: Certificate) -> list[str]:
         adjusted = f"convention {spec.convention} trades at prices adjusted for later dividends, as the paper did"
         notes.append(f"{adjusted}: that is knowledge of the future which this audit leaves out")
     if certificate.copies is not None and not certificate.copies.hidden:
-        notes.append("this system cannot hide the data folder: only what Python opens of it was refused and is told")
+        notes.append("the data folder could not be hidden: only what Python opens of it was refused and is told")
     return notes
 
 

@@ -68,7 +68,7 @@ def test_where_the_folder_cannot_be_hidden_python_is_refused(
     assert said.code == 1 and said.json["opened_files"] == [str(folder / "prices" / "UP.csv")]
     copies = said.json["folder_copies"]
     assert not copies["hidden"] and copies["differing"] > 0
-    assert "this system cannot hide the data folder" in said.json["notes"][0]
+    assert "the data folder could not be hidden" in said.json["notes"][0]
 
 
 @pytest.mark.slow
