@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 )
 @limit_option("last")
 @click.option("--warm-up", is_flag=True, help="Those of a backtest's warm-up instead of its test.")
+@click.option("--owners", is_flag=True, help="Instead: how every owner's opinions turned out.")
 @at_option
 @json_option
 @desk_options
@@ -43,6 +44,7 @@ def decisions_command(
     action: str | None,
     limit: int | None,
     warm_up: bool,
+    owners: bool,
     at: At,
     as_json: bool,
 ) -> None:
@@ -51,13 +53,24 @@ def decisions_command(
     The date is the decision session: the last one whose data was read. SIZE is in percent of the portfolio; what was
     cut was changed by the limits. `paperdesk why SYMBOL DATE` prints how one came about.
 
+    With --owners a table says of every owner how often its opinions were right after 1, 5 and 20 sessions, how much it
+    gained where right against what it lost where wrong (slugging), and how its signed sizes rank with what followed;
+    abstentions are apart. Intervals are of 95 %.
+
     \b
     Examples:
       paperdesk decisions
       paperdesk decisions --symbol ORVL --from 2025-03-01 --action buy
       paperdesk decisions --run backtest-20250701-120000-ab12 --limit 0
+      paperdesk decisions --owners
     """
     check_order(first, last)
+    if owners:
+        if action is not None or limit is not None:
+            raise click.UsageError("--owners counts all opinions: leave out --action and --limit")
+        narrow = {"symbol": symbol, "first": first, "until": last, "warm_up": warm_up}
+        _show_owners(invocation, narrow, at, as_json)
+        return
     with invocation.records(at, decisions=True) as records:
         from engine.reports.documents.decisions import decisions_document
 
@@ -71,6 +84,24 @@ def decisions_command(
             last=lines_shown(limit, as_json),
         )
     show_records(records, document, as_json, lambda: _decision_lines(records, document))
+
+
+def _show_owners(invocation: Invocation, narrow: Mapping[str, Any], at: At, as_json: bool) -> None:
+    with invocation.records(at, decisions=True) as records:
+        from engine.app.market_data import known_closes
+        from engine.reports.documents.owners import owners_document
+
+        def closes(read: Records, symbols: Sequence[str]) -> Any:
+            return known_closes(invocation.services(), read, symbols)
+
+        document = owners_document(records, closes, **narrow)
+
+    def lines() -> Iterator[str]:
+        from tui.owners_text import owner_lines
+
+        yield from owner_lines(document, records.title, standard_output())
+
+    show_records(records, document, as_json, lines)
 
 
 def _decision_lines(records: Records, document: Mapping[str, Any]) -> Iterator[str]:

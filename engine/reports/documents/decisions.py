@@ -73,13 +73,14 @@ def followed_decisions(records: Records, closes_of: ClosesOf) -> tuple[FollowedD
     decisions = records.reader.decisions(records.run)
     symbols = tuple(dict.fromkeys(made.key.symbol for made in decisions))
     market = closes_of(records, symbols)
-    closes = {symbol: _closes(records, market, symbol) for symbol in symbols}
+    closes = {symbol: symbol_closes(records, market, symbol) for symbol in symbols}
     followed = [FollowedDecision(made, _changes(closes[made.key.symbol], made.key.session)) for made in decisions]
     # The journal has each session's symbols in their order: only the sessions are turned around.
     return tuple(sorted(followed, key=lambda one: one.decision.key.session, reverse=True))
 
 
-def _closes(records: Records, market: MarketAsOf | None, symbol: str) -> SymbolCloses:
+def symbol_closes(records: Records, market: MarketAsOf | None, symbol: str) -> SymbolCloses:
+    """The closes of a symbol by a market, or by the books where the market lacks it."""
     held = records.required.holdings(records.run, symbol)
     return SymbolCloses.of(market, symbol, ((one.session, one.price) for one in held if one.price is not None))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date
@@ -11,18 +12,20 @@ from typing import Any
 import pytest
 
 from connectors.wiring.services import services
+from connectors.wiring.sources import calendars
 from engine import places
 from engine.app.audit import run_audit
 from engine.config import Config
 from engine.cycle.recall import MemoryScope, TradingMemory
 from engine.domain.debate import Debate, DebateEnd
-from engine.domain.decision import Opinion
+from engine.domain.decision import DIRECTIONS, Opinion
 from engine.domain.five_level import trade_of
 from engine.domain.recollection import Recollection
 from engine.domain.run import DataSpec, RunSpec
 from engine.journal.reader import JournalReader
 from engine.preset import load_preset
 from engine.session.recorder import JournalRecorder
+from tests.data_folders import DrawnOnce
 from tests.tui.commands.conftest import Run
 
 THREE = ("seeking", "neutral", "averse")
@@ -128,6 +131,37 @@ def test_the_trail_shows_who_said_what_and_who_was_right(journal: JournalReader,
     assert again["same_throughout"]
     without = run("why", "ORVL", day, "--run", "paper", "--redecide", "--without", "debate", "--json").json
     assert not without["same_throughout"]
+
+
+def test_a_table_says_of_every_owner_how_often_it_was_right(journal: JournalReader, run: Run) -> None:
+    rows = run("decisions", "--owners", "--run", "paper", "--json").json["per_owner"]
+    assert list(rows) == list(THREE)
+    history = asyncio.run(DrawnOnce(7, calendars(), date(2025, 4, 30)).history("ORVL"))
+    closes = [close / 1e9 for close in history.close]
+    last = history.index(date(2025, 3, 14))
+    assert last is not None
+    for owner, row in rows.items():
+        opinions = [one for one in journal.opinions(part="test") if one.key.owner == owner]
+        assert (row["opinions"], row["abstentions"]) == (len(opinions), 0)
+        assert row["changed"] == sum(one.changed(owner) for one in journal.debates() if one.decides)
+        results = []
+        for one in opinions:
+            seen = history.index(one.key.session)
+            assert seen is not None
+            if seen + 1 <= last and one.action in DIRECTIONS:
+                results.append(DIRECTIONS[one.action] * (closes[seen + 1] / closes[seen] - 1))
+        shown = row["horizons"][0]
+        assert (shown["sessions"], shown["n"]) == (1, len(results))
+        right, wrong = [x for x in results if x > 0], [-x for x in results if x < 0]
+        assert shown["hit_rate"] == (pytest.approx(len(right) / len(results)) if results else None)
+        if right and wrong:
+            ratio = (sum(right) / len(right)) / (sum(wrong) / len(wrong))
+            assert shown["slugging"] == pytest.approx(ratio, rel=1e-6)
+        assert row["horizons"][2]["n"] == 0 and row["horizons"][2]["hit_rate"] is None
+    text = run("decisions", "--owners", "--run", "paper").out
+    assert "CHANGED ITS MIND" in text and "BEFORE DEBATE" in text
+    refused = run("decisions", "--owners", "--action", "buy")
+    assert refused.code == 2 and "leave out --action" in refused.err
 
 
 def test_an_interrupted_debate_run_goes_on_to_the_same_end(

@@ -1,0 +1,130 @@
+"""The opinions of every owner against what followed, as `paperdesk decisions --owners` prints them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+
+import numpy as np
+
+from engine.conventions.metrics.opinions import Skill, skill
+from engine.domain.debate import Debate
+from engine.domain.decision import DIRECTIONS, Opinion
+from engine.domain.five_level import Advice
+from engine.domain.market import Symbol
+from engine.journal.schema import WARM_UP
+from engine.reports.documents.closes import HORIZONS, SymbolCloses
+from engine.reports.documents.decisions import ClosesOf, symbol_closes
+from engine.reports.documents.records import Records
+from engine.reports.documents.row_json import Row
+
+WHOLE = 100.0
+"""The size of an opinion that names none, as percent of the portfolio."""
+
+
+@dataclass(slots=True)
+class _Held:
+    """The opinions of one owner, the last of each session and symbol, with its first advice where it debated."""
+
+    opinions: dict[tuple[date, Symbol], Opinion] = field(default_factory=dict)
+    first: dict[tuple[date, Symbol], Advice] = field(default_factory=dict)
+    changed: int = 0
+
+
+def owners_document(
+    records: Records,
+    closes_of: ClosesOf,
+    *,
+    symbol: str | None = None,
+    first: date | None = None,
+    until: date | None = None,
+    warm_up: bool = False,
+) -> Row:
+    """The opinions of every owner, and the decisions that they were combined into, from session `first` to `until`:
+    how many, how many abstained, and how good they were after 1, 5 and 20 of the symbol's sessions."""
+    if records.reader is None:
+        return {**records.head, "per_owner": {}}
+    part = WARM_UP if warm_up and records.kind == "backtest" else records.part
+    name = symbol and symbol.upper()
+    opinions = list(records.reader.opinions(records.run, name, first, until, part))
+    known = {one.key for one in opinions}
+    made = records.reader.decisions(records.run, name, first, until, part)
+    opinions += [one.opinion for one in made if one.key not in known]
+    debates = records.reader.debates(records.run, name, first, until)
+    owners = _by_owner(opinions, debates)
+    symbols = tuple(dict.fromkeys(one.key.symbol for one in opinions))
+    market = closes_of(records, symbols) if symbols else None
+    closes = {one: symbol_closes(records, market, one) for one in symbols}
+    return {**records.head, "per_owner": {owner: _row(held, closes) for owner, held in owners.items()}}
+
+
+def _by_owner(opinions: Sequence[Opinion], debates: Sequence[Debate]) -> Mapping[str, _Held]:
+    owners: dict[str, _Held] = {}
+    for one in opinions:
+        owners.setdefault(one.key.owner, _Held()).opinions[one.key.session, one.key.symbol] = one
+    for debate in debates:
+        for owner, held in owners.items():
+            place, given = (debate.key.session, debate.key.symbol), debate.of(owner)
+            if place in held.opinions and debate.decides and given and given[0].advice is not None:
+                held.first[place] = given[0].advice
+                held.changed += debate.changed(owner)
+    return owners
+
+
+def _row(held: _Held, closes: Mapping[Symbol, SymbolCloses]) -> Row:
+    voiced = {place: one for place, one in held.opinions.items() if not one.abstained}
+    stated = [float(one.confidence) for one in voiced.values() if one.confidence is not None]
+    sizes = {place: _signed(one) for place, one in voiced.items()}
+    before = {place: float(advice.level) for place, advice in held.first.items()}
+    return {
+        "opinions": len(held.opinions),
+        "abstentions": len(held.opinions) - len(voiced),
+        "debated": len(held.first),
+        "changed": held.changed,
+        "confidence": sum(stated) / len(stated) if stated else None,
+        "horizons": [
+            {
+                "sessions": horizon,
+                **_skill_row(_skill(sizes, closes, horizon)),
+                "before_debate": _before(_skill(before, closes, horizon)) if before else None,
+            }
+            for horizon in HORIZONS
+        ],
+    }
+
+
+def _signed(opinion: Opinion) -> float:
+    return DIRECTIONS.get(opinion.action, 0) * (float(opinion.size) or WHOLE)
+
+
+def _skill(sizes: Mapping[tuple[date, Symbol], float], closes: Mapping[Symbol, SymbolCloses], horizon: int) -> Skill:
+    known = [
+        (size, change, closes[symbol].calendar.number(session))
+        for (session, symbol), size in sorted(sizes.items())
+        if (change := _change(closes[symbol], session, horizon)) is not None
+    ]
+    signed, changes, sessions = np.array(known, dtype=float).reshape(-1, 3).T
+    return skill(signed, changes, sessions.astype(np.intp), horizon)
+
+
+def _change(closes: SymbolCloses, session: date, horizon: int) -> float | None:
+    return next((one.change for one in closes.after(session) if one.sessions == horizon), None)
+
+
+def _skill_row(one: Skill) -> Row:
+    return {
+        "n": one.sided,
+        "hit_rate": one.hit_rate,
+        "hit_interval": list(one.hit_interval),
+        "gain": one.gain,
+        "loss": one.loss,
+        "slugging": one.slugging,
+        "ranked": one.ranked,
+        "rank_correlation": one.rank_correlation,
+        "rank_interval": list(one.rank_interval),
+    }
+
+
+def _before(one: Skill) -> Row:
+    return {"n": one.sided, "hit_rate": one.hit_rate, "rank_correlation": one.rank_correlation}
