@@ -52,6 +52,7 @@ from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
 from engine.lab.window import unread_series
 from engine.market.as_of import Market
+from engine.market.price_faults import PriceFault
 from engine.market.trading_hours import decision_time
 from engine.messages.events import Event, Noticed, Publish, RunFinished
 from engine.preset import Preset, briefed, load_preset
@@ -95,16 +96,17 @@ async def run_desk(
     held = held_symbols(context.journal.reader)
     if context.journal.reader is not None:
         check_one_currency(services, context.journal.reader, held)
+    late: tuple[PriceFault, ...] = ()
     if context.account is not None:
         await check_calendar(context.account.broker, context.calendar, context.session)
         if config.data.refresh and services.broker is not None and services.broker.registration.brings_data:
-            await refresh(services, (*services.symbols, *held), context.session, context.clock, warn, run=run)
-    market = await load_desk(services, context.session, held)
+            late = await refresh(services, (*services.symbols, *held), context.session, context.clock, warn, run=run)
+    market = await load_desk(services, context.session, held, [one.symbol for one in late])
     journal, reader = context.journal.writer, context.journal.reader
     assert reader is not None  # the writer has created the journal
     keep_briefing(journal, reader, run, briefing)
     keep_settings(journal, reader, run, effective_settings(context, briefing, preset, market))
-    frozen = freeze(journal, reader, run, context.session, market.faults)
+    frozen = freeze(journal, reader, run, context.session, (*late, *market.faults))
     for one in frozen:
         warn(Noticed(run, context.clock.now(), "warning", f"frozen: {one.why}"))
     for event in early:
@@ -134,11 +136,13 @@ def _without(market: Market, frozen: Sequence[FrozenSymbol], context: DeskContex
     not there."""
     ends: dict[Symbol, date] = {}
     for one in frozen:
-        history = market.histories[one.symbol]
+        history = market.histories.get(one.symbol)
+        if history is None:
+            continue
         first = next((fault.session for fault in market.faults if fault.symbol == one.symbol), context.session)
         end = one.since or first - timedelta(days=1)
         rows, last = history.rows_through(end), history.rows_through(context.session)
-        fallen = context.account is not None and history.close[last - 1] < history.close[rows - 1]
+        fallen = context.account is not None and rows > 0 and history.close[last - 1] < history.close[rows - 1]
         ends[one.symbol] = context.session if not rows or fallen else end
     return market.ended(ends)
 

@@ -4,7 +4,7 @@ is asked for and nothing is lost."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from datetime import date, timedelta
@@ -21,7 +21,7 @@ from engine.journal.reader import JournalReader
 from engine.market.as_of import Market, load_market
 from engine.market.coverage import check_coverage
 from engine.market.point_in_time import MarketAsOf
-from engine.market.price_faults import refuse_faults
+from engine.market.price_faults import PriceFault, refuse_faults
 from engine.market.trading_hours import LONGEST_REST
 from engine.messages.events import Event, Noticed
 from engine.ports import Calendar, Clock, MarketSource, Pause
@@ -71,18 +71,20 @@ async def load_window(
     return market
 
 
-async def load_desk(services: Services, session: date, held: Sequence[Symbol]) -> Market:
-    """The data of a desk's symbols, and of those that it holds or has ordered beside them. Raises MissingData for a
-    gap in the history that the session's decision needs."""
+async def load_desk(services: Services, session: date, held: Sequence[Symbol], late: Collection[Symbol] = ()) -> Market:
+    """The data of a desk's symbols, and of those that it holds or has ordered beside them; of `late` symbols as far as
+    there is any. Raises MissingData for a gap in the history that the session's decision needs."""
     source = services.open_source(services.data, session)
     macro = await load_macro(services, services.data, session)
-    symbols = tuple(dict.fromkeys((*services.symbols, *held)))
+    symbols = [
+        one for one in dict.fromkeys((*services.symbols, *held)) if one not in late or await _bars_of(source, one)
+    ]
     market = await load_market(
         source, source, source, symbols, services.calendar_for, macro=macro, commentary=await source.commentary()
     )
     for symbol in services.symbols:
-        history = market.histories[symbol]
-        if len(history):
+        history = market.histories.get(symbol)
+        if history is not None and len(history):
             first = max(session - HISTORY, min(history.session(0), session))
             check_coverage(history, market.calendars[symbol], first, session)
     return market
@@ -229,15 +231,16 @@ async def refresh(
     *,
     pause: Pause = asyncio.sleep,
     run: str | None = None,
-) -> None:
+) -> tuple[PriceFault, ...]:
     """Fetch what a run at a broker reads: bars, actions and news of some symbols, and filings once a day where
     filings.user_agent is set. `run` is the run that warns, the session's daily run unless another is named.
 
-    Bars of `session` have to come for the desk's own symbols, and are waited for a little. Anything else that fails is
-    published as a warning. Raises StaleData where a bar does not come, and as MarketFetch does for bars.
+    Bars of `session` have to come for the desk's own symbols, and are waited for a little: the faults are those of
+    symbols without one, where others have theirs. Anything else that fails is published as a warning. Raises StaleData
+    where no bar comes, and as MarketFetch does for bars.
     """
     if services.data_folder is None:
-        return
+        return ()
     identity = run or run_id(services.desk, session)
 
     def warn(text: str) -> None:
@@ -247,7 +250,8 @@ async def refresh(
     held = [symbol for symbol in dict.fromkeys(symbols) if symbol not in own]
     options = FetchOptions(folder=services.data_folder)
     async with services.fetch.market(options, clock) as market:
-        _warn_of_differences(market, await _own_bars(market, own, session, pause), warn)
+        done, late = await _own_bars(market, own, session, pause)
+        _warn_of_differences(market, done, warn)
         try:
             _warn_of_differences(market, await market.bars(held), warn)
         except MissingData as error:
@@ -259,6 +263,7 @@ async def refresh(
             filings = services.fetch.filings(options, due, today - FILINGS_BACK)
             if await _or_warn(filings, "filings were not fetched", warn):
                 market.note_filings(due, today)
+    return late
 
 
 async def _or_warn(fetched: Awaitable[list[Fetched]], failure: str, warn: Callable[[str], None]) -> bool:
@@ -271,20 +276,39 @@ async def _or_warn(fetched: Awaitable[list[Fetched]], failure: str, warn: Callab
     return True
 
 
-async def _own_bars(market: MarketFetch, symbols: Sequence[Symbol], session: date, pause: Pause) -> list[Fetched]:
-    done, late = await market.bars(symbols), market.late(symbols, session)
+async def _own_bars(
+    market: MarketFetch, symbols: Sequence[Symbol], session: date, pause: Pause
+) -> tuple[list[Fetched], tuple[PriceFault, ...]]:
+    """The bars of the desk's own symbols, and a fault of each that has none of the session where others have theirs:
+    a feed that is late as a whole has to be waited for."""
+    done, late = await _some_bars(market, symbols), market.late(symbols, session)
     for seconds in PAUSES:
         if not late:
             break
         await pause(seconds)
-        done += await market.bars(late)
+        done += await _some_bars(market, late)
         late = market.late(symbols, session)
-    if late:
-        raise StaleData(
-            f"{market.vendor} has no bar of {session} for {', '.join(late)} yet (feed {market.feed}); run again "
-            "later, or take what does not trade any more off desk.symbols"
-        )
-    return done
+    missing = f"{market.vendor} has no bar of {session} for"
+    advice = f"yet (feed {market.feed}); run again later, or take what does not trade any more off desk.symbols"
+    if late and len(late) == len(symbols):
+        raise StaleData(f"{missing} {', '.join(late)} {advice}")
+    return done, tuple(PriceFault(symbol, session, f"{missing} {symbol} {advice}") for symbol in late)
+
+
+async def _some_bars(market: MarketFetch, symbols: Sequence[Symbol]) -> list[Fetched]:
+    """The bars of symbols that have any; those without are late."""
+    try:
+        return await market.bars(symbols)
+    except MissingData:
+        return []
+
+
+async def _bars_of(source: MarketSource, symbol: Symbol) -> bool:
+    """True where a symbol has bars."""
+    try:
+        return len(await source.history(symbol)) > 0
+    except MissingData:
+        return False
 
 
 def _warn_of_differences(market: MarketFetch, done: Sequence[Fetched], warn: Callable[[str], None]) -> None:

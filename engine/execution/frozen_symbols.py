@@ -1,4 +1,5 @@
-"""Symbols of a desk that are frozen: their bars and actions contradict each other, and nothing is traded on them.
+"""Symbols of a desk that are frozen: their bars and actions contradict each other, or their last bar did not come where
+others have theirs, and nothing is traded on them.
 
 A frozen symbol is not decided and gets no order; its position stays as it was, at its last price from before. The other
 symbols go on, and the run ends with 65. What is kept of a run says how to go on once the data is mended: corporate

@@ -116,7 +116,7 @@ class Submission(OrderRoute):
     clock: when orders are sent, UTC
     pause: waits so many seconds
     publish: receives every event
-    frozen: symbols of which nothing is sent, because their data contradicts itself
+    frozen: symbols of which nothing is sent, because their data contradicts itself or is missing
     """
 
     run: str
@@ -224,7 +224,7 @@ class Submission(OrderRoute):
         if gate is not _Gate.OPEN:
             return order, gate
         if order.symbol in self.frozen:
-            return self._ended(order, OrderState.CANCELED, f"{order.symbol} is frozen: its bars and actions disagree")
+            return self._ended(order, OrderState.CANCELED, f"{order.symbol} is frozen: its bars are not usable")
         restriction = await self.venue.restriction(order.symbol) or await self._shortfall(order, bounds)
         if restriction:
             return self._ended(order, OrderState.CANCELED, restriction)

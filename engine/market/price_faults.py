@@ -39,8 +39,8 @@ _MOVES = (1 / HALF_AS_MANY * (1 + NEAR_HALF_AS_MANY), HALF_AS_MANY * (1 - NEAR_H
 
 @dataclass(frozen=True, slots=True)
 class PriceFault:
-    """A session at which a symbol's bars and actions contradict each other; `text` says what, where and how to mend
-    it."""
+    """A session at which a symbol's bars and actions contradict each other, or whose bar did not come; `text` says
+    what, where and how to mend it."""
 
     symbol: Symbol
     session: date

@@ -261,6 +261,26 @@ def test_a_renamed_symbol_is_fetched_once_it_is_adopted(
     assert run("--daily").code == 0
 
 
+def test_a_symbol_without_a_bar_is_frozen_and_the_others_go_on(
+    run: Run, opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = opened()
+    monkeypatch.setattr("engine.app.market_data.PAUSES", (0.0,))
+    monkeypatch.setenv("PAPERDESK_DATA__REFRESH", "true")
+    monkeypatch.setenv("PAPERDESK_DESK__SYMBOLS", "ORVL,HLXM,NADA")
+    said = run("--daily", "--json")
+    assert said.code == 65 and "NADA is frozen" in said.err and "no bar of 2025-03-07 for NADA" in said.err
+    document = said.json
+    assert document["outcome"] == "done" and set(document["frozen"]) == {"NADA"}
+    assert {one["symbol"] for one in document["decisions"]} == {"ORVL", "HLXM"}
+    assert len(server.state()["orders"]) == len(document["orders"]) > 0
+    again = run("--daily", "--json")
+    assert again.code == 65 and again.json["outcome"] == "nothing to do", "it says so until it is mended"
+    monkeypatch.setenv("PAPERDESK_DESK__SYMBOLS", "ORVL,HLXM")
+    after_close(server)
+    assert run("--daily").code == 0
+
+
 def test_a_strangers_order_and_what_it_bought(run: Run, opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     server = opened()
     monkeypatch.setenv("PAPERDESK_DATA__REFRESH", "true")
