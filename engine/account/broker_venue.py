@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import date, timedelta
@@ -12,10 +12,10 @@ from engine.account.booking import Booking
 from engine.account.crypto_fees import less_fees
 from engine.account.disagreement import unexplained
 from engine.account.reconciliation import Reconciler, ReconciliationReport, journal_snapshot
-from engine.account.valuation import value_warnings
+from engine.account.valuation import crypto_warnings, value_warnings
 from engine.domain.brokerage import Asset, BrokerAccount, BrokerOrder, Difference
 from engine.domain.ledger import carried_forward
-from engine.domain.market import Symbol
+from engine.domain.market import Symbol, is_crypto
 from engine.domain.order import Order, OrderUpdate, Side
 from engine.domain.portfolio import EXACT, ZERO, Portfolio
 from engine.domain.run import EquityPoint
@@ -25,6 +25,9 @@ from engine.execution.venue import BuyingPower, SettledSession, Settlement
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
 from engine.ports import Broker
+
+CryptoCloses = Callable[[Sequence[Symbol], date], Awaitable[Mapping[Symbol, Decimal]]]
+"""The closes of some crypto on a UTC day, as far as the broker has them. Raises PaperdeskError."""
 
 
 @dataclass(eq=False)
@@ -38,6 +41,7 @@ class BrokerVenue:
     prices: the last closes that the desk decides on, in the quote currency
     claim: receives the account's id before anything rests on it; raises ConfigError where another desk has it
     desk: name of the desk
+    crypto_closes: the broker's prices of crypto at the end of a UTC day
     patience: for how long a difference in cash waits for its entry in the account's history
     frozen: symbols whose prices contradict their actions, and are not compared
     """
@@ -53,6 +57,7 @@ class BrokerVenue:
     prices: Callable[[Symbol], Decimal]
     claim: Callable[[str], None]
     desk: str
+    crypto_closes: CryptoCloses
     patience: timedelta
     frozen: frozenset[Symbol] = frozenset()
     books: EquityPoint | None = field(init=False)
@@ -148,7 +153,16 @@ class BrokerVenue:
             with suppress(PaperdeskError):  # its prices of now tell as much
                 at_close = (await self.broker.equity_history(books.session, books.session)).get(books.session)
         known = {symbol: price for symbol, price in account.prices.items() if symbol not in self.frozen}
-        return value_warnings(self.desk, books, replace(account, prices=known), at_close)
+        warnings = value_warnings(self.desk, books, replace(account, prices=known), at_close)
+        return warnings + await self._other_crypto_values(books)
+
+    async def _other_crypto_values(self, books: EquityPoint) -> tuple[str, ...]:
+        held = [symbol for symbol in books.portfolio.positions if is_crypto(symbol) and symbol not in self.frozen]
+        try:
+            closes = await self.crypto_closes(held, books.session) if held else {}
+        except PaperdeskError as error:
+            return (f"the value of {', '.join(held)} at the end of {books.session} is not compared: {error}",)
+        return crypto_warnings(self.desk, books, closes)
 
     async def _asset(self, symbol: Symbol) -> Asset | None:
         if symbol not in self._assets:

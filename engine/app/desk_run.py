@@ -26,9 +26,10 @@ from engine.app.desk_context import (
     refuse_bound,
 )
 from engine.app.desk_settings import desk_spec, effective_settings, keep_settings
-from engine.app.market_data import held_symbols, load_desk, refresh
+from engine.app.market_data import broker_closes, held_symbols, load_desk
 from engine.app.memory import desk_memory, remembers
 from engine.app.models import ModelSet, Through, build_models, label_after, price_notes
+from engine.app.refresh import refresh
 from engine.app.run_spec import with_costs
 from engine.app.spending import day_limit
 from engine.cycle.cycle import INDICATOR_ROWS, Cycle
@@ -306,6 +307,7 @@ class _Run:
             prices=market.at(decision_time(context.calendar, context.session)).close,
             claim=lambda identity: claim_account(places.account_file(identity), desk, identity),
             desk=desk,
+            crypto_closes=partial(broker_closes, context.services),
             patience=timedelta(hours=context.services.config.broker.late_entry_hours),
             frozen=frozenset(one.symbol for one in self.frozen),
         )

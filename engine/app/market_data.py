@@ -4,10 +4,11 @@ is asked for and nothing is lost."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from datetime import date, timedelta
+from decimal import Decimal
 
 from engine.account.reconciliation import journal_snapshot
 from engine.app.run_spec import preset_of
@@ -21,13 +22,11 @@ from engine.journal.reader import JournalReader
 from engine.market.as_of import Market, load_market
 from engine.market.coverage import check_coverage
 from engine.market.point_in_time import MarketAsOf
-from engine.market.price_faults import PriceFault, refuse_faults
+from engine.market.price_faults import refuse_faults
 from engine.market.trading_hours import LONGEST_REST
-from engine.messages.events import Event, Noticed
-from engine.ports import Calendar, Clock, MarketSource, Pause
+from engine.ports import Calendar, Clock, MarketSource
 from engine.reports.documents.records import Records
-from engine.services import FetchOptions, MarketFetch, Services
-from engine.session.context import run_id
+from engine.services import FetchOptions, Services
 
 HISTORY = timedelta(days=600)
 """The period over which a daily run needs prices without a gap: the chart, and the sessions before it that its averages
@@ -90,6 +89,14 @@ async def load_desk(services: Services, session: date, held: Sequence[Symbol], l
     return market
 
 
+async def _bars_of(source: MarketSource, symbol: Symbol) -> bool:
+    """True where a symbol has bars."""
+    try:
+        return len(await source.history(symbol)) > 0
+    except MissingData:
+        return False
+
+
 def known_closes(services: Services, records: Records, symbols: Sequence[Symbol]) -> MarketAsOf | None:
     """The prices of symbols up to the last close of the records' books, from the data of their run; a symbol whose
     prices cannot be had is left out. None before the first close."""
@@ -118,6 +125,17 @@ def known_closes(services: Services, records: Records, symbols: Sequence[Symbol]
     )
     closed = (one.sessions(last - LONGEST_REST, last)[-1] for one in calendars.values())
     return market.at(max(one.closes_at(day) for one, day in zip(calendars.values(), closed, strict=True)))
+
+
+async def broker_closes(services: Services, symbols: Sequence[Symbol], day: date) -> Mapping[Symbol, Decimal]:
+    """The raw closes of symbols on a day by the data of the desk's broker, as far as it has them. Raises what its
+    service raises."""
+    source = None if services.broker is None else services.broker.open_data()
+    if source is None:
+        return {}
+    async with aclosing(source) as asked:
+        bars = [(symbol, bar) async for symbol, some in asked.bars(symbols, day, day) for bar in some]
+    return {symbol: bar.close for symbol, bar in bars if bar.session == day}
 
 
 def held_symbols(reader: JournalReader | None) -> tuple[Symbol, ...]:
@@ -158,11 +176,6 @@ async def _stopped_trading(source: MarketSource, symbol: Symbol, day: date) -> b
 MARKET = ("bars", "actions", "news")
 """Kinds of data that come from the market data service."""
 FILINGS, MACRO, ALL = "filings", "macro", "all"
-
-PAUSES = (2.0, 5.0, 10.0, 20.0)
-"""Seconds after which bars that the feed does not have yet are asked for again, before a daily run."""
-FILINGS_BACK = timedelta(days=400)
-"""The period over which a daily run fetches filings: an annual report and what follows it."""
 
 
 async def fetch(
@@ -220,102 +233,3 @@ async def _fetch_clock(services: Services) -> Clock:
     async with aclosing(services.broker.open()) as broker:
         theirs = await broker.clock()
     return OffsetClock(services.clock, theirs.now - services.clock.now())
-
-
-async def refresh(
-    services: Services,
-    symbols: Sequence[Symbol],
-    session: date,
-    clock: Clock,
-    publish: Callable[[Event], None] = lambda event: None,
-    *,
-    pause: Pause = asyncio.sleep,
-    run: str | None = None,
-) -> tuple[PriceFault, ...]:
-    """Fetch what a run at a broker reads: bars, actions and news of some symbols, and filings once a day where
-    filings.user_agent is set. `run` is the run that warns, the session's daily run unless another is named.
-
-    Bars of `session` have to come for the desk's own symbols, and are waited for a little: the faults are those of
-    symbols without one, where others have theirs. Anything else that fails is published as a warning. Raises StaleData
-    where no bar comes, and as MarketFetch does for bars.
-    """
-    if services.data_folder is None:
-        return ()
-    identity = run or run_id(services.desk, session)
-
-    def warn(text: str) -> None:
-        publish(Noticed(identity, clock.now(), "warning", text))
-
-    own = list(dict.fromkeys(services.config.desk.symbols or symbols))
-    held = [symbol for symbol in dict.fromkeys(symbols) if symbol not in own]
-    options = FetchOptions(folder=services.data_folder)
-    async with services.fetch.market(options, clock) as market:
-        done, late = await _own_bars(market, own, session, pause)
-        _warn_of_differences(market, done, warn)
-        try:
-            _warn_of_differences(market, await market.bars(held), warn)
-        except MissingData as error:
-            warn(str(error))
-        await _or_warn(market.news([*own, *held]), "news was not fetched", warn)
-        today = clock.now().date()
-        due = market.without_filings([*own, *held], today)
-        if services.config.filings.user_agent:
-            filings = services.fetch.filings(options, due, today - FILINGS_BACK)
-            if await _or_warn(filings, "filings were not fetched", warn):
-                market.note_filings(due, today)
-    return late
-
-
-async def _or_warn(fetched: Awaitable[list[Fetched]], failure: str, warn: Callable[[str], None]) -> bool:
-    """Await a fetch that a run can do without; True where it succeeded."""
-    try:
-        await fetched
-    except PaperdeskError as error:
-        warn(f"{failure}, the desk decides on what it has: {error}")
-        return False
-    return True
-
-
-async def _own_bars(
-    market: MarketFetch, symbols: Sequence[Symbol], session: date, pause: Pause
-) -> tuple[list[Fetched], tuple[PriceFault, ...]]:
-    """The bars of the desk's own symbols, and a fault of each that has none of the session where others have theirs:
-    a feed that is late as a whole has to be waited for."""
-    done, late = await _some_bars(market, symbols), market.late(symbols, session)
-    for seconds in PAUSES:
-        if not late:
-            break
-        await pause(seconds)
-        done += await _some_bars(market, late)
-        late = market.late(symbols, session)
-    missing = f"{market.vendor} has no bar of {session} for"
-    advice = f"yet (feed {market.feed}); run again later, or take what does not trade any more off desk.symbols"
-    if late and len(late) == len(symbols):
-        raise StaleData(f"{missing} {', '.join(late)} {advice}")
-    return done, tuple(PriceFault(symbol, session, f"{missing} {symbol} {advice}") for symbol in late)
-
-
-async def _some_bars(market: MarketFetch, symbols: Sequence[Symbol]) -> list[Fetched]:
-    """The bars of symbols that have any; those without are late."""
-    try:
-        return await market.bars(symbols)
-    except MissingData:
-        return []
-
-
-async def _bars_of(source: MarketSource, symbol: Symbol) -> bool:
-    """True where a symbol has bars."""
-    try:
-        return len(await source.history(symbol)) > 0
-    except MissingData:
-        return False
-
-
-def _warn_of_differences(market: MarketFetch, done: Sequence[Fetched], warn: Callable[[str], None]) -> None:
-    for one in done:
-        if one.differing:
-            warn(
-                f"{one.path}: {one.differing} rows differ from what {market.vendor} says now; they are kept, "
-                f"`paperdesk fetch {'actions' if one.path.parent.name == 'actions' else 'bars'} --symbols {one.name} "
-                "--again` replaces them"
-            )

@@ -18,8 +18,8 @@ from connectors.files.market import FilesMarket
 from connectors.sandbox import MarketData, SandboxServer, SandboxSettings
 from connectors.wiring.services import services
 from connectors.wiring.sources import calendars
-from engine.app.market_data import PAUSES, refresh
 from engine.app.market_data import fetch as fetch_data
+from engine.app.refresh import PAUSES, refresh
 from engine.config import Config
 from engine.domain.fetched import Fetched
 from engine.domain.market import ActionKind, CorporateAction, NewsItem, PriceHistory, from_nano

@@ -92,6 +92,61 @@ def test_rounding_is_half_a_cent_for_everything_that_is_rounded() -> None:
     assert CloseComparison(point.session, point.value, Decimal("100.02"), 0).differs
 
 
+def own_prices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, symbol: str) -> Path:
+    """The desk reads a data folder of its own from here on; the file of a symbol's prices there."""
+    folder = tmp_path / "own"
+    shutil.copytree(load_config(places.config_file()).config.data.folder or "", folder)
+    monkeypatch.setenv("PAPERDESK_DATA__FOLDER", str(folder))
+    return folder / "prices" / f"{symbol}.csv"
+
+
+def scaled(file: Path, session: str, factor: str) -> str:
+    """Other prices of a session; the text of the file before."""
+    sound = file.read_text(encoding="utf-8")
+    lines = sound.splitlines()
+    at = next(number for number, line in enumerate(lines) if line.startswith(session))
+    day, *prices, volume = lines[at].split(",")
+    wrong = ",".join(price and str(round(Decimal(price) * Decimal(factor), 4)) for price in prices)
+    file.write_text("\n".join([*lines[:at], f"{day},{wrong},{volume}", *lines[at + 1 :]]) + "\n", encoding="utf-8")
+    return sound
+
+
+@pytest.fixture
+def coins(run: Run, open_broker: OpenBroker) -> SandboxServer:
+    """A broker in whose account the desk has bought crypto, with a session to be decided."""
+    server = open_broker(datetime(2024, 10, 20, 0, 5, tzinfo=UTC), through=date(2024, 11, 8), symbols=("WRNN-USD",))
+    assert run("--daily", "--json").json["orders"]
+    server.advance(datetime(2024, 10, 21, 0, 5, tzinfo=UTC))
+    return server
+
+
+@pytest.mark.parametrize(("factor", "code"), [("1.003", 0), ("1.02", 0), ("0.84", 79)])
+def test_other_closes_of_the_same_crypto_warn_and_halt(
+    run: Run,
+    coins: SandboxServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    factor: str,
+    code: int,
+) -> None:
+    file = own_prices(tmp_path, monkeypatch, "WRNN-USD")
+    sound = scaled(file, "2024-10-20", factor)
+    said = run("--daily")
+    assert said.code == code, said.err
+    told = "at the end of the UTC day 2024-10-20 the broker values the same crypto"
+    assert (told in said.err) is (factor != "1.003"), said.err
+    if code:
+        assert said.err.splitlines()[1].startswith("value of WRNN-USD")
+        file.write_text(sound, encoding="utf-8")
+        assert run("--daily").code == 0
+
+
+def test_crypto_whose_close_cannot_be_asked_for_is_said_not_to_be_compared(run: Run, coins: SandboxServer) -> None:
+    coins.fault("body", path="/v1beta3/crypto/us/bars", status=400, count=0, message='{"message": "not today"}')
+    said = run("--daily")
+    assert said.code == 0 and "the value of WRNN-USD at the end of 2024-10-20 is not compared" in said.err
+
+
 @pytest.mark.parametrize(("factor", "code"), [("1.003", 0), ("1.02", 0), ("0.84", 79)])
 def test_other_prices_of_the_same_shares_warn_and_halt(
     run: Run, sandbox: SandboxServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, factor: str, code: int
@@ -99,16 +154,8 @@ def test_other_prices_of_the_same_shares_warn_and_halt(
     assert run("reconcile", "--adopt", "--reason", "mine", "--yes", "--json").code == 0
     assert run("--daily").code == 0
     after_close(sandbox)
-    folder = tmp_path / "own"
-    shutil.copytree(load_config(places.config_file()).config.data.folder or "", folder)
-    monkeypatch.setenv("PAPERDESK_DATA__FOLDER", str(folder))
-    file = folder / "prices" / "PLWY.csv"
-    sound = file.read_text(encoding="utf-8")
-    lines = sound.splitlines()
-    at = next(number for number, line in enumerate(lines) if line.startswith("2021-03-19"))
-    day, *prices, volume = lines[at].split(",")
-    wrong = ",".join(price and str(round(Decimal(price) * Decimal(factor), 4)) for price in prices)
-    file.write_text("\n".join([*lines[:at], f"{day},{wrong},{volume}", *lines[at + 1 :]]) + "\n", encoding="utf-8")
+    file = own_prices(tmp_path, monkeypatch, "PLWY")
+    sound = scaled(file, "2021-03-19", factor)
     said = run("--daily", "--session", "2021-03-19")
     assert said.code == code, said.err
     words = "at the close of 2021-03-19 the broker values the same shares"

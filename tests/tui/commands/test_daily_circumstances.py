@@ -265,7 +265,7 @@ def test_a_symbol_without_a_bar_is_frozen_and_the_others_go_on(
     run: Run, opened: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = opened()
-    monkeypatch.setattr("engine.app.market_data.PAUSES", (0.0,))
+    monkeypatch.setattr("engine.app.refresh.PAUSES", (0.0,))
     monkeypatch.setenv("PAPERDESK_DATA__REFRESH", "true")
     monkeypatch.setenv("PAPERDESK_DESK__SYMBOLS", "ORVL,HLXM,NADA")
     said = run("--daily", "--json")
