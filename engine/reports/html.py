@@ -32,6 +32,7 @@ def html(document: Mapping[str, Any]) -> str:
         "report.html.j2",
         d=document,
         name=name_of(document),
+        title=f"Desk {document['desk']} ({name_of(document)})" if "desk" in document else name_of(document),
         disclaimer=DISCLAIMER,
         facts=list(facts(document)),
         tiles=_tiles(document),
@@ -67,7 +68,9 @@ def _tiles(document: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     """The figures on top: title, figure, and the line under it."""
     rows = {row.name: row for row in metric_rows(document)}
     moved = f"from {amount(document['initial_value'])}"
-    tiles = [("Final value", amount(document["final_value"]), moved), ("Total return", change(document), "")]
+    # Of a desk without deposits and withdrawals.
+    whole = rows["total_return"].own if "total_return" in rows else change(document)
+    tiles = [("Final value", amount(document["final_value"]), moved), ("Total return", whole, "")]
     shown = [name for name in ("sharpe", "max_drawdown", "excess_return") if name in rows] or list(rows)[:4]
     for name in shown:
         interval = rows[name].interval

@@ -8,11 +8,12 @@ from decimal import Decimal
 from typing import Any
 
 from engine.reports.performance import BENCHMARK
-from engine.reports.run_series import closes_of, exposures, rolling, rolling_window, sessions_of, trades_of
+from engine.reports.run_series import closes_of, exposures, growth_of, rolling, rolling_window, sessions_of, trades_of
 from engine.reports.summary import drawdowns, name_of
 from engine.reports.svg_charts import Curve, Mark, svg
 
 Document = Mapping[str, Any]
+KNOWN = "Closes are those that the books knew: a desk has none of a symbol that it does not hold."
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ def _values(document: Document) -> Iterator[Chart]:
     drawing = svg([*curves, *front], sessions, 320, "value by session")
     yield Chart("Value by session", drawing, (("own", name), *benchmark, *others))
     initial = float(document["initial_value"])
-    falls = [Curve(name, drawdowns([initial, *own])[1:], "fall")]
+    falls = [Curve(name, drawdowns(growth_of(document))[1:], "fall")]
     if held is not None:
         falls.insert(0, Curve(BENCHMARK, drawdowns([initial, *held])[1:], "held"))
     drawing = svg(falls, sessions, 160, "drawdown by session", percent=True)
@@ -80,10 +81,13 @@ def _prices(document: Document) -> Iterator[Chart]:
         kinds = {mark.buy for mark in marks}
         legend = [("close", "close as traded"), *([("buy", "bought")] if True in kinds else [])]
         legend += [("sell", "sold")] if False in kinds else []
-        closes = Curve(symbol, closes_of(document, symbol), "close")
-        drawing = svg([closes], sessions, 220, f"price of {symbol} with trades of {name}", marks=marks)
+        closes = closes_of(document, symbol)
+        drawing = svg(
+            [Curve(symbol, closes, "close")], sessions, 220, f"price of {symbol} with trades of {name}", marks=marks
+        )
         count = f"{len(marks)} trade{'' if len(marks) == 1 else 's'}"
-        yield Chart(f"{symbol}: price and {count}", drawing, tuple(legend))
+        note = KNOWN if None in closes else ""
+        yield Chart(f"{symbol}: price and {count}", drawing, tuple(legend), note)
 
 
 def _told(trade: Mapping[str, Any]) -> str:

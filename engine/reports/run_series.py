@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
-from itertools import pairwise
+from itertools import accumulate, pairwise
+from operator import mul
 from statistics import fmean, stdev
 from typing import Any
 
@@ -29,6 +30,11 @@ def returns_of(document: Document) -> list[float]:
         return [point["change"] or 0.0 for point in points]
     values = [float(document["initial_value"]), *(float(point["value"]) for point in points)]
     return [after / before - 1 if before > 0 else 0.0 for before, after in pairwise(values)]
+
+
+def growth_of(document: Document) -> list[float]:
+    """What one unit of money came to, from before the first session on."""
+    return list(accumulate((1 + change for change in returns_of(document)), mul, initial=1.0))
 
 
 def exposures(document: Document) -> Series:

@@ -14,11 +14,13 @@ from tui.invocation import Invocation, desk_options
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from engine.reports.documents.records import Records
+
 FORMATS = {"md": ".md", "html": ".html", "json": ".json", "csv": ".csv"}
 """Formats with how their files end."""
 
 
-OF_A_SESSION = frozenset({"md", "json"})
+OF_A_SESSION = frozenset({"md", "html", "json"})
 """Those of a session of the desk."""
 
 
@@ -59,13 +61,13 @@ def report_command(
 
     Without --run it is the latest backtest. With --session it is the desk's run of a session as its journal has it now,
     in md or json: what was decided and why, ordered, filled, held and noticed. A daily run leaves the same beside the
-    journal when it ends.
+    journal when it ends. In html it is the whole desk up to that session, as a backtest is shown.
 
     \b
     Examples:
       paperdesk report
       paperdesk report --session
-      paperdesk report --session 2026-11-20
+      paperdesk report --session 2026-11-20 --out desk.html
       paperdesk report --run ID --out report.html
       paperdesk report --run arena-20261120-120000-ab12 --out arena.html
       paperdesk report --format csv --table trades
@@ -78,7 +80,7 @@ def report_command(
     chosen = _format(chosen, as_json, table, target)
     if session is not None or _is_of_the_desk(invocation.run):
         if chosen not in OF_A_SESSION:
-            raise click.UsageError(f"a session of the desk is written as md or json, not as {chosen}")
+            raise click.UsageError(f"a session of the desk is written as md, html or json, not as {chosen}")
         text = _session(invocation, session, chosen)
     elif _is_of_an_arena(invocation.run):
         text = _arena(str(invocation.run), chosen)
@@ -153,8 +155,22 @@ def _session(invocation: Invocation, session: date | str | None, chosen: str) ->
 
     with invocation.records() as records:
         run = records.run or run_of_session(records, session if isinstance(session, date) else None)
+        if chosen == "html":
+            return _desk_page(invocation, records, run)
         document = session_document(records.required, records.desk, run)
     return as_text(document) + "\n" if chosen == "json" else day_markdown(document)
+
+
+def _desk_page(invocation: Invocation, records: Records, run: str) -> str:
+    """The page of a desk up to the session of a run."""
+    from engine.reports.documents.desk_performance import desk_performance
+    from engine.reports.html import html
+    from tui.plain_text import printable
+
+    config = invocation.load().config
+    risk_free, exchanges = config.metrics.risk_free, config.exchanges
+    document = desk_performance(records.required, records.desk, run, exchanges=exchanges, risk_free=risk_free)
+    return printable(html(document))
 
 
 def _rendered(document: Mapping[str, Any], chosen: str, table: str | None) -> str:

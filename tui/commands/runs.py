@@ -77,7 +77,7 @@ def runs_command(
     elif action == COMPARE:
         _compare(chosen, as_json)
     elif action == EXPORT:
-        _export(chosen[0], given["folder"], as_json)
+        _export(invocation, chosen[0], given["folder"], as_json)
     else:
         _prune(runs, chosen, given, as_json)
 
@@ -116,12 +116,12 @@ def _compare(runs: Sequence[StoredRun], as_json: bool) -> None:
     show_document(document, as_json, lambda: comparison_lines(document))
 
 
-def _export(run: StoredRun, folder: Path | None, as_json: bool) -> None:
+def _export(invocation: Invocation, run: StoredRun, folder: Path | None, as_json: bool) -> None:
     from engine.app.run_export import export_run
     from engine.reports.documents.runs import exported_document
 
     target = (Path(run.id) if folder is None else folder.expanduser()).absolute()
-    document = exported_document(run, target, export_run(run, target))
+    document = exported_document(run, target, export_run(invocation.services(), run, target))
     show_document(document, as_json, lambda: [f"{target}: {', '.join(document['files'])}"])
 
 

@@ -19,6 +19,7 @@ from PIL import ImageFont
 
 from engine.reports.html import html
 from engine.reports.stored import stored_document
+from tests.tui.commands.conftest import Run
 from tests.tui.commands.test_runs import called
 
 WINDOW = ("--from", "2024-10-01", "--to", "2025-03-14")
@@ -141,3 +142,28 @@ def test_every_metric_column_is_visible_at_1200_pixels(reported: tuple[dict[str,
     assert len(tables) == 2
     inner = PAGE_WIDTH - 20 - 2 * 20 - 2 * 20  # bar of the window, padding of the page, padding of the section
     assert max(map(narrowest, tables)) < inner
+
+
+def test_a_desk_is_shown_as_a_backtest_is(run: Run, desk: Path, tmp_path: Path) -> None:
+    page = tmp_path / "desk.html"
+    assert run("report", "--session", "--out", str(page)).code == 0
+    text, charts = page.read_text(), charts_of(page.read_text())
+    equity = run("equity", "--json").json["equity"]
+    day = run("report", "--session", "--json").json
+    values = [float(point["value"]) for point in equity]
+    assert "<h1>Desk demo (finvision) on ORVL, BXWD, HLXM" in text and day["run"] in text
+    assert values_of(charts["value by session"]) == pytest.approx(values, abs=(max(values) - min(values)) / 50)
+    assert values_of(charts["exposure by session"])[-1] == pytest.approx(1 - float(day["cash"]) / values[-1], abs=0.01)
+    orders = run("orders", "--json").json["orders"]
+    filled = {(fill["session"], fill["side"], fill["symbol"]) for order in orders for fill in order["fills"]}
+    drawn = {
+        (*(title.text or "").split()[:2], name.split()[2])
+        for name, chart in charts.items()
+        for mark in chart.findall("polygon")
+        if (title := mark.find("title")) is not None
+    }
+    assert drawn == filled and filled
+    assert f"<tr><th>data_fingerprint</th><td>{day['settings']['data_fingerprint']}</td></tr>" in text
+    # An earlier session shows the desk as it was then.
+    assert run("report", "--session", "2025-03-11", "--out", str(page)).code == 0
+    assert "2025-03-14" not in page.read_text() and "1 session" in page.read_text()
