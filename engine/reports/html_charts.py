@@ -13,7 +13,7 @@ from engine.reports.summary import drawdowns, name_of
 from engine.reports.svg_charts import Curve, Mark, svg
 
 Document = Mapping[str, Any]
-KNOWN = "Closes are those that the books knew: a desk has none of a symbol that it does not hold."
+UNHELD = "Closes are those that the books knew: a desk has none of a symbol that it does not hold."
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def _prices(document: Document) -> Iterator[Chart]:
             [Curve(symbol, closes, "close")], sessions, 220, f"price of {symbol} with trades of {name}", marks=marks
         )
         count = f"{len(marks)} trade{'' if len(marks) == 1 else 's'}"
-        note = KNOWN if None in closes else ""
+        note = UNHELD if None in closes else ""
         yield Chart(f"{symbol}: price and {count}", drawing, tuple(legend), note)
 
 
