@@ -33,7 +33,7 @@ def returns_of(document: Document) -> list[float]:
 
 
 def growth_of(document: Document) -> list[float]:
-    """What one unit of money came to, from before the first session on."""
+    """The worth of one unit of money at each close, 1 before the first session."""
     return list(accumulate((1 + change for change in returns_of(document)), mul, initial=1.0))
 
 
