@@ -181,9 +181,7 @@ def test_days_in_an_account_replay_to_the_same_whatever_happened(sandbox: Sandbo
     sessions = lived(sandbox, desk(folder))
     assert_everything_happened(sessions)
     config = later(folder)
-    assert_the_same(config, sessions, one_by_one=sessions)
-    for session in sessions:
-        assert parity(config, session).data == ()
+    assert not any(assert_the_same(config, sessions, one_by_one=sessions[1:6]))
 
     prices = folder / "prices" / "TMBK.csv"
     header, *rows = prices.read_text().splitlines()
@@ -193,9 +191,7 @@ def test_days_in_an_account_replay_to_the_same_whatever_happened(sandbox: Sandbo
     was, fields[closed] = fields[closed], fields[header.split(",").index("low")]
     rows[place] = ",".join(fields)
     prices.write_text("\n".join([header, *rows]) + "\n")
-    assert_the_same(config, sessions, one_by_one=sessions[2:4])
-    for number, session in enumerate(sessions):
-        told = parity(config, session).data
+    for number, told in enumerate(assert_the_same(config, sessions, one_by_one=sessions[2:4])):
         if number < 2:
             assert told == ()
         else:
@@ -203,16 +199,20 @@ def test_days_in_an_account_replay_to_the_same_whatever_happened(sandbox: Sandbo
             assert line.startswith(f"TMBK: restated, close of {sessions[2]} was {float(was):g} and is ")
 
 
-def assert_the_same(config: Config, sessions: list[date], *, one_by_one: list[date]) -> None:
-    """Decisions and orders of every day as a whole, those of some one by one; no key is asked for."""
+def assert_the_same(config: Config, sessions: list[date], *, one_by_one: list[date]) -> list[tuple[str, ...]]:
+    """Decisions and orders of every day as a whole, those of some one by one; no key is asked for. The changes in the
+    data of each day."""
+    changes = []
     for session in sessions:
         found = parity(config, session)
         assert found.same and all(one.same_throughout for one in found.comparisons), (session, found.order_changes)
         assert len(found.comparisons) == len(SYMBOLS)
+        changes.append(tuple(found.data))
     with JournalReader(places.desk_journal("paper")) as reader:
         for made in [made for made in reader.decisions() if made.key.session in one_by_one]:
             (one,) = redecide(services(config), reader, [made]).comparisons
             assert one.same_throughout, (made.key, one.decision)
+    return changes
 
 
 def assert_everything_happened(sessions: list[date]) -> None:

@@ -32,14 +32,14 @@ from memory.live_index import ScoredRecord
 from memory.record import Layer, MemoryRecord
 
 SPEC = RunSpec(
-    symbols=("MSFT", "JNJ", "HON", "UVV"),
+    symbols=("MSFT", "JNJ", "HON"),
     first=date(2020, 10, 1),
     last=date(2020, 10, 7),
-    warm_up_from=date(2020, 7, 1),
+    warm_up_from=date(2020, 8, 3),
     preset="desk",
     model="offline",
 )
-WHOLE = replace(SPEC, last=date(2021, 5, 6))
+WHOLE = replace(SPEC, symbols=(*SPEC.symbols, "UVV"), warm_up_from=date(2020, 7, 1), last=date(2021, 5, 6))
 QUOTED = re.compile(r'"([^"]{40,})"')
 
 
@@ -95,7 +95,7 @@ def test_every_layer_holds_records_at_the_end(season: Ran) -> None:
     assert {standing.layer for standing in season.alive} == set(Layer)
     kinds = {record.kind for record in season.records}
     assert kinds >= {"news", "10-Q", "10-K", "low-level-reflection", "high-level-reflection"}
-    assert {record.symbol for record in season.records} == set(SPEC.symbols)
+    assert {record.symbol for record in season.records} == set(season.result.spec.symbols)
 
 
 def test_reports_are_recalled_and_cited_in_the_test(season: Ran) -> None:

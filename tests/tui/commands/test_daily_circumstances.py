@@ -363,7 +363,7 @@ def test_a_journal_that_another_program_writes_into(run: Run, opened: Open, monk
 def test_a_full_disk_says_so_and_the_next_run_goes_on(run: Run, opened: Open) -> None:
     server = opened(datetime(2025, 3, 10, 20, 5, tzinfo=UTC))
     lines, posted = [], list[int]()
-    for full_at in (50_000, 200_000, 300_000):
+    for full_at in (50_000, 250_000):
         said = paperdesk("--daily", full_at=full_at)
         posted.append(len(server.state()["orders"]))
         if said.returncode:

@@ -11,7 +11,7 @@ import pytest
 from tests.tui.commands.conftest import Run
 
 PRESETS = ("finmem", "tradinggpt-single")
-DEMO = ("--symbols", "ORVL,BXWD", "--warm-up-from", "2025-01-02", "--from", "2025-03-03", "--to", "2025-05-30")
+DEMO = ("--symbols", "ORVL,BXWD", "--warm-up-from", "2025-02-03", "--from", "2025-03-03", "--to", "2025-04-15")
 REAL = ("--symbols", "MSFT,JNJ", "--warm-up-from", "2020-07-01", "--from", "2020-10-01", "--to", "2021-05-06")
 
 
