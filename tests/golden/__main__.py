@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from time import perf_counter
 
-from tests.golden.recorder import RECORDS, compare, data_folder, default_program, record
+from tests.golden.recorder import RECORDS, compare, data_folder, default_program, executed_by, record
 from tests.golden.runs import Run, chosen
 
 
@@ -41,7 +41,7 @@ def main() -> int:
         if asked.action == "record":
             result = f"{record(run, program, records):,} bytes"
         else:
-            lines = list(compare(run, program, records))
+            lines = list(compare(run, executed_by(program), records))
             result = f"{len(lines)} differences" if lines else "the same"
         print("\n".join([*lines, f"{run.name}: {result}, {perf_counter() - started:.1f} s"]), flush=True)
         return len(lines)

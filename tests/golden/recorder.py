@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +35,20 @@ def data_folder() -> Path | None:
     return folder.resolve() if folder.is_dir() else None
 
 
-def carried_out(run: Run, program: Path) -> Iterator[tuple[str, Any]]:
+@dataclass(frozen=True)
+class Done:
+    """How a command ended and what it printed."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+Execute = Callable[[Sequence[str], Path, Mapping[str, str]], Done]
+"""Carries out a command's words in a home with settings in the environment."""
+
+
+def carried_out(run: Run, execute: Execute) -> Iterator[tuple[str, Any]]:
     """Carries out a run's commands in a new home, and gives for each its name and what came of it."""
     with tempfile.TemporaryDirectory(prefix="paperdesk-golden-") as folder:
         home = Path(folder).resolve() / "home"
@@ -45,7 +61,7 @@ def carried_out(run: Run, program: Path) -> Iterator[tuple[str, Any]]:
             places[str(data)] = "DATA"
             values["data"] = str(data)
         for command, line in run.commands.items():
-            done = _executed([str(program), *words_of(line, values)], home, run.environment)
+            done = execute(words_of(line, values), home, run.environment)
             document = _document(without_places(done.stdout, places))
             if command == "memory-list" and isinstance(document, Mapping):
                 values["memory"] = _memory(document)
@@ -60,12 +76,49 @@ def carried_out(run: Run, program: Path) -> Iterator[tuple[str, Any]]:
             )
 
 
-def _executed(words: Sequence[str], home: Path, settings: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+def executed_by(program: Path) -> Execute:
+    """Carries out every command in a process of its own."""
+
+    def execute(words: Sequence[str], home: Path, settings: Mapping[str, str]) -> Done:
+        done = subprocess.run(
+            [str(program), *words],
+            env=_environment(home, settings),
+            cwd=home,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=900,
+        )
+        return Done(done.returncode, done.stdout, done.stderr)
+
+    return execute
+
+
+def executed_here(words: Sequence[str], home: Path, settings: Mapping[str, str]) -> Done:
+    """Carries out a command of this program in this process."""
+    from tui.cli import main
+
+    printed, said, before, place = io.StringIO(), io.StringIO(), dict(os.environ), Path.cwd()
+    os.environ.clear()
+    os.environ.update(_environment(home, settings))
+    os.chdir(home)
+    try:
+        with redirect_stdout(printed), redirect_stderr(said):
+            main(words)
+    except SystemExit as ended:
+        assert isinstance(ended.code, int)
+        return Done(ended.code, printed.getvalue(), said.getvalue())
+    finally:
+        os.chdir(place)
+        os.environ.clear()
+        os.environ.update(before)
+    raise AssertionError("a command ends with its code")
+
+
+def _environment(home: Path, settings: Mapping[str, str]) -> dict[str, str]:
     environ = {name: value for name, value in os.environ.items() if not name.startswith(_UNSET)}
-    environ |= {"PAPERDESK_HOME": str(home), "PAPERDESK_MODELS__DEFAULT": "offline", **settings}
-    return subprocess.run(
-        words, env=environ, cwd=home, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=900
-    )
+    return environ | {"PAPERDESK_HOME": str(home), "PAPERDESK_MODELS__DEFAULT": "offline", **settings}
 
 
 def _document(printed: str) -> Any:
@@ -85,16 +138,16 @@ def _memory(listed: Mapping[str, Any]) -> str:
 def record(run: Run, program: Path, folder: Path = RECORDS) -> int:
     """Writes what a run's commands print, and gives the size of it in bytes."""
     size = 0
-    for command, result in carried_out(run, program):
+    for command, result in carried_out(run, executed_by(program)):
         file = folder / run.file_of(command)
         file.parent.mkdir(parents=True, exist_ok=True)
         size += file.write_text(dumped(result) + "\n", encoding="utf-8")
     return size
 
 
-def compare(run: Run, program: Path, folder: Path = RECORDS) -> Iterator[str]:
+def compare(run: Run, execute: Execute, folder: Path = RECORDS) -> Iterator[str]:
     """Carries a run out again and tells every difference from what was recorded."""
-    for command, result in carried_out(run, program):
+    for command, result in carried_out(run, execute):
         file = folder / run.file_of(command)
         place = file.relative_to(folder).with_suffix("")
         if not file.is_file():

@@ -156,7 +156,7 @@ RUNS: Mapping[str, Run] = {run.name: run for run in _all()}
 """Every run by its name."""
 
 SAMPLE = ("demo/short", "demo/macd", "desk-finvision")
-"""Runs of a few seconds each, for the suite that runs every time."""
+"""Runs of a second or two each, for the suite that runs every time, which carries them out in its own process."""
 
 
 def chosen(patterns: str | None) -> list[Run]:

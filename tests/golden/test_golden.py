@@ -7,17 +7,32 @@ import re
 
 import pytest
 
-from tests.golden.recorder import RECORDS, REPO, compare, data_folder, default_program
+from tests.golden.recorder import (
+    RECORDS,
+    REPO,
+    Execute,
+    compare,
+    data_folder,
+    default_program,
+    executed_by,
+    executed_here,
+)
 from tests.golden.results import differences, dumped, normalized, unfolded
 from tests.golden.runs import RUNS, SAMPLE
 
 
-@pytest.mark.parametrize("name", [pytest.param(n, marks=() if n in SAMPLE else pytest.mark.slow) for n in RUNS])
-def test_a_run_comes_to_what_was_recorded(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "execute"),
+    [
+        *(pytest.param(name, executed_here, id=f"{name}-here") for name in SAMPLE),
+        *(pytest.param(name, executed_by(default_program()), id=name, marks=pytest.mark.slow) for name in RUNS),
+    ],
+)
+def test_a_run_comes_to_what_was_recorded(name: str, execute: Execute) -> None:
     run = RUNS[name]
     if run.needs_data and data_folder() is None:
         pytest.skip("no folder of real data (PAPERDESK_TEST_DATA names one)")
-    found = list(compare(run, default_program()))
+    found = list(compare(run, execute))
     assert not found, "\n".join(found)
 
 

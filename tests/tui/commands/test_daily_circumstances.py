@@ -6,13 +6,13 @@ splits HLXM two for one on 2024-12-16; summer time began on 2025-03-09; 2025-07-
 
 from __future__ import annotations
 
-import json
 import os
 import resource
 import shutil
 import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, date, datetime, timedelta
@@ -171,18 +171,33 @@ def test_over_the_weekend_on_which_summer_time_begins(run: Run, opened: Open) ->
     assert len(tuesday["fills"]) == len(monday["orders"])
 
 
-def test_the_zone_of_the_machine_changes_nothing(opened: Open, fresh: Path, tmp_path: Path) -> None:
-    documents = []
+@contextmanager
+def machine_in(zone: str) -> Iterator[None]:
+    """The machine's clock shows the time of a zone."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TZ", zone)
+        time.tzset()
+        yield
+    time.tzset()
+
+
+def test_the_zone_of_the_machine_changes_nothing(
+    run: Run, opened: Open, fresh: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    documents, hours = [], []
     for zone in ("Pacific/Kiritimati", "America/Los_Angeles"):
         opened(datetime(2025, 3, 10, 20, 5, tzinfo=UTC))  # the same account again, as it was
-        home = shutil.copytree(fresh, tmp_path / zone.replace("/", "-"))
-        said = paperdesk("--daily", "--json", TZ=zone, PAPERDESK_HOME=str(home))
-        assert (said.returncode, said.stderr) == (0, ""), said.stderr
-        document = json.loads(said.stdout)
+        monkeypatch.setenv("PAPERDESK_HOME", str(shutil.copytree(fresh, tmp_path / zone.replace("/", "-"))))
+        with machine_in(zone):
+            hours.append(time.localtime(0).tm_hour)
+            said = run("--daily", "--json")
+        assert (said.code, said.err) == (0, "")
+        document = said.json
         assert datetime.fromisoformat(document.pop("started")) <= datetime.fromisoformat(document.pop("ended"))
         documents.append(document)
     assert documents[0]["session"] == "2025-03-10"
     assert documents[1] == documents[0]
+    assert len(set(hours)) == 2
 
 
 @pytest.mark.parametrize("hours", [-1, 1])
