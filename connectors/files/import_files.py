@@ -15,7 +15,7 @@ from datetime import UTC, date, datetime, time, tzinfo
 from pathlib import Path
 
 from connectors.files.foreign_rows import Row, column_names, foreign_rows
-from connectors.files.holdings import holding_row, holdings_text, read_holdings
+from connectors.files.holdings import holding_row, holdings_text, month_first, read_holdings, without_separators
 from connectors.files.macro import MACRO_COLUMNS, macro_row, merged_macro
 from connectors.files.prices import (
     BarRow,
@@ -46,6 +46,7 @@ _LOT = 100
 _PRICE_CELLS = ("open", "high", "low", "close", "adj_close", "volume")
 
 NO_ACTION = "no ex-date"
+NO_HOLDING = "no ticker: cash, or a remark below the table"
 NO_KIND = "neither a split nor a cash dividend"
 
 CalendarFor = Callable[[Symbol], Calendar]
@@ -432,11 +433,15 @@ def _plan_holdings(foreign: _ForeignFile, folder: Path, reading: Reading) -> Ite
     """Holdings of funds by day."""
     new: dict[Symbol, dict[tuple[date, Symbol], FundHolding]] = {}
 
-    def add(fund: Symbol, row: Row) -> None:
-        day = stamp_text(_cell(row, "date"), reading.zone)
-        held = holding_row([day, *(_cell(row, name) for name in ("holding", "shares", "weight"))])
+    def add(fund: Symbol, row: Row) -> str | None:
+        if not _cell(row, "holding"):
+            return NO_HOLDING
+        day = stamp_text(month_first(_cell(row, "date")), reading.zone)
+        shares = without_separators(_cell(row, "shares"))
+        held = holding_row([day, _cell(row, "holding"), shares, _cell(row, "weight")])
         if new.setdefault(fund, {}).setdefault((held.date, held.symbol), held) is not held:
             raise ValueError(f"{held.symbol} stands twice on {held.date}; keep one row")
+        return None
 
     for fund in foreign.each(add):
         path, added = folder / "holdings" / f"{fund}.csv", new[fund]

@@ -60,7 +60,7 @@ def planted(market: Market, sources: Sequence[str], now: datetime) -> Market:
     """The whole market with records that become available only after a moment: bars at an absurd price and a split of
     a thousand for one from each symbol's next session on, less where its own splits leave no room for that; a second
     later a takeover in the news and in a filing, and absurd macro series and a fund's commentary. Holdings of funds
-    are of the two days before: that they are known does not allow a test to read them."""
+    are of the day before: that they are known does not allow a test to read them."""
     symbols, real = tuple(market.histories), market
     if "bars" in sources:
         bars = {s: _bars(market.histories[s], market.calendars[s], now, _price(real, s)) for s in symbols}
@@ -164,10 +164,9 @@ def _commentary(symbols: Sequence[Symbol], soon: datetime) -> NewsItem:
 
 
 def _holdings(symbols: Sequence[Symbol], now: datetime) -> Iterator[FundHolding]:
-    """Of every symbol nothing two days before, and an absurd number of shares on the day before."""
-    for symbol in symbols:
-        for days, shares in ((2, Decimal(0)), (1, ABSURD_PRICE)):
-            yield FundHolding(now.date() - timedelta(days=days), symbol, shares, Decimal(100))
+    """Of every symbol an absurd number of shares on the day before: only the decision at the cut could read it."""
+    yesterday = now.date() - timedelta(days=1)
+    return (FundHolding(yesterday, symbol, ABSURD_PRICE, Decimal(100)) for symbol in symbols)
 
 
 def _inserted(items: Sequence[T], item: T) -> list[T]:
