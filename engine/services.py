@@ -103,6 +103,10 @@ class SpendingLimit:
 class FolderCuts(Protocol):
     """Copies of a data folder's files that end at a moment."""
 
+    @property
+    def early(self) -> Sequence[str]:
+        """The texts that are stamped before their release, each by file and line; they are known from that on."""
+
     def write(self, target: Path, now: datetime) -> None:
         """Write the files as they would be at a moment (UTC) into a folder, in the place of an earlier copy."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from connectors.files.holdings import HOLDING_COLUMNS, holding_row
 from connectors.files.macro import MACRO_COLUMNS, macro_row
 from connectors.files.prices import ACTION_COLUMNS, PRICE_COLUMNS, action_row, bar_row
 from connectors.files.rows import byte_lines, csv_items
-from connectors.files.texts import COMMENTARY, FILINGS, NEWS, availability
+from connectors.files.texts import COMMENTARY, FILINGS, NEWS, TextKind, availability
 from engine.domain.market import Symbol
 from engine.errors import MissingData
 from engine.market.trading_hours import FIRST_SESSION, LONGEST_REST
@@ -23,10 +23,12 @@ _ALWAYS, _NEVER = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """A file by its place in the folder: its lines, each with the time (UTC) from which it is known."""
+    """A file by its place in the folder: its lines, each with the time (UTC) from which it is known, and those that are
+    stamped before their release, in words."""
 
     place: Path
     lines: tuple[tuple[datetime, bytes], ...]
+    early: tuple[str, ...] = ()
 
 
 class FolderCuts:
@@ -39,6 +41,11 @@ class FolderCuts:
     def __init__(self, folder: Path, symbols: Iterable[Symbol], calendar_for: Callable[[Symbol], Calendar]) -> None:
         self._folder = folder
         self._files = tuple(_files(folder, tuple(symbols), calendar_for))
+
+    @property
+    def early(self) -> Sequence[str]:
+        """The texts that are stamped before their release, each by file and line; they are known from that on."""
+        return [told for file in self._files for told in file.early]
 
     def write(self, target: Path, now: datetime) -> None:
         """Write the files as they would be at a moment, in the place of an earlier copy."""
@@ -64,9 +71,9 @@ def _files(folder: Path, symbols: Sequence[Symbol], calendar_for: Callable[[Symb
         for name, kind in (("news", NEWS), ("filings", FILINGS)):
             texts = folder / name / f"{symbol}.jsonl"
             if texts.exists():
-                yield _file(folder, texts, availability(texts, symbol, calendar, kind))
+                yield _text_file(folder, texts, symbol, calendar, kind)
     for said in sorted((folder / "commentary").glob("*.jsonl")):
-        yield _file(folder, said, availability(said, said.stem, calendar_for(said.stem), COMMENTARY))
+        yield _text_file(folder, said, said.stem, calendar_for(said.stem), COMMENTARY)
     for series in sorted((folder / "macro").glob("*.csv")):
         figures = csv_items(series, MACRO_COLUMNS, macro_row)
         yield _file(folder, series, ((line, figure.known_from) for line, figure in figures))
@@ -83,6 +90,12 @@ def _file(folder: Path, path: Path, known: Iterable[tuple[int, datetime]]) -> _F
         since.setdefault(min(line for line, _ in byte_lines(path)), _ALWAYS)
     lines = tuple((since.get(line, _NEVER), _ended(raw)) for line, raw in byte_lines(path))
     return _File(path.relative_to(folder), lines)
+
+
+def _text_file(folder: Path, path: Path, symbol: Symbol, calendar: Calendar, kind: TextKind) -> _File:
+    found = list(availability(path, symbol, calendar, kind))
+    early = tuple(f"{path.relative_to(folder)}, line {line}: {told}" for line, _, told in found if told)
+    return replace(_file(folder, path, ((line, known) for line, known, _ in found)), early=early)
 
 
 def _ended(raw: bytes) -> bytes:

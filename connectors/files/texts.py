@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time
+from datetime import UTC, date, datetime, time, timedelta
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, TypeVar
@@ -21,26 +21,31 @@ Item = TypeVar("Item", NewsItem, Filing)
 NO_DATE = "no date"
 NO_TEXT = "no text"
 
+_SAME, _WEST = timedelta(minutes=1), timedelta(hours=12)
+"""Times that tell one moment may differ so much; a day ends so much after that of UTC, at the latest."""
 _END_OF_DAY = time(23, 59, 59, 999_000, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
 class Dates:
-    """Dates of a record: its day, its publication and its last change, the latter two as a time (UTC) where it is
-    known."""
+    """Dates of a record: its day, its publication and what came later than that (its release, where that has a stamp of
+    its own, and its last change), as times (UTC) where they are known. `early` tells of a stamp before the release."""
 
     day: date
     first: date | datetime
-    last: date | datetime | None
+    later: tuple[date | datetime, ...]
+    early: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class TextKind:
-    """Keys of one kind of record: its texts, its publication, its last change; of each group the first counts."""
+    """Keys of one kind of record: its texts, its publication, its last change; of each group the first counts. From its
+    `release` it is known at the earliest, whatever else it says."""
 
     texts: tuple[str, ...]
     first: tuple[str, ...]
     last: tuple[str, ...] = ()
+    release: tuple[str, ...] = ()
 
     def unusable(self, record: Record) -> str | None:
         """Reason why a record cannot be used (NO_DATE, NO_TEXT), or None."""
@@ -53,18 +58,23 @@ class TextKind:
     def dates(self, record: Record) -> Dates:
         """Dates of a record. Raises ValueError where a date or time cannot be read."""
         given, first, last = (_stamp(record, keys) for keys in (("date",), self.first, self.last))
-        clock = text_of(record, "time")
+        stamp, clock = given, text_of(record, "time")
         if given is not None and clock:
             # A whole moment may stand under `time`, as some feeds have it; else it is a time of day on the date.
             whole = len(clock) > 10 and clock[4] == "-"
-            first = parse_stamp(clock) if whole else _time_of_day(_day(given), clock)
+            first = stamp = parse_stamp(clock) if whole else _time_of_day(_day(given), clock)
         first = first or given or last
         if first is None:
             raise ValueError("there is no date; write one as YYYY-MM-DD")
-        return Dates(_day(given or first), first, last)
+        known = [one for key in (*self.first, *self.release) if (one := _stamp(record, (key,))) is not None]
+        # A day says nothing against a time within it.
+        released = [one for one in known if isinstance(one, datetime) or one > _day(stamp or one)]
+        early = next((f"stamped {stamp}, released {one}" for one in released if _is_before(stamp, one)), "")
+        return Dates(_day(given or first), first, (*released, *(() if last is None else (last,))), early)
 
 
-NEWS = TextKind(("headline", "summary"), ("created", "created_at"), ("updated", "updated_at"))
+_PUBLISHED = ("published", "published_at")
+NEWS = TextKind(("headline", "summary"), ("created", "created_at"), ("updated", "updated_at"), _PUBLISHED)
 COMMENTARY = TextKind(("text",), ("created", "published"))
 FILINGS = TextKind(("summary",), ("accepted", "accepted_at", "acceptance"))
 
@@ -79,12 +89,12 @@ class _SymbolFile:
         self._ids: Counter[str] = Counter()
 
     def available(self, dates: Dates) -> datetime:
-        """The later of publication and change (UTC).
+        """The latest of publication, release and change (UTC).
 
         A date counts from the close of its session, which is the next midnight for crypto, on a day without one from
         the day's end: so a dated item reaches the next decision.
         """
-        stamps = [dates.first] if dates.last is None else [dates.first, dates.last]
+        stamps = (dates.first, *dates.later)
         return max(stamp if isinstance(stamp, datetime) else self._end_of(stamp) for stamp in stamps)
 
     def id(self, record: Record, keys: Sequence[str]) -> str:
@@ -152,14 +162,15 @@ def read_filings(path: Path, symbol: Symbol, calendar: Calendar) -> FilingBatch:
     return FilingBatch(*_read(path, item))
 
 
-def availability(path: Path, symbol: Symbol, calendar: Calendar, kind: TextKind) -> Iterator[tuple[int, datetime]]:
-    """Line number of every record that can be used, and when (UTC) it became available."""
+def availability(path: Path, symbol: Symbol, calendar: Calendar, kind: TextKind) -> Iterator[tuple[int, datetime, str]]:
+    """Line number of every record that can be used, when (UTC) it became available, and what is told of a stamp before
+    its release, empty where there is none."""
     file = _SymbolFile(symbol, calendar)
 
-    def known(record: Record) -> datetime | None:
-        return None if kind.unusable(record) else file.available(kind.dates(record))
+    def known(record: Record) -> Dates | None:
+        return None if kind.unusable(record) else kind.dates(record)
 
-    return ((line, moment) for line, moment in json_items(path, known) if moment is not None)
+    return ((line, file.available(dates), dates.early) for line, dates in json_items(path, known) if dates is not None)
 
 
 def _read(path: Path, parse: Callable[[Record], Item | str]) -> tuple[tuple[Item, ...], tuple[Dropped, ...]]:
@@ -264,6 +275,15 @@ def _moment(moment: datetime, *, only_time: bool = False) -> str:
 def _stamp(record: Record, keys: Sequence[str]) -> date | datetime | None:
     text = next(filter(None, (text_of(record, key) for key in keys)), None)
     return None if text is None else parse_stamp(text)
+
+
+def _is_before(stamp: date | datetime | None, release: date | datetime) -> bool:
+    """True where a stamp is before a release, whatever the zone of its day is."""
+    if stamp is None or not isinstance(release, datetime):
+        return stamp is not None and _day(stamp) < release
+    if isinstance(stamp, datetime):
+        return stamp < release - _SAME
+    return datetime.combine(stamp, _END_OF_DAY) + _WEST < release
 
 
 def _time_of_day(day: date, text: str) -> datetime:

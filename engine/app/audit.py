@@ -50,11 +50,12 @@ async def _audit(services: Services, spec: RunSpec, cuts: int | None, on_step: O
         open_subject(services, spec, market) as subject,
     ):
         certificate = await audit(subject, cuts, on_step, spec.seed, copies)
+    early: tuple[str, ...] = ()
     if copies is not None:
-        opened = {**copies.opened, **opened}
+        opened, early = {**copies.opened, **opened}, copies.early if preset is not None else ()
     told = () if preset is None else tuple(foretold(market, spec.warm_up_from or spec.first, spec.last))
     undated = () if preset is None else tuple(_undated(preset, spec.symbols))
-    return replace(certificate, opened=opened, undated=undated, foretold=told)
+    return replace(certificate, opened=opened, undated=undated, foretold=told, early=early)
 
 
 def _undated(preset: Preset, symbols: Sequence[Symbol]) -> Iterator[str]:

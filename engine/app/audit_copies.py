@@ -23,12 +23,14 @@ from engine.services import FolderCuts, Services
 class FolderCopies:
     """Legs on copies (CutLegs): the copy is written here, and a process without sight of the original plays the leg.
 
-    `hidden` is True where nothing that runs there can open the original, False where only Python cannot. `opened` are
-    the files of the folder that were opened nevertheless, each with the line of the user's code that did it.
+    early: texts of the folder that are stamped before their release, in words.
+    hidden: True where nothing that runs there can open the original, False where only Python cannot.
+    opened: files of the folder that were opened nevertheless, each with the line of the user's code that did it.
     """
 
     def __init__(self, connection: Connection, cuts: FolderCuts, task: LegsTask) -> None:
         self._connection, self._cuts, self._task = connection, cuts, task
+        self.early = tuple(cuts.early)
         self.hidden: bool | None = None
         self.opened: dict[str, str] = {}
 

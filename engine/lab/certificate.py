@@ -48,6 +48,7 @@ class Certificate:
     hindsight: memories of the warm-up that rest on what followed, which is allowed: each is recalled only once that is
         known. None without a memory.
     foretold: texts that tell a close of the sessions after them, which may be chance.
+    early: texts that are stamped before their release; each counts from its release on.
     undated: texts of the user's own that the agents read: nobody can tell of when they are.
     """
 
@@ -65,6 +66,7 @@ class Certificate:
     hindsight: int | None = None
     undated: tuple[str, ...] = ()
     foretold: tuple[str, ...] = ()
+    early: tuple[str, ...] = ()
     opened: Mapping[str, str] = field(default_factory=dict)
     copies: Copies | None = None
 

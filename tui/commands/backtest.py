@@ -299,6 +299,9 @@ def _audit_lines(document: Mapping[str, Any]) -> Iterator[str]:
     if told := document["foretold"]:
         yield f"Foretold       texts that tell a close of the 60 sessions after them: {len(told)}, to be looked at"
         yield from (f"  - {one}" for one in told[:MOST_FORETOLD])
+    if early := document["stamped_early"]:
+        yield f"Stamped early  texts with a stamp before their release, from which on they count: {len(early)}"
+        yield from (f"  - {one}" for one in early[:MOST_FORETOLD])
     if document["undated_texts"]:
         yield f"Undated texts  {', '.join(document['undated_texts'])}: no cut tells of when they are"
     yield from (f"  - {finding}" for finding in document["findings"])

@@ -69,6 +69,7 @@ def audit_document(spec: RunSpec, certificate: Certificate) -> Row:
         ],
         "hindsight_memories": certificate.hindsight,
         "foretold": list(certificate.foretold),
+        "stamped_early": list(certificate.early),
         "undated_texts": list(certificate.undated),
         "opened_files": sorted(certificate.opened),
         "findings": [*(_opening(*one) for one in sorted(certificate.opened.items()) if one[1]), *certificate.findings],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 import subprocess
@@ -89,6 +90,36 @@ def test_agents_decide_the_same_on_copies(folder: Path, run: Run) -> None:
     demo = ("--symbols", "ORVL", "--from", "2025-02-03", "--to", "2025-02-05", "--cuts", "1")
     said = run("audit", "--strategy", "macd", *demo, "--json")
     assert (said.code, said.json["folder_copies"]) == (0, None)
+
+
+def test_stamps_before_the_release_are_flagged_and_do_not_count(folder: Path, run: Run) -> None:
+    (folder / "news").mkdir()
+    (folder / "filings").mkdir()
+    news = [
+        {
+            "date": "2024-03-05",
+            "time": "14:00:00",
+            "created": "2024-03-12T14:00:00Z",
+            "headline": "stamped a week early",
+        },
+        {"date": "2024-03-06", "published": "2024-03-13", "headline": "dated a week early"},
+        {"date": "2024-03-06", "time": "14:00:00", "created": "2024-03-06T14:00:30Z", "headline": "at once"},
+        {"date": "2024-03-06", "created": "2024-03-07T02:00:00Z", "headline": "in the evening of New York"},
+    ]
+    filings = [{"date": "2024-03-06", "accepted": "2024-03-13T21:00:00Z", "form": "8-K", "summary": "Dated early."}]
+    (folder / "news" / "UP.jsonl").write_text("\n".join(map(json.dumps, news)))
+    (folder / "filings" / "UP.jsonl").write_text("\n".join(map(json.dumps, filings)))
+    flags = ("--preset", "finvision-no-reflection", "--symbols", "UP", "--from", "2024-03-07", "--to", "2024-03-12")
+    said = run("audit", *flags, "--cuts", "1", "--data", str(folder), "--json")
+    assert [line.partition(": ")[0] for line in said.json["stamped_early"]] == [
+        "news/UP.jsonl, line 1",
+        "news/UP.jsonl, line 2",
+        "filings/UP.jsonl, line 1",
+    ]
+    assert "stamped 2024-03-05 14:00:00+00:00, released 2024-03-12 14:00:00+00:00" in said.json["stamped_early"][0]
+    read = {one["source"]: one["items"] for one in said.json["inputs"]}
+    assert (said.code, read["news"], read["filings"]) == (0, 2, 0)
+    assert "texts with a stamp before their release" in run("audit", *flags, "--cuts", "1", "--data", str(folder)).out
 
 
 WAYS: dict[str, Callable[[Path], object]] = {
