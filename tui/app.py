@@ -106,6 +106,13 @@ class PaperdeskApp(App[str]):
         ended = await asyncio.to_thread(self.bridge.wait, LEAVE_WITHIN)
         self.exit("" if ended else "the desk was still at work and was left; its journal holds what was done")
 
+    def keep_image(self, name: str, image: bytes) -> Path:
+        """Write a picture beside the screenshots; return its path. Raises OSError."""
+        self._images.mkdir(parents=True, exist_ok=True)
+        path = self._images / name
+        path.write_bytes(image)
+        return path
+
     def action_save_image(self) -> None:
         """Save the screen as SVG and notify the path."""
         try:

@@ -24,6 +24,7 @@ from tui.state import Books, DeskState
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from engine.app.desk_runner import OpenDesk
     from engine.domain.decision import Decision
@@ -233,6 +234,9 @@ class DeskApp(Protocol):
     """The app, as its screens know it."""
 
     bridge: Bridge
+
+    def keep_image(self, name: str, image: bytes) -> Path:
+        """Write a picture; return its path. Raises OSError."""
 
     def switch_mode(self, mode: str) -> object:
         """Show another of the screens."""

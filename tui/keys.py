@@ -12,7 +12,7 @@ _TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="u
 
 SCREENS = {row["mode"]: (row["key"], row["name"], row["screen"]) for row in _TABLE["screen"]}
 """The screens by mode: key and name on the tab, and `module:class`, imported when it is first shown."""
-DESK, AGENTS, BOOK = "desk", "agents", "book"
+DESK, CHART, AGENTS, BOOK = "desk", "chart", "agents", "book"
 DECISIONS, BACKTEST, OPS = "decisions", "backtest", "ops"
 
 MOVES: tuple[tuple[str, str], ...] = (

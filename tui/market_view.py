@@ -8,10 +8,11 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from engine.domain.chart import Line, Marker
+from engine.domain.chart import Marker
 from engine.domain.market import ActionKind, is_crypto
 from engine.ports import Calendar
 from tui.chart_data import ChartData
+from tui.symbol_chart import price_lines
 
 if TYPE_CHECKING:
     from engine.domain.market import PriceHistory, Symbol
@@ -84,7 +85,8 @@ def market_view(market: Market, symbols: Sequence[Symbol], now: datetime, fills:
         change = bars.close[-1] / bars.close[-2] - 1 if len(bars) > 1 else None
         quotes.append(Quote(symbol, known.close(symbol), change, bars.session(-1)))
         markers = _markers(bars, (fill for fill in fills if fill.symbol == symbol))
-        charts[symbol] = ChartData.of_history(bars, lines=_lines(bars), markers=markers)
+        daily = ChartData.of_history(bars, lines=(), markers=markers)
+        charts[symbol] = replace(daily, lines=price_lines(daily))
     calendars = [market.calendars[symbol] for symbol in symbols if symbol in market.calendars]
     exchange = next((c for c in calendars if c.name != "24/7"), calendars[0] if calendars else None)
     splits = {
@@ -92,24 +94,6 @@ def market_view(market: Market, symbols: Sequence[Symbol], now: datetime, fills:
         for symbol, actions in market.actions.items()
     }
     return MarketView(tuple(quotes), charts, exchange, known, splits)
-
-
-def _lines(bars: PriceHistory) -> tuple[Line, ...]:
-    import numpy as np
-
-    from engine.market.indicators import bollinger, prices, sma
-
-    close = prices(bars.close)
-    bands = bollinger(close)
-    columns = (
-        ("SMA10", sma(close, 10), "short"),
-        ("SMA50", sma(close, 50), "long"),
-        ("BB", bands.upper, "upper"),
-        ("BB", bands.lower, "lower"),
-    )
-    return tuple(
-        Line(name, tuple(None if np.isnan(v) else v for v in values.tolist()), role) for name, values, role in columns
-    )
 
 
 def _markers(bars: PriceHistory, fills: Iterable[Fill]) -> tuple[Marker, ...]:

@@ -23,6 +23,7 @@ from engine.app.models import Through, build_models
 from engine.app.run_spec import default_spec
 from engine.app.runs import run_daily, submit_approved
 from engine.clock import SyncedClock
+from engine.domain.chart import ChartSpec
 from engine.domain.live import FeedMessage
 from engine.domain.market import Symbol
 from engine.domain.model_call import ModelRequest, ModelResult
@@ -291,6 +292,10 @@ class OpenDesk:
             context = desk_context(self._by_clock(), journal)
             held = held_symbols(journal.reader)
         return await load_desk(self._services, context.session, held)
+
+    def paint(self, chart: ChartSpec) -> bytes:
+        """A chart as the PNG that a model is shown; takes a second."""
+        return asyncio.run(self._services.open_painter().paint(chart))
 
     async def run_market(self, spec: RunSpec) -> Market:
         """All data of a backtest's window. Raises what the source raises."""

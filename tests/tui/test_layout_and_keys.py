@@ -33,7 +33,7 @@ def test_no_key_does_two_things_on_a_screen(screen: str) -> None:
 
 
 def test_the_help_knows_every_group() -> None:
-    assert set(groups()) == {"Moving", "Screens", "Desk", "Backtest", "Past", "Tables", "Anywhere"}
+    assert set(groups()) == {"Moving", "Screens", "Desk", "Chart", "Backtest", "Past", "Tables", "Anywhere"}
 
 
 @pytest.mark.parametrize(

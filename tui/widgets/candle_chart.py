@@ -61,6 +61,13 @@ class CandleChart(Widget, can_focus=True):
         return ChartView(step, per)
 
     @property
+    def rows_in_view(self) -> range:
+        """The rows of the data that are drawn."""
+        view = self.shown_view
+        end = self._end(view)
+        return range(max(0, end - self._bars), end)
+
+    @property
     def _columns(self) -> int:
         return plot_layout(self.data, max(1, self.size.width), max(1, self.size.height)).plot_width
 

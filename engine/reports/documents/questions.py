@@ -9,10 +9,12 @@ from datetime import date
 from decimal import Decimal
 
 from engine.agents.registry import registered
-from engine.domain.decision import DecisionKey
+from engine.domain.chart import ChartSpec
+from engine.domain.decision import Decision, DecisionKey
 from engine.domain.market import Symbol
 from engine.domain.recollection import Recollection
 from engine.journal.entries import AnswerEntry, Recalled
+from engine.messages.answer_text import answer_text
 from engine.reports.documents.records import Records
 
 
@@ -79,6 +81,15 @@ def questions_of(records: Records, symbol: Symbol) -> Questions:
         questions=asked,
         recalled=[(one.memory, one.owner, one.cited) for one in recalled],
     )
+
+
+def charts_read(records: Records, decision: Decision) -> list[tuple[ChartSpec, str]]:
+    """The charts that were shown for a decision, each once, with the first answer about it as text."""
+    read: dict[ChartSpec, str] = {}
+    for entry in records.required.answers(decision.key):
+        for chart in entry.charts:
+            read.setdefault(chart, "" if entry.answer is None else answer_text(entry.answer))
+    return list(read.items())
 
 
 def named_by_step(answers: Iterable[AnswerEntry]) -> Iterator[tuple[str, AnswerEntry]]:

@@ -44,3 +44,14 @@ async def test_agents(svg: SnapshotAssertion, desk: Path, size: tuple[int, int])
         await until(pilot, lambda: "user" in pilot.app.screen.query_one("#sources", TextPane).as_text())
         await shown(pilot)
         assert picture(pilot) == svg
+
+
+@SIZES
+async def test_chart(svg: SnapshotAssertion, desk: Path, size: tuple[int, int]) -> None:
+    async with opened(size) as pilot:
+        await pilot.press("left_curly_bracket")
+        await arrived(pilot)
+        await pilot.press("2")
+        await until(pilot, lambda: pilot.app.screen.query_one(CurvePlot).drawn)
+        await shown(pilot)
+        assert picture(pilot) == svg

@@ -1,0 +1,163 @@
+"""A symbol's chart by day, week or month, and the indicators and comparisons under it; made beside the screen."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date
+from typing import TYPE_CHECKING
+
+from engine.domain.chart import Line, Marker
+from tui.chart_data import ChartData
+
+if TYPE_CHECKING:
+    from engine.domain.decision import Decision
+    from engine.domain.market import Symbol
+    from engine.domain.order import Fill
+    from engine.market.indicators import Floats
+    from engine.market.point_in_time import MarketAsOf
+
+TIMEFRAMES: Mapping[str, tuple[str, int, Callable[[date], tuple[int, ...]]]] = {
+    "1D": ("days", 1, lambda day: (day.toordinal(),)),
+    "1W": ("weeks", 5, lambda day: tuple(day.isocalendar()[:2])),
+    "1M": ("months", 21, lambda day: (day.year, day.month)),
+}
+"""Timeframes by the name in the title: unit, sessions in a bar, and the group that a day belongs to."""
+INDICATORS = ("RSI", "MACD", "KDJ", "compare")
+BARS = 520
+"""Bars of a chart at most."""
+
+Series = Sequence[float | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SymbolChart:
+    """A symbol's chart with what can be drawn under it.
+
+    panes: curves by indicator and name, a value per bar.
+    decided: the latest decision on the close of each bar, by its row.
+    """
+
+    data: ChartData = field(default_factory=ChartData)
+    panes: Mapping[str, Mapping[str, Series]] = field(default_factory=dict)
+    decided: Mapping[int, Decision] = field(default_factory=dict)
+
+
+def symbol_chart(
+    market: MarketAsOf,
+    symbol: Symbol,
+    timeframe: str,
+    *,
+    last: tuple[date, float] | None,
+    fills: Sequence[Fill],
+    decisions: Sequence[Decision],
+    beside: str,
+) -> SymbolChart:
+    """Build the chart of a symbol at the moment of `market`, with its trades and decisions; `last` is session and
+    price of its quote, `beside` the symbol that it is compared with. Raises MissingData without a bar."""
+    _, sessions, group = TIMEFRAMES[timeframe]
+    bars = market.bars(symbol, BARS * sessions)
+    daily = ChartData.of_history(bars, lines=(), markers=())
+    if last is not None and last[0] > daily.days[-1]:
+        daily = daily.forming(last[1], last[0])
+    rows = _rows(daily.days, group)
+    data = replace(_grouped(daily, rows), title=f"{symbol} {timeframe}")
+    placed = dict(zip(daily.days, rows, strict=True))
+    decided = {placed[one.key.session]: one for one in decisions if one.key.session in placed}
+    traded = {placed[fill.session] for fill in fills if fill.session in placed}
+    markers = [
+        *(Marker(placed[f.session], f.side.value, float(f.price)) for f in fills if f.session in placed),
+        *(Marker(row, "HOLD", data.close[row]) for row, one in decided.items() if row not in traded and one.cuts),
+    ]
+    return SymbolChart(
+        data=replace(data, lines=price_lines(data), markers=tuple(markers)),
+        panes={**_indicators(data), "compare": _compared(market, data, symbol, beside, group)},
+        decided=decided,
+    )
+
+
+def _rows(days: Sequence[date], group: Callable[[date], tuple[int, ...]]) -> list[int]:
+    """The bar that every day belongs to."""
+    rows, last = list[int](), None
+    for day in days:
+        if (name := group(day)) != last:
+            rows.append(rows[-1] + 1 if rows else 0)
+            last = name
+        else:
+            rows.append(rows[-1])
+    return rows
+
+
+def _grouped(daily: ChartData, rows: Sequence[int]) -> ChartData:
+    """The bars of days taken together."""
+    count = rows[-1] + 1
+    if count == len(daily):
+        return daily
+    members: list[list[int]] = [[] for _ in range(count)]
+    for day, row in enumerate(rows):
+        members[row].append(day)
+    return ChartData(
+        open=[daily.open[days[0]] for days in members],
+        high=[max(daily.high[day] for day in days) for days in members],
+        low=[min(daily.low[day] for day in days) for days in members],
+        close=[daily.close[days[-1]] for days in members],
+        volume=[sum(daily.volume[day] for day in days) for days in members] if len(daily.volume) else (),
+        days=[daily.days[days[-1]] for days in members],
+    )
+
+
+def price_lines(data: ChartData) -> tuple[Line, ...]:
+    """The averages and bands over the closes of a chart."""
+    import numpy as np
+
+    from engine.market.indicators import bollinger, sma
+
+    close = np.asarray(data.close, dtype=float)
+    bands = bollinger(close)
+    columns = (
+        ("SMA10", sma(close, 10), "short"),
+        ("SMA50", sma(close, 50), "long"),
+        ("BB", bands.upper, "upper"),
+        ("BB", bands.lower, "lower"),
+    )
+    return tuple(Line(name, tuple(_known(values)), role) for name, values, role in columns)
+
+
+def _indicators(data: ChartData) -> dict[str, Mapping[str, Series]]:
+    import numpy as np
+
+    from engine.market.indicators import kdj, macd, rsi
+
+    close, high, low = (np.asarray(column, dtype=float) for column in (data.close, data.high, data.low))
+    moving, stochastic = macd(close), kdj(high, low, close)
+    return {
+        "RSI": {"RSI 14": _known(rsi(close))},
+        "MACD": {"MACD 12 26": _known(moving.line), "signal 9": _known(moving.signal)},
+        "KDJ": {"K": _known(stochastic.k), "D": _known(stochastic.d), "J": _known(stochastic.j)},
+    }
+
+
+def _known(values: Floats) -> list[float | None]:
+    return [None if math.isnan(value) else value for value in values.tolist()]
+
+
+def _compared(
+    market: MarketAsOf, data: ChartData, symbol: str, beside: str, group: Callable[[date], tuple[int, ...]]
+) -> Mapping[str, Series]:
+    """The closes of the symbol and of another, both from 100 at the first bar that both have."""
+    if not beside or beside == symbol or not market.count(beside):
+        return {symbol: _from_hundred(data.close)}
+    other = ChartData.of_history(market.bars(beside, market.count(beside)), lines=(), markers=())
+    last = {group(day): close for day, close in zip(other.days, other.close, strict=True)}
+    closes = [last.get(group(day)) for day in data.days]
+    first = next((row for row, close in enumerate(closes) if close is not None), len(closes))
+    return {
+        symbol: [None] * first + _from_hundred(data.close[first:]),
+        beside: [None] * first + _from_hundred(closes[first:]),
+    }
+
+
+def _from_hundred(closes: Series) -> list[float | None]:
+    first = next((close for close in closes if close), None)
+    return [None if close is None or not first else 100 * close / first for close in closes]
